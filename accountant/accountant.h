@@ -1,0 +1,76 @@
+// The accountant's front door: one question, several methods, one answer type.
+//
+// Every answer is an interval that contains the true value for what the composition describes; discretisation,
+// truncation and floating-point error are inside it (each method's CLAIM.md). Functions are pure and thread safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "accountant/interval.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/composition.h"
+
+namespace dpledger::accountant {
+
+struct Options {
+  Method method = Method::kBest;
+  double relative_gap = 1e-3;  // wanted (upper - lower) / upper, in [1e-9, 1]
+  Limits limits;
+};
+
+// The ε >= 0 at which the composition is (ε, delta)-DP: inf{ε : δ(ε) <= delta}. delta in (0, 1).
+// INVALID_ARGUMENT: delta or options out of domain. FAILED_PRECONDITION: the method does not apply to these steps.
+absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta, const Options& options);
+
+// δ(epsilon), the hockey-stick divergence; the larger of both directions. epsilon in [0, inf).
+absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon, const Options& options);
+
+// ---- Calibration: any one parameter of Poisson-sampled Gaussian steps ----
+
+enum class Unknown { kNoiseMultiplier, kSteps, kSamplingProbability };
+
+struct CalibrationTarget {
+  double epsilon;  // > 0
+  double delta;    // in (0, 1)
+  Adjacency adjacency = Adjacency::kAddOrRemoveOne;
+};
+// The one solved for is ignored.
+struct CalibrationParameters {
+  double noise_multiplier = 0;
+  double sampling_probability = 0;
+  uint64_t steps = 0;
+};
+struct Calibration {
+  CalibrationParameters parameters;  // the unknown filled in, on the safe side
+  Interval optimum;                  // contains the value at which ε equals the target
+  Answer epsilon;                    // at the solution; its upper is <= the target
+};
+// FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the target.
+absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target, const CalibrationParameters& given,
+                                      Unknown unknown, const Options& options);
+
+// ---- Tuning: the best of K runs, K random ----
+
+struct NegativeBinomialTrials {
+  double eta;   // > -1; 0 logarithmic, 1 geometric
+  double mean;  // > 1
+};
+struct PoissonTrials {
+  double mean;  // > 0
+};
+struct FixedTrials {
+  uint64_t count;  // >= 1
+};
+using Trials = std::variant<NegativeBinomialTrials, PoissonTrials, FixedTrials>;
+
+struct TuningCost {
+  Answer epsilon;             // of releasing the best run
+  Answer single_run;          // of one run
+  std::optional<double> gamma;  // negative binomial: its γ
+};
+absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta, const Trials& trials,
+                                             const Options& options);
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,35 @@
+// The shape of every answer: two bounds that contain the true value, and what they are worth.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace dpledger::accountant {
+
+// lower <= true value <= upper; bounds are rounded outward. `upper` is the number to report.
+struct Interval {
+  double lower = 0;
+  double upper = std::numeric_limits<double>::infinity();
+
+  bool Contains(double value) const { return lower <= value && value <= upper; }
+  // (upper - lower) / upper; 0 for [0, 0] and for [inf, inf].
+  double RelativeGap() const;
+};
+
+enum class Method { kBest, kRdp, kPld, kContour, kGaussian };
+enum class Adjacency { kAddOrRemoveOne, kReplaceOne, kZeroOut };
+
+// "rdp", "pld", ...
+std::string MethodName(Method method);
+// "ADD_OR_REMOVE_ONE", ...
+std::string AdjacencyName(Adjacency adjacency);
+
+// An interval with the method that gave it and the reader's cautions.
+struct Answer {
+  Interval value;
+  Method method = Method::kBest;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace dpledger::accountant

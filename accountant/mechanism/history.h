@@ -1,0 +1,53 @@
+// The run-length form of a stream of events: rounds grouped and equal ones counted. Derived from the events, never
+// stored; adding an event is O(log of the distinct rounds).
+//
+// Invariants:
+//  1. Nothing that was added is lost: the sum of counts is the number of rounds plus mechanisms added.
+//  2. A round is (writer, round number). It stays open, and counts as it stands, until its writer goes on.
+// Not thread safe; copies are independent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "accountant/mechanism/event.h"
+
+namespace dpledger::accountant {
+
+class History {
+ public:
+  // Events of one writer come in the order they were written; writers may interleave.
+  // Precondition: a writer's round numbers do not decrease (the store refuses others).
+  void Add(const std::string& writer, const Event& event);
+
+  struct CountedRound {
+    Round round;
+    uint64_t count;
+  };
+  // Every distinct round with its count, open rounds included. Rounds without a sum query released nothing and are
+  // left out.
+  std::vector<CountedRound> Rounds() const;
+  // Mechanisms in order of arrival, equal neighbours not merged.
+  const std::vector<Mechanism>& Mechanisms() const { return mechanisms_; }
+
+  // Rounds that released something, over all writers and schemes. Saturates at 2^64 - 1.
+  uint64_t RoundCount() const;
+  // Adds everything of `other`, its open rounds closed.
+  void Merge(const History& other);
+
+ private:
+  struct OpenRound {
+    uint64_t number = 0;
+    Round round;
+  };
+
+  void Close(const Round& round, uint64_t count);
+
+  std::map<std::string, OpenRound> open_;      // by writer
+  std::map<std::string, CountedRound> closed_;  // by canonical key
+  std::vector<Mechanism> mechanisms_;
+};
+
+}  // namespace dpledger::accountant

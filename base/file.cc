@@ -1,0 +1,64 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger {
+namespace {
+
+absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "write", path);
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  if (::fsync(fd) != 0) return ErrnoError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ErrnoError(int error, std::string_view operation, std::string_view path) {
+  return absl::ErrnoToStatus(error, absl::StrCat(operation, " ", path));
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return ErrnoError(errno, "open", path);
+  std::ostringstream content;
+  content << in.rdbuf();
+  if (in.bad()) return absl::DataLossError(absl::StrCat("read ", path, ": failed"));
+  return std::move(content).str();
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  const int failed = ::fsync(fd);
+  const int error = errno;
+  ::close(fd);
+  return failed == 0 ? absl::OkStatus() : ErrnoError(error, "fsync", path);
+}
+
+absl::Status WriteFileDurably(const std::string& path, std::string_view content) {
+  const std::string temporary = absl::StrCat(path, ".tmp");
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoError(errno, "open", temporary);
+  const absl::Status written = WriteAndSync(fd, content, temporary);
+  if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);
+  RETURN_IF_ERROR(written);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "rename", temporary);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return SyncDirectory(folder.empty() ? "." : folder);
+}
+
+}  // namespace dpledger

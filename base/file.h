@@ -1,0 +1,25 @@
+// Files written so that a crash leaves the old content or the new, never a mixture.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace dpledger {
+
+// NOT_FOUND if there is none.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On return the content
+// is durable. Errors carry errno's text and the path.
+absl::Status WriteFileDurably(const std::string& path, std::string_view content);
+
+// Makes the names in a folder durable (after a create, rename or unlink).
+absl::Status SyncDirectory(const std::string& path);
+
+// "<operation> <path>: <errno text>", with the code that fits errno.
+absl::Status ErrnoError(int error, std::string_view operation, std::string_view path);
+
+}  // namespace dpledger

@@ -1,0 +1,54 @@
+#include "base/status.h"
+
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace dpledger {
+namespace {
+
+// Payload: "reason\0key\0value\0key\0value", in process only.
+constexpr std::string_view kPayloadUrl = "dpledger/error-reason";
+constexpr char kFieldKey[] = "field";
+
+}  // namespace
+
+absl::Status WithReason(absl::Status status, const ErrorReason& reason) {
+  std::string payload = reason.reason;
+  for (const auto& [key, value] : reason.metadata) {
+    for (const std::string& part : {key, value}) {
+      payload.push_back('\0');
+      payload.append(part);
+    }
+  }
+  status.SetPayload(kPayloadUrl, absl::Cord(payload));
+  return status;
+}
+
+ErrorReason ReasonOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayloadUrl);
+  if (!payload.has_value()) return {};
+  const std::vector<std::string> parts = absl::StrSplit(std::string(*payload), '\0');
+  ErrorReason reason{parts[0], {}};
+  for (size_t i = 1; i + 1 < parts.size(); i += 2) reason.metadata[parts[i]] = parts[i + 1];
+  return reason;
+}
+
+absl::Status FieldError(std::string_view field, std::string_view rule) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(field, ": ", rule)),
+                    {"INVALID_FIELD", {{kFieldKey, std::string(field)}}});
+}
+
+absl::Status PrefixField(std::string_view prefix, const absl::Status& status) {
+  const ErrorReason reason = ReasonOf(status);
+  const auto field = reason.metadata.find(kFieldKey);
+  if (reason.reason != "INVALID_FIELD" || field == reason.metadata.end()) return status;
+  const std::string_view rule = status.message().substr(field->second.size() + 2);
+  const std::string_view dot = absl::StartsWith(field->second, "[") || field->second.empty() ? "" : ".";
+  return FieldError(absl::StrCat(prefix, dot, field->second), rule);
+}
+
+}  // namespace dpledger

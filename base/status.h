@@ -1,0 +1,48 @@
+// Errors are absl::Status values. This header adds the two macros that pass them on, and the one shape that our own
+// errors have: a code, a reason for programs (UPPER_SNAKE_CASE) and details such as the field that is wrong.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace dpledger {
+
+// What a program needs to act on an error; becomes google.rpc.ErrorInfo on the wire.
+struct ErrorReason {
+  std::string reason;                           // e.g. "SEQUENCE_MISMATCH"
+  std::map<std::string, std::string> metadata;  // e.g. {"current_sequence", "17"}
+};
+
+absl::Status WithReason(absl::Status status, const ErrorReason& reason);
+// Empty reason if `status` carries none.
+ErrorReason ReasonOf(const absl::Status& status);
+
+// INVALID_ARGUMENT "<field>: <rule>", reason INVALID_FIELD, metadata {field}.
+// `rule` says what must hold and what was given: "must be finite and > 0, got -1".
+absl::Status FieldError(std::string_view field, std::string_view rule);
+
+// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field of a FieldError; other statuses
+// are returned as they are.
+absl::Status PrefixField(std::string_view prefix, const absl::Status& status);
+
+}  // namespace dpledger
+
+#define DPLEDGER_CONCAT_INNER_(a, b) a##b
+#define DPLEDGER_CONCAT_(a, b) DPLEDGER_CONCAT_INNER_(a, b)
+
+#define RETURN_IF_ERROR(expr)                                          \
+  do {                                                                 \
+    if (::absl::Status dpledger_status_ = (expr); !dpledger_status_.ok()) \
+      return dpledger_status_;                                         \
+  } while (false)
+
+#define ASSIGN_OR_RETURN(lhs, expr) \
+  ASSIGN_OR_RETURN_IMPL_(DPLEDGER_CONCAT_(dpledger_statusor_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_IMPL_(var, lhs, expr) \
+  auto var = (expr);                           \
+  if (!var.ok()) return std::move(var).status(); \
+  lhs = *std::move(var)

@@ -1,0 +1,43 @@
+// The RFC 6962 Merkle tree of an append-only list, kept as its frontier: the roots of the perfect subtrees that the
+// binary form of its size names, largest first. Appending is O(1) amortised, the root O(log n), the state at most 64
+// hashes. SHA-256; hashes are 32 bytes. No I/O. Not thread safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::merkle {
+
+using Hash = std::array<uint8_t, 32>;
+
+// SHA-256(0x00 ‖ leaf) and SHA-256(0x01 ‖ left ‖ right): RFC 6962, section 2.1.
+Hash LeafHash(std::string_view leaf);
+Hash NodeHash(const Hash& left, const Hash& right);
+
+class CompactTree {
+ public:
+  CompactTree() = default;
+  // The tree of `size` leaves with this frontier. INVALID_ARGUMENT unless their number is the number of ones in `size`.
+  static absl::StatusOr<CompactTree> FromFrontier(uint64_t size, std::vector<Hash> frontier);
+
+  void Append(const Hash& leaf_hash);
+
+  uint64_t size() const { return size_; }
+  const std::vector<Hash>& frontier() const { return frontier_; }
+  // SHA-256 of the empty string for the empty tree.
+  Hash Root() const;
+
+ private:
+  uint64_t size_ = 0;
+  std::vector<Hash> frontier_;  // largest subtree first
+};
+
+// The 32 bytes as a string, for messages and files.
+std::string ToBytes(const Hash& hash);
+
+}  // namespace dpledger::merkle
