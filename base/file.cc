@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
 #include "base/status.h"
 
 namespace dpledger {
@@ -28,7 +29,7 @@ absl::Status WriteAndSync(int fd, std::string_view content, const std::string& p
 }  // namespace
 
 absl::Status ErrnoError(int error, std::string_view operation, std::string_view path) {
-  return absl::ErrnoToStatus(error, absl::StrCat(operation, " ", path));
+  return absl::ErrnoToStatus(error, absl::StrCat(ToAbsl(operation), " ", ToAbsl(path)));
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

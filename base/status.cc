@@ -6,12 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/absl_view.h"
 
 namespace dpledger {
 namespace {
 
 // Payload: "reason\0key\0value\0key\0value", in process only.
-constexpr std::string_view kPayloadUrl = "dpledger/error-reason";
+constexpr absl::string_view kPayloadUrl = "dpledger/error-reason";
 constexpr char kFieldKey[] = "field";
 
 }  // namespace
@@ -38,7 +39,7 @@ ErrorReason ReasonOf(const absl::Status& status) {
 }
 
 absl::Status FieldError(std::string_view field, std::string_view rule) {
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(field, ": ", rule)),
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(ToAbsl(field), ": ", ToAbsl(rule))),
                     {"INVALID_FIELD", {{kFieldKey, std::string(field)}}});
 }
 
@@ -46,9 +47,9 @@ absl::Status PrefixField(std::string_view prefix, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status);
   const auto field = reason.metadata.find(kFieldKey);
   if (reason.reason != "INVALID_FIELD" || field == reason.metadata.end()) return status;
-  const std::string_view rule = status.message().substr(field->second.size() + 2);
-  const std::string_view dot = absl::StartsWith(field->second, "[") || field->second.empty() ? "" : ".";
-  return FieldError(absl::StrCat(prefix, dot, field->second), rule);
+  const absl::string_view rule = status.message().substr(field->second.size() + 2);
+  const char* const dot = absl::StartsWith(field->second, "[") || field->second.empty() ? "" : ".";
+  return FieldError(absl::StrCat(ToAbsl(prefix), dot, field->second), FromAbsl(rule));
 }
 
 }  // namespace dpledger
