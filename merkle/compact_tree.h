@@ -3,17 +3,15 @@
 // hashes. SHA-256; hashes are 32 bytes. No I/O. Not thread safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "merkle/sha256.h"
 
 namespace dpledger::merkle {
-
-using Hash = std::array<uint8_t, 32>;
 
 // SHA-256(0x00 ‖ leaf) and SHA-256(0x01 ‖ left ‖ right): RFC 6962, section 2.1.
 Hash LeafHash(std::string_view leaf);
