@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "accountant/interval.h"
 #include "accountant/mechanism/event.h"
 #include "dpledger/v1/event.pb.h"
 #include "dpledger/v1/ledger.pb.h"

@@ -1,0 +1,254 @@
+#include "accountant/from_proto/mechanism_from_proto.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/field_checks.h"
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr int kMaxDepth = 32;       // levels of MechanismEvent
+constexpr int kMaxComposed = 4096;  // events in one Composed
+constexpr size_t kMaxDescription = 1024;
+constexpr double kProbabilitySumTolerance = 1e-12;
+
+absl::StatusOr<Mechanism> Convert(const v1::MechanismEvent& event, int depth);
+
+// ---- Leaves: fields only ----
+
+absl::Status CheckFields(const v1::Unsupported& m) {
+  return Text(0, kMaxDescription, "description", m.description());
+}
+absl::Status CheckFields(const v1::Gaussian& m) {
+  return Positive("noise_multiplier", m.noise_multiplier());
+}
+absl::Status CheckFields(const v1::Laplace& m) {
+  return Positive("noise_multiplier", m.noise_multiplier());
+}
+absl::Status CheckFields(const v1::DiscreteLaplace& m) {
+  RETURN_IF_ERROR(Positive("noise_parameter", m.noise_parameter()));
+  return Count("sensitivity", m.sensitivity());
+}
+absl::Status CheckFields(const v1::DiscreteGaussian& m) {
+  RETURN_IF_ERROR(Positive("sigma", m.sigma()));
+  RETURN_IF_ERROR(Count("sensitivity", m.sensitivity()));
+  return m.has_dimension() ? Count("dimension", m.dimension()) : absl::OkStatus();
+}
+absl::Status CheckFields(const v1::RandomizedResponse& m) {
+  RETURN_IF_ERROR(Probability("noise_parameter", m.noise_parameter()));
+  return WholeIn(2, kMaxWhole, "num_buckets", m.num_buckets());
+}
+absl::Status CheckFields(const v1::EpsilonDelta& m) {
+  RETURN_IF_ERROR(NonNegative("epsilon", m.epsilon()));
+  return Probability("delta", m.delta());
+}
+absl::Status CheckFields(const v1::ZCDp& m) {
+  RETURN_IF_ERROR(NonNegative("rho", m.rho()));
+  return NonNegative("xi", m.xi());
+}
+absl::Status CheckFields(const v1::ExponentialMechanism& m) {
+  return NonNegative("epsilon", m.epsilon());
+}
+absl::Status CheckFields(const v1::PermuteAndFlip& m) {
+  return NonNegative("epsilon", m.epsilon());
+}
+absl::Status CheckFields(const v1::MixtureOfGaussians& m) {
+  RETURN_IF_ERROR(Positive("standard_deviation", m.standard_deviation()));
+  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "sensitivities", m.sensitivities_size()));
+  if (m.sampling_probs_size() != m.sensitivities_size()) {
+    return FieldError("sampling_probs",
+                      absl::StrCat("must be as many as sensitivities (", m.sensitivities_size(),
+                                   "), got ", m.sampling_probs_size()));
+  }
+  double sum = 0;
+  for (int i = 0; i < m.sensitivities_size(); ++i) {
+    RETURN_IF_ERROR(NonNegative(Element("sensitivities", i), m.sensitivities(i)));
+    RETURN_IF_ERROR(Probability(Element("sampling_probs", i), m.sampling_probs(i)));
+    sum += m.sampling_probs(i);
+  }
+  if (std::abs(sum - 1) > kProbabilitySumTolerance) {
+    return FieldError("sampling_probs", absl::StrCat("must sum to 1 within 1e-12, got ", sum));
+  }
+  return absl::OkStatus();
+}
+absl::Status CheckFields(const v1::TruncatedSubsampledGaussian& m) {
+  RETURN_IF_ERROR(Count("dataset_size", m.dataset_size()));
+  RETURN_IF_ERROR(SamplingProbability("sampling_probability", m.sampling_probability()));
+  RETURN_IF_ERROR(Count("truncated_batch_size", m.truncated_batch_size()));
+  return Positive("noise_multiplier", m.noise_multiplier());
+}
+absl::Status CheckFields(const v1::SingleEpochTreeAggregation& m) {
+  RETURN_IF_ERROR(Positive("noise_multiplier", m.noise_multiplier()));
+  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "step_counts", m.step_counts_size()));
+  for (int i = 0; i < m.step_counts_size(); ++i) {
+    RETURN_IF_ERROR(Count(Element("step_counts", i), m.step_counts(i)));
+  }
+  return absl::OkStatus();
+}
+absl::Status CheckFields(const v1::MatrixMechanism& m) {
+  RETURN_IF_ERROR(Positive("sensitivity", m.sensitivity()));
+  return Positive("noise_stddev", m.noise_stddev());
+}
+absl::Status CheckFields(const v1::RenyiCurve& m) {
+  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "orders", m.orders_size()));
+  if (m.epsilons_size() != m.orders_size()) {
+    return FieldError("epsilons", absl::StrCat("must be as many as orders (", m.orders_size(),
+                                               "), got ", m.epsilons_size()));
+  }
+  double previous = 1;
+  for (int i = 0; i < m.orders_size(); ++i) {
+    RETURN_IF_ERROR(GreaterThan(previous, Element("orders", i), m.orders(i)));
+    RETURN_IF_ERROR(NonNegativeOrInfinite(Element("epsilons", i), m.epsilons(i)));
+    previous = m.orders(i);
+  }
+  return absl::OkStatus();
+}
+
+// ---- Nodes with a tree below: the fields beside it ----
+
+absl::Status CheckFields(const v1::PoissonSampled& m) {
+  return SamplingProbability("sampling_probability", m.sampling_probability());
+}
+absl::Status CheckFields(const v1::SampledWithoutReplacement& m) {
+  RETURN_IF_ERROR(Count("source_dataset_size", m.source_dataset_size()));
+  return WholeIn(1, m.source_dataset_size(), "sample_size", m.sample_size());
+}
+absl::Status CheckFields(const v1::SampledWithReplacement& m) {
+  RETURN_IF_ERROR(Count("source_dataset_size", m.source_dataset_size()));
+  return Count("sample_size", m.sample_size());
+}
+absl::Status CheckFields(const v1::RepeatAndSelect& m) {
+  const bool is_poisson = std::isinf(m.shape()) && m.shape() > 0;
+  if (!is_poisson && !(std::isfinite(m.shape()) && m.shape() > -1)) {
+    return FieldError("shape", absl::StrCat("must be > -1 (infinity = Poisson), got ", m.shape()));
+  }
+  return is_poisson ? Positive("mean", m.mean()) : AtLeast(1, "mean", m.mean());
+}
+absl::Status CheckFields(const v1::SelfComposed& m) { return Count("count", m.count()); }
+
+// The tree below a node, as the one element that its value holds.
+template <typename Node>
+absl::StatusOr<std::vector<Mechanism>> TreeBelow(const Node& node, int depth) {
+  RETURN_IF_ERROR(MustBeSet(node.has_event(), "event"));
+  ASSIGN_OR_RETURN(Mechanism tree, Within("event", Convert(node.event(), depth + 1)));
+  std::vector<Mechanism> only;
+  only.push_back(std::move(tree));
+  return only;
+}
+
+absl::StatusOr<Composed> ConvertComposed(const v1::Composed& m, int depth) {
+  RETURN_IF_ERROR(WholeIn(1, kMaxComposed, "events", m.events_size()));
+  Composed composed;
+  for (int i = 0; i < m.events_size(); ++i) {
+    ASSIGN_OR_RETURN(Mechanism event,
+                     Within(Element("events", i), Convert(m.events(i), depth + 1)));
+    composed.events.push_back(std::move(event));
+  }
+  return composed;
+}
+
+// ---- Every case ----
+
+using Kind = decltype(Mechanism::kind);
+using Case = v1::MechanismEvent::KindCase;
+
+template <typename Leaf>
+absl::StatusOr<Kind> Unanalysed(const Leaf& leaf, std::string_view name) {
+  RETURN_IF_ERROR(CheckFields(leaf));
+  return NotAnalysed{std::string(name)};
+}
+template <typename Node>
+absl::StatusOr<Kind> UnanalysedTree(const Node& node, std::string_view name, int depth) {
+  RETURN_IF_ERROR(CheckFields(node));
+  RETURN_IF_ERROR(TreeBelow(node, depth).status());
+  return NotAnalysed{std::string(name)};
+}
+
+absl::StatusOr<Kind> ConvertKind(const v1::MechanismEvent& m, std::string_view name, int depth) {
+  switch (m.kind_case()) {
+    case Case::kNoOp:
+      return NoOp{};
+    case Case::kNonPrivate:
+      return NonPrivate{};
+    case Case::kUnsupported:
+      return Unanalysed(m.unsupported(), name);
+    case Case::kGaussian:
+      RETURN_IF_ERROR(CheckFields(m.gaussian()));
+      return Gaussian{m.gaussian().noise_multiplier()};
+    case Case::kLaplace:
+      return Unanalysed(m.laplace(), name);
+    case Case::kDiscreteLaplace:
+      return Unanalysed(m.discrete_laplace(), name);
+    case Case::kDiscreteGaussian:
+      return Unanalysed(m.discrete_gaussian(), name);
+    case Case::kRandomizedResponse:
+      return Unanalysed(m.randomized_response(), name);
+    case Case::kEpsilonDelta:
+      return Unanalysed(m.epsilon_delta(), name);
+    case Case::kZcdp:
+      return Unanalysed(m.zcdp(), name);
+    case Case::kExponentialMechanism:
+      return Unanalysed(m.exponential_mechanism(), name);
+    case Case::kPermuteAndFlip:
+      return Unanalysed(m.permute_and_flip(), name);
+    case Case::kMixtureOfGaussians:
+      return Unanalysed(m.mixture_of_gaussians(), name);
+    case Case::kPoissonSampled: {
+      RETURN_IF_ERROR(CheckFields(m.poisson_sampled()));
+      ASSIGN_OR_RETURN(std::vector<Mechanism> tree, TreeBelow(m.poisson_sampled(), depth));
+      return PoissonSampled{m.poisson_sampled().sampling_probability(), std::move(tree)};
+    }
+    case Case::kSampledWithoutReplacement:
+      return UnanalysedTree(m.sampled_without_replacement(), name, depth);
+    case Case::kSampledWithReplacement:
+      return UnanalysedTree(m.sampled_with_replacement(), name, depth);
+    case Case::kTruncatedSubsampledGaussian:
+      return Unanalysed(m.truncated_subsampled_gaussian(), name);
+    case Case::kSingleEpochTreeAggregation:
+      return Unanalysed(m.single_epoch_tree_aggregation(), name);
+    case Case::kRepeatAndSelect:
+      return UnanalysedTree(m.repeat_and_select(), name, depth);
+    case Case::kSelfComposed: {
+      RETURN_IF_ERROR(CheckFields(m.self_composed()));
+      ASSIGN_OR_RETURN(std::vector<Mechanism> tree, TreeBelow(m.self_composed(), depth));
+      return SelfComposed{std::move(tree), m.self_composed().count()};
+    }
+    case Case::kComposed: {
+      ASSIGN_OR_RETURN(Composed composed, ConvertComposed(m.composed(), depth));
+      return composed;
+    }
+    case Case::kMatrixMechanism:
+      return Unanalysed(m.matrix_mechanism(), name);
+    case Case::kRenyiCurve:
+      return Unanalysed(m.renyi_curve(), name);
+    case Case::KIND_NOT_SET:
+      break;
+  }
+  return absl::InternalError("a mechanism's kind was read before it was checked");
+}
+
+absl::StatusOr<Mechanism> Convert(const v1::MechanismEvent& event, int depth) {
+  ASSIGN_OR_RETURN(const std::string_view name, KindOf(event));
+  if (depth > kMaxDepth) {
+    return FieldError(name, absl::StrCat("must be at most ", kMaxDepth, " levels deep"));
+  }
+  Mechanism mechanism;
+  if (event.has_count()) {
+    RETURN_IF_ERROR(Count("count", event.count()));
+    mechanism.count = event.count();
+  }
+  ASSIGN_OR_RETURN(mechanism.kind, Within(name, ConvertKind(event, name, depth)));
+  return mechanism;
+}
+
+}  // namespace
+
+absl::StatusOr<Mechanism> MechanismFromProto(const v1::MechanismEvent& event) {
+  return Convert(event, 1);
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,130 @@
+#include "accountant/mechanism/history.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr uint64_t kMaxCount = std::numeric_limits<uint64_t>::max();
+
+// The canonical key is a string of fixed-width words. Doubles go in by their bits: two rounds are
+// one only if every parameter is the same number.
+void AppendWord(uint64_t word, std::string& key) {
+  for (int shift = 0; shift < 64; shift += 8) key.push_back(static_cast<char>(word >> shift));
+}
+void AppendWord(double value, std::string& key) { AppendWord(std::bit_cast<uint64_t>(value), key); }
+
+struct SchemeKey {
+  std::string& key;
+  void operator()(const FullBatch&) const {}
+  void operator()(const PoissonSampling& poisson) const { AppendWord(poisson.probability, key); }
+  void operator()(const FixedSizeSampling& fixed) const {
+    AppendWord(fixed.sample_size, key);
+    AppendWord(uint64_t{fixed.with_replacement}, key);
+  }
+  void operator()(const DisjointBatches& batches) const {
+    AppendWord(batches.batches_per_epoch, key);
+    AppendWord(batches.epoch, key);
+  }
+  void operator()(const RandomAllocation& allocation) const {
+    AppendWord(allocation.rounds_per_epoch, key);
+    AppendWord(allocation.epoch, key);
+  }
+  void operator()(const TruncatedPoisson& truncated) const {
+    AppendWord(truncated.probability, key);
+    AppendWord(truncated.max_sample_size, key);
+  }
+};
+
+// The scheme, then the multiset of queries. A query's group is a label for people and costs
+// nothing, so rounds that differ in labels or in the order of their queries are one.
+std::string CanonicalKey(const Round& round) {
+  std::string key;
+  AppendWord(uint64_t{round.scheme.kind.index()}, key);
+  AppendWord(round.scheme.population_size, key);
+  std::visit(SchemeKey{key}, round.scheme.kind);
+
+  std::vector<std::string> queries;
+  queries.reserve(round.queries.size());
+  for (const SumQuery& query : round.queries) {
+    std::string& word = queries.emplace_back();
+    AppendWord(query.l2_norm_bound, word);
+    AppendWord(query.noise_stddev, word);
+    AppendWord(static_cast<uint64_t>(query.noise), word);
+    AppendWord(query.grid, word);
+  }
+  std::sort(queries.begin(), queries.end());
+  for (const std::string& query : queries) key += query;
+  return key;
+}
+
+// Counts `count` more of `round`. A count that would pass 2^64 - 1 is carried on under a longer
+// key: nothing is lost.
+void AddTo(std::map<std::string, History::CountedRound>& rounds, const Round& round,
+           uint64_t count) {
+  if (round.queries.empty()) return;
+  for (std::string key = CanonicalKey(round); count > 0; key.push_back('+')) {
+    History::CountedRound& counted =
+        rounds.try_emplace(key, History::CountedRound{round, 0}).first->second;
+    const uint64_t added = std::min(count, kMaxCount - counted.count);
+    counted.count += added;
+    count -= added;
+  }
+}
+
+}  // namespace
+
+void History::Close(const Round& round, uint64_t count) { AddTo(closed_, round, count); }
+
+void History::Add(const std::string& writer, const Event& event) {
+  if (const auto* sampling = std::get_if<SamplingEvent>(&event)) {
+    // Whatever was open is over, even under the same number: a round has one sample.
+    OpenRound& open = open_[writer];
+    Close(open.round, 1);
+    open = {sampling->round, {sampling->scheme, {}}};
+  } else if (const auto* sum = std::get_if<SumQueryEvent>(&event)) {
+    const auto [it, is_new] = open_.try_emplace(writer);
+    OpenRound& open = it->second;
+    if (is_new || open.number != sum->round) {
+      // No sampling event opened this round, so it counts as unsampled.
+      Close(open.round, 1);
+      open = {sum->round, {{0, FullBatch{}}, {}}};
+    }
+    open.round.queries.push_back(sum->query);
+  } else if (const auto* rounds = std::get_if<RoundsEvent>(&event)) {
+    Close(rounds->round, rounds->count);
+  } else {
+    mechanisms_.push_back(std::get<Mechanism>(event));
+  }
+}
+
+std::vector<History::CountedRound> History::Rounds() const {
+  std::map<std::string, CountedRound> all = closed_;
+  for (const auto& [writer, open] : open_) AddTo(all, open.round, 1);
+  std::vector<CountedRound> rounds;
+  rounds.reserve(all.size());
+  for (auto& [key, counted] : all) rounds.push_back(std::move(counted));
+  return rounds;
+}
+
+uint64_t History::RoundCount() const {
+  uint64_t total = 0;
+  for (const auto& [key, counted] : closed_) total += std::min(counted.count, kMaxCount - total);
+  for (const auto& [writer, open] : open_) {
+    if (!open.round.queries.empty() && total < kMaxCount) ++total;
+  }
+  return total;
+}
+
+void History::Merge(const History& other) {
+  // Copies first, so that a history can be merged with itself.
+  const std::vector<CountedRound> rounds = other.Rounds();
+  const std::vector<Mechanism> mechanisms = other.mechanisms_;
+  for (const CountedRound& counted : rounds) Close(counted.round, counted.count);
+  mechanisms_.insert(mechanisms_.end(), mechanisms.begin(), mechanisms.end());
+}
+
+}  // namespace dpledger::accountant
