@@ -44,7 +44,8 @@ class LedgerStore {
   // Calls `done` once, from a thread of the store, when the batch is durable or refused. Batches of one caller are
   // taken in the order of the calls. `done` must not block.
   // NOT_FOUND; INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence); FAILED_PRECONDITION
-  // (LEDGER_SEALED, WRITER_CLOSED, ROUND_GOES_BACK, ROUND_ALREADY_OPEN); UNAVAILABLE after a disk error.
+  // (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK, ROUND_ALREADY_OPEN); RESOURCE_EXHAUSTED
+  // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
   virtual void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) = 0;
   // The same, waiting.
   absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);

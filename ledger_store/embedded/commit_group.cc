@@ -1,0 +1,117 @@
+#include "ledger_store/embedded/commit_group.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger_store/embedded/database.h"
+#include "ledger_store/embedded/keys.h"
+
+namespace dpledger::embedded {
+
+CommitGroup::CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now)
+    : db_(db), table_(table), now_(now), next_id_(table.size()) {}
+
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::CreateLedgerRequest&& request,
+                                               const merkle::Hash& hash) {
+  if (const Ledger* taken = Find(request.name()); taken != nullptr) {
+    absl::StatusOr<v1::Receipt> receipt =
+        Repeated(RequestKey(taken->id, request.request_id()), hash);
+    if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
+      return receipt;
+    }
+    return WithReason(
+        absl::AlreadyExistsError(absl::StrCat(
+            request.name(), ": there is a ledger of this name, made by another request")),
+        {"LEDGER_EXISTS", {{"ledger", request.name()}}});
+  }
+  Ledger created{next_id_, EmptyLedger(request, now_), {}};
+  ASSIGN_OR_RETURN(const LedgerChange change, Declare(created.head, request, now_));
+  ++next_id_;
+  batch_.Put(NameKey(request.name()), EncodeNumber(created.id));
+  Ledger& ledger = ledgers_[request.name()] = std::move(created);
+  return Take(change, RequestKey(ledger.id, request.request_id()), hash, ledger);
+}
+
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::AppendBatchRequest&& request,
+                                               const merkle::Hash& hash) {
+  Ledger* const ledger = Find(request.ledger());
+  if (ledger == nullptr) return LedgerNotFound(request.ledger());
+  const std::string key = RequestKey(ledger->id, request.request_id());
+  absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
+  if (!absl::IsNotFound(repeated.status())) return repeated;
+  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head, std::move(request), now_));
+  return Take(change, key, hash, *ledger);
+}
+
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::SealLedgerRequest&& request,
+                                               const merkle::Hash& hash) {
+  Ledger* const ledger = Find(request.name());
+  if (ledger == nullptr) return LedgerNotFound(request.name());
+  const std::string key = RequestKey(ledger->id, request.request_id());
+  absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
+  if (!absl::IsNotFound(repeated.status())) return repeated;
+  ASSIGN_OR_RETURN(const LedgerChange change, Seal(ledger->head, request, now_));
+  return Take(change, key, hash, *ledger);
+}
+
+CommitGroup::Ledger* CommitGroup::Find(const std::string& name) {
+  const auto staged = ledgers_.find(name);
+  if (staged != ledgers_.end()) return &staged->second;
+  const absl::StatusOr<LedgerRecord> durable = table_.Find(name);
+  if (!durable.ok()) return nullptr;
+  return &ledgers_.emplace(name, Ledger{durable->id, *durable->head, {}}).first->second;
+}
+
+absl::StatusOr<v1::StoredRequest> CommitGroup::Answered(const std::string& request_key) {
+  const auto staged = requests_.find(request_key);
+  if (staged != requests_.end()) return staged->second;
+  v1::StoredRequest stored;
+  RETURN_IF_ERROR(GetRecord(db_, request_key, stored));
+  return stored;
+}
+
+absl::StatusOr<v1::Receipt> CommitGroup::Repeated(const std::string& request_key,
+                                                  const merkle::Hash& hash) {
+  ASSIGN_OR_RETURN(const v1::StoredRequest stored, Answered(request_key));
+  if (stored.request_hash() == merkle::ToBytes(hash)) return stored.receipt();
+  return WithReason(
+      absl::InvalidArgumentError("request_id: was used by another request on this ledger; "
+                                 "the same id must bring the same entries"),
+      {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
+}
+
+v1::Receipt CommitGroup::Take(const LedgerChange& change, const std::string& request_key,
+                              const merkle::Hash& hash, Ledger& ledger) {
+  uint64_t sequence = change.receipt.first_sequence();
+  for (const std::string& entry : change.entries)
+    batch_.Put(EntryKey(ledger.id, sequence++), entry);
+  v1::StoredRequest& answered = requests_[request_key];
+  answered.set_request_hash(merkle::ToBytes(hash));
+  *answered.mutable_receipt() = change.receipt;
+  batch_.Put(request_key, answered.SerializeAsString());
+  Apply(change, ledger.head);
+  ledger.changed_writers.insert(change.writer.writer());
+  return change.receipt;
+}
+
+rocksdb::WriteBatch& CommitGroup::Batch() {
+  for (const auto& [name, ledger] : ledgers_) {
+    if (ledger.changed_writers.empty()) continue;
+    batch_.Put(HeadKey(ledger.id), ToStored(ledger.head).SerializeAsString());
+    for (const std::string& writer : ledger.changed_writers) {
+      batch_.Put(WriterKey(ledger.id, writer), ledger.head.writers.at(writer).SerializeAsString());
+    }
+  }
+  return batch_;
+}
+
+void CommitGroup::Publish() {
+  for (auto& [name, ledger] : ledgers_) {
+    if (ledger.changed_writers.empty()) continue;
+    table_.Put({ledger.id, std::make_shared<const LedgerHead>(std::move(ledger.head))});
+  }
+}
+
+}  // namespace dpledger::embedded

@@ -1,0 +1,68 @@
+// The requests that one sync makes durable together: each is staged on the heads that the ones
+// before it left.
+//
+// Invariants:
+//  1. Requests of one group see each other; nobody else sees any of them before Publish.
+//  2. A refused request leaves nothing in the batch.
+// Not thread safe: the commit thread's own.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "dpledger/v1/stored.pb.h"
+#include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/ledger_head.h"
+#include "merkle/sha256.h"
+#include "rocksdb/db.h"
+#include "rocksdb/write_batch.h"
+
+namespace dpledger::embedded {
+
+class CommitGroup {
+ public:
+  CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now);
+
+  // The receipt is true once the group is durable. `hash` is the request's RequestHash. Errors as
+  // in ledger_store/store.h; DATA_LOSS and UNAVAILABLE come from the disk.
+  absl::StatusOr<v1::Receipt> Stage(v1::CreateLedgerRequest&& request, const merkle::Hash& hash);
+  absl::StatusOr<v1::Receipt> Stage(v1::AppendBatchRequest&& request, const merkle::Hash& hash);
+  absl::StatusOr<v1::Receipt> Stage(v1::SealLedgerRequest&& request, const merkle::Hash& hash);
+
+  // All that was staged, with the heads as they are now. Empty if nothing is new. Call once, at the
+  // end.
+  rocksdb::WriteBatch& Batch();
+  // Shows the new heads to everybody. Precondition: the batch is durable.
+  void Publish();
+
+ private:
+  struct Ledger {
+    uint64_t id = 0;
+    LedgerHead head;
+    std::set<std::string> changed_writers;  // empty: the head has not changed
+  };
+
+  // The ledger as this group has it; null if there is none.
+  Ledger* Find(const std::string& name);
+  // How this request id was answered. NOT_FOUND if it is new.
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& request_key);
+  // The receipt if this very request was answered before, else INVALID_ARGUMENT; NOT_FOUND if its
+  // id is new.
+  absl::StatusOr<v1::Receipt> Repeated(const std::string& request_key, const merkle::Hash& hash);
+  v1::Receipt Take(const LedgerChange& change, const std::string& request_key,
+                   const merkle::Hash& hash, Ledger& ledger);
+
+  rocksdb::DB& db_;
+  LedgerTable& table_;
+  const absl::Time now_;
+  uint64_t next_id_;
+  rocksdb::WriteBatch batch_;
+  std::map<std::string, Ledger> ledgers_;                        // those that the group looked at
+  std::unordered_map<std::string, v1::StoredRequest> requests_;  // answered by the group, by key
+};
+
+}  // namespace dpledger::embedded

@@ -1,0 +1,94 @@
+#include "ledger_store/embedded/database.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/embedded/keys.h"
+#include "ledger_store/embedded/rocksdb_options.h"
+
+namespace dpledger::embedded {
+namespace {
+
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder, error);
+  if (!error) std::filesystem::create_directories(path, error);
+  if (error) return ErrnoError(error.value(), "create", folder);
+  // A database whose folder's name is lost in a power cut is lost too.
+  return SyncDirectory(path.parent_path().string());
+}
+
+// RocksDB has no code of its own for a lock that is held.
+bool IsLocked(const rocksdb::Status& status) {
+  const std::string text = status.ToString();
+  return status.IsIOError() && (absl::StrContains(text, "While lock file") ||
+                                absl::StrContains(text, "lock hold by current process"));
+}
+
+absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
+  std::string version;
+  const rocksdb::Status found = db.Get({}, VersionKey(), &version);
+  if (found.ok()) {
+    if (version == kFormatVersion) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": holds a store of format ", HexEncode(version),
+                     " (hexadecimal), this program reads ", HexEncode(kFormatVersion)));
+  }
+  if (!found.IsNotFound()) return DiskError("read the format version", found);
+  const std::unique_ptr<rocksdb::Iterator> all(db.NewIterator({}));
+  all->SeekToFirst();
+  if (all->Valid()) {
+    return absl::DataLossError(absl::StrCat(folder, ": the store's format version is missing"));
+  }
+  if (!all->status().ok()) return DiskError("read the format version", all->status());
+  const rocksdb::Slice value(kFormatVersion.data(), kFormatVersion.size());
+  const rocksdb::Status written = db.Put(DurableWrite(), VersionKey(), value);
+  return written.ok() ? absl::OkStatus() : DiskError("write the format version", written);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
+                                                          rocksdb::Env* env) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(env), folder, &opened);
+  std::unique_ptr<rocksdb::DB> db(opened);
+  if (IsLocked(status)) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            folder,
+            ": another server has this store open; stop it, or give this one a folder of its own")),
+        {"STORE_IN_USE", {{"folder", folder}}});
+  }
+  if (!status.ok()) return DiskError(absl::StrCat("open the store in ", folder), status);
+  RETURN_IF_ERROR(CheckVersion(*db, folder));
+  return db;
+}
+
+absl::Status DiskError(std::string_view operation, const rocksdb::Status& status) {
+  const std::string message = absl::StrCat(ToAbsl(operation), ": ", status.ToString());
+  return status.IsCorruption() ? absl::DataLossError(message) : absl::UnavailableError(message);
+}
+
+absl::Status GetRecord(rocksdb::DB& db, const std::string& key,
+                       google::protobuf::MessageLite& record) {
+  rocksdb::PinnableSlice value;
+  const rocksdb::Status status = db.Get({}, db.DefaultColumnFamily(), key, &value);
+  if (status.IsNotFound()) {
+    return absl::NotFoundError(absl::StrCat("no record under ", HexEncode(key)));
+  }
+  if (!status.ok()) return DiskError("read a record", status);
+  if (!record.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+    return absl::DataLossError(absl::StrCat("record under ", HexEncode(key), ": does not parse"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::embedded

@@ -1,0 +1,32 @@
+// A RocksDB folder opened as a store: its lock, its format version, and RocksDB's errors in our
+// words.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "google/protobuf/message_lite.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+
+namespace dpledger::embedded {
+
+// Opens or makes the database in `folder`. FAILED_PRECONDITION (STORE_IN_USE) if a server has it
+// open, or if another version of this program wrote it; DATA_LOSS if it is damaged; UNAVAILABLE for
+// other errors of the disk.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
+                                                          rocksdb::Env* env);
+
+// DATA_LOSS for damaged data, UNAVAILABLE for any other error. Precondition: `status` is not OK.
+absl::Status DiskError(std::string_view operation, const rocksdb::Status& status);
+
+// The record under `key`. NOT_FOUND if there is none; else errors as above.
+absl::Status GetRecord(rocksdb::DB& db, const std::string& key,
+                       google::protobuf::MessageLite& record);
+
+inline std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+}  // namespace dpledger::embedded

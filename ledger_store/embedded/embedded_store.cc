@@ -1,0 +1,253 @@
+#include "ledger_store/embedded/embedded_store.h"
+
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "base/status.h"
+#include "ledger_store/embedded/commit_group.h"
+#include "ledger_store/embedded/database.h"
+#include "ledger_store/embedded/keys.h"
+#include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/request_rules.h"
+
+namespace dpledger {
+namespace embedded {
+namespace {
+
+// A request on its way to the commit thread, or a refusal that waits for its turn: answers keep the
+// order of the calls.
+struct Operation {
+  std::variant<v1::AppendBatchRequest, v1::CreateLedgerRequest, v1::SealLedgerRequest, absl::Status>
+      request;
+  merkle::Hash hash = {};
+  size_t bytes = 0;  // that it counts against max_pending_bytes
+  LedgerStore::AppendCallback done;
+};
+
+class EmbeddedStore : public LedgerStore {
+ public:
+  EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<LedgerTable> table,
+                const EmbeddedOptions& options)
+      : db_(std::move(db)),
+        table_(std::move(table)),
+        clock_(*options.clock),
+        max_pending_bytes_(options.max_pending_bytes),
+        commit_thread_([this] { CommitUntilStopped(); }) {}
+
+  ~EmbeddedStore() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    commit_thread_.join();
+  }
+
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
+    return SubmitAndGet(request, request.name());
+  }
+
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
+    return SubmitAndGet(request, request.name());
+  }
+
+  void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) override {
+    Submit(std::move(request), std::move(done));
+  }
+
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
+    RETURN_IF_ERROR(CheckLedgerName("name", name));
+    RETURN_IF_ERROR(Failure());
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    return Describe(*record.head);
+  }
+
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) override {
+    RETURN_IF_ERROR(CheckProjectName("parent", parent));
+    RETURN_IF_ERROR(Failure());
+    std::vector<v1::Ledger> ledgers;
+    for (const auto& head : table_->List(absl::StrCat(parent, "/ledgers/"), after, limit)) {
+      ledgers.push_back(Describe(*head));
+    }
+    return ledgers;
+  }
+
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t max_bytes) override {
+    RETURN_IF_ERROR(CheckLedgerName("ledger", name));
+    RETURN_IF_ERROR(Failure());
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    const uint64_t size = record.head->tree.size();
+    if (first > size) {
+      return absl::OutOfRangeError(absl::StrCat("first_sequence: must be at most ", size,
+                                                ", the size of ", name, ", got ", first));
+    }
+    std::vector<std::string> entries;
+    size_t bytes = 0;
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator({}));
+    it->Seek(EntryKey(record.id, first));
+    for (uint64_t sequence = first;
+         sequence < size && entries.size() < max_entries && (entries.empty() || bytes < max_bytes);
+         ++sequence, it->Next()) {
+      if (!it->status().ok()) return ReadFailed(it->status());
+      if (!it->Valid() || it->key() != EntryKey(record.id, sequence)) {
+        return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
+      }
+      bytes += it->value().size();
+      entries.push_back(it->value().ToString());
+    }
+    return entries;
+  }
+
+  bool Healthy() const override { return Failure().ok(); }
+
+ private:
+  // Checks and hashes on the caller's thread: the commit thread is the narrow place.
+  template <typename Request>
+  void Submit(Request request, AppendCallback done) {
+    Operation operation;
+    operation.done = std::move(done);
+    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
+      operation.request = std::move(checked);
+    } else {
+      operation.hash = RequestHash(request);
+      operation.bytes = sizeof(Operation) + request.ByteSizeLong();
+      operation.request = std::move(request);
+    }
+    absl::MutexLock lock(&mutex_);
+    if (pending_bytes_ + operation.bytes > max_pending_bytes_) {
+      operation.request = WithReason(
+          absl::ResourceExhaustedError(absl::StrCat("the store's queue is full: ", pending_bytes_,
+                                                    " bytes wait for the disk, the limit is ",
+                                                    max_pending_bytes_, "; try again later")),
+          {"QUEUE_FULL", {}});
+      operation.bytes = 0;
+    }
+    pending_bytes_ += operation.bytes;
+    queue_.push_back(std::move(operation));
+  }
+
+  template <typename Request>
+  absl::StatusOr<v1::Ledger> SubmitAndGet(const Request& request, const std::string& name) {
+    absl::Notification answered;
+    absl::Status status;
+    Submit(request, [&](const absl::StatusOr<v1::Receipt>& receipt) {
+      status = receipt.status();
+      answered.Notify();
+    });
+    answered.WaitForNotification();
+    RETURN_IF_ERROR(status);
+    return Get(name);
+  }
+
+  void CommitUntilStopped() {
+    while (true) {
+      std::vector<Operation> group;
+      {
+        const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return stopping_ || !queue_.empty();
+        };
+        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+        if (queue_.empty()) return;
+        group.swap(queue_);
+      }
+      Commit(group);
+    }
+  }
+
+  void Commit(std::vector<Operation>& operations) {
+    std::vector<absl::StatusOr<v1::Receipt>> answers;
+    size_t bytes = 0;
+    CommitGroup group(*db_, *table_, clock_.Now());
+    absl::Status failure = Failure();
+    for (Operation& operation : operations) {
+      bytes += operation.bytes;
+      if (!failure.ok()) break;
+      answers.push_back(Stage(operation, group));
+      const absl::Status& status = answers.back().status();
+      if (absl::IsDataLoss(status) || absl::IsUnavailable(status)) failure = Fail(status);
+    }
+    if (failure.ok()) failure = Write(group.Batch());
+    if (failure.ok()) group.Publish();
+    {
+      absl::MutexLock lock(&mutex_);
+      pending_bytes_ -= bytes;
+    }
+    // Refusals too: they may rest on requests of this group that have not become durable.
+    for (size_t i = 0; i < operations.size(); ++i) {
+      operations[i].done(failure.ok() ? std::move(answers[i]) : failure);
+    }
+  }
+
+  static absl::StatusOr<v1::Receipt> Stage(Operation& operation, CommitGroup& group) {
+    const auto stage = [&](auto& request) -> absl::StatusOr<v1::Receipt> {
+      if constexpr (std::is_same_v<decltype(request), absl::Status&>) {
+        return std::move(request);
+      } else {
+        return group.Stage(std::move(request), operation.hash);
+      }
+    };
+    return std::visit(stage, operation.request);
+  }
+
+  absl::Status Write(rocksdb::WriteBatch& batch) {
+    if (batch.Count() == 0) return absl::OkStatus();
+    const rocksdb::Status written = db_->Write(DurableWrite(), &batch);
+    return written.ok() ? absl::OkStatus() : Fail(DiskError("write and sync", written));
+  }
+
+  absl::Status Failure() const {
+    absl::MutexLock lock(&mutex_);
+    return failure_;
+  }
+
+  // For good: what a disk says after its first error cannot be believed.
+  absl::Status Fail(const absl::Status& cause) {
+    absl::MutexLock lock(&mutex_);
+    if (failure_.ok()) {
+      failure_ = WithReason(
+          absl::UnavailableError(absl::StrCat(
+              "the store has stopped after an error of the disk and acknowledges nothing more: ",
+              cause.message())),
+          {"STORE_FAILED", {}});
+    }
+    return failure_;
+  }
+
+  absl::Status ReadFailed(const rocksdb::Status& status) {
+    const absl::Status error = DiskError("read entries", status);
+    return absl::IsDataLoss(error) ? error : Fail(error);
+  }
+
+  const std::unique_ptr<rocksdb::DB> db_;
+  const std::unique_ptr<LedgerTable> table_;
+  Clock& clock_;
+  const size_t max_pending_bytes_;
+
+  mutable absl::Mutex mutex_;
+  std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue and of the group being written
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // OK until the first error of the disk
+
+  std::thread commit_thread_;  // last: it uses all of the above
+};
+
+}  // namespace
+}  // namespace embedded
+
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options) {
+  ASSIGN_OR_RETURN(auto db, embedded::OpenDatabase(options.folder, options.env));
+  ASSIGN_OR_RETURN(auto table, embedded::LedgerTable::Load(*db));
+  return std::make_unique<embedded::EmbeddedStore>(std::move(db), std::move(table), options);
+}
+
+}  // namespace dpledger

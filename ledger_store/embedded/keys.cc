@@ -1,0 +1,42 @@
+#include "ledger_store/embedded/keys.h"
+
+namespace dpledger::embedded {
+
+std::string TablePrefix(Table table) { return std::string(1, static_cast<char>(table)); }
+
+std::string LedgerPrefix(Table table, uint64_t ledger_id) {
+  return TablePrefix(table) + EncodeNumber(ledger_id);
+}
+
+std::string VersionKey() { return TablePrefix(Table::kVersion); }
+
+std::string NameKey(std::string_view name) { return TablePrefix(Table::kName).append(name); }
+
+std::string HeadKey(uint64_t ledger_id) { return LedgerPrefix(Table::kHead, ledger_id); }
+
+std::string EntryKey(uint64_t ledger_id, uint64_t sequence) {
+  return LedgerPrefix(Table::kEntry, ledger_id) + EncodeNumber(sequence);
+}
+
+std::string RequestKey(uint64_t ledger_id, std::string_view request_id) {
+  return LedgerPrefix(Table::kRequest, ledger_id).append(request_id);
+}
+
+std::string WriterKey(uint64_t ledger_id, std::string_view writer) {
+  return LedgerPrefix(Table::kWriter, ledger_id).append(writer);
+}
+
+std::string EncodeNumber(uint64_t number) {
+  std::string bytes(8, '\0');
+  for (size_t i = 8; i-- > 0; number >>= 8) bytes[i] = static_cast<char>(number & 0xff);
+  return bytes;
+}
+
+std::optional<uint64_t> DecodeNumber(std::string_view bytes) {
+  if (bytes.size() != 8) return std::nullopt;
+  uint64_t number = 0;
+  for (char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+}  // namespace dpledger::embedded

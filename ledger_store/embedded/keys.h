@@ -1,0 +1,39 @@
+// The keys of the embedded store (docs/formats.md, section 2). Numbers are big-endian, so that
+// RocksDB's byte order is the order of entries. Pure; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dpledger::embedded {
+
+// The first byte of a key says what lies under it.
+enum class Table : char {
+  kEntry = 'e',    // ledger id, sequence -> the entry's bytes
+  kHead = 'h',     // ledger id -> StoredHead
+  kName = 'n',     // name -> ledger id
+  kRequest = 'r',  // ledger id, request id -> StoredRequest
+  kVersion = 'v',  // -> kFormatVersion
+  kWriter = 'w',   // ledger id, writer -> WriterStatus
+};
+
+inline constexpr std::string_view kFormatVersion = "1";
+
+std::string VersionKey();
+std::string NameKey(std::string_view name);
+std::string HeadKey(uint64_t ledger_id);
+std::string EntryKey(uint64_t ledger_id, uint64_t sequence);
+std::string RequestKey(uint64_t ledger_id, std::string_view request_id);
+std::string WriterKey(uint64_t ledger_id, std::string_view writer);
+// What every key of that table, and of that ledger in it, begins with.
+std::string TablePrefix(Table table);
+std::string LedgerPrefix(Table table, uint64_t ledger_id);
+
+// 8 bytes, big-endian.
+std::string EncodeNumber(uint64_t number);
+// Nothing unless `bytes` are 8.
+std::optional<uint64_t> DecodeNumber(std::string_view bytes);
+
+}  // namespace dpledger::embedded

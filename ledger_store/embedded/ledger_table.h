@@ -1,0 +1,51 @@
+// The heads of all ledgers of a store, in memory: what Get, List and Read see, and what the commit
+// thread starts from. About 1 KiB a ledger, more with many writers.
+//
+// Invariants:
+//  1. A head in the table is durable: it is put there after the sync that stored it.
+//  2. Ids are dense from 0, in the order of creation: a gap is a lost ledger.
+// Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "ledger_store/ledger_head.h"
+#include "rocksdb/db.h"
+
+namespace dpledger::embedded {
+
+struct LedgerRecord {
+  uint64_t id = 0;
+  std::shared_ptr<const LedgerHead> head;
+};
+
+class LedgerTable {
+ public:
+  // Reads all heads, and checks that each ends where its entries end. DATA_LOSS says which does
+  // not.
+  static absl::StatusOr<std::unique_ptr<LedgerTable>> Load(rocksdb::DB& db);
+
+  // NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
+  absl::StatusOr<LedgerRecord> Find(const std::string& name) const;
+  // At most `limit` heads whose names begin with `prefix`, by name, after `after`.
+  std::vector<std::shared_ptr<const LedgerHead>> List(const std::string& prefix,
+                                                      const std::string& after, size_t limit) const;
+  uint64_t size() const;
+
+  void Put(LedgerRecord record);
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status LedgerNotFound(const std::string& name);
+
+}  // namespace dpledger::embedded

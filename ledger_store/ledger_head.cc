@@ -1,0 +1,318 @@
+#include "ledger_store/ledger_head.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "ledger_store/request_rules.h"
+
+namespace dpledger {
+namespace {
+
+// A tlog entry bundle counts an entry's bytes in 16 bits.
+constexpr size_t kMaxEntryBytes = 65'535;
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(absl::ToUnixSeconds(time));
+  return proto;
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds());
+}
+
+absl::Status Precondition(const std::string& message, const std::string& reason,
+                          std::map<std::string, std::string> metadata) {
+  return WithReason(absl::FailedPreconditionError(message), {reason, std::move(metadata)});
+}
+
+absl::Status CheckOpen(const LedgerHead& head) {
+  if (head.state == v1::OPEN) return absl::OkStatus();
+  return Precondition(absl::StrCat(head.name, ": is sealed, nothing can follow"), "LEDGER_SEALED",
+                      {{"ledger", head.name}});
+}
+
+// Builds the change that one writer's entries make, one entry after the other.
+class ChangeBuilder {
+ public:
+  ChangeBuilder(const LedgerHead& head, const std::string& writer, const std::string& request_id,
+                absl::Time now) {
+    change_.tree = head.tree;
+    change_.state = head.state;
+    change_.recorded_time = std::max(head.last_recorded_time, CutToMinute(now));
+    change_.receipt.set_first_sequence(head.tree.size());
+    const auto known = head.writers.find(writer);
+    if (known != head.writers.end()) change_.writer = known->second;
+    change_.writer.set_writer(writer);
+    entry_.set_writer(writer);
+    entry_.set_request_id(request_id);
+    *entry_.mutable_recorded_time() = ToProto(change_.recorded_time);
+  }
+
+  uint64_t next_sequence() const { return change_.tree.size(); }
+  v1::WriterStatus& writer() { return change_.writer; }
+  // The entry to be written next: its body and claimed time are the caller's to set.
+  v1::LedgerEntry& entry() { return entry_; }
+
+  absl::Status Push() {
+    entry_.set_sequence(next_sequence());
+    entry_.set_writer_counter(change_.writer.entry_count());
+    std::string bytes = SerializeDeterministically(entry_);
+    if (bytes.size() > kMaxEntryBytes) {
+      return FieldError("", absl::StrCat("must be at most ", kMaxEntryBytes,
+                                         " bytes as a stored entry, got ", bytes.size()));
+    }
+    change_.tree.Append(merkle::LeafHash(bytes));
+    change_.writer.set_entry_count(change_.writer.entry_count() + 1);
+    change_.entries.push_back(std::move(bytes));
+    return absl::OkStatus();
+  }
+
+  LedgerChange Finish(v1::LedgerState state) && {
+    change_.state = state;
+    change_.receipt.set_count(change_.entries.size());
+    change_.receipt.set_size(change_.tree.size());
+    change_.receipt.set_root_hash(merkle::ToBytes(change_.tree.Root()));
+    return std::move(change_);
+  }
+
+ private:
+  LedgerChange change_;
+  v1::LedgerEntry entry_;
+};
+
+// A round is (writer, number); what is known of it is that its writer has come that far.
+absl::Status CheckRound(const std::string& field, uint64_t round, bool opens,
+                        const v1::WriterStatus& writer) {
+  if (!writer.has_round() || round > writer.last_round()) return absl::OkStatus();
+  const std::map<std::string, std::string> metadata = {
+      {"field", field}, {"last_round", absl::StrCat(writer.last_round())}};
+  if (round < writer.last_round()) {
+    return Precondition(
+        absl::StrCat(field, ": must be at least ", writer.last_round(),
+                     ", the last round of writer ", writer.writer(), ", got ", round),
+        "ROUND_GOES_BACK", metadata);
+  }
+  if (!opens) return absl::OkStatus();
+  return Precondition(absl::StrCat(field, ": round ", round, " of writer ", writer.writer(),
+                                   " has begun already, a new sample needs a new number"),
+                      "ROUND_ALREADY_OPEN", metadata);
+}
+
+absl::Status TakeRound(const v1::Event& event, v1::WriterStatus& writer) {
+  uint64_t round = 0;
+  if (event.has_sampling()) {
+    round = event.sampling().round();
+    RETURN_IF_ERROR(CheckRound("event.sampling.round", round, /*opens=*/true, writer));
+  } else if (event.has_sum_query()) {
+    round = event.sum_query().round();
+    RETURN_IF_ERROR(CheckRound("event.sum_query.round", round, /*opens=*/false, writer));
+  } else {
+    return absl::OkStatus();  // grouped rounds and mechanisms have no number
+  }
+  writer.set_has_round(true);
+  writer.set_last_round(round);
+  return absl::OkStatus();
+}
+
+absl::Status CheckCount(const v1::WriterClosed& closed, const v1::WriterStatus& writer) {
+  const uint64_t count = writer.entry_count() + 1;
+  if (closed.entry_count() == count) return absl::OkStatus();
+  return Precondition(
+      absl::StrCat("writer_closed.entry_count: must be ", count, ", the entries of writer ",
+                   writer.writer(), " with this one, got ", closed.entry_count()),
+      "WRITER_COUNT_MISMATCH",
+      {{"field", "writer_closed.entry_count"}, {"entry_count", absl::StrCat(count)}});
+}
+
+absl::Status AppendOne(v1::NewEntry& from, ChangeBuilder& builder) {
+  v1::WriterStatus& writer = builder.writer();
+  if (writer.closed()) {
+    return Precondition(absl::StrCat("writer ", writer.writer(), " has closed, it writes no more"),
+                        "WRITER_CLOSED", {{"writer", writer.writer()}});
+  }
+  v1::LedgerEntry& entry = builder.entry();
+  if (from.has_claimed_time()) {
+    *entry.mutable_claimed_time() = ToProto(CutToMinute(FromProto(from.claimed_time())));
+  } else {
+    entry.clear_claimed_time();
+  }
+  switch (from.body_case()) {
+    case v1::NewEntry::kEvent:
+      RETURN_IF_ERROR(TakeRound(from.event(), writer));
+      *entry.mutable_event() = std::move(*from.mutable_event());
+      break;
+    case v1::NewEntry::kResume:
+      *entry.mutable_resume() = std::move(*from.mutable_resume());
+      break;
+    case v1::NewEntry::kNote:
+      *entry.mutable_note() = std::move(*from.mutable_note());
+      break;
+    case v1::NewEntry::kWriterClosed:
+      RETURN_IF_ERROR(CheckCount(from.writer_closed(), writer));
+      writer.set_closed(true);
+      *entry.mutable_writer_closed() = from.writer_closed();
+      break;
+    case v1::NewEntry::kCorrection:
+      if (from.correction().corrected_sequence() >= builder.next_sequence()) {
+        return FieldError(
+            "correction.corrected_sequence",
+            absl::StrCat("must be an entry before this one, below ", builder.next_sequence(),
+                         ", got ", from.correction().corrected_sequence()));
+      }
+      *entry.mutable_correction() = std::move(*from.mutable_correction());
+      break;
+    case v1::NewEntry::BODY_NOT_SET:
+      return FieldError("body", "must be set");
+  }
+  return builder.Push();
+}
+
+// "entries[3]." before the field that the message begins with, whatever the code.
+absl::Status AtEntry(int index, const absl::Status& status) {
+  const std::string prefix = absl::StrCat("entries[", index, "]");
+  ErrorReason reason = ReasonOf(status);
+  const auto field = reason.metadata.find("field");
+  if (status.code() == absl::StatusCode::kInvalidArgument || field == reason.metadata.end()) {
+    return PrefixField(prefix, status);
+  }
+  field->second = absl::StrCat(prefix, ".", field->second);
+  return WithReason(absl::Status(status.code(), absl::StrCat(prefix, ".", status.message())),
+                    reason);
+}
+
+}  // namespace
+
+LedgerHead EmptyLedger(const v1::CreateLedgerRequest& request, absl::Time now) {
+  LedgerHead head;
+  head.name = request.name();
+  head.declaration = std::make_shared<const v1::Declaration>(request.declaration());
+  head.create_time = CutToMinute(now);
+  head.last_recorded_time = head.create_time;
+  return head;
+}
+
+absl::StatusOr<LedgerChange> Declare(const LedgerHead& empty,
+                                     const v1::CreateLedgerRequest& request, absl::Time now) {
+  ChangeBuilder builder(empty, "", request.request_id(), now);
+  *builder.entry().mutable_declaration() = request.declaration();
+  if (absl::Status pushed = builder.Push(); !pushed.ok()) return PrefixField("declaration", pushed);
+  return std::move(builder).Finish(v1::OPEN);
+}
+
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
+                                         absl::Time now) {
+  RETURN_IF_ERROR(CheckOpen(head));
+  if (request.has_expected_sequence() && request.expected_sequence() != head.tree.size()) {
+    return WithReason(
+        absl::AbortedError(absl::StrCat("expected_sequence: the next entry of ", head.name, " is ",
+                                        head.tree.size(), ", got ", request.expected_sequence())),
+        {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
+  }
+  ChangeBuilder builder(head, request.writer(), request.request_id(), now);
+  for (int i = 0; i < request.entries_size(); ++i) {
+    if (absl::Status appended = AppendOne(*request.mutable_entries(i), builder); !appended.ok()) {
+      return AtEntry(i, appended);
+    }
+  }
+  return std::move(builder).Finish(v1::OPEN);
+}
+
+absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
+                                  absl::Time now) {
+  RETURN_IF_ERROR(CheckOpen(head));
+  const std::set<std::string> missing(request.missing_writers().begin(),
+                                      request.missing_writers().end());
+  std::vector<std::string> open;
+  for (const auto& [name, writer] : head.writers) {
+    if (name.empty()) continue;
+    if (!writer.closed() && !missing.contains(name)) open.push_back(name);
+    if (writer.closed() && missing.contains(name)) {
+      return FieldError("missing_writers", absl::StrCat("must not name ", name, ": it has closed"));
+    }
+  }
+  if (!open.empty()) {
+    const std::string names = absl::StrJoin(open, ", ");
+    return Precondition(
+        absl::StrCat("missing_writers: must name every writer that has not closed: ", names),
+        "WRITERS_OPEN", {{"writers", names}});
+  }
+  ChangeBuilder builder(head, "", request.request_id(), now);
+  *builder.entry().mutable_seal()->mutable_missing_writers() = request.missing_writers();
+  if (absl::Status pushed = builder.Push(); !pushed.ok()) {
+    return PrefixField("missing_writers", pushed);
+  }
+  return std::move(builder).Finish(v1::SEALED);
+}
+
+void Apply(const LedgerChange& change, LedgerHead& head) {
+  head.tree = change.tree;
+  head.last_recorded_time = change.recorded_time;
+  head.state = change.state;
+  head.writers[change.writer.writer()] = change.writer;
+}
+
+v1::Ledger Describe(const LedgerHead& head) {
+  v1::Ledger ledger;
+  ledger.set_name(head.name);
+  ledger.set_state(head.state);
+  *ledger.mutable_declaration() = *head.declaration;
+  ledger.set_size(head.tree.size());
+  ledger.set_root_hash(merkle::ToBytes(head.tree.Root()));
+  *ledger.mutable_create_time() = ToProto(head.create_time);
+  for (const auto& [name, writer] : head.writers) {
+    if (!name.empty()) *ledger.add_writers() = writer;
+  }
+  return ledger;
+}
+
+v1::StoredHead ToStored(const LedgerHead& head) {
+  v1::StoredHead stored;
+  stored.set_size(head.tree.size());
+  for (const merkle::Hash& subtree : head.tree.frontier()) {
+    stored.mutable_frontier()->append(merkle::ToBytes(subtree));
+  }
+  stored.set_state(head.state);
+  *stored.mutable_last_recorded_time() = ToProto(head.last_recorded_time);
+  return stored;
+}
+
+absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
+                                      const v1::StoredHead& stored,
+                                      std::map<std::string, v1::WriterStatus> writers) {
+  const auto damaged = [&name](const std::string& what) {
+    return absl::DataLossError(absl::StrCat(name, ": ", what));
+  };
+  if (!first_entry.has_declaration()) return damaged("entry 0 is no declaration");
+  if (stored.frontier().size() % sizeof(merkle::Hash) != 0) return damaged("frontier is cut off");
+  std::vector<merkle::Hash> frontier(stored.frontier().size() / sizeof(merkle::Hash));
+  for (size_t i = 0; i < frontier.size(); ++i) {
+    std::copy_n(stored.frontier().begin() + static_cast<ptrdiff_t>(i * sizeof(merkle::Hash)),
+                sizeof(merkle::Hash), frontier[i].begin());
+  }
+  absl::StatusOr<merkle::CompactTree> tree =
+      merkle::CompactTree::FromFrontier(stored.size(), std::move(frontier));
+  if (!tree.ok()) return damaged(std::string(tree.status().message()));
+  uint64_t counted = 0;
+  for (const auto& [writer, status] : writers) counted += status.entry_count();
+  if (counted != stored.size()) {
+    return damaged(
+        absl::StrCat("its head counts ", stored.size(), " entries, its writers ", counted));
+  }
+  LedgerHead head;
+  head.name = name;
+  head.declaration = std::make_shared<const v1::Declaration>(first_entry.declaration());
+  head.create_time = FromProto(first_entry.recorded_time());
+  head.last_recorded_time = FromProto(stored.last_recorded_time());
+  head.state = stored.state();
+  head.tree = *std::move(tree);
+  head.writers = std::move(writers);
+  return head;
+}
+
+}  // namespace dpledger

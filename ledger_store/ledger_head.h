@@ -1,0 +1,80 @@
+// The end of a ledger, and the rules by which it grows. Shared by all engines: an engine finds the
+// head, asks here what a request makes of it, stores the answer, and only then moves on to the new
+// head.
+//
+// Invariants:
+//  1. Pure: the same head, request and time give the same bytes. All of a request or nothing: an
+//  error changes nothing.
+//  2. Every entry belongs to one writer, the server's own to the writer "": the writers' counts add
+//  up to the size.
+//  3. Recorded times are whole minutes and never decrease.
+// A LedgerHead is a value: copies are independent.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "dpledger/v1/stored.pb.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+
+struct LedgerHead {
+  std::string name;
+  std::shared_ptr<const v1::Declaration> declaration;
+  absl::Time create_time;
+  absl::Time last_recorded_time;
+  v1::LedgerState state = v1::OPEN;
+  merkle::CompactTree tree;                         // its size is the ledger's
+  std::map<std::string, v1::WriterStatus> writers;  // by name; "" is the server itself
+};
+
+// What one request does to a ledger.
+struct LedgerChange {
+  std::vector<std::string> entries;  // as they are stored and hashed, in order
+  v1::Receipt receipt;
+  // The head's new values.
+  merkle::CompactTree tree;
+  absl::Time recorded_time;
+  v1::LedgerState state = v1::OPEN;
+  v1::WriterStatus writer;
+};
+
+// The requests must have passed CheckRequest (ledger_store/request_rules.h), and must not have been
+// answered before: the engine looks their ids up first.
+
+// A ledger of that name and declaration, before its entry 0.
+LedgerHead EmptyLedger(const v1::CreateLedgerRequest& request, absl::Time now);
+// Entry 0. INVALID_ARGUMENT if the declaration is too large.
+absl::StatusOr<LedgerChange> Declare(const LedgerHead& empty,
+                                     const v1::CreateLedgerRequest& request, absl::Time now);
+// FAILED_PRECONDITION (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK,
+// ROUND_ALREADY_OPEN), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT (an
+// entry over 65,535 bytes, a correction of what is not there). Takes the events out of the request.
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
+                                         absl::Time now);
+// FAILED_PRECONDITION (LEDGER_SEALED, WRITERS_OPEN naming them), INVALID_ARGUMENT (a missing writer
+// that has closed).
+absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
+                                  absl::Time now);
+
+// Moves the head on. Precondition: `change` was made from this head.
+void Apply(const LedgerChange& change, LedgerHead& head);
+
+// The ledger as the server describes it.
+v1::Ledger Describe(const LedgerHead& head);
+
+// What is stored of a head, besides its writers.
+v1::StoredHead ToStored(const LedgerHead& head);
+// The head whose entry 0, stored head and writers these are. DATA_LOSS if they do not fit together.
+absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
+                                      const v1::StoredHead& stored,
+                                      std::map<std::string, v1::WriterStatus> writers);
+
+}  // namespace dpledger

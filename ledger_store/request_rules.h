@@ -1,0 +1,38 @@
+// The rules that a request meets or breaks by itself, whatever the ledger holds, and the hash that
+// tells a repeated request from another one under the same id. Shared by all engines. Pure; thread
+// safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "google/protobuf/message.h"
+#include "merkle/sha256.h"
+
+namespace dpledger {
+
+// Names and ids: INVALID_ARGUMENT naming `field` and the rule.
+absl::Status CheckLedgerName(std::string_view field, std::string_view name);
+absl::Status CheckProjectName(std::string_view field, std::string_view name);
+// Request ids and writers: 1 to 64 bytes of [A-Za-z0-9._-].
+absl::Status CheckToken(std::string_view field, std::string_view token);
+
+// Names, ids, the number of entries, what is set, bounds and unknown fields. INVALID_ARGUMENT
+// naming the field. Events and declarations are not looked into: their one home is
+// accountant/from_proto.
+absl::Status CheckRequest(const v1::CreateLedgerRequest& request);
+absl::Status CheckRequest(const v1::AppendBatchRequest& request);
+absl::Status CheckRequest(const v1::SealLedgerRequest& request);
+
+// docs/formats.md, section 1. expected_sequence and claimed times do not count: a retry a minute
+// later is the same request.
+merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
+merkle::Hash RequestHash(v1::AppendBatchRequest request);
+merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
+
+// The same bytes for equal messages, in every run of this program.
+std::string SerializeDeterministically(const google::protobuf::Message& message);
+
+}  // namespace dpledger
