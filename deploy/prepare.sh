@@ -1,0 +1,65 @@
+# shellcheck shell=bash disable=SC2034
+# Sourced by ./test and ./quickstart, from the root of the source tree: installs the Debian packages that are missing
+# and builds the release preset. Noise goes to build/log; what is being done goes to stderr.
+
+readonly LOG=build/log
+readonly BIN=build/release/bin
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+  say "$1"
+  exit 1
+}
+
+# packages <stage>: the names that deploy/debian-packages.txt lists for it.
+packages() { sed -n "s/^$1 //p" deploy/debian-packages.txt; }
+
+missing_packages() {
+  local name
+  for name in $(packages build); do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || echo "$name"
+  done
+}
+
+install_missing() {
+  if ! command -v dpkg-query >/dev/null; then
+    say "Not a Debian system: taking the packages of deploy/debian-packages.txt as installed."
+    return
+  fi
+  local missing
+  missing=$(missing_packages | tr '\n' ' ')
+  [ -n "$missing" ] || return 0
+  [ "$(id -u)" = 0 ] || fail "Missing packages. As root: apt-get install $missing"
+  say "Installing $(wc -w <<<"$missing") Debian packages (log: $LOG/apt.log)"
+  # shellcheck disable=SC2086  # a list of words
+  { apt-get update && apt-get install -y --no-install-recommends $missing; } \
+    </dev/null >"$LOG/apt.log" 2>&1 || { tail -n 20 "$LOG/apt.log" >&2; fail "apt-get failed"; }
+}
+
+# On a terminal, shows how far the build is.
+show_progress() {
+  if [ -t 2 ]; then
+    sed -u -n 's/^\(\[[0-9]*\/[0-9]*\]\).*/\1/p' | while read -r step; do
+      printf '\r  %s ' "$step" >&2
+    done
+    printf '\r%24s\r' '' >&2
+  else
+    cat >/dev/null
+  fi
+}
+
+# Warnings are errors here as in CI; the same flags for both scripts, so that one's build serves the other.
+build_release() {
+  say "Building in build/release (log: $LOG/build.log)"
+  { cmake --preset release -DDPLEDGER_WARNINGS_AS_ERRORS=ON && cmake --build --preset release; } \
+    2>&1 </dev/null | tee "$LOG/build.log" | show_progress ||
+    { tail -n 40 "$LOG/build.log" >&2; fail "The build failed."; }
+}
+
+prepare() {
+  mkdir -p "$LOG"
+  export DEBIAN_FRONTEND=noninteractive
+  install_missing
+  build_release
+}

@@ -1,0 +1,221 @@
+#include "tests/tidy/rules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace dpledger::tidy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolders[] = {"base",     "merkle", "accountant", "ledger_store", "server",
+                                    "client",   "cli",    "proto",      "tests",        "bench",
+                                    "examples", "cmake",  "deploy",     "docs"};
+
+// What each folder may include besides itself. accountant/from_proto is a folder of its own: the
+// only place where the accountant meets the wire's messages.
+const std::map<std::string, std::set<std::string>>& Arrows() {
+  static const auto& arrows = *new std::map<std::string, std::set<std::string>>{
+      {"base", {}},
+      {"merkle", {"base"}},
+      {"accountant", {"base"}},
+      {"accountant/from_proto", {"base", "accountant", "proto"}},
+      {"ledger_store", {"base", "merkle", "proto"}},
+      {"server",
+       {"base", "merkle", "proto", "ledger_store", "accountant", "accountant/from_proto"}},
+      {"client", {"base", "merkle", "proto"}},
+      {"cli",
+       {"base", "merkle", "proto", "client", "accountant", "accountant/from_proto",
+        "ledger_store"}},
+      {"examples", {"base", "proto", "client"}},
+  };
+  return arrows;
+}
+
+// Where a third-party library may be included, by the beginning of the header's name.
+struct Home {
+  const char* header;
+  std::vector<std::string> paths;
+};
+const std::vector<Home>& Homes() {
+  static const auto& homes = *new std::vector<Home>{
+      {"fftw3", {"accountant/numeric/fft.cc"}},
+      {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
+      {"CLI/", {"cli/"}},
+      {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
+      {"google/protobuf/",
+       {"accountant/from_proto/", "ledger_store/", "server/", "client/", "cli/", "examples/",
+        "tests/", "bench/"}},
+  };
+  return homes;
+}
+
+std::string FolderOf(const std::string& path) {
+  if (absl::StartsWith(path, "accountant/from_proto/")) return "accountant/from_proto";
+  if (absl::StartsWith(path, "dpledger/v1/") || absl::StartsWith(path, "google/rpc/"))
+    return "proto";
+  return path.substr(0, path.find('/'));
+}
+
+std::vector<std::string> Lines(const SourceFile& file) { return absl::StrSplit(file.text, '\n'); }
+
+bool HomeAllows(const Home& home, const std::string& path) {
+  return std::any_of(home.paths.begin(), home.paths.end(),
+                     [&](const std::string& prefix) { return absl::StartsWith(path, prefix); });
+}
+
+bool HasAnySuffix(const std::string& path, const std::vector<std::string>& suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](const std::string& suffix) { return absl::EndsWith(path, suffix); });
+}
+
+}  // namespace
+
+std::vector<SourceFile> ReadSources(const std::string& root) {
+  std::vector<SourceFile> files;
+  for (const char* folder : kFolders) {
+    const fs::path top = fs::path(root) / folder;
+    if (!fs::exists(top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(top)) {
+      const std::string path = fs::relative(entry.path(), root).generic_string();
+      if (!entry.is_regular_file() ||
+          !HasAnySuffix(path, {".h", ".cc", ".proto", ".cmake", ".txt", ".md"})) {
+        continue;
+      }
+      std::ostringstream text;
+      text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+      files.push_back({path, text.str()});
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return files;
+}
+
+bool IsCode(const SourceFile& file) { return HasAnySuffix(file.path, {".h", ".cc"}); }
+
+Complaints IncludeDirections(const SourceFile& file) {
+  static const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"].*)re");
+  Complaints complaints;
+  const std::string from = FolderOf(file.path);
+  const auto allowed = Arrows().find(from);
+  for (const std::string& line : Lines(file)) {
+    std::smatch match;
+    if (!std::regex_match(line, match, include)) continue;
+    const std::string header = match[1];
+    const std::string to = FolderOf(header);
+    const bool ours = to == "proto" || to == "tests" || to == "bench" || Arrows().count(to) > 0;
+    if (allowed != Arrows().end() && ours && to != from && allowed->second.count(to) == 0) {
+      complaints.push_back(absl::StrCat(file.path, ": ", from, " must not include ", header));
+    }
+    for (const Home& home : Homes()) {
+      if (absl::StartsWith(header, home.header) && !HomeAllows(home, file.path)) {
+        complaints.push_back(absl::StrCat(file.path, ": ", header, " does not belong here"));
+      }
+    }
+  }
+  return complaints;
+}
+
+Complaints BannedWords(const SourceFile& file) {
+  struct Ban {
+    std::regex pattern;
+    const char* why;
+    bool libraries_only;
+  };
+  // The patterns are split so that this file does not trip over itself.
+  static const auto& bans = *new std::vector<Ban>{
+      {std::regex(R"(\b(strcpy|strcat|sprintf|gets|strtok)\s*\()"), "no bound on what it writes",
+       false},
+      {std::regex(R"(\b(atoi|atol|atof)\s*\()"), "cannot tell a bad number from 0", false},
+      {std::regex(R"((\bstd::rand\b|\bsrand\s*\())"), "not a generator to rely on", false},
+      {std::regex(R"(\bsystem\s*\()"), "runs a shell", false},
+      {std::regex(R"(\busing namespace std\b)"), "names collide", false},
+      {std::regex("\\bTO"
+                  "DO\\b|\\bFIX"
+                  "ME\\b|\\bX"
+                  "XX\\b"),
+       "unfinished work", false},
+      {std::regex(R"(^\s*throw\b|[;{]\s*throw\b)"), "no exception leaves a library", true},
+  };
+  static const std::set<std::string> libraries = {
+      "base", "merkle", "accountant", "accountant/from_proto", "ledger_store", "server", "client"};
+  const bool library = libraries.count(FolderOf(file.path)) > 0;
+  Complaints complaints;
+  int number = 0;
+  for (const std::string& line : Lines(file)) {
+    ++number;
+    for (const Ban& ban : bans) {
+      if (ban.libraries_only && !library) continue;
+      std::smatch match;
+      if (std::regex_search(line, match, ban.pattern)) {
+        complaints.push_back(
+            absl::StrCat(file.path, ":", number, ": ", match.str(), ": ", ban.why));
+      }
+    }
+  }
+  return complaints;
+}
+
+Complaints HeaderShape(const SourceFile& file) {
+  Complaints complaints;
+  if (!absl::EndsWith(file.path, ".h")) return complaints;
+  if (!absl::StartsWith(file.text, "// ")) {
+    complaints.push_back(absl::StrCat(file.path, ": must begin by saying what it is for"));
+  }
+  if (!absl::StrContains(file.text, "\n#pragma once\n")) {
+    complaints.push_back(absl::StrCat(file.path, ": has no #pragma once"));
+  }
+  return complaints;
+}
+
+Complaints FileSizes(const std::vector<SourceFile>& files) {
+  constexpr auto kUsual = 400;
+  constexpr auto kGreatest = 800;
+  Complaints complaints;
+  Complaints long_files;
+  int code_files = 0;
+  for (const SourceFile& file : files) {
+    if (!IsCode(file)) continue;
+    ++code_files;
+    const auto lines = std::count(file.text.begin(), file.text.end(), '\n');
+    const std::string complaint = absl::StrCat(file.path, ": ", lines, " lines");
+    if (lines > kGreatest) complaints.push_back(complaint);
+    if (lines > kUsual) long_files.push_back(complaint);
+  }
+  if (static_cast<int>(long_files.size()) * 10 > code_files) {
+    complaints.insert(complaints.end(), long_files.begin(), long_files.end());
+  }
+  return complaints;
+}
+
+Complaints MissingClaims(const std::vector<SourceFile>& files) {
+  // Values, numerics and the bridge from the wire answer no question.
+  static const std::set<std::string> without = {"mechanism", "numeric", "from_proto"};
+  std::set<std::string> methods;
+  std::set<std::string> claimed;
+  for (const SourceFile& file : files) {
+    const std::vector<std::string> parts = absl::StrSplit(file.path, '/');
+    if (parts.size() < 3 || parts[0] != "accountant" || without.count(parts[1]) > 0) continue;
+    methods.insert(parts[1]);
+    if (parts[2] == "CLAIM.md") claimed.insert(parts[1]);
+  }
+  Complaints complaints;
+  for (const std::string& method : methods) {
+    if (claimed.count(method) == 0) {
+      complaints.push_back(absl::StrCat("accountant/", method, "/CLAIM.md is missing"));
+    }
+  }
+  return complaints;
+}
+
+}  // namespace dpledger::tidy

@@ -1,0 +1,38 @@
+// The habits that a machine can check, as rules over source files: each returns what it has to
+// complain about.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dpledger::tidy {
+
+struct SourceFile {
+  std::string path;  // from the root, with slashes
+  std::string text;
+};
+
+using Complaints = std::vector<std::string>;
+
+// Every .h, .cc, .proto, CMake and Markdown file below `root` that belongs to the project, by path.
+std::vector<SourceFile> ReadSources(const std::string& root);
+
+bool IsCode(const SourceFile& file);
+
+// Folders include only along the arrows base <- merkle, accountant, ledger_store, server, client,
+// cli; and each third-party library only where it belongs.
+Complaints IncludeDirections(const SourceFile& file);
+
+// Calls that have a safer form, marks of unfinished work, exceptions in libraries.
+Complaints BannedWords(const SourceFile& file);
+
+// A header says first what it is for, and is guarded.
+Complaints HeaderShape(const SourceFile& file);
+
+// Nine files in ten are under 400 lines, and none is over 800.
+Complaints FileSizes(const std::vector<SourceFile>& files);
+
+// Every folder of the accountant that answers a question has its CLAIM.md.
+Complaints MissingClaims(const std::vector<SourceFile>& files);
+
+}  // namespace dpledger::tidy
