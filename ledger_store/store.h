@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,17 @@
 #include "dpledger/v1/ledger_service.pb.h"
 
 namespace dpledger {
+
+// Batches that stand in line: once one of them is refused, so is every later one (ABORTED, reason EARLIER_BATCH_REFUSED).
+// A caller can thus hand in the next batch before the last is answered, and nothing is stored after a refusal.
+class AppendLine {
+ public:
+  bool broken() const { return broken_; }
+  void Break() { broken_ = true; }
+
+ private:
+  bool broken_ = false;  // the thread of the store that commits reads and writes it, no other
+};
 
 class LedgerStore {
  public:
@@ -37,7 +49,8 @@ class LedgerStore {
   // NOT_FOUND if there is none. Size, root and writers are those of one moment, all of it durable.
   virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
 
-  // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the first).
+  // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the first). The parent
+  // "projects/-" is all projects.
   virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after, size_t limit) = 0;
 
   using AppendCallback = std::function<void(absl::StatusOr<v1::Receipt>)>;
@@ -46,7 +59,11 @@ class LedgerStore {
   // NOT_FOUND; INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence); FAILED_PRECONDITION
   // (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK, ROUND_ALREADY_OPEN); RESOURCE_EXHAUSTED
   // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
-  virtual void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) = 0;
+  // `line` may be null.
+  virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line, AppendCallback done) = 0;
+  void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) {
+    AppendAsync(std::move(request), nullptr, std::move(done));
+  }
   // The same, waiting.
   absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);
 

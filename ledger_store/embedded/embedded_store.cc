@@ -29,6 +29,7 @@ struct Operation {
       request;
   merkle::Hash hash = {};
   size_t bytes = 0;  // that it counts against max_pending_bytes
+  std::shared_ptr<AppendLine> line;  // null for all but batches in line
   LedgerStore::AppendCallback done;
 };
 
@@ -58,8 +59,9 @@ class EmbeddedStore : public LedgerStore {
     return SubmitAndGet(request, request.name());
   }
 
-  void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) override {
-    Submit(std::move(request), std::move(done));
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) override {
+    Submit(std::move(request), std::move(line), std::move(done));
   }
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
@@ -71,10 +73,12 @@ class EmbeddedStore : public LedgerStore {
 
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
                                                size_t limit) override {
-    RETURN_IF_ERROR(CheckProjectName("parent", parent));
+    const bool every_project = parent == "projects/-";
+    if (!every_project) RETURN_IF_ERROR(CheckProjectName("parent", parent));
     RETURN_IF_ERROR(Failure());
+    const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     std::vector<v1::Ledger> ledgers;
-    for (const auto& head : table_->List(absl::StrCat(parent, "/ledgers/"), after, limit)) {
+    for (const auto& head : table_->List(prefix, after, limit)) {
       ledgers.push_back(Describe(*head));
     }
     return ledgers;
@@ -112,8 +116,9 @@ class EmbeddedStore : public LedgerStore {
  private:
   // Checks and hashes on the caller's thread: the commit thread is the narrow place.
   template <typename Request>
-  void Submit(Request request, AppendCallback done) {
+  void Submit(Request request, std::shared_ptr<AppendLine> line, AppendCallback done) {
     Operation operation;
+    operation.line = std::move(line);
     operation.done = std::move(done);
     if (absl::Status checked = CheckRequest(request); !checked.ok()) {
       operation.request = std::move(checked);
@@ -139,7 +144,7 @@ class EmbeddedStore : public LedgerStore {
   absl::StatusOr<v1::Ledger> SubmitAndGet(const Request& request, const std::string& name) {
     absl::Notification answered;
     absl::Status status;
-    Submit(request, [&](const absl::StatusOr<v1::Receipt>& receipt) {
+    Submit(request, nullptr, [&](const absl::StatusOr<v1::Receipt>& receipt) {
       status = receipt.status();
       answered.Notify();
     });
@@ -188,6 +193,10 @@ class EmbeddedStore : public LedgerStore {
   }
 
   static absl::StatusOr<v1::Receipt> Stage(Operation& operation, CommitGroup& group) {
+    if (operation.line != nullptr && operation.line->broken()) {
+      return WithReason(absl::AbortedError("an earlier batch in line was refused"),
+                        {"EARLIER_BATCH_REFUSED", {}});
+    }
     const auto stage = [&](auto& request) -> absl::StatusOr<v1::Receipt> {
       if constexpr (std::is_same_v<decltype(request), absl::Status&>) {
         return std::move(request);
@@ -195,7 +204,9 @@ class EmbeddedStore : public LedgerStore {
         return group.Stage(std::move(request), operation.hash);
       }
     };
-    return std::visit(stage, operation.request);
+    absl::StatusOr<v1::Receipt> answer = std::visit(stage, operation.request);
+    if (!answer.ok() && operation.line != nullptr) operation.line->Break();
+    return answer;
   }
 
   absl::Status Write(rocksdb::WriteBatch& batch) {
