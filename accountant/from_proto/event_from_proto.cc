@@ -116,9 +116,8 @@ absl::StatusOr<SumQuery> Convert(const v1::SumQuery& m) {
     RETURN_IF_ERROR(Positive("grid", m.grid()));
     RETURN_IF_ERROR(WholeDouble("l2_norm_bound", m.l2_norm_bound()));
     RETURN_IF_ERROR(WholeDouble("noise_stddev", m.noise_stddev()));
-  } else if (m.grid() != 0) {
-    return FieldError("grid",
-                      absl::StrCat("must be 0 unless noise is ROUNDED_GAUSSIAN, got ", m.grid()));
+  } else {
+    RETURN_IF_ERROR(Must(m.grid() == 0, "be 0 unless noise is ROUNDED_GAUSSIAN", "grid", m.grid()));
   }
   return SumQuery{m.group(), m.l2_norm_bound(), m.noise_stddev(), noise, m.grid()};
 }
@@ -149,7 +148,7 @@ struct RoundsPerEpoch {
 absl::StatusOr<Event> Convert(const v1::RoundsEvent& m) {
   ASSIGN_OR_RETURN(SamplingScheme scheme, SchemeOf(m));
   Round round{std::move(scheme), {}};
-  if (m.queries().empty()) return FieldError("queries", "must hold at least one sum query");
+  RETURN_IF_ERROR(NotEmpty("queries", m.queries_size()));
   for (int i = 0; i < m.queries_size(); ++i) {
     ASSIGN_OR_RETURN(SumQuery query, Within(Element("queries", i), Convert(m.queries(i))));
     round.queries.push_back(std::move(query));

@@ -29,6 +29,9 @@ absl::Status SamplingProbability(std::string_view field, double value);  // (0, 
 absl::Status Probability(std::string_view field, double value);          // [0, 1]
 absl::Status WholeDouble(std::string_view field, double value);  // a whole number in [1, 2^53)
 
+// Any other rule: "<field>: must <rule>, got <value>" unless `good`.
+absl::Status Must(bool good, std::string_view rule, std::string_view field, double value);
+
 // ---- Whole numbers ----
 
 absl::Status WholeIn(uint64_t low, uint64_t high, std::string_view field, uint64_t value);
@@ -39,6 +42,7 @@ absl::Status Ordinal(std::string_view field, uint64_t value);  // [0, 2^53)
 
 // Length in bytes.
 absl::Status Text(size_t low, size_t high, std::string_view field, std::string_view value);
+absl::Status NotEmpty(std::string_view list, int size);
 absl::Status MustBeSet(bool is_set, std::string_view field);
 
 // The name of the field that the message's oneof `kind` holds, as the .proto spells it.

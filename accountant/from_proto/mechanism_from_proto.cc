@@ -58,7 +58,7 @@ absl::Status CheckFields(const v1::PermuteAndFlip& m) {
 }
 absl::Status CheckFields(const v1::MixtureOfGaussians& m) {
   RETURN_IF_ERROR(Positive("standard_deviation", m.standard_deviation()));
-  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "sensitivities", m.sensitivities_size()));
+  RETURN_IF_ERROR(NotEmpty("sensitivities", m.sensitivities_size()));
   if (m.sampling_probs_size() != m.sensitivities_size()) {
     return FieldError("sampling_probs",
                       absl::StrCat("must be as many as sensitivities (", m.sensitivities_size(),
@@ -70,10 +70,8 @@ absl::Status CheckFields(const v1::MixtureOfGaussians& m) {
     RETURN_IF_ERROR(Probability(Element("sampling_probs", i), m.sampling_probs(i)));
     sum += m.sampling_probs(i);
   }
-  if (std::abs(sum - 1) > kProbabilitySumTolerance) {
-    return FieldError("sampling_probs", absl::StrCat("must sum to 1 within 1e-12, got ", sum));
-  }
-  return absl::OkStatus();
+  return Must(std::abs(sum - 1) <= kProbabilitySumTolerance, "sum to 1 within 1e-12",
+              "sampling_probs", sum);
 }
 absl::Status CheckFields(const v1::TruncatedSubsampledGaussian& m) {
   RETURN_IF_ERROR(Count("dataset_size", m.dataset_size()));
@@ -83,7 +81,7 @@ absl::Status CheckFields(const v1::TruncatedSubsampledGaussian& m) {
 }
 absl::Status CheckFields(const v1::SingleEpochTreeAggregation& m) {
   RETURN_IF_ERROR(Positive("noise_multiplier", m.noise_multiplier()));
-  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "step_counts", m.step_counts_size()));
+  RETURN_IF_ERROR(NotEmpty("step_counts", m.step_counts_size()));
   for (int i = 0; i < m.step_counts_size(); ++i) {
     RETURN_IF_ERROR(Count(Element("step_counts", i), m.step_counts(i)));
   }
@@ -94,7 +92,7 @@ absl::Status CheckFields(const v1::MatrixMechanism& m) {
   return Positive("noise_stddev", m.noise_stddev());
 }
 absl::Status CheckFields(const v1::RenyiCurve& m) {
-  RETURN_IF_ERROR(WholeIn(1, kMaxWhole, "orders", m.orders_size()));
+  RETURN_IF_ERROR(NotEmpty("orders", m.orders_size()));
   if (m.epsilons_size() != m.orders_size()) {
     return FieldError("epsilons", absl::StrCat("must be as many as orders (", m.orders_size(),
                                                "), got ", m.epsilons_size()));
@@ -123,9 +121,8 @@ absl::Status CheckFields(const v1::SampledWithReplacement& m) {
 }
 absl::Status CheckFields(const v1::RepeatAndSelect& m) {
   const bool is_poisson = std::isinf(m.shape()) && m.shape() > 0;
-  if (!is_poisson && !(std::isfinite(m.shape()) && m.shape() > -1)) {
-    return FieldError("shape", absl::StrCat("must be > -1 (infinity = Poisson), got ", m.shape()));
-  }
+  RETURN_IF_ERROR(Must(is_poisson || (std::isfinite(m.shape()) && m.shape() > -1),
+                       "be > -1 (infinity = Poisson)", "shape", m.shape()));
   return is_poisson ? Positive("mean", m.mean()) : AtLeast(1, "mean", m.mean());
 }
 absl::Status CheckFields(const v1::SelfComposed& m) { return Count("count", m.count()); }

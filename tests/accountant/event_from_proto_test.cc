@@ -1,0 +1,326 @@
+#include "accountant/from_proto/event_from_proto.h"
+
+#include <functional>
+#include <random>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/unknown_fields.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "gmock/gmock.h"
+#include "tests/accountant/event_rules.h"
+
+namespace dpledger::accountant {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using testing::EndsWith;
+
+v1::Event EventFromText(const std::string& text) { return FromText<v1::Event>(text); }
+
+// ---- Every rule, one test a row ----
+
+class EventRule : public testing::TestWithParam<FieldRule> {};
+
+TEST_P(EventRule, IsCheckedAndNamed) {
+  ExpectRule<v1::Event>(GetParam(),
+                        [](const v1::Event& event) { return EventFromProto(event).status(); });
+}
+
+INSTANTIATE_TEST_SUITE_P(EventProto, EventRule, testing::ValuesIn(EventRules()));
+
+// ---- What comes out ----
+
+TEST(EventFromProto, KeepsEveryFieldOfARound) {
+  const auto event = EventFromProto(
+      EventFromText("rounds { scheme { population_size: 100 with_replacement { sample_size: 7 } }"
+                    " queries { group: 'conv1' l2_norm_bound: 3 noise_stddev: 4 "
+                    "           noise: ROUNDED_GAUSSIAN grid: 0.25 }"
+                    " queries { l2_norm_bound: 0.5 noise_stddev: 2 } count: 12 }"));
+  ASSERT_TRUE(event.ok()) << event.status();
+  const auto& rounds = std::get<RoundsEvent>(*event);
+  EXPECT_EQ(rounds.count, 12u);
+  EXPECT_EQ(rounds.round.scheme, (SamplingScheme{100, FixedSizeSampling{7, true}}));
+  ASSERT_EQ(rounds.round.queries.size(), 2u);
+  const SumQuery& first = rounds.round.queries[0];
+  EXPECT_EQ(first.group, "conv1");
+  EXPECT_EQ(first.l2_norm_bound, 3);
+  EXPECT_EQ(first.noise_stddev, 4);
+  EXPECT_EQ(first.noise, NoiseKind::kRoundedGaussian);
+  EXPECT_EQ(first.grid, 0.25);
+  EXPECT_EQ(rounds.round.queries[1].noise, NoiseKind::kGaussian);
+}
+
+struct SchemeCase {
+  std::string text;
+  SamplingScheme expected;
+  std::string name;
+};
+
+TEST(EventFromProto, KeepsEverySchemeAndNamesItAsTheWireDoes) {
+  const SchemeCase cases[] = {
+      {"poisson { probability: 0.25 }", {0, PoissonSampling{0.25}}, "poisson"},
+      {"population_size: 9 without_replacement { sample_size: 2 }",
+       {9, FixedSizeSampling{2, false}},
+       "without_replacement"},
+      {"population_size: 9 with_replacement { sample_size: 2 }",
+       {9, FixedSizeSampling{2, true}},
+       "with_replacement"},
+      {"full_batch {}", {0, FullBatch{}}, "full_batch"},
+      {"disjoint_batches { batches_per_epoch: 4 epoch: 2 }",
+       {0, DisjointBatches{4, 2}},
+       "disjoint_batches"},
+      {"random_allocation { rounds_per_epoch: 4 epoch: 2 }",
+       {0, RandomAllocation{4, 2}},
+       "random_allocation"},
+      {"population_size: 9 truncated_poisson { probability: 0.5 max_sample_size: 3 }",
+       {9, TruncatedPoisson{0.5, 3}},
+       "truncated_poisson"},
+  };
+  for (const SchemeCase& scheme : cases) {
+    const auto event =
+        EventFromProto(EventFromText("sampling { round: 8 scheme { " + scheme.text + " } }"));
+    ASSERT_TRUE(event.ok()) << event.status();
+    const auto& sampling = std::get<SamplingEvent>(*event);
+    EXPECT_EQ(sampling.round, 8u);
+    EXPECT_EQ(sampling.scheme, scheme.expected) << scheme.text;
+    EXPECT_EQ(SchemeName(sampling.scheme), scheme.name);
+  }
+}
+
+TEST(EventFromProto, KeepsTheShapeOfATree) {
+  const auto event = EventFromProto(EventFromText(
+      "mechanism { count: 3 composed {"
+      " events { self_composed { count: 5 event { gaussian { noise_multiplier: 1.5 } } } }"
+      " events { poisson_sampled { sampling_probability: 0.5 event { non_private {} } } }"
+      " events { no_op {} } } }"));
+  ASSERT_TRUE(event.ok()) << event.status();
+  const auto& mechanism = std::get<Mechanism>(*event);
+  EXPECT_EQ(mechanism.count, 3u);
+  const auto& composed = std::get<Composed>(mechanism.kind);
+  ASSERT_EQ(composed.events.size(), 3u);
+  const auto& repeated = std::get<SelfComposed>(composed.events[0].kind);
+  EXPECT_EQ(repeated.count, 5u);
+  EXPECT_EQ(std::get<Gaussian>(repeated.event.at(0).kind).noise_multiplier, 1.5);
+  const auto& sampled = std::get<PoissonSampled>(composed.events[1].kind);
+  EXPECT_EQ(sampled.sampling_probability, 0.5);
+  EXPECT_TRUE(std::holds_alternative<NonPrivate>(sampled.event.at(0).kind));
+  EXPECT_TRUE(std::holds_alternative<NoOp>(composed.events[2].kind));
+}
+
+// A case that the contract gains must be converted or kept as not analysed, never dropped.
+TEST(EventFromProto, EveryMechanismCaseHasAGoodExampleAndItsOwnName) {
+  std::set<std::string> analysed = {"no_op",           "non_private",   "gaussian",
+                                    "poisson_sampled", "self_composed", "composed"};
+  std::set<std::string> met;
+  for (const FieldRule& rule : EventRules()) {
+    const v1::Event message = EventFromText(rule.With(rule.good));
+    if (!message.has_mechanism()) continue;
+    const auto* kind = message.mechanism().GetReflection()->GetOneofFieldDescriptor(
+        message.mechanism(), v1::MechanismEvent::descriptor()->FindOneofByName("kind"));
+    const auto event = EventFromProto(message);
+    ASSERT_TRUE(event.ok()) << event.status();
+    const auto* refused = std::get_if<NotAnalysed>(&std::get<Mechanism>(*event).kind);
+    EXPECT_EQ(refused == nullptr, analysed.count(kind->name()) == 1) << kind->name();
+    if (refused != nullptr) {
+      EXPECT_EQ(refused->name, kind->name());
+    }
+    met.insert(kind->name());
+  }
+  met.insert("non_private");  // no field, so no rule; KeepsTheShapeOfATree holds one
+  EXPECT_EQ(static_cast<int>(met.size()),
+            v1::MechanismEvent::descriptor()->FindOneofByName("kind")->field_count());
+}
+
+// ---- Unset ----
+
+TEST(EventFromProto, UnsetKindIsRefused) {
+  const absl::Status status = EventFromProto(v1::Event()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FromAbsl(status.message()),
+            "kind: must be set to one of sampling, sum_query, rounds, mechanism");
+}
+
+TEST(EventFromProto, UnsetKindInATreeIsRefusedByItsPath) {
+  const absl::Status status =
+      EventFromProto(EventFromText("mechanism { composed { events { no_op {} } events {} } }"))
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StartsWith(status.message(),
+                               "mechanism.composed.events[1].kind: must be set to one of no_op, "))
+      << status;
+}
+
+// ---- Depth and width ----
+
+v1::Event Nested(int levels) {
+  v1::Event event;
+  v1::MechanismEvent* mechanism = event.mutable_mechanism();
+  for (int i = 1; i < levels; ++i) {
+    mechanism->mutable_self_composed()->set_count(1);
+    mechanism = mechanism->mutable_self_composed()->mutable_event();
+  }
+  mechanism->mutable_no_op();
+  return event;
+}
+
+TEST(EventFromProto, TreeOf32LevelsPassesAnd33AreRefused) {
+  EXPECT_TRUE(EventFromProto(Nested(32)).ok());
+  const absl::Status status = EventFromProto(Nested(33)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              EndsWith(".self_composed.event.no_op: must be at most 32 levels deep"));
+}
+
+TEST(EventFromProto, CompositionOf4096EventsPassesAnd4097AreRefused) {
+  v1::Event event;
+  v1::Composed* composed = event.mutable_mechanism()->mutable_composed();
+  for (int i = 0; i < 4096; ++i) composed->add_events()->mutable_no_op();
+  EXPECT_TRUE(EventFromProto(event).ok());
+  composed->add_events()->mutable_no_op();
+  const absl::Status status = EventFromProto(event).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FromAbsl(status.message()),
+            "mechanism.composed.events: must be in [1, 4096], got 4097");
+}
+
+// ---- Unknown fields ----
+
+// Calls `visit` with every message of the tree below `message` and its path, "" for the root.
+void ForEachMessage(Message& message, const std::string& path,
+                    const std::function<void(Message&, const std::string&)>& visit) {
+  visit(message, path);
+  const auto& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    if (!field->is_repeated()) {
+      ForEachMessage(*reflection.MutableMessage(&message, field), prefix + field->name(), visit);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      ForEachMessage(*reflection.MutableRepeatedMessage(&message, field, i),
+                     absl::StrCat(prefix, field->name(), "[", i, "]"), visit);
+    }
+  }
+}
+
+TEST(UnknownFields, AreRefusedAtEveryDepthByPathAndNumber) {
+  int injected = 0;
+  for (const FieldRule& rule : EventRules()) {
+    v1::Event event = EventFromText(rule.With(rule.good));
+    ForEachMessage(event, "", [&](Message& message, const std::string& path) {
+      auto* unknown = message.GetReflection()->MutableUnknownFields(&message);
+      unknown->AddVarint(1234, 1);
+      const absl::Status status = EventFromProto(event).status();
+      unknown->Clear();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << path;
+      EXPECT_EQ(FromAbsl(status.message()),
+                absl::StrCat(path, path.empty() ? "" : ".",
+                             "1234: field number is not known to this version"));
+      ++injected;
+    });
+    EXPECT_TRUE(EventFromProto(event).ok()) << "the event without the injection";
+  }
+  EXPECT_GT(injected, 200);
+}
+
+TEST(UnknownFields, SurviveTheWireAndAreStillRefused) {
+  v1::Event event = EventFromText("mechanism { gaussian { noise_multiplier: 1 } }");
+  v1::Gaussian& gaussian = *event.mutable_mechanism()->mutable_gaussian();
+  gaussian.GetReflection()->MutableUnknownFields(&gaussian)->AddFixed64(9, 1);
+  v1::Event received;
+  ASSERT_TRUE(received.ParseFromString(event.SerializeAsString()));
+  EXPECT_EQ(FromAbsl(EventFromProto(received).status().message()),
+            "mechanism.gaussian.9: field number is not known to this version");
+}
+
+TEST(UnknownFields, WholeRequestsAreWalked) {
+  auto request = FromText<v1::ComputeEpsilonRequest>(
+      "subject { events { sum_query { query { noise: ROUNDED_GAUSSIAN } } } } options { method: "
+      "PLD }");
+  EXPECT_TRUE(CheckNoUnknownFields(request).ok());
+  request.mutable_options()->set_method(static_cast<v1::Method>(77));
+  EXPECT_EQ(FromAbsl(CheckNoUnknownFields(request).message()),
+            "options.method: enum number 77 is not known to this version");
+  request.mutable_subject()->mutable_events(0)->mutable_sum_query()->mutable_query()->set_noise(
+      static_cast<v1::NoiseKind>(5));
+  EXPECT_EQ(FromAbsl(CheckNoUnknownFields(request).message()),
+            "subject.events[0].sum_query.query.noise: enum number 5 is not known to this version");
+}
+
+// ---- Garbage ----
+
+class Mutator {
+ public:
+  explicit Mutator(std::vector<std::string> corpus) : corpus_(std::move(corpus)) {}
+
+  std::string Next() {
+    std::string bytes = Pick();
+    for (uint64_t edits = 1 + Below(3); edits > 0; --edits) Edit(bytes);
+    return bytes;
+  }
+
+ private:
+  uint64_t Below(uint64_t bound) { return random_() % bound; }
+  const std::string& Pick() { return corpus_[Below(corpus_.size())]; }
+
+  void Edit(std::string& bytes) {
+    const size_t at = bytes.empty() ? 0 : Below(bytes.size());
+    switch (Below(5)) {
+      case 0:
+        if (!bytes.empty()) bytes[at] = static_cast<char>(bytes[at] ^ (1 << Below(8)));
+        break;
+      case 1:
+        bytes.insert(at, 1, static_cast<char>(Below(256)));
+        break;
+      case 2:
+        if (!bytes.empty()) bytes.erase(at, 1 + Below(4));
+        break;
+      case 3: {  // a field's bytes all set: NaN, -1, 2^64 - 1
+        for (size_t i = at; i < std::min(bytes.size(), at + 8); ++i) bytes[i] = '\xff';
+        break;
+      }
+      default:
+        bytes.append(Pick());  // protobuf merges what is appended
+    }
+  }
+
+  std::mt19937_64 random_{20181206};
+  std::vector<std::string> corpus_;
+};
+
+TEST(Garbage, MutatedEventsConvertOrAreRefusedByField) {
+  std::vector<std::string> corpus;
+  for (const FieldRule& rule : EventRules()) {
+    corpus.push_back(EventFromText(rule.With(rule.good)).SerializeAsString());
+  }
+  Mutator mutator(corpus);
+  int unreadable = 0, converted = 0, refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    v1::Event message;
+    if (!message.ParseFromString(mutator.Next())) {
+      ++unreadable;
+      continue;
+    }
+    const auto event = EventFromProto(message);
+    if (event.ok()) {
+      ++converted;
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(event.status().code(), absl::StatusCode::kInvalidArgument) << event.status();
+    EXPECT_FALSE(ReasonOf(event.status()).metadata["field"].empty()) << event.status();
+  }
+  // The mutations reach all three outcomes.
+  EXPECT_GT(unreadable, 1000);
+  EXPECT_GT(converted, 1000);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace dpledger::accountant
