@@ -1,0 +1,410 @@
+#include "tests/ledger_store/conformance_test.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+
+using absl::StatusCode;
+
+std::vector<v1::LedgerEntry> LedgerStoreConformance::WholeLedger(const std::string& name) {
+  const absl::StatusOr<v1::Ledger> ledger = store_->Get(name);
+  EXPECT_TRUE(ledger.ok()) << ledger.status();
+  if (!ledger.ok()) return {};
+  merkle::CompactTree tree;
+  std::vector<v1::LedgerEntry> entries;
+  while (tree.size() < ledger->size()) {
+    const auto page = store_->Read(name, tree.size(), 100, 1 << 20);
+    EXPECT_TRUE(page.ok()) << page.status();
+    if (!page.ok() || page->empty()) return {};
+    for (const std::string& bytes : *page) {
+      v1::LedgerEntry entry;
+      EXPECT_TRUE(entry.ParseFromString(bytes));
+      EXPECT_EQ(entry.sequence(), tree.size());
+      tree.Append(merkle::LeafHash(bytes));
+      entries.push_back(std::move(entry));
+    }
+  }
+  EXPECT_EQ(merkle::ToBytes(tree.Root()), ledger->root_hash());
+  return entries;
+}
+
+namespace {
+
+TEST_P(LedgerStoreConformance, CreateStoresTheDeclarationAsEntryZero) {
+  const absl::StatusOr<v1::Ledger> created = store_->Create(CreateRequest(kLedger));
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->name(), kLedger);
+  EXPECT_EQ(created->state(), v1::OPEN);
+  EXPECT_EQ(created->size(), 1u);
+  EXPECT_EQ(created->declaration().dataset(), "adult");
+  EXPECT_EQ(created->create_time().seconds(), 1'700'000'040);
+  EXPECT_EQ(created->writers_size(), 0);
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].declaration().unit_of_privacy(), "example");
+  EXPECT_EQ(entries[0].writer(), "");
+  EXPECT_EQ(entries[0].request_id(), "create");
+}
+
+TEST_P(LedgerStoreConformance, CreateAgainReturnsTheSameLedger) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  const absl::StatusOr<v1::Ledger> again = store_->Create(CreateRequest(kLedger));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->size(), 3u);
+}
+
+TEST_P(LedgerStoreConformance, CreateRefusesATakenName) {
+  CreateLedger(kLedger);
+  EXPECT_TRUE(IsError(store_->Create(CreateRequest(kLedger, "other")).status(),
+                      StatusCode::kAlreadyExists, "LEDGER_EXISTS", kLedger));
+  v1::CreateLedgerRequest other_declaration = CreateRequest(kLedger);
+  other_declaration.mutable_declaration()->set_dataset("mnist");
+  EXPECT_TRUE(IsError(store_->Create(other_declaration).status(), StatusCode::kAlreadyExists,
+                      "LEDGER_EXISTS", kLedger));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 1u);
+}
+
+TEST_P(LedgerStoreConformance, RefusesBadNamesAndIds) {
+  const std::string shape = "must be projects/{project}/ledgers/{ledger}";
+  for (const char* name : {"", "a", "projects/p/ledgers/", "projects/P/ledgers/a",
+                           "projects/p/ledgers/a/b", "projects/p/ledgers/-a"}) {
+    EXPECT_TRUE(IsError(store_->Create(CreateRequest(name)).status(), StatusCode::kInvalidArgument,
+                        "INVALID_FIELD", shape))
+        << name;
+  }
+  CreateLedger(kLedger);
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "no spaces", 1)).status(),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "request_id: must be 1 to 64"));
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "", "r", 1)).status(),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD", "writer: must be 1 to 64"));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 1u);
+}
+
+TEST_P(LedgerStoreConformance, UnknownLedgerIsNotFound) {
+  const auto not_found = [](const absl::Status& status) {
+    return IsError(status, StatusCode::kNotFound, "LEDGER_NOT_FOUND", kLedger + ": no such ledger");
+  };
+  EXPECT_TRUE(not_found(store_->Get(kLedger).status()));
+  EXPECT_TRUE(not_found(store_->Read(kLedger, 0, 1, 1).status()));
+  EXPECT_TRUE(not_found(store_->Append(RoundBatch(kLedger, "w", "r", 1)).status()));
+  EXPECT_TRUE(not_found(store_->Seal(SealRequest(kLedger)).status()));
+}
+
+TEST_P(LedgerStoreConformance, ListPagesByNameWithinAProject) {
+  for (const char* name : {"projects/p/ledgers/c", "projects/p/ledgers/a", "projects/q/ledgers/d",
+                           "projects/p/ledgers/b", "projects/p0/ledgers/x"}) {
+    CreateLedger(name);
+  }
+  const auto names = [&](const std::string& parent, const std::string& after, size_t limit) {
+    std::vector<std::string> found;
+    const auto page = store_->List(parent, after, limit);
+    EXPECT_TRUE(page.ok()) << page.status();
+    for (const v1::Ledger& ledger : *page) found.push_back(ledger.name());
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("projects/p", "", 2), (Names{"projects/p/ledgers/a", "projects/p/ledgers/b"}));
+  EXPECT_EQ(names("projects/p", "projects/p/ledgers/b", 2), (Names{"projects/p/ledgers/c"}));
+  EXPECT_EQ(names("projects/p", "projects/p/ledgers/c", 2), Names{});
+  EXPECT_EQ(names("projects/q", "", 9), (Names{"projects/q/ledgers/d"}));
+  EXPECT_EQ(names("projects/none", "", 9), Names{});
+  EXPECT_TRUE(IsError(store_->List("p", "", 9).status(), StatusCode::kInvalidArgument,
+                      "INVALID_FIELD", "parent: must be projects/{project}"));
+}
+
+TEST_P(LedgerStoreConformance, AppendIsDenseAndOrdered) {
+  CreateLedger(kLedger);
+  const auto first = store_->Append(RoundBatch(kLedger, "w", "r1", 1));
+  const auto second = store_->Append(RoundBatch(kLedger, "v", "r2", 9));
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(first->first_sequence(), 1u);
+  EXPECT_EQ(first->count(), 2u);
+  EXPECT_EQ(first->size(), 3u);
+  EXPECT_EQ(second->first_sequence(), 3u);
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 5u);
+  EXPECT_EQ(entries[1].event().sampling().round(), 1u);
+  EXPECT_EQ(entries[2].event().sum_query().query().group(), "weights");
+  EXPECT_EQ(entries[2].writer(), "w");
+  EXPECT_EQ(entries[2].writer_counter(), 1u);
+  EXPECT_EQ(entries[2].request_id(), "r1");
+  EXPECT_EQ(entries[4].writer(), "v");
+  EXPECT_EQ(entries[4].writer_counter(), 1u);
+  const absl::StatusOr<v1::Ledger> ledger = store_->Get(kLedger);
+  EXPECT_EQ(ledger->root_hash(), second->root_hash());
+  ASSERT_EQ(ledger->writers_size(), 2);
+  EXPECT_EQ(ledger->writers(0).writer(), "v");
+  EXPECT_EQ(ledger->writers(0).entry_count(), 2u);
+  EXPECT_EQ(ledger->writers(0).last_round(), 9u);
+}
+
+TEST_P(LedgerStoreConformance, RetriedRequestIsStoredOnce) {
+  CreateLedger(kLedger);
+  v1::AppendBatchRequest request = RoundBatch(kLedger, "w", "r1", 1);
+  request.mutable_entries(0)->mutable_claimed_time()->set_seconds(60);
+  request.set_expected_sequence(1);
+  const auto receipt = store_->Append(request);
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  // A minute later, after others, and after a restart: still the same request.
+  request.mutable_entries(0)->mutable_claimed_time()->set_seconds(120);
+  for (int i = 0; i < 2; ++i) {
+    const auto again = store_->Append(request);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->SerializeAsString(), receipt->SerializeAsString());
+    EXPECT_EQ(WholeLedger(kLedger).size(), 5u);
+    Reopen();
+  }
+}
+
+TEST_P(LedgerStoreConformance, RequestIdReusedWithOtherEntriesIsRefused) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::AppendBatchRequest other = RoundBatch(kLedger, "w", "r1", 2);
+  other.set_expected_sequence(99);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(IsError(store_->Append(other).status(), StatusCode::kInvalidArgument,
+                        "REQUEST_ID_REUSED", "request_id: was used by another request"));
+    Reopen();
+  }
+  EXPECT_TRUE(IsError(store_->Seal(SealRequest(kLedger, "r1")).status(),
+                      StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", "request_id"));
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "create", 2)).status(),
+                      StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", "request_id"));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 3u);
+}
+
+TEST_P(LedgerStoreConformance, RequestIdsBelongToTheirLedger) {
+  CreateLedger(kLedger);
+  CreateLedger("projects/p/ledgers/b");
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  const auto other = store_->Append(RoundBatch("projects/p/ledgers/b", "w", "r1", 5));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->size(), 3u);
+}
+
+TEST_P(LedgerStoreConformance, WrongExpectedSequenceIsAborted) {
+  CreateLedger(kLedger);
+  v1::AppendBatchRequest request = RoundBatch(kLedger, "w", "r1", 1);
+  request.set_expected_sequence(0);
+  const absl::Status refused = store_->Append(request).status();
+  EXPECT_TRUE(IsError(refused, StatusCode::kAborted, "SEQUENCE_MISMATCH", "is 1, got 0"));
+  EXPECT_EQ(ReasonOf(refused).metadata["current_sequence"], "1");
+  request.set_expected_sequence(1);
+  EXPECT_TRUE(store_->Append(request).ok());
+}
+
+TEST_P(LedgerStoreConformance, RoundsDoNotGoBack) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 7)).ok());
+  Reopen();
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "r2", 6)).status(),
+                      StatusCode::kFailedPrecondition, "ROUND_GOES_BACK",
+                      "entries[0].event.sampling.round: must be at least 7"));
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "r2", 7)).status(),
+                      StatusCode::kFailedPrecondition, "ROUND_ALREADY_OPEN",
+                      "entries[0].event.sampling.round: round 7 of writer w has begun already"));
+  v1::AppendBatchRequest query = Batch(kLedger, "w", "r3");
+  AddSumQuery(query, 7);
+  EXPECT_TRUE(store_->Append(query).ok());
+  EXPECT_TRUE(store_->Append(RoundBatch(kLedger, "other", "r4", 6)).ok());
+  EXPECT_EQ(WholeLedger(kLedger).size(), 6u);
+}
+
+TEST_P(LedgerStoreConformance, BatchIsStoredWholeOrNotAtAll) {
+  CreateLedger(kLedger);
+  v1::AppendBatchRequest request = RoundBatch(kLedger, "w", "r1", 3);
+  AddSumQuery(request, 2);
+  EXPECT_TRUE(IsError(store_->Append(request).status(), StatusCode::kFailedPrecondition,
+                      "ROUND_GOES_BACK", "entries[2].event.sum_query.round"));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 1u);
+  EXPECT_EQ(store_->Get(kLedger)->writers_size(), 0);
+  // Neither its id nor its round is taken.
+  EXPECT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+}
+
+TEST_P(LedgerStoreConformance, ClosedWriterWritesNoMore) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::AppendBatchRequest close = Batch(kLedger, "w", "r2");
+  close.add_entries()->mutable_writer_closed()->set_entry_count(2);
+  const absl::Status refused = store_->Append(close).status();
+  EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "WRITER_COUNT_MISMATCH",
+                      "entries[0].writer_closed.entry_count: must be 3"));
+  close.mutable_entries(0)->mutable_writer_closed()->set_entry_count(3);
+  ASSERT_TRUE(store_->Append(close).ok());
+  Reopen();
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "r3", 2)).status(),
+                      StatusCode::kFailedPrecondition, "WRITER_CLOSED", "writer w has closed"));
+  EXPECT_TRUE(store_->Get(kLedger)->writers(0).closed());
+}
+
+TEST_P(LedgerStoreConformance, SealNeedsEveryOpenWriterNamed) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::AppendBatchRequest close = Batch(kLedger, "closed", "r2");
+  close.add_entries()->mutable_writer_closed()->set_entry_count(1);
+  ASSERT_TRUE(store_->Append(close).ok());
+
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  const absl::Status refused = store_->Seal(seal).status();
+  EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "WRITERS_OPEN", "not closed: w"));
+  EXPECT_EQ(ReasonOf(refused).metadata["writers"], "w");
+  seal.add_missing_writers("closed");
+  seal.add_missing_writers("w");
+  EXPECT_TRUE(IsError(store_->Seal(seal).status(), StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "must not name closed: it has closed"));
+  seal.clear_missing_writers();
+  seal.add_missing_writers("w");
+  const absl::StatusOr<v1::Ledger> sealed = store_->Seal(seal);
+  ASSERT_TRUE(sealed.ok()) << sealed.status();
+  EXPECT_EQ(sealed->state(), v1::SEALED);
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 5u);
+  EXPECT_EQ(entries[4].seal().missing_writers(0), "w");
+}
+
+TEST_P(LedgerStoreConformance, SealedLedgerTakesNothing) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  seal.add_missing_writers("w");
+  ASSERT_TRUE(store_->Seal(seal).ok());
+  Reopen();
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "r2", 2)).status(),
+                      StatusCode::kFailedPrecondition, "LEDGER_SEALED", "is sealed"));
+  EXPECT_TRUE(IsError(store_->Seal(SealRequest(kLedger, "seal2")).status(),
+                      StatusCode::kFailedPrecondition, "LEDGER_SEALED", "is sealed"));
+  // What was answered stays answered.
+  EXPECT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  const absl::StatusOr<v1::Ledger> again = store_->Seal(seal);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->size(), 4u);
+}
+
+TEST_P(LedgerStoreConformance, TimesAreWholeMinutesAndNeverDecrease) {
+  CreateLedger(kLedger);
+  clock_.Set(absl::FromUnixSeconds(1'700'000'200));
+  v1::AppendBatchRequest request = RoundBatch(kLedger, "w", "r1", 1);
+  request.mutable_entries(0)->mutable_claimed_time()->set_seconds(1'699'999'999);
+  request.mutable_entries(0)->mutable_claimed_time()->set_nanos(5);
+  ASSERT_TRUE(store_->Append(request).ok());
+  Reopen();
+  clock_.Set(absl::FromUnixSeconds(1'600'000'000));
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 5u);
+  EXPECT_EQ(entries[1].claimed_time().seconds(), 1'699'999'980);
+  EXPECT_EQ(entries[1].claimed_time().nanos(), 0);
+  EXPECT_FALSE(entries[2].has_claimed_time());
+  EXPECT_EQ(entries[0].recorded_time().seconds(), 1'700'000'040);
+  EXPECT_EQ(entries[1].recorded_time().seconds(), 1'700'000'160);
+  EXPECT_EQ(entries[3].recorded_time().seconds(), 1'700'000'160);
+}
+
+TEST_P(LedgerStoreConformance, ReadKeepsItsBounds) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  const size_t all = size_t{1} << 20;
+  EXPECT_EQ(store_->Read(kLedger, 0, 2, all)->size(), 2u);
+  EXPECT_EQ(store_->Read(kLedger, 1, 99, all)->size(), 2u);
+  EXPECT_EQ(store_->Read(kLedger, 0, 99, 0)->size(), 1u);
+  EXPECT_EQ(store_->Read(kLedger, 0, 99, store_->Read(kLedger, 0, 1, all)->at(0).size())->size(),
+            1u);
+  EXPECT_EQ(store_->Read(kLedger, 3, 99, all)->size(), 0u);
+  EXPECT_TRUE(IsError(store_->Read(kLedger, 4, 99, all).status(), StatusCode::kOutOfRange, "",
+                      "first_sequence: must be at most 3"));
+}
+
+TEST_P(LedgerStoreConformance, ReopenedStoreGoesOn) {
+  CreateLedger(kLedger);
+  CreateLedger("projects/p/ledgers/b");
+  for (uint64_t round = 1; round <= 20; ++round) {
+    ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", absl::StrCat("r", round), round)).ok());
+    if (round % 7 == 0) Reopen();
+  }
+  CreateLedger("projects/p/ledgers/c");
+  EXPECT_EQ(WholeLedger(kLedger).size(), 41u);
+  EXPECT_EQ(WholeLedger("projects/p/ledgers/b").size(), 1u);
+  EXPECT_EQ(store_->List("projects/p", "", 10)->size(), 3u);
+  EXPECT_TRUE(store_->Healthy());
+}
+
+TEST_P(LedgerStoreConformance, WritersOfOneLedgerInterleaveWhole) {
+  CreateLedger(kLedger);
+  constexpr int kWriters = 4;
+  constexpr uint64_t kBatches = 50;
+  std::vector<std::thread> threads;
+  for (int w = 0; w < kWriters; ++w) {
+    threads.emplace_back([this, writer = absl::StrCat("w", w)] {
+      for (uint64_t round = 1; round <= kBatches; ++round) {
+        const std::string id = absl::StrCat(writer, "-", round);
+        const auto receipt = store_->Append(RoundBatch(kLedger, writer, id, round));
+        EXPECT_TRUE(receipt.ok()) << receipt.status();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 1 + kWriters * kBatches * 2);
+  std::map<std::string, uint64_t> counters;
+  for (size_t i = 1; i < entries.size(); i += 2) {
+    const v1::LedgerEntry& opens = entries[i];
+    EXPECT_EQ(opens.request_id(), entries[i + 1].request_id());
+    EXPECT_EQ(opens.writer_counter(), counters[opens.writer()]);
+    EXPECT_EQ(opens.event().sampling().round(), counters[opens.writer()] / 2 + 1);
+    counters[opens.writer()] += 2;
+  }
+}
+
+TEST_P(LedgerStoreConformance, LedgersGrowInParallel) {
+  constexpr int kLedgers = 8;
+  constexpr uint64_t kBatches = 25;
+  std::vector<std::thread> threads;
+  const auto name = [](int i) { return absl::StrCat("projects/p/ledgers/l", i); };
+  for (int i = 0; i < kLedgers; ++i) {
+    threads.emplace_back([this, ledger = name(i)] {
+      CreateLedger(ledger);
+      for (uint64_t round = 1; round <= kBatches; ++round) {
+        const auto receipt =
+            store_->Append(RoundBatch(ledger, "w", absl::StrCat("r", round), round));
+        ASSERT_TRUE(receipt.ok()) << receipt.status();
+        EXPECT_EQ(receipt->size(), 1 + 2 * round);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Reopen();
+  for (int i = 0; i < kLedgers; ++i) EXPECT_EQ(WholeLedger(name(i)).size(), 1 + 2 * kBatches);
+}
+
+TEST_P(LedgerStoreConformance, AnswersKeepTheOrderOfTheCalls) {
+  CreateLedger(kLedger);
+  constexpr int kCalls = 100;
+  std::vector<int> answered;
+  absl::BlockingCounter open(kCalls);
+  for (int i = 0; i < kCalls; ++i) {
+    v1::AppendBatchRequest request =
+        RoundBatch(kLedger, "w", absl::StrCat("r", i), static_cast<uint64_t>(i));
+    const bool good = i % 10 != 3;
+    if (!good) request.clear_entries();
+    store_->AppendAsync(std::move(request),
+                        [&, i, good](const absl::StatusOr<v1::Receipt>& answer) {
+                          EXPECT_EQ(answer.ok(), good) << answer.status();
+                          answered.push_back(i);
+                          open.DecrementCount();
+                        });
+  }
+  open.Wait();
+  ASSERT_EQ(answered.size(), static_cast<size_t>(kCalls));
+  for (int i = 0; i < kCalls; ++i) EXPECT_EQ(answered[static_cast<size_t>(i)], i);
+}
+
+}  // namespace
+}  // namespace dpledger

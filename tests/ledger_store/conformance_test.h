@@ -1,0 +1,52 @@
+// The suite that every storage engine passes. An engine's own test file instantiates it:
+//
+//   INSTANTIATE_TEST_SUITE_P(Embedded, LedgerStoreConformance,
+//   testing::Values(&MakeEmbeddedEngine));
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ledger_store/store.h"
+#include "tests/ledger_store/requests.h"
+
+namespace dpledger {
+
+// A place that holds one store, empty at first, gone with the object.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  // The store at this place, with all that was written to it before. One at a time.
+  virtual absl::StatusOr<std::unique_ptr<LedgerStore>> Open(Clock* clock) = 0;
+};
+
+using EngineFactory = std::unique_ptr<Engine> (*)();
+
+class LedgerStoreConformance : public testing::TestWithParam<EngineFactory> {
+ protected:
+  void SetUp() override {
+    engine_ = GetParam()();
+    Reopen();
+  }
+  void Reopen() {
+    store_.reset();
+    absl::StatusOr<std::unique_ptr<LedgerStore>> opened = engine_->Open(&clock_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store_ = *std::move(opened);
+  }
+  void CreateLedger(const std::string& name) {
+    const absl::StatusOr<v1::Ledger> created = store_->Create(CreateRequest(name));
+    ASSERT_TRUE(created.ok()) << created.status();
+  }
+  // All entries, parsed; checks that they are dense, and that the ledger's root is that of their
+  // bytes.
+  std::vector<v1::LedgerEntry> WholeLedger(const std::string& name);
+
+  TestClock clock_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<LedgerStore> store_;
+};
+
+}  // namespace dpledger

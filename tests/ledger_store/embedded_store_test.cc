@@ -1,0 +1,209 @@
+// What the embedded engine does beyond the suite of all engines: groups, its queue, its folder,
+// damage.
+#include "ledger_store/embedded/embedded_store.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "ledger_store/embedded/keys.h"
+#include "ledger_store/embedded/rocksdb_options.h"
+#include "rocksdb/db.h"
+#include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/temp_folder.h"
+
+namespace dpledger {
+namespace {
+
+using absl::StatusCode;
+
+class EmbeddedStore : public testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<LedgerStore>> Open() {
+    EmbeddedOptions options;
+    options.folder = folder_.path();
+    options.clock = &clock_;
+    options.max_pending_bytes = max_pending_bytes_;
+    return OpenEmbeddedStore(options);
+  }
+
+  // A store with a ledger of three entries, closed again.
+  void MakeLedger() {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->Create(CreateRequest(kLedger)).ok());
+    ASSERT_TRUE((*store)->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  }
+
+  // Changes the closed store behind its back.
+  void Tamper(const std::function<rocksdb::Status(rocksdb::DB&)>& change) {
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(
+        rocksdb::DB::Open(embedded::DatabaseOptions(nullptr), folder_.path(), &opened).ok());
+    const std::unique_ptr<rocksdb::DB> db(opened);
+    ASSERT_TRUE(change(*db).ok());
+  }
+
+  TempFolder folder_;
+  TestClock clock_;
+  size_t max_pending_bytes_ = 64 << 20;
+};
+
+// Appends many batches so that all but the first are committed as one group; returns the answers.
+std::vector<absl::StatusOr<v1::Receipt>> AppendAsGroup(
+    LedgerStore& store, TestClock& clock, const std::vector<v1::AppendBatchRequest>& requests) {
+  std::vector<absl::StatusOr<v1::Receipt>> answers(requests.size());
+  absl::BlockingCounter open(static_cast<int>(requests.size()));
+  clock.Hold();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    store.AppendAsync(requests[i], [&, i](absl::StatusOr<v1::Receipt> answer) {
+      answers[i] = std::move(answer);
+      open.DecrementCount();
+    });
+    if (i == 0) clock.AwaitAsked();
+  }
+  clock.Release();
+  open.Wait();
+  return answers;
+}
+
+TEST_F(EmbeddedStore, RequestsOfOneGroupSeeEachOther) {
+  MakeLedger();
+  const auto store = Open().value();
+  v1::AppendBatchRequest expecting = RoundBatch(kLedger, "w", "r4", 4);
+  expecting.set_expected_sequence(7);
+  const auto answers = AppendAsGroup(
+      *store, clock_,
+      {RoundBatch(kLedger, "w", "r2", 2), RoundBatch(kLedger, "w", "r3", 3), expecting,
+       RoundBatch(kLedger, "w", "r5", 3), RoundBatch(kLedger, "w", "r3", 3),
+       RoundBatch(kLedger, "w", "r3", 5), RoundBatch("projects/p/ledgers/none", "w", "r", 1)});
+  ASSERT_TRUE(answers[0].ok() && answers[1].ok() && answers[2].ok());
+  EXPECT_EQ(answers[1]->first_sequence(), 5u);
+  EXPECT_EQ(answers[2]->first_sequence(), 7u);
+  EXPECT_TRUE(IsError(answers[3].status(), StatusCode::kFailedPrecondition, "ROUND_GOES_BACK",
+                      "must be at least 4"));
+  ASSERT_TRUE(answers[4].ok()) << answers[4].status();
+  EXPECT_EQ(answers[4]->SerializeAsString(), answers[1]->SerializeAsString());
+  EXPECT_TRUE(IsError(answers[5].status(), StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", "r"));
+  EXPECT_TRUE(IsError(answers[6].status(), StatusCode::kNotFound, "LEDGER_NOT_FOUND", "none"));
+  EXPECT_EQ(store->Get(kLedger)->size(), 9u);
+}
+
+TEST_F(EmbeddedStore, FullQueueRefusesAtOnce) {
+  MakeLedger();
+  max_pending_bytes_ = 2000;
+  const auto store = Open().value();
+  std::vector<v1::AppendBatchRequest> requests;
+  for (int i = 0; i < 4; ++i) {
+    requests.push_back(Batch(kLedger, "w", absl::StrCat("n", i)));
+    AddNote(requests.back(), std::string(600, 'x'));
+  }
+  const auto answers = AppendAsGroup(*store, clock_, requests);
+  EXPECT_TRUE(answers[0].ok() && answers[1].ok());
+  EXPECT_TRUE(IsError(answers[2].status(), StatusCode::kResourceExhausted, "QUEUE_FULL",
+                      "the store's queue is full"));
+  EXPECT_TRUE(IsError(answers[3].status(), StatusCode::kResourceExhausted, "QUEUE_FULL", "2000"));
+  EXPECT_TRUE(store->Healthy());
+  EXPECT_TRUE(store->Append(requests[3]).ok());  // the queue is empty again
+}
+
+TEST_F(EmbeddedStore, DestructorAnswersWhatWaits) {
+  MakeLedger();
+  int stored = 0;
+  {
+    const auto store = Open().value();
+    for (uint64_t round = 2; round < 50; ++round) {
+      store->AppendAsync(RoundBatch(kLedger, "w", absl::StrCat("r", round), round),
+                         [&](const absl::StatusOr<v1::Receipt>& answer) { stored += answer.ok(); });
+    }
+  }
+  EXPECT_EQ(stored, 48);
+  EXPECT_EQ(Open().value()->Get(kLedger)->size(), 99u);
+}
+
+TEST_F(EmbeddedStore, FolderServesOneServer) {
+  const auto store = Open().value();
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "STORE_IN_USE",
+                      folder_.path() + ": another server has this store open"));
+}
+
+TEST_F(EmbeddedStore, OtherFormatIsRefused) {
+  MakeLedger();
+  Tamper([](rocksdb::DB& db) { return db.Put({}, embedded::VersionKey(), "2"); });
+  EXPECT_TRUE(
+      IsError(Open().status(), StatusCode::kFailedPrecondition, "", "a store of format 32"));
+  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::VersionKey()); });
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", "format version is missing"));
+}
+
+TEST_F(EmbeddedStore, FolderThatCannotBeMadeIsRefused) {
+  EmbeddedOptions options;
+  options.folder = "/proc/none/store";
+  EXPECT_TRUE(IsError(OpenEmbeddedStore(options).status(), StatusCode::kNotFound, "",
+                      "create /proc/none/store"));
+}
+
+TEST_F(EmbeddedStore, UntouchedStoreOpens) {  // the control of the damages below
+  MakeLedger();
+  Tamper([](rocksdb::DB&) { return rocksdb::Status::OK(); });
+  EXPECT_TRUE(Open().ok());
+}
+
+struct Damage {
+  const char* name;
+  rocksdb::Status (*change)(rocksdb::DB&);
+  const char* message;
+};
+
+class DamagedStore : public EmbeddedStore, public testing::WithParamInterface<Damage> {};
+
+TEST_P(DamagedStore, IsRefusedAtOpening) {
+  MakeLedger();
+  Tamper(GetParam().change);
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", GetParam().message));
+}
+
+const Damage kDamages[] = {
+    {"LastEntryMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 2)); },
+     "projects/p/ledgers/a: has size 3, but entry 2 is missing"},
+    {"EntryBeyondTheEnd", [](rocksdb::DB& db) { return db.Put({}, embedded::EntryKey(0, 3), "x"); },
+     "projects/p/ledgers/a: has entries beyond its size 3"},
+    {"DeclarationMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 0)); },
+     "projects/p/ledgers/a: its entry 0 is missing"},
+    {"HeadMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::HeadKey(0)); },
+     "projects/p/ledgers/a: its head is missing"},
+    {"HeadIsRubbish", [](rocksdb::DB& db) { return db.Put({}, embedded::HeadKey(0), "\xff\xff"); },
+     "does not parse"},
+    {"WriterMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::WriterKey(0, "w")); },
+     "its head counts 3 entries, its writers 1"},
+    {"WriterOfAnotherName",
+     [](rocksdb::DB& db) { return db.Put({}, embedded::WriterKey(0, "w"), "\x0a\x01v"); },
+     "writer w: its record does not fit"},
+    {"NameMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::NameKey(kLedger)); },
+     "a ledger has lost its name"},
+    {"IdMissing",
+     [](rocksdb::DB& db) {
+       return db.Put({}, embedded::NameKey(kLedger), embedded::EncodeNumber(1));
+     },
+     "is missing"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Embedded, DamagedStore, testing::ValuesIn(kDamages),
+                         [](const auto& damage) { return damage.param.name; });
+
+TEST_F(EmbeddedStore, MissingEntryIsNotReadOver) {
+  MakeLedger();
+  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 1)); });
+  const auto store = Open().value();
+  EXPECT_TRUE(store->Read(kLedger, 0, 1, 1).ok());
+  EXPECT_TRUE(IsError(store->Read(kLedger, 0, 9, 1 << 20).status(), StatusCode::kDataLoss, "",
+                      "projects/p/ledgers/a: entry 1 is missing"));
+  EXPECT_TRUE(store->Healthy());
+}
+
+}  // namespace
+}  // namespace dpledger

@@ -1,0 +1,180 @@
+// After an error of the disk the store acknowledges nothing more, and what it had acknowledged is
+// there afterwards.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
+#include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/temp_folder.h"
+
+namespace dpledger {
+namespace {
+
+using absl::StatusCode;
+
+// The system's files, whose log does not sync while `failing`.
+class UnsyncableFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  UnsyncableFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "UnsyncableFileSystem"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus made = target()->NewWritableFile(path, options, file, debug);
+    if (made.ok() && absl::EndsWith(path, ".log")) {
+      *file = std::make_unique<LogFile>(std::move(*file), failing);
+    }
+    return made;
+  }
+
+  std::atomic<bool> failing = false;
+
+ private:
+  class LogFile : public rocksdb::FSWritableFileOwnerWrapper {
+   public:
+    LogFile(std::unique_ptr<rocksdb::FSWritableFile> file, const std::atomic<bool>& failing)
+        : FSWritableFileOwnerWrapper(std::move(file)), failing_(failing) {}
+    rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
+      if (failing_) return rocksdb::IOStatus::IOError("fdatasync", "Input/output error");
+      return FSWritableFileOwnerWrapper::Sync(options, debug);
+    }
+
+   private:
+    const std::atomic<bool>& failing_;
+  };
+};
+
+// No file may grow beyond `bytes` while this lives: the kernel itself refuses the write, as on a
+// full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    ::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*const old_handler_)(int);
+};
+
+class FailingDisk : public testing::Test {
+ protected:
+  std::unique_ptr<LedgerStore> Open(rocksdb::Env* env = nullptr) {
+    EmbeddedOptions options;
+    options.folder = folder_.path();
+    options.clock = &clock_;
+    options.env = env;
+    auto store = OpenEmbeddedStore(options);
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *std::move(store);
+  }
+
+  static testing::AssertionResult HasStopped(const absl::Status& status) {
+    return IsError(
+        status, StatusCode::kUnavailable, "STORE_FAILED",
+        "the store has stopped after an error of the disk and acknowledges nothing more");
+  }
+
+  static void ExpectEverythingRefused(LedgerStore& store) {
+    EXPECT_FALSE(store.Healthy());
+    EXPECT_TRUE(HasStopped(store.Append(RoundBatch(kLedger, "z", "late", 1)).status()));
+    EXPECT_TRUE(HasStopped(store.Create(CreateRequest("projects/p/ledgers/late")).status()));
+    EXPECT_TRUE(HasStopped(store.Seal(SealRequest(kLedger)).status()));
+    EXPECT_TRUE(HasStopped(store.Get(kLedger).status()));
+    EXPECT_TRUE(HasStopped(store.List("projects/p", "", 1).status()));
+    EXPECT_TRUE(HasStopped(store.Read(kLedger, 0, 1, 1).status()));
+  }
+
+  TempFolder folder_;
+  TestClock clock_;
+};
+
+TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
+  UnsyncableFileSystem* const files = new UnsyncableFileSystem;
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::shared_ptr<rocksdb::FileSystem>(files));
+  {
+    const auto store = Open(env.get());
+    ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+    // The control: the same files sync as long as they may.
+    ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+
+    // One group of two while the first request, which writes nothing, is held. The second of them
+    // is refused by what the first would have stored: that refusal is as void.
+    files->failing = true;
+    const std::vector<v1::AppendBatchRequest> requests = {
+        RoundBatch("projects/p/ledgers/none", "w", "r", 1), RoundBatch(kLedger, "w", "r2", 2),
+        RoundBatch(kLedger, "w", "r3", 2)};
+    std::vector<absl::Status> answers(requests.size());
+    absl::BlockingCounter open(static_cast<int>(requests.size()));
+    clock_.Hold();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      store->AppendAsync(requests[i], [&, i](const absl::StatusOr<v1::Receipt>& answer) {
+        answers[i] = answer.status();
+        open.DecrementCount();
+      });
+      if (i == 0) clock_.AwaitAsked();
+    }
+    clock_.Release();
+    open.Wait();
+    EXPECT_EQ(answers[0].code(), StatusCode::kNotFound);
+    EXPECT_TRUE(HasStopped(answers[1]));
+    EXPECT_TRUE(HasStopped(answers[2]));
+    EXPECT_TRUE(absl::StrContains(answers[1].message(), "Input/output error")) << answers[1];
+
+    files->failing = false;  // a second sync that "succeeds" changes nothing
+    ExpectEverythingRefused(*store);
+  }
+  const auto store = Open();
+  EXPECT_GE(store->Get(kLedger)->size(), 3u);
+  const auto again = store->Append(RoundBatch(kLedger, "w", "r1", 1));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->first_sequence(), 1u);
+}
+
+TEST_F(FailingDisk, FullDiskStopsTheStoreForGood) {
+  uint64_t acknowledged = 0;
+  const auto big_batch = [](uint64_t i) {
+    v1::AppendBatchRequest request = Batch(kLedger, "w", absl::StrCat("n", i));
+    for (int k = 0; k < 4; ++k) AddNote(request, std::string(4000, 'x'));
+    return request;
+  };
+  {
+    const auto store = Open();
+    ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+    {
+      const FileSizeLimit limit(200'000);
+      while (acknowledged < 100 && store->Append(big_batch(acknowledged)).ok()) ++acknowledged;
+      EXPECT_FALSE(store->Healthy());
+    }
+    EXPECT_GT(acknowledged, 5u);
+    EXPECT_LT(acknowledged, 13u);
+    ExpectEverythingRefused(*store);  // though the disk has room again
+  }
+  const auto store = Open();
+  EXPECT_EQ(store->Get(kLedger)->size(), 1 + 4 * acknowledged);
+  // The control: without the limit the store takes more than that.
+  for (uint64_t i = acknowledged; i < 20; ++i) ASSERT_TRUE(store->Append(big_batch(i)).ok());
+}
+
+}  // namespace
+}  // namespace dpledger
