@@ -1,0 +1,54 @@
+#include "server/accounting_service.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "accountant/from_proto/field_checks.h"
+#include "accountant/from_proto/questions.h"
+#include "accountant/from_proto/unknown_fields.h"
+#include "base/status.h"
+
+namespace dpledger::server {
+
+accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
+  accountant::Limits limits;
+  limits.deadline = std::min(call.deadline, absl::Now() + limits_.query_timeout);
+  limits.cancelled = call.cancelled;
+  return limits;
+}
+
+template <typename Request>
+absl::StatusOr<accountant::Subject> AccountingService::SubjectOf(const Request& request,
+                                                                 const accountant::Limits& limits) {
+  RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
+  return accountant::Within("subject", subjects_.Gather(request.subject(), limits));
+}
+
+absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::ComputeEpsilon(
+    const v1::ComputeEpsilonRequest& request, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  return accountant::AnswerEpsilon(subject, request, limits);
+}
+
+absl::StatusOr<v1::ComputeDeltaResponse> AccountingService::ComputeDelta(
+    const v1::ComputeDeltaRequest& request, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  return accountant::AnswerDelta(subject, request, limits);
+}
+
+absl::StatusOr<v1::CalibrateResponse> AccountingService::Calibrate(
+    const v1::CalibrateRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
+  return accountant::AnswerCalibrate(request, LimitsOf(call));
+}
+
+absl::StatusOr<v1::ComputeTuningCostResponse> AccountingService::ComputeTuningCost(
+    const v1::ComputeTuningCostRequest& request, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  return accountant::AnswerTuningCost(subject, request, limits);
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,48 @@
+// Questions about privacy loss, without a transport: proto/dpledger/v1/accounting_service.proto
+// says what each call means.
+//
+// Every answer is bounded: it stops at the caller's deadline, at `query_timeout`, or when the
+// caller has gone. Thread safe. Calls compute for as long as that in the calling thread.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "accountant/limits.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "ledger_store/store.h"
+#include "server/call_context.h"
+#include "server/subject_source.h"
+
+namespace dpledger::server {
+
+struct AccountingLimits {
+  absl::Duration query_timeout = absl::Seconds(30);
+  size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories kept in memory
+};
+
+class AccountingService {
+ public:
+  // `store` must outlive the service.
+  AccountingService(LedgerStore* store, const AccountingLimits& limits)
+      : limits_(limits), subjects_(store, limits.max_history_bytes) {}
+
+  absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
+      const v1::ComputeEpsilonRequest& request, const CallContext& call);
+  absl::StatusOr<v1::ComputeDeltaResponse> ComputeDelta(const v1::ComputeDeltaRequest& request,
+                                                        const CallContext& call);
+  absl::StatusOr<v1::CalibrateResponse> Calibrate(const v1::CalibrateRequest& request,
+                                                  const CallContext& call);
+  absl::StatusOr<v1::ComputeTuningCostResponse> ComputeTuningCost(
+      const v1::ComputeTuningCostRequest& request, const CallContext& call);
+
+ private:
+  accountant::Limits LimitsOf(const CallContext& call) const;
+  template <typename Request>
+  absl::StatusOr<accountant::Subject> SubjectOf(const Request& request,
+                                                const accountant::Limits& limits);
+
+  const AccountingLimits limits_;
+  SubjectSource subjects_;
+};
+
+}  // namespace dpledger::server

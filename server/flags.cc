@@ -1,0 +1,126 @@
+#include "server/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/questions.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr int kUsageError = 2;
+
+constexpr char kDescription[] = R"(Keeps privacy ledgers and answers what they cost.
+
+Examples:
+  dpledger-server
+  dpledger-server --listen 127.0.0.1:0 --store /var/lib/dpledger --port-file /run/dpledger/port
+  dpledger-server --config /etc/dpledger/server.toml
+  dpledger-server --check 127.0.0.1:7070     exits 0 if that server is serving, else 1)";
+
+constexpr char kFooter[] = R"(
+A config file holds one flag a line, by its long name; flags on the command line win:
+  listen = "127.0.0.1:7070"
+  store = "/var/lib/dpledger"
+  query-timeout-seconds = 10
+
+SIGTERM and SIGINT drain calls and close the store; a second one ends at once, with nothing acknowledged lost.)";
+
+constexpr char kListenAnywhere[] =
+    "Allow --listen on an address that other machines reach. There is no TLS and no "
+    "authentication: whoever "
+    "reaches the port can read and write every ledger. Put it behind something that has both";
+
+const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
+                                                    {"info", LogLevel::kInfo},
+                                                    {"warning", LogLevel::kWarning},
+                                                    {"error", LogLevel::kError}};
+
+std::string AddressError(const std::string& address, bool anywhere) {
+  const std::optional<bool> loopback = IsLoopback(address);
+  if (!loopback.has_value()) return absl::StrCat("must be HOST:PORT, got ", address);
+  if (*loopback || anywhere) return "";
+  return absl::StrCat(
+      address, " can be reached from other machines, and there is no TLS and no authentication; ",
+      "listen on 127.0.0.1, or say --insecure-listen-anywhere if something in front has both");
+}
+
+}  // namespace
+
+std::optional<bool> IsLoopback(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
+    return std::nullopt;
+  }
+  const std::string host = address.substr(0, colon);
+  const bool bracketed = host.front() == '[' && host.back() == ']';
+  if (!bracketed && host.find_first_of(":/[]") != std::string::npos) return std::nullopt;
+  return host == "localhost" || host == "[::1]" ||
+         (absl::StartsWith(host, "127.") &&
+          host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+std::variant<Flags, int> ParseFlags(int argc, char** argv) {
+  Flags flags;
+  GrpcDoorOptions& door = flags.server.door;
+  bool anywhere = false;
+  std::string log_level = "info";
+  double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
+
+  CLI::App app(kDescription, "dpledger-server");
+  app.footer(kFooter);
+  app.set_version_flag("--version", accountant::Version());
+  app.set_config("--config", "", "Read flags from this file");
+  // A misspelt key must not leave a limit at its default unnoticed.
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.add_option("--listen", door.address, "Address HOST:PORT; port 0 picks a free one")
+      ->capture_default_str();
+  app.add_flag("--insecure-listen-anywhere", anywhere, kListenAnywhere);
+  app.add_option("--port-file", flags.port_file,
+                 "Write the address to this file once the server serves");
+  app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
+      ->capture_default_str();
+  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken or sent")
+      ->check(CLI::Range(1 << 16, 1 << 26))
+      ->capture_default_str();
+  app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--query-timeout-seconds", query_timeout_seconds,
+                 "Longest time one accounting question may take")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  app.add_option("--query-threads", door.query_threads, "Threads that answer accounting questions")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,
+                 "How long running calls may go on at the end")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--log-level", log_level, "Least important lines to write")
+      ->check(CLI::IsMember(kLogLevels))
+      ->capture_default_str();
+  app.add_option("--check", flags.check,
+                 "Ask the server at HOST:PORT whether it is serving, and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+
+  if (const std::string error = AddressError(door.address, anywhere); !error.empty()) {
+    std::cerr << "--listen: " << error << "\n";
+    return kUsageError;
+  }
+  flags.log_level = kLogLevels.at(log_level);
+  flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);
+  return flags;
+}
+
+}  // namespace dpledger::server

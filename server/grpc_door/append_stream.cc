@@ -1,0 +1,182 @@
+#include "server/grpc_door/append_stream.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "server/grpc_door/message.h"
+#include "server/grpc_door/status.h"
+
+namespace dpledger::server {
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AppendStreams::Open(
+    LedgerService* service, size_t window) {
+  const auto stream = std::make_shared<AppendStream>(service, this, window);
+  bool draining = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    open_.insert(stream);
+    draining = draining_;
+  }
+  if (draining) stream->Drain();
+  stream->Advance();
+  return stream.get();
+}
+
+void AppendStreams::Drain() {
+  std::vector<std::shared_ptr<AppendStream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    draining_ = true;
+    streams.assign(open_.begin(), open_.end());
+  }
+  // Without the lock: a stream that ends takes it to leave the set.
+  for (const auto& stream : streams) stream->Drain();
+}
+
+void AppendStreams::Remove(const std::shared_ptr<AppendStream>& stream) {
+  absl::MutexLock lock(&mutex_);
+  open_.erase(stream);
+}
+
+void AppendStream::OnReadDone(bool ok) {
+  absl::StatusOr<v1::AppendRequest> request = v1::AppendRequest();
+  if (ok) request = Parse<v1::AppendRequest>(std::exchange(incoming_, {}));
+  uint64_t number = 0;
+  bool take = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (!ok) input_ended_ = true;
+    // A batch after a refused one is not stored; one that comes while draining is for the next
+    // server.
+    take = ok && !refused_ && !draining_ && !finished_;
+    if (take) {
+      number = acknowledged_ + unacknowledged_.size();
+      unacknowledged_.push_back({request.ok() ? request->batch().request_id() : "", std::nullopt});
+    }
+  }
+  if (take) Append(number, std::move(request));
+  Advance();
+}
+
+void AppendStream::Append(uint64_t number, absl::StatusOr<v1::AppendRequest> request) {
+  if (!request.ok()) {
+    Settle(number, request.status());
+    return;
+  }
+  service_->AppendBatch(std::move(*request->mutable_batch()), line_,
+                        [self = shared_from_this(), number](absl::StatusOr<v1::Receipt> outcome) {
+                          self->Settle(number, std::move(outcome));
+                          self->Advance();
+                        });
+}
+
+void AppendStream::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok) cancelled_ = true;
+  }
+  Advance();
+}
+
+void AppendStream::OnCancel() {
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  Advance();
+}
+
+void AppendStream::Drain() {
+  {
+    absl::MutexLock lock(&mutex_);
+    draining_ = true;
+  }
+  Advance();
+}
+
+void AppendStream::OnDone() { streams_->Remove(shared_from_this()); }
+
+void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
+  absl::MutexLock lock(&mutex_);
+  if (!outcome.ok()) refused_ = true;
+  // What follows a refused batch is not spoken of any more.
+  if (number - acknowledged_ >= unacknowledged_.size()) return;
+  unacknowledged_[number - acknowledged_].outcome = std::move(outcome);
+  while (!unacknowledged_.empty() && unacknowledged_.front().outcome.has_value()) {
+    const Batch batch = std::move(unacknowledged_.front());
+    unacknowledged_.pop_front();
+    if (!batch.outcome->ok()) {
+      end_ = batch.outcome->status();
+      unacknowledged_.clear();
+      return;
+    }
+    ++acknowledged_;
+    acknowledgement_.emplace();
+    acknowledgement_->set_request_id(batch.request_id);
+    *acknowledgement_->mutable_receipt() = **batch.outcome;
+  }
+}
+
+AppendStream::Action AppendStream::NextAction() {
+  if (finished_) return Action::kNone;
+  if (cancelled_ && !writing_) {
+    end_ = absl::CancelledError("the caller has gone");
+    return Action::kFinish;
+  }
+  if (acknowledgement_.has_value()) return writing_ ? Action::kNone : Action::kWrite;
+  if (unacknowledged_.empty() && !writing_) {
+    if (end_.has_value()) return Action::kFinish;
+    if (input_ended_) {
+      end_ = absl::OkStatus();
+      return Action::kFinish;
+    }
+    if (draining_) {
+      end_ = absl::UnavailableError(
+          "the server is shutting down; send what is not acknowledged again, under the same "
+          "request ids");
+      return Action::kFinish;
+    }
+  }
+  const bool wants_more = !reading_ && !input_ended_ && !refused_ && !draining_;
+  return wants_more && unacknowledged_.size() < window_ ? Action::kRead : Action::kNone;
+}
+
+void AppendStream::Advance() {
+  const std::shared_ptr<AppendStream> self =
+      shared_from_this();  // OnDone may come from within Finish
+  mutex_.Lock();
+  if (advancing_) {
+    mutex_.Unlock();
+    return;
+  }
+  advancing_ = true;
+  Action action = Action::kNone;
+  while ((action = NextAction()) != Action::kNone) {
+    if (action == Action::kRead) {
+      reading_ = true;
+      mutex_.Unlock();
+      StartRead(&incoming_);
+    } else if (action == Action::kWrite) {
+      writing_ = true;
+      acknowledgement_->set_acknowledged_batches(acknowledged_);
+      acknowledgement_->set_credit(static_cast<uint32_t>(window_ - unacknowledged_.size()));
+      outgoing_ = Serialize(*acknowledgement_);
+      acknowledgement_.reset();
+      mutex_.Unlock();
+      StartWrite(&outgoing_);
+    } else {
+      finished_ = true;
+      const grpc::Status status = ToGrpc(*end_);
+      mutex_.Unlock();
+      Finish(status);
+    }
+    mutex_.Lock();
+  }
+  advancing_ = false;
+  mutex_.Unlock();
+}
+
+}  // namespace dpledger::server

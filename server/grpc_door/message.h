@@ -1,0 +1,37 @@
+// Messages as gRPC carries them. The door takes raw bytes and parses them itself: gRPC's own
+// answers to bytes that do not parse are UNIMPLEMENTED on a unary call and a silent end of the
+// input on a stream.
+#pragma once
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger::server {
+
+// INVALID_ARGUMENT (reason MALFORMED_MESSAGE) for bytes that are no `Message`; those nested deeper
+// than protobuf's limit of 100 levels are among them.
+template <typename Message>
+absl::StatusOr<Message> Parse(grpc::ByteBuffer buffer) {
+  Message message;
+  if (grpc::SerializationTraits<Message>::Deserialize(&buffer, &message).ok()) return message;
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "the request's bytes are not a ", Message::descriptor()->full_name(),
+                        ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
+                    {"MALFORMED_MESSAGE", {}});
+}
+
+template <typename Message>
+grpc::ByteBuffer Serialize(const Message& message) {
+  grpc::ByteBuffer buffer;
+  bool own_buffer = false;
+  // Fails only for messages above 2 GiB; answers are far below.
+  grpc::SerializationTraits<Message>::Serialize(message, &buffer, &own_buffer);
+  return buffer;
+}
+
+}  // namespace dpledger::server

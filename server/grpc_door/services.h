@@ -1,0 +1,88 @@
+// The services' gRPC side: one line a method, all else in unary.h and append_stream.h.
+#pragma once
+
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "server/accounting_service.h"
+#include "server/grpc_door/append_stream.h"
+#include "server/grpc_door/unary.h"
+#include "server/ledger_service.h"
+#include "server/log.h"
+#include "server/worker_pool.h"
+
+namespace dpledger::server {
+
+class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
+                       v1::LedgerService::WithRawCallbackMethod_GetLedger<
+                           v1::LedgerService::WithRawCallbackMethod_ListLedgers<
+                               v1::LedgerService::WithRawCallbackMethod_AppendBatch<
+                                   v1::LedgerService::WithRawCallbackMethod_Append<
+                                       v1::LedgerService::WithRawCallbackMethod_ReadEntries<
+                                           v1::LedgerService::WithRawCallbackMethod_SealLedger<
+                                               v1::LedgerService::Service>>>>>>> {
+ public:
+  // `append_window`: batches of one stream that may be unacknowledged. Reads and other waits for
+  // the disk run on `pool`.
+  LedgerDoor(LedgerService* service, WorkerPool* pool, size_t append_window, const Log* log)
+      : service_(service), pool_(pool), append_window_(append_window), log_(log) {}
+
+  void Drain() { streams_.Drain(); }
+
+  grpc::ServerUnaryReactor* CreateLedger(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetLedger(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListLedgers(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AppendBatch(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Append(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* ReadEntries(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SealLedger(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+
+ private:
+  LedgerService* const service_;
+  WorkerPool* const pool_;
+  const size_t append_window_;
+  const Log* const log_;
+  AppendStreams streams_;
+};
+
+class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_ComputeEpsilon<
+                           v1::AccountingService::WithRawCallbackMethod_ComputeDelta<
+                               v1::AccountingService::WithRawCallbackMethod_Calibrate<
+                                   v1::AccountingService::WithRawCallbackMethod_ComputeTuningCost<
+                                       v1::AccountingService::Service>>>> {
+ public:
+  AccountingDoor(AccountingService* service, WorkerPool* pool, const Log* log)
+      : service_(service), pool_(pool), log_(log) {}
+
+  grpc::ServerUnaryReactor* ComputeEpsilon(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ComputeDelta(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Calibrate(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ComputeTuningCost(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response) override;
+
+ private:
+  AccountingService* const service_;
+  WorkerPool* const pool_;
+  const Log* const log_;
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,117 @@
+#include "server/ledger_service.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/event_from_proto.h"
+#include "accountant/from_proto/field_checks.h"
+#include "accountant/from_proto/unknown_fields.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/request_rules.h"
+
+namespace dpledger::server {
+namespace {
+
+using accountant::CheckNoUnknownFields;
+using accountant::Element;
+using accountant::Within;
+
+// An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
+constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
+
+absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
+  for (int i = 0; i < request.entries_size(); ++i) {
+    if (!request.entries(i).has_event()) continue;
+    RETURN_IF_ERROR(Within(Element("entries", i) + ".event",
+                           accountant::EventFromProto(request.entries(i).event()).status()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> PageSize(uint32_t asked, size_t by_default, size_t greatest) {
+  if (asked > greatest) {
+    return FieldError("page_size", absl::StrCat("must be at most ", greatest, ", got ", asked));
+  }
+  return asked == 0 ? by_default : asked;
+}
+
+// A page token is the last name of the page before, in hexadecimal so that nobody builds one by
+// hand.
+absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& request) {
+  if (request.page_token().empty()) return std::string();
+  const auto name = HexDecode(request.page_token());
+  if (!name.ok() || !CheckLedgerName("page_token", *name).ok()) {
+    return FieldError("page_token", "must come from the answer before");
+  }
+  return *name;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request) {
+  if (request.has_declaration()) {
+    RETURN_IF_ERROR(Within("declaration", accountant::CheckDeclaration(request.declaration())));
+  }
+  return store_->Create(request);
+}
+
+absl::StatusOr<v1::Ledger> LedgerService::GetLedger(const v1::GetLedgerRequest& request) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  return store_->Get(request.name());
+}
+
+absl::StatusOr<v1::ListLedgersResponse> LedgerService::ListLedgers(
+    const v1::ListLedgersRequest& request) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 100, 1000));
+  ASSIGN_OR_RETURN(const std::string after, NameFromPageToken(request));
+  // One more than the page, to know whether it is the last.
+  ASSIGN_OR_RETURN(std::vector<v1::Ledger> ledgers,
+                   store_->List(request.parent(), after, page_size + 1));
+  v1::ListLedgersResponse response;
+  size_t bytes = 0;
+  for (v1::Ledger& ledger : ledgers) {
+    const size_t count = static_cast<size_t>(response.ledgers_size());
+    bytes += ledger.ByteSizeLong();
+    if (count == page_size || (count > 0 && bytes > kMaxAnswerBytes)) {
+      response.set_next_page_token(HexEncode(response.ledgers().rbegin()->name()));
+      break;
+    }
+    *response.add_ledgers() = std::move(ledger);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
+    const v1::ReadEntriesRequest& request) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 1000, 10'000));
+  RETURN_IF_ERROR(CheckLedgerName("ledger", request.ledger()));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(request.ledger()));
+  ASSIGN_OR_RETURN(
+      std::vector<std::string> entries,
+      store_->Read(request.ledger(), request.first_sequence(), page_size, kMaxAnswerBytes));
+  v1::ReadEntriesResponse response;
+  const uint64_t next = request.first_sequence() + entries.size();
+  if (next < ledger.size()) response.set_next_sequence(next);
+  for (std::string& entry : entries) *response.add_entries() = std::move(entry);
+  return response;
+}
+
+absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest& request) {
+  return store_->Seal(request);
+}
+
+void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                                LedgerStore::AppendCallback done) {
+  if (absl::Status status = CheckEvents(request); !status.ok()) {
+    done(std::move(status));
+    return;
+  }
+  store_->AppendAsync(std::move(request), std::move(line), std::move(done));
+}
+
+}  // namespace dpledger::server

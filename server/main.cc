@@ -1,0 +1,114 @@
+// dpledger-server: serves a store folder until it is told to stop.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "accountant/from_proto/questions.h"
+#include "base/file.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "server/flags.h"
+#include "server/health_check.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr int kFailure = 1;
+
+int Fail(const Log& log, const char* event, const absl::Status& status) {
+  log.Write(LogLevel::kError, event,
+            {{"code", absl::StatusCodeToString(status.code())},
+             {"message", std::string(status.message())}});
+  return kFailure;
+}
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// Waits for a signal to stop, and returns it; 0 if the store has failed before that.
+int WaitForEnd(Server& server) {
+  const sigset_t signals = StopSignals();
+  const timespec between_health_checks = {.tv_sec = 0, .tv_nsec = 100'000'000};
+  while (server.CheckHealth()) {
+    const int signal = sigtimedwait(&signals, nullptr, &between_health_checks);
+    if (signal > 0) return signal;
+  }
+  return 0;
+}
+
+int Serve(const Flags& flags) {
+  // Blocked before any thread starts, so that all inherit it and only WaitForEnd receives them.
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  static const Log log(flags.log_level, STDERR_FILENO);
+  RouteGrpcLog(&log);
+
+  log.Write(LogLevel::kInfo, "starting",
+            {{"version", accountant::Version()},
+             {"store", std::filesystem::absolute(flags.store).string()},
+             {"durability", "fsync before every acknowledgement"}});
+  std::error_code no_folder;
+  std::filesystem::create_directories(flags.store, no_folder);
+  if (no_folder)
+    return Fail(log, "store_failed", ErrnoError(no_folder.value(), "create", flags.store));
+  auto store = OpenEmbeddedStore({.folder = flags.store});
+  if (!store.ok()) return Fail(log, "store_failed", store.status());
+  auto server = Server::Start(flags.server, *std::move(store), &log);
+  if (!server.ok()) return Fail(log, "listen_failed", server.status());
+
+  const std::string& asked = flags.server.door.address;
+  const std::string address =
+      absl::StrCat(asked.substr(0, asked.rfind(':')), ":", (*server)->port());
+  if (!flags.port_file.empty()) {
+    const absl::Status written = WriteFileDurably(flags.port_file, absl::StrCat(address, "\n"));
+    if (!written.ok()) return Fail(log, "port_file_failed", written);
+  }
+  log.Write(LogLevel::kInfo, "serving", {{"address", address}});
+
+  const int signal = WaitForEnd(**server);
+  // From here a second signal ends the process at once.
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  if (!flags.port_file.empty()) unlink(flags.port_file.c_str());
+  if (signal == 0) {
+    log.Write(LogLevel::kError, "store_failed",
+              {{"message",
+                "the disk reported an error; nothing more is acknowledged, and the server ends"}});
+  } else {
+    log.Write(LogLevel::kInfo, "draining",
+              {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"},
+               {"seconds", flags.drain_timeout_seconds}});
+  }
+  (*server)->Stop(absl::Now() + absl::Seconds(flags.drain_timeout_seconds));
+  log.Write(LogLevel::kInfo, "stopped");
+  return signal == 0 ? kFailure : 0;
+}
+
+int Main(int argc, char** argv) {
+  const std::variant<Flags, int> flags = ParseFlags(argc, argv);
+  if (std::holds_alternative<int>(flags)) return std::get<int>(flags);
+  const std::string& check = std::get<Flags>(flags).check;
+  if (check.empty()) return Serve(std::get<Flags>(flags));
+  const absl::Status serving = CheckServing(check);
+  std::cerr << (serving.ok() ? absl::StrCat(check, ": SERVING") : std::string(serving.message()))
+            << "\n";
+  return serving.ok() ? 0 : kFailure;
+}
+
+}  // namespace
+}  // namespace dpledger::server
+
+int main(int argc, char** argv) { return dpledger::server::Main(argc, argv); }
