@@ -114,6 +114,8 @@ TEST_P(LedgerStoreConformance, ListPagesByNameWithinAProject) {
   EXPECT_EQ(names("projects/p", "projects/p/ledgers/c", 2), Names{});
   EXPECT_EQ(names("projects/q", "", 9), (Names{"projects/q/ledgers/d"}));
   EXPECT_EQ(names("projects/none", "", 9), Names{});
+  EXPECT_EQ(names("projects/-", "", 9).size(), 5u);
+  EXPECT_EQ(names("projects/-", "projects/p/ledgers/c", 1), (Names{"projects/p0/ledgers/x"}));
   EXPECT_TRUE(IsError(store_->List("p", "", 9).status(), StatusCode::kInvalidArgument,
                       "INVALID_FIELD", "parent: must be projects/{project}"));
 }
@@ -382,6 +384,29 @@ TEST_P(LedgerStoreConformance, LedgersGrowInParallel) {
   for (std::thread& thread : threads) thread.join();
   Reopen();
   for (int i = 0; i < kLedgers; ++i) EXPECT_EQ(WholeLedger(name(i)).size(), 1 + 2 * kBatches);
+}
+
+TEST_P(LedgerStoreConformance, NothingIsStoredInLineAfterARefusal) {
+  CreateLedger(kLedger);
+  const auto line = std::make_shared<AppendLine>();
+  const std::vector<v1::AppendBatchRequest> requests = {RoundBatch(kLedger, "w", "r1", 1),
+                                                        RoundBatch(kLedger, "w", "r2", 1),
+                                                        RoundBatch(kLedger, "w", "r3", 2)};
+  std::vector<absl::Status> answers(requests.size());
+  absl::BlockingCounter open(static_cast<int>(requests.size()));
+  for (size_t i = 0; i < requests.size(); ++i) {
+    store_->AppendAsync(requests[i], line, [&, i](const absl::StatusOr<v1::Receipt>& answer) {
+      answers[i] = answer.status();
+      open.DecrementCount();
+    });
+  }
+  open.Wait();
+  EXPECT_TRUE(answers[0].ok()) << answers[0];
+  EXPECT_TRUE(
+      IsError(answers[1], StatusCode::kFailedPrecondition, "ROUND_ALREADY_OPEN", "round 1"));
+  EXPECT_TRUE(IsError(answers[2], StatusCode::kAborted, "EARLIER_BATCH_REFUSED", "in line"));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 3u);
+  EXPECT_TRUE(store_->Append(requests[2]).ok());  // the line is broken, the ledger is not
 }
 
 TEST_P(LedgerStoreConformance, AnswersKeepTheOrderOfTheCalls) {
