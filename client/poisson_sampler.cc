@@ -1,0 +1,146 @@
+#include "client/poisson_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/internal/fast_log.h"
+#include "client/internal/real.h"
+
+namespace dpledger::client {
+namespace internal {
+namespace {
+
+// Relative error of the quotient ln U / ln(1 - q) beyond that of ln U: 2 ulp of log1p, one rounding
+// of the quotient and those of the bounds themselves. Derivation: client/CLAIM.md, line G.
+constexpr double kQuotientError = 0x1p-49;
+
+double Rate(double q) {
+  // q <= -ln(1 - q) <= q (1 + q): below, q itself is nearer than kQuotientError, subnormal q
+  // included.
+  return q < 0x1p-60 ? q : -std::log1p(-q);
+}
+
+}  // namespace
+
+GeometricSkip::GeometricSkip(double q) : q_(q), rate_(Rate(q)) {}
+
+uint64_t GeometricSkip::operator()(uint64_t limit,
+                                   absl::FunctionRef<uint64_t(uint64_t level)> bits) const {
+  const CertifiedLog log = NegativeLog(bits(0));
+  const double lower = std::max(0.0, (log.value - log.error) / rate_ * (1 - kQuotientError));
+  const double upper = (log.value + log.error) / rate_ * (1 + kQuotientError);
+  if (lower >= static_cast<double>(limit)) return limit;
+  if (std::floor(lower) == std::floor(upper)) return static_cast<uint64_t>(lower);
+  return Exact(limit, bits);
+}
+
+uint64_t GeometricSkip::Exact(uint64_t limit,
+                              absl::FunctionRef<uint64_t(uint64_t level)> bits) const {
+  std::vector<uint64_t> words;
+  while (true) {
+    words.push_back(bits(words.size()));
+    const UniformInterval u(words);
+    const mpfr_prec_t precision = UniformInterval::Precision(words.size());
+    // 1 - q is not formed: q may be far below the precision.
+    Real lower(precision), upper(precision), rate_lower(precision), rate_upper(precision);
+    for (auto [rate, direction] :
+         {std::pair(&rate_lower, MPFR_RNDD), std::pair(&rate_upper, MPFR_RNDU)}) {
+      mpfr_set_d(*rate, -q_, MPFR_RNDN);
+      mpfr_log1p(*rate, *rate, direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD);
+      mpfr_neg(*rate, *rate, MPFR_RNDN);
+    }
+    internal::NegativeLog(lower, u.upper, MPFR_RNDD);
+    internal::NegativeLog(upper, u.lower, MPFR_RNDU);
+    mpfr_div(lower, lower, rate_upper, MPFR_RNDD);
+    mpfr_div(upper, upper, rate_lower, MPFR_RNDU);
+    mpfr_floor(lower, lower);
+    mpfr_floor(upper, upper);
+    const bool beyond = mpfr_cmp_ui(lower, limit) >= 0;
+    if (beyond || mpfr_equal_p(lower, upper)) {
+      const uint64_t skip = beyond ? limit : mpfr_get_uj(lower, MPFR_RNDN);
+      mpfr_free_cache();
+      return skip;
+    }
+  }
+}
+
+}  // namespace internal
+
+namespace {
+
+using internal::kSamplingBlock;
+
+// Appends the sampled ones of records [begin, begin + size), which are block `block` of the key's
+// stream.
+void SampleBlock(AesCtr& key, uint64_t block, uint64_t size, const internal::GeometricSkip& skip,
+                 std::vector<uint64_t>& sample) {
+  const uint64_t begin = block * kSamplingBlock;
+  std::array<uint64_t, 64> words;
+  uint64_t drawn = 0;
+  for (uint64_t position = 0; position < size; ++position, ++drawn) {
+    if (drawn % words.size() == 0) {
+      key.Words(StreamOf(0, block), drawn / 2, absl::MakeSpan(words));
+    }
+    position += skip(size - position, [&](uint64_t level) {
+      if (level == 0) return words[drawn % words.size()];
+      return key.Block(StreamOf(level, block), drawn / 2)[drawn % 2];
+    });
+    if (position < size) sample.push_back(begin + position);
+  }
+}
+
+absl::Status Validate(const PoissonSamplerOptions& options) {
+  if (options.population_size < 1 || options.population_size >= uint64_t{1} << 53) {
+    return FieldError("population_size",
+                      absl::StrCat("must be in [1, 2^53), got ", options.population_size));
+  }
+  if (!(options.probability > 0 && options.probability <= 1)) {
+    return FieldError("probability", absl::StrCat("must be in (0, 1], got ", options.probability));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::Create(
+    const PoissonSamplerOptions& options) {
+  RETURN_IF_ERROR(Validate(options));
+  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
+  return std::unique_ptr<PoissonSampler>(new PoissonSampler(options, std::move(root)));
+}
+
+absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::CreateNonPrivateForTesting(
+    const PoissonSamplerOptions& options, uint64_t seed) {
+  RETURN_IF_ERROR(Validate(options));
+  return std::unique_ptr<PoissonSampler>(
+      new PoissonSampler(options, RootKey::NonPrivateForTesting(seed)));
+}
+
+PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey root)
+    : options_(options), root_(std::move(root)) {
+  scheme_.set_population_size(options.population_size);
+  scheme_.mutable_poisson()->set_probability(options.probability);
+}
+
+absl::StatusOr<std::vector<uint64_t>> PoissonSampler::Draw() {
+  RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  AesCtr key = root_.Derive(KeyPurpose::kSampling, next_step_++);
+  std::vector<uint64_t> sample;
+  if (options_.probability == 1) {
+    sample.resize(options_.population_size);
+    for (uint64_t i = 0; i < sample.size(); ++i) sample[i] = i;
+    return sample;
+  }
+  const internal::GeometricSkip skip(options_.probability);
+  for (uint64_t block = 0; block * kSamplingBlock < options_.population_size; ++block) {
+    const uint64_t size =
+        std::min(kSamplingBlock, options_.population_size - block * kSamplingBlock);
+    SampleBlock(key, block, size, skip, sample);
+  }
+  return sample;
+}
+
+}  // namespace dpledger::client

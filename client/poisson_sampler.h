@@ -1,0 +1,77 @@
+// Draws Poisson samples: each record of a population independently with probability q, exactly.
+//
+// 1. q is the double itself, a dyadic number: P(included) is q and not something near it. The
+//    scheme handed out names that very double.
+// 2. The sample comes from geometric skips floor(ln U / ln(1 - q)) over infinite bit strings U,
+//    decided as client/rounded_gaussian.h does; so it depends on the key alone, not on the machine
+//    (docs/formats.md, section 3.5).
+// 3. The population is a declared public constant, not the number of records at hand. Neither the
+//    sample nor its size may be released.
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "client/aes_ctr.h"
+#include "dpledger/v1/event.pb.h"
+
+namespace dpledger::client {
+
+struct PoissonSamplerOptions {
+  uint64_t population_size = 0;  // n, in [1, 2^53)
+  double probability = 0;        // q, in (0, 1]
+};
+
+class PoissonSampler {
+ public:
+  // Draws a root key. INVALID_ARGUMENT names the field that is out of its domain.
+  static absl::StatusOr<std::unique_ptr<PoissonSampler>> Create(
+      const PoissonSamplerOptions& options);
+  // Samples that anyone can predict: sampling then adds no privacy. The scheme does not tell; use
+  // it in tests only.
+  static absl::StatusOr<std::unique_ptr<PoissonSampler>> CreateNonPrivateForTesting(
+      const PoissonSamplerOptions& options, uint64_t seed);
+
+  // The next sample: indices in [0, n), ascending. FAILED_PRECONDITION after a fork, whose two
+  // sides would draw the same, and under a rounding mode other than to nearest.
+  absl::StatusOr<std::vector<uint64_t>> Draw();
+
+  const v1::SamplingScheme& scheme() const { return scheme_; }
+
+ private:
+  PoissonSampler(const PoissonSamplerOptions& options, RootKey root);
+
+  const PoissonSamplerOptions options_;
+  const RootKey root_;
+  v1::SamplingScheme scheme_;
+  uint64_t next_step_ = 0;
+};
+
+namespace internal {
+
+// Records in a block; blocks are drawn independently of each other.
+constexpr uint64_t kSamplingBlock = uint64_t{1} << 20;
+
+// Failures before the first success of independent trials with success probability q, exactly; cut
+// to `limit` (<= kSamplingBlock). q in (0, 1).
+class GeometricSkip {
+ public:
+  explicit GeometricSkip(double q);
+
+  // bits(level) gives word `level` of U.
+  uint64_t operator()(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
+  // The same as MPFR decides it.
+  uint64_t Exact(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
+
+ private:
+  double q_;
+  double rate_;  // -ln(1 - q)
+};
+
+}  // namespace internal
+}  // namespace dpledger::client

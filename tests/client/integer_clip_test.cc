@@ -1,0 +1,252 @@
+#include "client/integer_clip.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/numeric/int128.h"
+#include "client/aes_ctr.h"
+#include "client/noise_plan.h"
+#include "tests/client/oracle.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::testing::Each;
+
+constexpr int64_t kBound = int64_t{1} << 24;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<int32_t> Clipped(const std::vector<float>& gradient, double clip_norm = 1,
+                             int64_t bound = kBound) {
+  const auto clip = IntegerClip::Create(gradient.size(), clip_norm, bound);
+  EXPECT_TRUE(clip.ok()) << clip.status();
+  std::vector<int32_t> q(gradient.size(), 77);
+  clip->Clip(gradient, absl::MakeSpan(q));
+  return q;
+}
+
+// Independent of the code under test: 128-bit sum.
+double NormOver(const std::vector<int32_t>& q, int64_t bound) {
+  absl::uint128 sum = 0;
+  for (const int32_t value : q) {
+    sum += static_cast<uint64_t>(int64_t{value} * int64_t{value});
+  }
+  EXPECT_LE(sum, absl::uint128(static_cast<uint64_t>(bound) * static_cast<uint64_t>(bound)));
+  return std::sqrt(static_cast<double>(sum)) / static_cast<double>(bound);
+}
+
+std::vector<float> RandomFloats(size_t count, uint64_t stream) {
+  AesCtr key = RootKey::NonPrivateForTesting(3).Derive(KeyPurpose::kNoise, 0);
+  std::vector<uint64_t> words(count);
+  key.Words(stream, 0, absl::MakeSpan(words));
+  std::vector<float> floats(count);
+  for (size_t i = 0; i < count; ++i) {
+    floats[i] = static_cast<float>(static_cast<int64_t>(words[i])) * 0x1p-60f;
+  }
+  return floats;
+}
+
+double TrueNorm(const std::vector<float>& x) {
+  long double sum = 0;
+  for (const float value : x) sum += static_cast<long double>(value) * value;
+  return static_cast<double>(std::sqrt(sum));
+}
+
+TEST(IntegerClip, GivesTheVectorsOfTheFormat) {
+  const auto oracle = LoadOracle();
+  for (const auto& entry : ListAt(oracle.fields(), "clips")) {
+    const JsonObject& fields = entry.struct_value().fields();
+    std::vector<float> gradient(static_cast<size_t>(NumberAt(fields, "size")));
+    for (uint32_t i = 0; i < gradient.size(); ++i) {
+      const auto mixed = static_cast<int64_t>(i * 2654435761u) - (int64_t{1} << 31);
+      gradient[i] =
+          static_cast<float>(std::ldexp(static_cast<double>(mixed), -31 - static_cast<int>(i % 9)));
+    }
+    EXPECT_EQ(SquaredNorm(gradient), NumberAt(fields, "norm_squared"));
+    const auto clip = IntegerClip::Create(gradient.size(), NumberAt(fields, "clip_norm"),
+                                          static_cast<int64_t>(NumberAt(fields, "bound")));
+    ASSERT_TRUE(clip.ok());
+    EXPECT_EQ(clip->grid(), NumberAt(fields, "grid"));
+    std::vector<int32_t> q(gradient.size());
+    clip->Clip(gradient, absl::MakeSpan(q));
+    EXPECT_EQ(std::vector<int64_t>(q.begin(), q.end()), IntegersAt(fields, "clipped"));
+  }
+}
+
+TEST(IntegerClip, KeepsShortVectorsToTheGrid) {
+  const std::vector<float> x = {0.25f, -0.5f, 0.125f, 0};
+  const auto clip = IntegerClip::Create(x.size(), 2.0, kBound);
+  ASSERT_TRUE(clip.ok());
+  const std::vector<int32_t> q = Clipped(x, 2.0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT_LE(std::fabs(clip->grid() * q[i] - x[i]), clip->grid() * 0.51) << i;
+  }
+}
+
+TEST(IntegerClip, BringsLongVectorsToTheBound) {
+  for (const size_t size : {1u, 2u, 63u, 64u, 65u, 1000u, 100000u}) {
+    const double share = NormOver(Clipped(RandomFloats(size, size), 0.01), kBound);
+    EXPECT_GT(share, 1 - 1e-5) << size;
+  }
+}
+
+// Clipping in floats: x = (1, 4), C = 1, scale 1/|x| in f32 gives a norm above 1 by 4.4e-8.
+TEST(IntegerClip, FloatScaleExceedsTheBoundAndThisDoesNot) {
+  const float scale = 1 / std::sqrt(17.0f);
+  const double x = 1 * scale, y = 4 * scale;
+  EXPECT_GT(x * x + y * y, 1.0);
+  NormOver(Clipped({1, 4}), kBound);
+}
+
+// The scale C / (n + 1e-6): for n > 32 the 1e-6 is lost in f32, and half of all vectors exceed the
+// bound.
+TEST(IntegerClip, SmallOffsetInTheScaleDoesNotHelpFloats) {
+  int exceeded = 0;
+  const std::vector<float> values = RandomFloats(2000, 9);
+  for (size_t i = 0; i < values.size(); i += 2) {
+    const float x = values[i] * 100, y = values[i + 1] * 100;
+    const float scale = 1 / (std::sqrt(x * x + y * y) + 1e-6f);
+    const double clipped_x = x * scale, clipped_y = y * scale;
+    exceeded += clipped_x * clipped_x + clipped_y * clipped_y > 1;
+    NormOver(Clipped({x, y}), kBound);
+  }
+  EXPECT_GT(exceeded, 200);
+}
+
+// 64 ones, then values whose squares vanish beside 1 in f32 lanes: the float norm misses them all.
+TEST(IntegerClip, SeesWhatFloatLanesLose) {
+  std::vector<float> x(64 * 4096, 0x1.fep-13f);
+  std::fill_n(x.begin(), 64, 1.0f);
+  std::vector<float> lanes(64);
+  for (size_t i = 0; i < x.size(); ++i) lanes[i % 64] += x[i] * x[i];
+  for (const float lane : lanes) ASSERT_EQ(lane, 1.0f);
+  const double true_square = 64 + 64 * 4095.0 * 0x1.fep-13 * 0x1.fep-13;
+  EXPECT_NEAR(SquaredNorm(x), true_square, 1e-9);
+  EXPECT_GE(SquaredNormUp(x), true_square);
+  NormOver(Clipped(x), kBound);
+}
+
+// "Clip in f32 to C - g sqrt(D)/2, then round to a grid of 1e9 steps" exceeds its integer bound in
+// half of the trials.
+TEST(IntegerClip, FloatClipWithMarginExceedsAFineGrid) {
+  int exceeded = 0;
+  const std::vector<float> values = RandomFloats(2000, 10);
+  constexpr double kSteps = 1e9;
+  for (size_t i = 0; i < values.size(); i += 2) {
+    const float x = values[i] * 100, y = values[i + 1] * 100;
+    const auto target = static_cast<float>(1 - std::sqrt(2.0) / 2 / kSteps);
+    const float scale = target / std::sqrt(x * x + y * y);
+    const auto q_x = static_cast<int64_t>(std::nearbyint(static_cast<double>(x * scale) * kSteps));
+    const auto q_y = static_cast<int64_t>(std::nearbyint(static_cast<double>(y * scale) * kSteps));
+    exceeded += q_x * q_x + q_y * q_y > static_cast<int64_t>(kSteps * kSteps);
+    NormOver(Clipped({x, y}, 1, int64_t{1} << 25), int64_t{1} << 25);
+  }
+  EXPECT_GT(exceeded, 200);
+}
+
+TEST(IntegerClip, NanAndInfinityContributeNothing) {
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    std::vector<float> x(100, 0.01f);
+    x[71] = bad;
+    EXPECT_THAT(Clipped(x), Each(0)) << bad;
+  }
+}
+
+TEST(IntegerClip, TakesTheLargestAndTheSmallestFloats) {
+  const float largest = std::numeric_limits<float>::max();
+  EXPECT_GT(NormOver(Clipped({largest, -largest, largest}), kBound), 1 - 1e-6);
+  EXPECT_THAT(Clipped({std::numeric_limits<float>::denorm_min(), -0.0f, 1e-40f}), Each(0));
+  // A clip norm so small that subnormal gradients fill it.
+  EXPECT_GT(NormOver(Clipped({1e-29f, 1e-42f}, 1e-30), kBound), 1 - 1e-6);
+}
+
+// 100 coordinates of 6.56 grid units: to nearest the norm is 70 > 68, toward zero it is 60.
+TEST(IntegerClip, TruncatesWhereRoundingExceedsTheBound) {
+  EXPECT_THAT(Clipped(std::vector<float>(100, 1.0f), 1, 68), Each(6));
+}
+
+TEST(FitsNormBound, IsExactAtTheBound) {
+  EXPECT_TRUE(FitsNormBound({3, -4}, 5));
+  EXPECT_FALSE(FitsNormBound({3, -4, 1}, 5));
+  EXPECT_TRUE(FitsNormBound({-kBound}, kBound));
+  EXPECT_FALSE(FitsNormBound({-kBound, 1}, kBound));
+  EXPECT_TRUE(FitsNormBound({0, 0}, 0));
+  EXPECT_TRUE(FitsNormBound({}, 0));
+}
+
+TEST(FitsNormBound, HoldsWhereNarrowSumsWrap) {
+  EXPECT_FALSE(FitsNormBound({std::numeric_limits<int32_t>::min()}, 1 << 25));
+  EXPECT_FALSE(FitsNormBound({std::numeric_limits<int32_t>::min(), 0}, 0));
+  // 4 (2^31)^2 = 2^64 and 2^14 (2^25)^2 = 2^64 are 0 modulo 2^64.
+  EXPECT_FALSE(FitsNormBound(std::vector<int32_t>(4, std::numeric_limits<int32_t>::min()), 1));
+  EXPECT_FALSE(FitsNormBound(std::vector<int32_t>(1 << 14, 1 << 25), 1 << 25));
+  // The violation may be in the last coordinate of a later block.
+  std::vector<int32_t> q(10000, 0);
+  q.front() = 1 << 25;
+  EXPECT_TRUE(FitsNormBound(q, 1 << 25));
+  q.back() = 1;
+  EXPECT_FALSE(FitsNormBound(q, 1 << 25));
+}
+
+TEST(SquaredNormUp, IsNeverBelowTheTrueNorm) {
+  for (size_t size = 1; size < 400; ++size) {
+    const std::vector<float> x = RandomFloats(size, 1000 + size);
+    const double norm = TrueNorm(x);
+    EXPECT_GE(std::sqrt(SquaredNormUp(x)), norm * (1 - 0x1p-52)) << size;
+    EXPECT_LE(std::sqrt(SquaredNormUp(x)), norm * (1 + 0x1p-46)) << size;
+  }
+}
+
+TEST(IntegerClip, RefusesOptionsOutOfTheirDomain) {
+  const auto message = [](size_t size, double clip_norm, int64_t bound) {
+    const absl::Status status = IntegerClip::Create(size, clip_norm, bound).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message(0, 1, kBound), "size: must be in [1, 2^40], got 0");
+  EXPECT_EQ(message(1, 0, kBound), "clip_norm: must be in [1e-30, 1e30], got 0");
+  EXPECT_EQ(message(1, -1, kBound), "clip_norm: must be in [1e-30, 1e30], got -1");
+  EXPECT_EQ(message(1, kNan, kBound), "clip_norm: must be in [1e-30, 1e30], got nan");
+  EXPECT_EQ(message(1, kInfinity, kBound), "clip_norm: must be in [1e-30, 1e30], got inf");
+  EXPECT_EQ(message(1'000'000, 1, 100),
+            "size: 1000000 coordinates are too many for the integer norm bound 100");
+}
+
+TEST(NoisePlan, MultiplierIsTheLeastThatIsNotBelowTheOneAsked) {
+  for (const double z : {0.001, 0.3, 0.5, 1.0, 1.1, 3.0821238, 16.0, 17.0, 1000.0}) {
+    for (const size_t groups : {1u, 2u, 3u, 7u, 4096u}) {
+      const auto plan = NoisePlan::For(z, groups);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_GE(plan->norm_bound, 1 << 20);
+      EXPECT_LE(plan->norm_bound, 1 << 25);
+      const long double got = static_cast<long double>(plan->noise_stddev) / plan->norm_bound /
+                              std::sqrt(static_cast<long double>(groups));
+      EXPECT_GE(got, z * (1 - 1e-18L));
+      EXPECT_LE(got, z * (1 + 1e-6L));
+      const long double next = static_cast<long double>(plan->noise_stddev) /
+                               (plan->norm_bound + 1) / std::sqrt(static_cast<long double>(groups));
+      EXPECT_LT(next, z);
+    }
+  }
+  EXPECT_EQ(NoisePlan::For(1.0, 1)->norm_bound, 1 << 24);
+  EXPECT_EQ(NoisePlan::For(1.0, 4)->norm_bound, 1 << 23);
+}
+
+TEST(NoisePlan, RefusesMultipliersOutOfTheirDomain) {
+  for (const double z :
+       {0.0, -1.0, 1e-9, 1e9, static_cast<double>(kNan), static_cast<double>(kInfinity)}) {
+    const absl::Status status = NoisePlan::For(z, 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::StartsWith("noise_multiplier: times the square root of the number of "
+                                      "groups must be in [2^-10, 2^20], got "));
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::client

@@ -1,0 +1,274 @@
+#include "client/privatizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "client/poisson_sampler.h"
+#include "client/rounded_gaussian.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+
+// Keeps what it is told, in order.
+class ListRecorder : public RoundRecorder {
+ public:
+  absl::StatusOr<uint64_t> BeginRound(const v1::SamplingScheme& scheme) override {
+    calls.push_back("begin");
+    schemes.push_back(scheme);
+    if (!begin_status.ok()) return begin_status;
+    return schemes.size() + 40;
+  }
+  absl::Status Record(uint64_t round, std::vector<v1::SumQuery> round_queries) override {
+    calls.push_back("record " + std::to_string(round));
+    queries = std::move(round_queries);
+    return record_status;
+  }
+  absl::Status AwaitReleasable(uint64_t round) override {
+    calls.push_back("await " + std::to_string(round));
+    return await_status;
+  }
+
+  std::vector<std::string> calls;
+  std::vector<v1::SamplingScheme> schemes;
+  std::vector<v1::SumQuery> queries;
+  absl::Status begin_status, record_status, await_status;
+};
+
+v1::SamplingScheme PoissonScheme() {
+  v1::SamplingScheme scheme;
+  scheme.mutable_poisson()->set_probability(0.01);
+  return scheme;
+}
+
+class PrivatizerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Privatizer> Make(const PrivatizerOptions& options, uint64_t seed = 5) {
+    auto privatizer = Privatizer::CreateNonPrivateForTesting(options, &recorder_, seed);
+    EXPECT_TRUE(privatizer.ok()) << privatizer.status();
+    return *std::move(privatizer);
+  }
+  std::vector<float> Step(Privatizer& privatizer, const std::vector<std::vector<float>>& calls) {
+    EXPECT_TRUE(privatizer.BeginStep(PoissonScheme()).ok());
+    for (const auto& gradients : calls) EXPECT_TRUE(privatizer.Accumulate(gradients).ok());
+    auto released = privatizer.Finish();
+    EXPECT_TRUE(released.ok()) << released.status();
+    return released.value_or(std::vector<float>());
+  }
+
+  ListRecorder recorder_;
+};
+
+TEST_F(PrivatizerTest, RecordsBeforeItReleases) {
+  const auto privatizer = Make({{{"w", 3, 1.0}}, 1.1});
+  Step(*privatizer, {});
+  Step(*privatizer, {});
+  EXPECT_THAT(recorder_.calls,
+              ElementsAre("begin", "record 41", "await 41", "begin", "record 42", "await 42"));
+  EXPECT_EQ(recorder_.schemes[0].poisson().probability(), 0.01);
+}
+
+TEST_F(PrivatizerTest, LedgerGetsTheIntegersAndTheGrid) {
+  const auto privatizer = Privatizer::Create({{{"w", 3, 0.5}}, 2.0}, &recorder_);
+  ASSERT_TRUE(privatizer.ok());
+  Step(**privatizer, {});
+  ASSERT_EQ(recorder_.queries.size(), 1u);
+  const v1::SumQuery& query = recorder_.queries[0];
+  EXPECT_EQ(query.group(), "w");
+  EXPECT_EQ(query.noise(), v1::ROUNDED_GAUSSIAN);
+  EXPECT_EQ(query.l2_norm_bound(), 0x1p23);
+  EXPECT_EQ(query.noise_stddev(), 0x1p24);
+  EXPECT_NEAR(query.grid() * query.l2_norm_bound(), 0.5, 1e-6);
+  EXPECT_GT(query.grid() * query.l2_norm_bound(), 0.5);
+}
+
+// McMahan et al. 2018, eq. 1.
+TEST_F(PrivatizerTest, GroupsTogetherCostTheOneMultiplier) {
+  const auto privatizer = Privatizer::Create(
+      {{{"conv", 30, 0.5}, {"bias", 2, 0.1}, {"dense", 500, 3}}, 1.3}, &recorder_);
+  ASSERT_TRUE(privatizer.ok());
+  double inverse_square = 0;
+  for (const v1::SumQuery& query : (*privatizer)->queries()) {
+    inverse_square += std::pow(query.l2_norm_bound() / query.noise_stddev(), 2);
+  }
+  EXPECT_GE(1 / std::sqrt(inverse_square), 1.3 * (1 - 1e-15));
+  EXPECT_LE(1 / std::sqrt(inverse_square), 1.3 * (1 + 1e-6));
+}
+
+TEST_F(PrivatizerTest, TestModeIsWrittenIntoTheLedger) {
+  const auto privatizer = Make({{{"w", 3, 1.0}}, 1});
+  EXPECT_EQ(privatizer->queries()[0].group(), "w [NON-PRIVATE TEST MODE]");
+}
+
+TEST_F(PrivatizerTest, SumIsTheSameUnderAnySplitAndOrder) {
+  const PrivatizerOptions options{{{"a", 2, 1.0}, {"b", 3, 0.1}}, 1.0};
+  const std::vector<std::vector<float>> rows = {{1, 2, 3, 4, 5},
+                                                {0.1f, 0, 0, 0.01f, 0},
+                                                {-7, 1e-9f, 1e30f, 2, 1},
+                                                {0.3f, 0.3f, 0.3f, 0.3f, 0}};
+  const std::vector<float> one_by_one = Step(*Make(options), rows);
+  std::vector<float> all;
+  for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+  EXPECT_EQ(Step(*Make(options), {all}), one_by_one);
+  EXPECT_EQ(Step(*Make(options), {rows[2], rows[0], {}, rows[3], rows[1]}), one_by_one);
+  const std::vector<float> head(all.begin(), all.begin() + 10), tail(all.begin() + 10, all.end());
+  EXPECT_EQ(Step(*Make(options), {tail, head}), one_by_one);
+}
+
+TEST_F(PrivatizerTest, SumIsThatOfTheClippedGradients) {
+  // With the noise of the same seed taken off: (3, 4) is clipped to (0.6, 0.8), (0.1, 0) stays.
+  const PrivatizerOptions options{{{"w", 2, 1.0}}, 1.0};
+  const std::vector<float> noise = Step(*Make(options), {});
+  const std::vector<float> noised = Step(*Make(options), {{3, 4}, {0.1f, 0}});
+  EXPECT_NEAR(noised[0] - noise[0], 0.7, 1e-6);
+  EXPECT_NEAR(noised[1] - noise[1], 0.8, 1e-6);
+}
+
+TEST_F(PrivatizerTest, NanSpoilsOnlyItsOwnGroupOfItsOwnExample) {
+  const PrivatizerOptions options{{{"a", 1, 1.0}, {"b", 2, 1.0}}, 1.0};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(Step(*Make(options), {{0.5f, nan, 1}, {0.25f, 0.125f, 0}}),
+            Step(*Make(options), {{0.5f, 0, 0}, {0.25f, 0.125f, 0}}));
+}
+
+TEST_F(PrivatizerTest, NoiseHasTheStandardDeviationOfTheMultiplier) {
+  constexpr size_t kSize = 100000;
+  const std::vector<float> noise = Step(*Make({{{"w", kSize, 0.5}}, 3.0}), {});
+  double square = 0;
+  for (const float value : noise) square += double{value} * double{value};
+  EXPECT_NEAR(std::sqrt(square / kSize) / (3.0 * 0.5), 1, 5 / std::sqrt(2.0 * kSize));
+}
+
+TEST_F(PrivatizerTest, EveryStepAndEveryPrivatizerHasItsOwnNoise) {
+  const PrivatizerOptions options{{{"w", 8, 1.0}}, 1.0};
+  const auto one = Privatizer::Create(options, &recorder_);
+  const auto other = Privatizer::Create(options, &recorder_);
+  ASSERT_TRUE(one.ok() && other.ok());
+  const std::vector<float> first = Step(**one, {});
+  EXPECT_NE(Step(**one, {}), first);
+  EXPECT_NE(Step(**other, {}), first);
+}
+
+TEST_F(PrivatizerTest, GroupsOfEqualSizeHaveDifferentNoise) {
+  const std::vector<float> noise = Step(*Make({{{"a", 1, 1.0}, {"b", 1, 1.0}}, 1.0}), {});
+  EXPECT_NE(noise[0], noise[1]);
+}
+
+TEST_F(PrivatizerTest, ReleasesNothingUnlessTheRecordIsReleasable) {
+  const PrivatizerOptions options{{{"w", 2, 1.0}}, 1.0};
+  const auto privatizer = Make(options);
+  for (absl::Status* failing : {&recorder_.record_status, &recorder_.await_status}) {
+    ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+    ASSERT_TRUE(privatizer->Accumulate({1, 0}).ok());
+    *failing = absl::UnavailableError("server is away");
+    const auto released = privatizer->Finish();
+    EXPECT_EQ(released.status(), absl::UnavailableError("server is away"));
+    *failing = absl::OkStatus();
+    // The round is over: there is no second try with the same noise.
+    EXPECT_EQ(privatizer->Finish().status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  // One vector of noise was drawn for the round that failed late; it is not used again, and the sum
+  // starts from 0.
+  const auto reference = Make(options);
+  const std::vector<float> lost = Step(*reference, {});
+  const std::vector<float> next = Step(*reference, {});
+  const std::vector<float> released = Step(*privatizer, {});
+  EXPECT_NE(released, lost);
+  EXPECT_EQ(released, next);
+}
+
+TEST_F(PrivatizerTest, StepsOpenAndCloseInTurn) {
+  const auto privatizer = Make({{{"w", 2, 1.0}}, 1.0});
+  EXPECT_EQ(privatizer->Accumulate({1, 0}),
+            absl::FailedPreconditionError("no step is open: begin one first"));
+  EXPECT_EQ(privatizer->Finish().status(),
+            absl::FailedPreconditionError("no step is open: begin one first"));
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  EXPECT_EQ(privatizer->BeginStep(PoissonScheme()),
+            absl::FailedPreconditionError("a step is open: finish it first"));
+}
+
+TEST_F(PrivatizerTest, StaysClosedIfTheRecorderDoesNotOpenTheRound) {
+  const auto privatizer = Make({{{"w", 2, 1.0}}, 1.0});
+  recorder_.begin_status = absl::FailedPreconditionError("ledger is sealed");
+  EXPECT_EQ(privatizer->BeginStep(PoissonScheme()),
+            absl::FailedPreconditionError("ledger is sealed"));
+  EXPECT_EQ(privatizer->Accumulate({1, 0}).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(PrivatizerTest, RefusesBrokenRows) {
+  const auto privatizer = Make({{{"w", 2, 1.0}}, 1.0});
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  const absl::Status status = privatizer->Accumulate({1, 0, 1});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "gradients: must be whole rows of 2 values, got 3 values");
+}
+
+TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
+  const auto message = [&](const PrivatizerOptions& options) {
+    const absl::Status status = Privatizer::Create(options, &recorder_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message({{}, 1}), "groups: must be 1 to 4096, got 0");
+  EXPECT_EQ(message({{{"", 1, 1}}, 1}), "groups[0].name: must have 1 to 200 bytes, got 0");
+  EXPECT_EQ(message({{{"a", 1, 1}, {"a", 1, 1}}, 1}),
+            "groups[1].name: must differ from the others', got \"a\"");
+  EXPECT_EQ(message({{{"a", 1, 1}, {"b", 0, 1}}, 1}),
+            "groups[1].size: must be in [1, 2^40], got 0");
+  EXPECT_EQ(message({{{"a", 1, -2}}, 1}), "groups[0].clip_norm: must be in [1e-30, 1e30], got -2");
+  EXPECT_THAT(message({{{"a", 1, 1}}, 0}),
+              EndsWith("must be in [2^-10, 2^20], got 0 with 1 groups"));
+}
+
+// The precision attack: a release that one of two neighbouring inputs cannot produce tells which it
+// was.
+class PrecisionAttack : public PrivatizerTest {};
+
+TEST_F(PrecisionAttack, CertifiesMoreThanAQuarterOfFloatNoisedReleases) {
+  // Control: fl(x + noise) with x = 0 against x = 1, sigma = 1.
+  constexpr int kReleases = 100000;
+  AesCtr key = RootKey::NonPrivateForTesting(9).Derive(KeyPurpose::kNoise, 0);
+  std::vector<uint64_t> words(2 * kReleases);
+  key.Words(0, 0, absl::MakeSpan(words));
+  int certified = 0;
+  for (int i = 0; i < kReleases; ++i) {
+    const double u1 = (static_cast<double>(words[2 * i] >> 11) + 0.5) * 0x1p-53;
+    const double u2 = static_cast<double>(words[2 * i + 1] >> 11) * 0x1p-53;
+    const double release = 0.0 + std::sqrt(-2 * std::log(u1)) * std::cos(2 * M_PI * u2);
+    // Is there a double n with fl(1 + n) = release?
+    const double n = release - 1;
+    const bool reachable = 1 + n == release || 1 + std::nextafter(n, -9.0) == release ||
+                           1 + std::nextafter(n, 9.0) == release;
+    certified += !reachable;
+  }
+  EXPECT_GT(certified, kReleases / 4);
+}
+
+TEST_F(PrecisionAttack, FindsNothingInThePrivatizersReleases) {
+  constexpr size_t kSize = 100000;
+  const PrivatizerOptions options{{{"w", kSize, 1.0}}, 1.0};
+  const auto privatizer = Make(options);
+  const double grid = privatizer->queries()[0].grid();
+  const auto bound = static_cast<int64_t>(privatizer->queries()[0].l2_norm_bound());
+  int certified = 0;
+  for (const float release : Step(*privatizer, {})) {
+    // Could the neighbour, whose sum is larger by up to `bound` here, have produced it? Any integer
+    // noise can happen.
+    const auto y = static_cast<int64_t>(std::llround(double{release} / grid));
+    bool reachable = false;
+    for (const int64_t noise : {y - bound - 1, y - bound, y - bound + 1}) {
+      reachable |= static_cast<float>(grid * static_cast<double>(bound + noise)) == release;
+    }
+    certified += !reachable;
+  }
+  EXPECT_EQ(certified, 0);
+}
+
+}  // namespace
+}  // namespace dpledger::client

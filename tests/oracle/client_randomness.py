@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Writes client_randomness.json: what docs/formats.md, section 3, says a key's words, noise, samples and clipped
+vectors are, computed from that text alone with its own AES and mpmath. Run: client_randomness.py > client_randomness.json
+"""
+
+import json
+import math
+import struct
+
+from mpmath import cos, floor, log, log1p, mp, mpf, pi, sin, sqrt
+
+mp.prec = 400
+SIGMA = 2**24
+SEED = 7
+
+
+# --- AES-128, FIPS 197 -------------------------------------------------------------------------------------------
+def xtime(a):
+    return ((a << 1) ^ 0x1B) & 0xFF if a & 0x80 else a << 1
+
+
+def gmul(a, b):
+    result = 0
+    while b:
+        if b & 1:
+            result ^= a
+        a, b = xtime(a), b >> 1
+    return result
+
+
+def make_sbox():
+    box = []
+    for a in range(256):
+        inverse = next((b for b in range(256) if gmul(a, b) == 1), 0)
+        out = 0x63
+        for shift in range(5):
+            out ^= ((inverse << shift) | (inverse >> (8 - shift))) & 0xFF
+        box.append(out)
+    return box
+
+
+SBOX = make_sbox()
+
+
+def expand(key):
+    words = [list(key[4 * i:4 * i + 4]) for i in range(4)]
+    rcon = 1
+    for i in range(4, 44):
+        word = list(words[i - 1])
+        if i % 4 == 0:
+            word = [SBOX[b] for b in word[1:] + word[:1]]
+            word[0] ^= rcon
+            rcon = xtime(rcon)
+        words.append([a ^ b for a, b in zip(words[i - 4], word)])
+    return [sum(words[4 * r:4 * r + 4], []) for r in range(11)]
+
+
+def aes(key, block):
+    keys = expand(key)
+    state = [a ^ b for a, b in zip(block, keys[0])]
+    for r in range(1, 11):
+        state = [SBOX[b] for b in state]
+        state = [state[(i + 4 * (i % 4)) % 16] for i in range(16)]
+        if r < 10:
+            mixed = []
+            for c in range(4):
+                a = state[4 * c:4 * c + 4]
+                mixed += [gmul(a[i], 2) ^ gmul(a[(i + 1) % 4], 3) ^ a[(i + 2) % 4] ^ a[(i + 3) % 4] for i in range(4)]
+            state = mixed
+        state = [a ^ b for a, b in zip(state, keys[r])]
+    return bytes(state)
+
+
+assert aes(bytes(range(16)), bytes(0x11 * i for i in range(16))).hex() == "69c4e0d86a7b0430d8cdb78070b4c55a"
+
+
+# --- words -------------------------------------------------------------------------------------------------------
+def block(key, stream, counter):
+    return aes(key, struct.pack(">QQ", stream, counter))
+
+
+def words(key, level, part, counter):
+    return struct.unpack("<QQ", block(key, level << 48 | part, counter))
+
+
+def step_key(purpose, step):
+    return block(b"non-priv" + struct.pack(">Q", SEED), purpose, step)
+
+
+def uniform(bits):
+    """A point inside the interval of bit strings that start with the 64-bit words `bits`."""
+    value = mpf(0)
+    for word in reversed(bits):
+        value = (value + word) / mpf(2)**64
+    return value + mpf(2)**(-64 * len(bits) - 1)
+
+
+# --- noise -------------------------------------------------------------------------------------------------------
+def pair(u1_words, u2_words):
+    radius = SIGMA * sqrt(-2 * log(uniform(u1_words)))
+    angle = 2 * pi * uniform(u2_words)
+    return [int(floor(radius * f(angle) + mpf(1) / 2)) for f in (cos, sin)]
+
+
+def noise(step, part, count):
+    key = step_key(1, step)
+    result = []
+    for p in range((count + 1) // 2):
+        levels = [words(key, level, part, p) for level in range(3)]
+        result += pair([w[0] for w in levels], [w[1] for w in levels])
+    return result[:count]
+
+
+def bits_of(x):
+    """The first 192 bits of x in [0, 1) as three words."""
+    scaled = int(floor(x * mpf(2)**192))
+    return [scaled >> 128, scaled >> 64 & (2**64 - 1), scaled & (2**64 - 1)]
+
+
+def forced_pairs():
+    """Words at which 64 bits do not decide: cos value beside a half-integer, tiny U1, U1 near 1."""
+    cases = []
+    for k, sign in [(12345, 1), (12345, -1), (-7000001, 1), (-7000001, -1), (0, 1), (0, -1)]:
+        # An angle away from the axes, and the radius that puts sigma r cos at k + 1/2 +- 2^-100.
+        angle = mpf(1) / 10 if k >= 0 else mpf(4) / 10
+        u2 = bits_of(angle)
+        target = mpf(k) + mpf(1) / 2 + sign * mpf(2)**-100
+        u1 = bits_of(mp.exp(-(target / (SIGMA * cos(2 * pi * uniform(u2))))**2 / 2))
+        cases.append((u1, u2))
+    cases.append(([0, 0, 5, 6, 7], [2**62 + 3, 1, 1, 1, 1]))
+    cases.append(([1, 2, 3], [2**63, 0, 0]))
+    cases.append(([2**64 - 1, 2**64 - 1, 17], [99, 98, 97]))
+    cases.append(([2**64 - 5, 1, 1], [2**61, 0, 0]))
+    return [{"u1": [str(w) for w in u1], "u2": [str(w) for w in u2], "pair": pair(u1, u2)} for u1, u2 in cases]
+
+
+# --- samples -----------------------------------------------------------------------------------------------------
+def sample(step, population, q):
+    key = step_key(2, step)
+    rate = -log1p(-mpf(q))
+    result = []
+    for b in range((population + 2**20 - 1) // 2**20):
+        size = min(2**20, population - b * 2**20)
+        position = drawn = 0
+        while True:
+            u = uniform([words(key, level, b, drawn // 2)[drawn % 2] for level in range(2)])
+            position += int(floor(-log(u) / rate))
+            if position >= size:
+                break
+            result.append(b * 2**20 + position)
+            position, drawn = position + 1, drawn + 1
+            if position >= size:
+                break
+    return result
+
+
+# --- clipping ----------------------------------------------------------------------------------------------------
+def up(x):
+    return math.nextafter(x, math.inf)
+
+
+def clip(gradient, clip_norm, bound):
+    lanes = [0.0] * 64
+    for i, x in enumerate(gradient):
+        lanes[i % 64] += x * x
+    width = 32
+    while width:
+        for i in range(width):
+            lanes[i] += lanes[i + width]
+        width //= 2
+    size = len(gradient)
+    norm = up(math.sqrt(lanes[0] * (1 + (size // 64 + 8) * 2.0**-52)))
+    target = math.sqrt(bound * bound - size / 12 - 8 * math.sqrt(bound * bound / 3 + size / 180))
+    scale = math.nextafter(target / max(clip_norm, norm), 0.0)
+    return {"norm_squared": lanes[0], "grid": clip_norm / target, "clipped": [round(scale * x) for x in gradient]}
+
+
+def clip_case(size, clip_norm, bound):
+    gradient = [struct.unpack("<f", struct.pack("<f", math.ldexp((i * 2654435761 % 2**32) - 2**31, -31 - i % 9)))[0]
+                for i in range(size)]
+    return {"size": size, "clip_norm": clip_norm, "bound": bound, **clip(gradient, clip_norm, bound)}
+
+
+def main():
+    values = {
+        "seed": SEED,
+        "sigma": SIGMA,
+        "words": [str(w) for c in range(3) for w in words(step_key(1, 4), 2, 5, c)],
+        "noise": [{"step": s, "part": p, "values": noise(s, p, n)} for s, p, n in [(0, 0, 41), (1, 3, 10)]],
+        "pairs": forced_pairs(),
+        "samples": [{"step": s, "population": n, "q": q, "indices": sample(s, n, q)}
+                    for s, n, q in [(0, 200, 0.3), (1, 3000000, 2.0**-16), (2, 50, 0.999)]],
+        "clips": [clip_case(70, 1.0, 2**24), clip_case(200, 1e6, 15252014)],
+    }
+    print("{" + ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in values.items()) + "}")
+
+
+main()
