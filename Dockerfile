@@ -1,0 +1,36 @@
+# dpledger: server, command line and example trainer. Packages come from deploy/debian-packages.txt only.
+#   docker build -t dpledger .
+#   docker run --rm -p 127.0.0.1:7070:7070 -v ledgers:/var/lib/dpledger dpledger
+ARG BASE=debian:12
+
+FROM ${BASE} AS build
+COPY deploy/debian-packages.txt /tmp/debian-packages.txt
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      $(sed -n 's/^build //p' /tmp/debian-packages.txt) \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN cmake --preset release \
+ && cmake --build --preset release --target dpledger dpledger-server dp_sgd \
+ && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dp_sgd
+
+FROM ${BASE}
+COPY deploy/debian-packages.txt /tmp/debian-packages.txt
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      $(sed -n 's/^run //p' /tmp/debian-packages.txt) \
+ && rm -rf /var/lib/apt/lists/* /tmp/debian-packages.txt \
+ && useradd --system --uid 7070 --home-dir /var/lib/dpledger --create-home --shell /usr/sbin/nologin dpledger
+COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledger-server \
+     /src/build/release/bin/dp_sgd /usr/local/bin/
+COPY LICENSE README.md /usr/share/doc/dpledger/
+USER dpledger
+VOLUME /var/lib/dpledger
+EXPOSE 7070
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 \
+  CMD ["dpledger-server", "--check", "127.0.0.1:7070"]
+STOPSIGNAL SIGTERM
+# The container's address is reachable from outside it by design; publish the port on loopback or behind a proxy.
+ENTRYPOINT ["dpledger-server"]
+CMD ["--listen", "0.0.0.0:7070", "--insecure-listen-anywhere", "--store", "/var/lib/dpledger/store"]
