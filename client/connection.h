@@ -1,0 +1,22 @@
+// The way to a server, shared by the recorder and the command line: a channel with bounded messages
+// and a watch on dead connections, and the server's errors as absl::Status.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/support/status.h"
+
+namespace dpledger::client {
+
+// A channel to `address` ("host:port"). It connects when first used, and again by itself after a
+// loss. Never null.
+std::shared_ptr<grpc::Channel> Connect(const std::string& address);
+
+// The same code and message, with the server's google.rpc.ErrorInfo as the status's ErrorReason
+// (base/status.h).
+absl::Status FromGrpc(const grpc::Status& status);
+
+}  // namespace dpledger::client

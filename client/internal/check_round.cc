@@ -1,0 +1,111 @@
+#include "client/internal/check_round.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+
+namespace dpledger::client::internal {
+namespace {
+
+constexpr uint64_t kMaxCount = uint64_t{1} << 53;
+constexpr size_t kMaxGroupBytes = 256;
+// A batch holds 10,000 entries; one is the sampling event.
+constexpr size_t kMaxQueries = 9999;
+
+absl::Status CheckPositive(std::string_view field, double value) {
+  if (std::isfinite(value) && value > 0) return absl::OkStatus();
+  return FieldError(field, absl::StrFormat("must be finite and > 0, got %.17g", value));
+}
+
+absl::Status CheckWhole(std::string_view field, double value) {
+  if (value == std::floor(value)) return absl::OkStatus();
+  return FieldError(field,
+                    absl::StrFormat("must be a whole number of grid units, got %.17g", value));
+}
+
+absl::Status CheckProbability(std::string_view field, double value) {
+  if (value > 0 && value <= 1) return absl::OkStatus();
+  return FieldError(field, absl::StrFormat("must be in (0, 1], got %.17g", value));
+}
+
+absl::Status CheckCount(std::string_view field, uint64_t value, uint64_t most) {
+  if (value >= 1 && value <= most) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [1, ", most, "], got ", value));
+}
+
+absl::Status CheckKind(const v1::SamplingScheme& scheme) {
+  switch (scheme.kind_case()) {
+    case v1::SamplingScheme::kPoisson:
+      return CheckProbability("poisson.probability", scheme.poisson().probability());
+    case v1::SamplingScheme::kWithoutReplacement:
+      return CheckCount("without_replacement.sample_size",
+                        scheme.without_replacement().sample_size(), scheme.population_size());
+    case v1::SamplingScheme::kWithReplacement:
+      return CheckCount("with_replacement.sample_size", scheme.with_replacement().sample_size(),
+                        scheme.population_size());
+    case v1::SamplingScheme::kFullBatch:
+      return absl::OkStatus();
+    case v1::SamplingScheme::kDisjointBatches:
+      return CheckCount("disjoint_batches.batches_per_epoch",
+                        scheme.disjoint_batches().batches_per_epoch(), kMaxCount);
+    case v1::SamplingScheme::kRandomAllocation:
+      return CheckCount("random_allocation.rounds_per_epoch",
+                        scheme.random_allocation().rounds_per_epoch(), kMaxCount);
+    case v1::SamplingScheme::kTruncatedPoisson:
+      RETURN_IF_ERROR(CheckProbability("truncated_poisson.probability",
+                                       scheme.truncated_poisson().probability()));
+      RETURN_IF_ERROR(CheckCount("population_size", scheme.population_size(), kMaxCount - 1));
+      return CheckCount("truncated_poisson.max_sample_size",
+                        scheme.truncated_poisson().max_sample_size(), kMaxCount);
+    case v1::SamplingScheme::KIND_NOT_SET:
+      return FieldError("kind", "must be set");
+  }
+  return FieldError("kind", "must be a known scheme");
+}
+
+absl::Status CheckQuery(const v1::SumQuery& query) {
+  if (query.group().size() > kMaxGroupBytes) {
+    return FieldError("group", absl::StrCat("must be at most ", kMaxGroupBytes, " bytes, got ",
+                                            query.group().size()));
+  }
+  RETURN_IF_ERROR(CheckPositive("l2_norm_bound", query.l2_norm_bound()));
+  RETURN_IF_ERROR(CheckPositive("noise_stddev", query.noise_stddev()));
+  if (!v1::NoiseKind_IsValid(query.noise())) {
+    return FieldError("noise", absl::StrCat("must be a known kind, got ", query.noise()));
+  }
+  if (query.noise() == v1::ROUNDED_GAUSSIAN) {
+    RETURN_IF_ERROR(CheckWhole("l2_norm_bound", query.l2_norm_bound()));
+    RETURN_IF_ERROR(CheckWhole("noise_stddev", query.noise_stddev()));
+    return CheckPositive("grid", query.grid());
+  }
+  if (query.grid() == 0) return absl::OkStatus();
+  return FieldError("grid", absl::StrFormat("must be 0 unless noise is ROUNDED_GAUSSIAN, got %.17g",
+                                            query.grid()));
+}
+
+}  // namespace
+
+absl::Status CheckScheme(const v1::SamplingScheme& scheme) {
+  if (scheme.population_size() >= kMaxCount) {
+    return FieldError("scheme.population_size", absl::StrCat("must be below ", kMaxCount, ", got ",
+                                                             scheme.population_size()));
+  }
+  return PrefixField("scheme", CheckKind(scheme));
+}
+
+absl::Status CheckQueries(const std::vector<v1::SumQuery>& queries) {
+  if (queries.empty() || queries.size() > kMaxQueries) {
+    return FieldError("queries",
+                      absl::StrCat("must be 1 to ", kMaxQueries, ", got ", queries.size()));
+  }
+  for (size_t i = 0; i < queries.size(); ++i) {
+    RETURN_IF_ERROR(PrefixField(absl::StrCat("queries[", i, "]"), CheckQuery(queries[i])));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::client::internal

@@ -1,0 +1,267 @@
+#include "client/internal/delivery.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "client/connection.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/support/client_callback.h"
+
+namespace dpledger::client::internal {
+namespace {
+
+// Batches under way at once. Enough that a SPOOL trainer is bound by its own disk and not by the
+// round trip; a lost stream sends at most these again.
+constexpr size_t kWindow = 64;
+
+}  // namespace
+
+bool IsRefusal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kDataLoss:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One call of Append. Its state belongs to Delivery::mutex_; gRPC's threads call the On...
+// functions.
+class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::AppendResponse> {
+ public:
+  explicit Stream(Delivery* delivery) : delivery_(delivery) {
+    {
+      absl::MutexLock lock(&delivery->mutex_);
+      next = delivery->acknowledged_;
+    }
+    delivery->stub_->async()->Append(&context_, this);
+    AddHold();  // writes start outside of the reactions; lifted by Finish
+    StartRead(&response_);
+    StartCall();
+  }
+
+  void Send(v1::AppendBatchRequest batch) {
+    *request_.mutable_batch() = std::move(batch);
+    StartWrite(&request_);
+  }
+
+  // Ends the call and waits for its status; ours is the reason if the other side did not end it.
+  absl::Status Finish() {
+    bool ended = false;
+    {
+      absl::MutexLock lock(&delivery_->mutex_);
+      ended = broken && error.ok();
+    }
+    if (!ended) context_.TryCancel();  // after the end it could hide the server's status
+    RemoveHold();
+    absl::MutexLock lock(&delivery_->mutex_);
+    while (!status_.has_value()) delivery_->changed_.Wait(&delivery_->mutex_);
+    if (!error.ok()) return error;
+    return status_->ok() ? absl::UnavailableError("server: ended the stream") : *status_;
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&delivery_->mutex_);
+    writing = false;
+    broken |= !ok;
+    delivery_->changed_.SignalAll();
+  }
+
+  void OnReadDone(bool ok) override {
+    {
+      absl::MutexLock lock(&delivery_->mutex_);
+      if (ok) error.Update(Take(response_));
+      broken |= !ok || !error.ok();
+      delivery_->changed_.SignalAll();
+      if (broken) return;
+    }
+    StartRead(&response_);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    absl::MutexLock lock(&delivery_->mutex_);
+    status_ = FromGrpc(status);
+    delivery_->changed_.SignalAll();
+  }
+
+  uint64_t next = 0;  // position of the batch to send next
+  bool writing = false;
+  bool broken = false;  // nothing more will come of this call
+  absl::Status error;   // ours, and then the reason why it is given up
+  absl::Time last_progress = absl::Now();
+  std::deque<std::string> in_flight;  // request ids, from position acknowledged_ on
+
+ private:
+  // An acknowledgement lets noise out, so it must name a batch that was sent.
+  absl::Status Take(const v1::AppendResponse& response) {
+    if (response.acknowledged_batches() < acknowledged_batches_ ||
+        response.acknowledged_batches() - acknowledged_batches_ > in_flight.size()) {
+      return absl::DataLossError(absl::StrCat("server: acknowledges ",
+                                              response.acknowledged_batches(),
+                                              " batches of this stream, which were not sent"));
+    }
+    const uint64_t more = response.acknowledged_batches() - acknowledged_batches_;
+    if (more == 0) return absl::OkStatus();
+    if (in_flight[more - 1] != response.request_id()) {
+      return absl::DataLossError(absl::StrCat("server: acknowledges request ",
+                                              response.request_id(), " in the place of ",
+                                              in_flight[more - 1]));
+    }
+    in_flight.erase(in_flight.begin(), in_flight.begin() + static_cast<ptrdiff_t>(more));
+    acknowledged_batches_ += more;
+    last_progress = absl::Now();
+    delivery_->acknowledged_ += more;
+    delivery_->last_error_ = absl::OkStatus();
+    return absl::OkStatus();
+  }
+
+  Delivery* const delivery_;
+  grpc::ClientContext context_;
+  v1::AppendRequest request_;
+  v1::AppendResponse response_;
+  uint64_t acknowledged_batches_ = 0;
+  std::optional<absl::Status> status_;
+};
+
+Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options)
+    : spool_(spool), stub_(stub), options_(options) {
+  const Spool::State state = spool->state();
+  end_ = state.end;
+  acknowledged_ = recorded_ = state.acknowledged;
+  thread_ = std::thread([this] { Run(); });
+}
+
+Delivery::~Delivery() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  thread_.join();
+  absl::MutexLock lock(&mutex_);
+  if (recorded_ < acknowledged_) RecordAcknowledgements();
+}
+
+void Delivery::Offer(uint64_t end) {
+  absl::MutexLock lock(&mutex_);
+  end_ = std::max(end_, end);
+  changed_.SignalAll();
+}
+
+absl::Status Delivery::Await(uint64_t end, absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  bool expired = false;
+  while (refusal_.ok() && acknowledged_ < end && !expired) {
+    expired = changed_.WaitWithDeadline(&mutex_, deadline);
+  }
+  if (!refusal_.ok()) return refusal_;
+  if (acknowledged_ >= end) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "server: ", end - acknowledged_, " batches are not acknowledged; last error: ",
+      last_error_.ok() ? "none"
+                       : last_error_.ToString(absl::StatusToStringMode::kWithNoExtraData)));
+}
+
+absl::Status Delivery::Refusal() const {
+  absl::MutexLock lock(&mutex_);
+  return refusal_;
+}
+
+Delivery::Progress Delivery::progress() const {
+  absl::MutexLock lock(&mutex_);
+  return {acknowledged_, refusal_.ok() ? last_error_ : refusal_};
+}
+
+void Delivery::Run() {
+  Backoff backoff(options_.first_backoff, options_.longest_backoff);
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    while (!stopping_ && acknowledged_ >= end_) changed_.Wait(&mutex_);
+    if (stopping_) return;
+    const uint64_t before = acknowledged_;
+    mutex_.Unlock();
+    const absl::Status ended = RunStream();
+    mutex_.Lock();
+    if (IsRefusal(ended)) {
+      refusal_ = ended;
+      changed_.SignalAll();
+      return;
+    }
+    last_error_ = ended;
+    if (acknowledged_ > before) backoff.Reset();
+    const absl::Time again = absl::Now() + backoff.Next();
+    while (!stopping_ && !changed_.WaitWithDeadline(&mutex_, again)) {
+    }
+  }
+}
+
+absl::Status Delivery::RunStream() {
+  Stream stream(this);
+  {
+    absl::MutexLock lock(&mutex_);
+    while (Step(stream)) {
+    }
+  }
+  return stream.Finish();
+}
+
+bool Delivery::Step(Stream& stream) {
+  if (stopping_ || stream.broken) return false;
+  const bool waiting = !stream.in_flight.empty();
+  if (!stream.writing && stream.next < end_ && stream.in_flight.size() < kWindow) {
+    if (!waiting) stream.last_progress = absl::Now();
+    stream.error.Update(SendNext(stream));
+    return stream.error.ok();
+  }
+  if (recorded_ < acknowledged_) {
+    RecordAcknowledgements();
+    return true;
+  }
+  const absl::Time stalled =
+      waiting ? stream.last_progress + options_.stall_timeout : absl::InfiniteFuture();
+  if (!changed_.WaitWithDeadline(&mutex_, stalled)) return true;
+  stream.error = absl::UnavailableError(absl::StrCat("server: no acknowledgement for ",
+                                                     absl::FormatDuration(options_.stall_timeout)));
+  return false;
+}
+
+absl::Status Delivery::SendNext(Stream& stream) {
+  const uint64_t position = stream.next;
+  mutex_.Unlock();
+  absl::StatusOr<v1::AppendBatchRequest> batch = spool_->Read(position);
+  mutex_.Lock();
+  RETURN_IF_ERROR(batch.status());
+  stream.in_flight.push_back(batch->request_id());
+  stream.next += 1;
+  stream.writing = true;
+  mutex_.Unlock();  // gRPC may call back from inside
+  stream.Send(*std::move(batch));
+  mutex_.Lock();
+  return absl::OkStatus();
+}
+
+void Delivery::RecordAcknowledgements() {
+  const uint64_t acknowledged = acknowledged_;
+  mutex_.Unlock();
+  // The disk's error is the spool's own: it refuses the next batch with it. What is acknowledged
+  // stays so.
+  spool_->Acknowledge(acknowledged).IgnoreError();
+  mutex_.Lock();
+  recorded_ = acknowledged;
+}
+
+}  // namespace dpledger::client::internal

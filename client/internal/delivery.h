@@ -1,0 +1,91 @@
+// Carries a spool's batches to the server: one thread, one Append stream at a time,
+// acknowledgements cumulative and in order. After a lost stream it waits (backoff) and goes on with
+// the first batch that is not acknowledged.
+//
+// Invariants:
+//  1. Batches are sent in the spool's order; acknowledged() only grows, and only by the server's
+//  word.
+//  2. A refusal for good (a bad event, a sealed ledger, ...) ends the delivery; every later Await
+//  returns it.
+// Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/internal/backoff.h"
+#include "client/spool.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+
+namespace dpledger::client::internal {
+
+// True for the codes that trying again does not cure.
+bool IsRefusal(const absl::Status& status);
+
+class Delivery {
+ public:
+  struct Options {
+    absl::Duration first_backoff;
+    absl::Duration longest_backoff;
+    // A stream without an acknowledgement for so long, while something waits for one, is given up
+    // for a new one.
+    absl::Duration stall_timeout;
+  };
+
+  struct Progress {
+    uint64_t acknowledged = 0;  // batches before this position are durable on the server
+    absl::Status last_error;    // why the last stream ended, until the next acknowledgement
+  };
+
+  // Starts to deliver what the spool holds. `spool` outlives this.
+  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options);
+  // Stops without waiting for acknowledgements.
+  ~Delivery();
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+
+  // The spool holds batches up to `end` now.
+  void Offer(uint64_t end);
+
+  // Waits until every batch before `end` is acknowledged. The refusal, if there was one;
+  // DEADLINE_EXCEEDED with the last error of the connection.
+  absl::Status Await(uint64_t end, absl::Time deadline);
+
+  // The refusal, or OK.
+  absl::Status Refusal() const;
+  Progress progress() const;
+
+ private:
+  class Stream;
+
+  void Run();
+  // Sends and takes acknowledgements until the stream breaks; says why it did.
+  absl::Status RunStream();
+  // The next thing to do for `stream`; false when it is to be ended.
+  bool Step(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // These let go of the mutex meanwhile.
+  absl::Status SendNext(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordAcknowledgements() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Spool* const spool_;
+  v1::LedgerService::StubInterface* const stub_;
+  const Options options_;
+
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t end_ ABSL_GUARDED_BY(mutex_);
+  uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_);
+  uint64_t recorded_ ABSL_GUARDED_BY(mutex_);  // of these, what the spool knows to be acknowledged
+  absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread thread_;
+};
+
+}  // namespace dpledger::client::internal

@@ -1,0 +1,62 @@
+// The bytes of a spool file (docs/formats.md, section 4): a chain of records, each with the SHA-256
+// of itself and of the one before, so that a record that was damaged, lost or moved is noticed. No
+// I/O.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::client::internal {
+
+enum class RecordKind : uint32_t {
+  kHeader = 0x31535044,  // "DPS1": a SpoolHeader; the first record, and only the first
+  kBatch = 0x48435442,   // "BTCH": a serialised AppendBatchRequest
+  kAcknowledged =
+      0x444b4341,  // "ACKD": u64, the position of the first batch that is not acknowledged
+};
+
+// Where the file stands: what it belongs to, and the sums over everything its writer wrote before
+// the file's first batch, all of which is acknowledged.
+struct SpoolHeader {
+  uint64_t first_position = 0;  // of the file's first batch, counted over the life of the spool
+  uint64_t entries = 0;
+  uint64_t next_round = 0;  // greater than every round written
+  bool writer_closed = false;
+  bool confirmed =
+      false;  // the ledger was seen on the server, with the declaration that was asked for
+  std::string ledger;
+  std::string writer;
+};
+std::string EncodeHeader(const SpoolHeader& header);
+std::optional<SpoolHeader> DecodeHeader(std::string_view payload);
+
+std::string EncodePosition(uint64_t position);
+std::optional<uint64_t> DecodePosition(std::string_view payload);
+
+using Digest = std::array<char, 32>;
+
+// The record's bytes. `chain` is the digest of the record before (zeros for the first); becomes
+// this record's.
+std::string EncodeRecord(RecordKind kind, std::string_view payload, Digest& chain);
+
+struct Record {
+  RecordKind kind;
+  std::string_view payload;  // inside the file's bytes
+  size_t size;               // of the whole record
+};
+// The record at `offset`; advances `chain`. Nothing if the file ends there, or in a torn tail: a
+// record whose end is missing, or whose last sectors are zeros. DATA_LOSS, naming the offset, if
+// the bytes were written and are wrong.
+absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset,
+                                                   Digest& chain);
+
+// Bytes of a record around its payload, and the offset of the payload in it.
+inline constexpr size_t kRecordHeadSize = 16;
+inline constexpr size_t kRecordOverhead = kRecordHeadSize + sizeof(Digest);
+
+}  // namespace dpledger::client::internal

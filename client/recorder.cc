@@ -1,0 +1,199 @@
+#include "client/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "client/connection.h"
+#include "client/internal/check_round.h"
+#include "client/internal/open_ledger.h"
+#include "client/ledger_name.h"
+
+namespace dpledger::client {
+namespace {
+
+constexpr size_t kMaxWriterBytes = 64;
+
+absl::Status CheckWriter(const std::string& writer) {
+  const bool known = std::all_of(writer.begin(), writer.end(), [](char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+  });
+  if (!writer.empty() && writer.size() <= kMaxWriterBytes && known) return absl::OkStatus();
+  return FieldError("writer",
+                    absl::StrCat("must be 1 to 64 bytes of [A-Za-z0-9._-], got \"", writer, "\""));
+}
+
+absl::Status CheckOptions(const RecorderOptions& options) {
+  if (options.server.empty()) return FieldError("server", "must be given as host:port");
+  RETURN_IF_ERROR(CheckWriter(options.writer));
+  if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
+    return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
+  }
+  return absl::OkStatus();
+}
+
+v1::WriterStatus FindWriter(const v1::Ledger& ledger, const std::string& writer) {
+  for (const v1::WriterStatus& status : ledger.writers()) {
+    if (status.writer() == writer) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+PrivacyRecorder::PrivacyRecorder(RecorderOptions options) : options_(std::move(options)) {}
+
+PrivacyRecorder::~PrivacyRecorder() = default;
+
+absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderOptions options) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  ASSIGN_OR_RETURN(options.ledger, FullLedgerName(options.ledger));
+  options.declaration.set_spool_policy(options.policy);
+  auto recorder = std::unique_ptr<PrivacyRecorder>(new PrivacyRecorder(std::move(options)));
+  absl::MutexLock lock(&recorder->mutex_);
+  RETURN_IF_ERROR(recorder->Start());
+  return recorder;
+}
+
+absl::Status PrivacyRecorder::Start() {
+  ASSIGN_OR_RETURN(spool_, Spool::Open({.folder = options_.spool_folder,
+                                        .ledger = options_.ledger,
+                                        .writer = options_.writer,
+                                        .bound_bytes = options_.spool_bound_bytes}));
+  stub_ = v1::LedgerService::NewStub(Connect(options_.server));
+  const absl::Status reached = Reconcile(absl::Now() + options_.open_timeout);
+  if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
+  RETURN_IF_ERROR(CheckOpen());
+  if (spool_->state().entries > 0) {
+    std::vector<v1::NewEntry> entries(1);
+    entries[0].mutable_resume()->set_reason("the writer was started again");
+    RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+  }
+  const Spool::State state = spool_->state();
+  next_round_ = first_round_ = state.next_round;
+  first_position_ = state.end;
+  return absl::OkStatus();
+}
+
+bool PrivacyRecorder::MayGoOnAfter(const absl::Status& error) const {
+  return options_.policy == v1::SPOOL && spool_->state().confirmed && !internal::IsRefusal(error);
+}
+
+absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
+  const absl::StatusOr<v1::Ledger> ledger =
+      internal::OpenLedger(*stub_, options_.ledger, options_.declaration, deadline,
+                           internal::Backoff(options_.first_backoff, options_.longest_backoff));
+  if (!ledger.ok() && !MayGoOnAfter(ledger.status())) return ledger.status();
+  const Spool::State state = spool_->state();
+  const v1::WriterStatus writer =
+      ledger.ok() ? FindWriter(*ledger, options_.writer) : v1::WriterStatus();
+  if (ledger.ok() && writer.entry_count() < state.acknowledged_entries) {
+    return absl::DataLossError(absl::StrCat(
+        "server: holds ", writer.entry_count(), " entries of writer ", options_.writer, " in ",
+        options_.ledger, ", but has acknowledged ", state.acknowledged_entries));
+  }
+  delivery_ = std::make_unique<internal::Delivery>(
+      spool_.get(), stub_.get(),
+      internal::Delivery::Options{.first_backoff = options_.first_backoff,
+                                  .longest_backoff = options_.longest_backoff,
+                                  .stall_timeout = options_.stall_timeout});
+  RETURN_IF_ERROR(ledger.status());
+  RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
+  RETURN_IF_ERROR(spool_->Acknowledge(state.end));
+  RETURN_IF_ERROR(
+      spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
+  if (!writer.closed()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("writer: ", options_.writer, " has closed in ",
+                                                    options_.ledger, "; use another name"));
+}
+
+absl::Status PrivacyRecorder::CheckOpen() const {
+  RETURN_IF_ERROR(delivery_->Refusal());
+  if (!spool_->state().writer_closed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger));
+}
+
+absl::StatusOr<uint64_t> PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
+  v1::AppendBatchRequest batch;
+  batch.set_ledger(options_.ledger);
+  batch.set_writer(options_.writer);
+  batch.set_request_id(internal::NewRequestId());
+  const int64_t minute = absl::ToUnixSeconds(CutToMinute(options_.clock->Now()));
+  for (v1::NewEntry& entry : entries) {
+    entry.mutable_claimed_time()->set_seconds(minute);
+    *batch.add_entries() = std::move(entry);
+  }
+  ASSIGN_OR_RETURN(const uint64_t position, spool_->Append(batch));
+  delivery_->Offer(position + 1);
+  return position;
+}
+
+absl::StatusOr<uint64_t> PrivacyRecorder::BeginRound(const v1::SamplingScheme& scheme) {
+  RETURN_IF_ERROR(internal::CheckScheme(scheme));
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  open_scheme_ = scheme;
+  return next_round_;
+}
+
+absl::Status PrivacyRecorder::Record(uint64_t round, std::vector<v1::SumQuery> queries) {
+  RETURN_IF_ERROR(internal::CheckQueries(queries));
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckOpen());
+  if (!open_scheme_.has_value() || round != next_round_) {
+    return absl::FailedPreconditionError(absl::StrCat("round: ", round, " is not open"));
+  }
+  std::vector<v1::NewEntry> entries(1 + queries.size());
+  v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();
+  sampling.set_round(round);
+  *sampling.mutable_scheme() = *open_scheme_;
+  for (size_t i = 0; i < queries.size(); ++i) {
+    v1::SumQueryEvent& sum_query = *entries[1 + i].mutable_event()->mutable_sum_query();
+    sum_query.set_round(round);
+    *sum_query.mutable_query() = std::move(queries[i]);
+  }
+  RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+  open_scheme_.reset();
+  next_round_ = round + 1;
+  return absl::OkStatus();
+}
+
+absl::Status PrivacyRecorder::AwaitReleasable(uint64_t round) {
+  uint64_t end = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (round < first_round_ || round >= next_round_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("round: ", round, " was not recorded here"));
+    }
+    end = first_position_ + (round - first_round_) + 1;
+  }
+  if (options_.policy == v1::SPOOL) return delivery_->Refusal();
+  return delivery_->Await(end, absl::Now() + options_.release_timeout);
+}
+
+absl::Status PrivacyRecorder::Close() {
+  {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(delivery_->Refusal());
+    const Spool::State state = spool_->state();
+    if (!state.writer_closed) {
+      std::vector<v1::NewEntry> entries(1);
+      entries[0].mutable_writer_closed()->set_entry_count(state.entries + 1);
+      RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+    }
+  }
+  return delivery_->Await(spool_->state().end, absl::Now() + options_.close_timeout);
+}
+
+PrivacyRecorder::DrainStatus PrivacyRecorder::drain_status() const {
+  const internal::Delivery::Progress progress = delivery_->progress();
+  return {.undelivered_batches = spool_->state().end - progress.acknowledged,
+          .last_error = progress.last_error};
+}
+
+}  // namespace dpledger::client

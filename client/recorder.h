@@ -1,0 +1,131 @@
+// Writes the rounds of one training run into a ledger on a server, so that no noise is released
+// before its event is durable.
+//
+//   auto recorder = PrivacyRecorder::Open(options);
+//   auto round = (*recorder)->BeginRound(scheme);            // each step
+//   (*recorder)->Record(*round, queries);
+//   if ((*recorder)->AwaitReleasable(*round).ok()) release(noised_sum);
+//   (*recorder)->Close();                                    // at the end of the run
+//
+// Invariants:
+//  1. Each recorded round is one append request, durable in the spool with its request id before it
+//  is sent.
+//  2. FAIL_CLOSED: what was released is in the ledger. SPOOL: it is in the ledger or the spool, and
+//  in the ledger
+//     after draining.
+//  3. Round numbers grow over every restart; after one, a RESUME entry comes first.
+//  4. Nothing that depends on the data is written; times are whole minutes.
+// Thread safe. A recorder that is destroyed without Close keeps what is not delivered in its spool
+// for the next one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "client/internal/delivery.h"
+#include "client/round_recorder.h"
+#include "client/spool.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+
+namespace dpledger::client {
+
+struct RecorderOptions {
+  std::string server;  // host:port
+  std::string ledger;  // `x`, or projects/{project}/ledgers/{ledger}
+  // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
+  // restart.
+  std::string writer = "trainer";
+  // The ledger is made with it if it does not exist, and must have been made with an equal one if
+  // it does. Its spool_policy is set from `policy`.
+  v1::Declaration declaration;
+  v1::SpoolPolicy policy = v1::FAIL_CLOSED;
+  std::string spool_folder;  // on a disk that survives the trainer; made if missing
+  uint64_t spool_bound_bytes = 256 << 20;
+
+  absl::Duration open_timeout = absl::Seconds(30);
+  absl::Duration release_timeout =
+      absl::Minutes(5);  // AwaitReleasable, FAIL_CLOSED: how long a server may be away
+  absl::Duration close_timeout = absl::Minutes(1);
+  absl::Duration first_backoff = absl::Milliseconds(100);
+  absl::Duration longest_backoff = absl::Seconds(5);
+  absl::Duration stall_timeout =
+      absl::Seconds(20);  // then a silent stream is given up for a new one
+  Clock* clock = Clock::System();
+};
+
+class PrivacyRecorder : public RoundRecorder {
+ public:
+  struct DrainStatus {
+    uint64_t undelivered_batches = 0;
+    absl::Status
+        last_error;  // why the server was lost or what it refused; OK after an acknowledgement
+  };
+
+  // Opens the spool and the ledger, delivers what an earlier process left, and appends RESUME if
+  // there was one. INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another
+  // declaration or is sealed, if the writer has closed, or if another process holds the spool;
+  // DATA_LOSS if spool or server lost what they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server
+  // cannot be reached in time. Under SPOOL an unreachable server is no error once this spool has
+  // seen the ledger with this declaration.
+  static absl::StatusOr<std::unique_ptr<PrivacyRecorder>> Open(RecorderOptions options);
+  ~PrivacyRecorder() override;
+
+  // A round that was begun and not recorded is replaced and leaves no trace: nothing of it was
+  // released.
+  absl::StatusOr<uint64_t> BeginRound(const v1::SamplingScheme& scheme) override;
+
+  // OK means that the round is durable in the spool. INVALID_ARGUMENT for a bad query (the round
+  // stays open); FAILED_PRECONDITION unless `round` is the open one; RESOURCE_EXHAUSTED when the
+  // spool is full; any refusal of the server; the disk's error.
+  absl::Status Record(uint64_t round, std::vector<v1::SumQuery> queries) override;
+
+  // FAILED_PRECONDITION if `round` was not recorded. FAIL_CLOSED: DEADLINE_EXCEEDED when the server
+  // did not acknowledge it in time; it may be awaited again.
+  absl::Status AwaitReleasable(uint64_t round) override;
+
+  // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
+  // an error it may be called again; after OK this writer's part of the ledger is complete, and it
+  // can never be opened again.
+  absl::Status Close();
+
+  DrainStatus drain_status() const;
+  const std::string& ledger() const { return options_.ledger; }  // full name
+
+ private:
+  explicit PrivacyRecorder(RecorderOptions options);
+
+  absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Delivers what an earlier process left, and brings spool and ledger to one state.
+  absl::Status Reconcile(absl::Time deadline);
+  absl::StatusOr<uint64_t> AppendBatch(std::vector<v1::NewEntry> entries)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
+  bool MayGoOnAfter(const absl::Status& error) const;
+  // OK while rounds can be recorded.
+  absl::Status CheckOpen() const;
+
+  const RecorderOptions options_;
+  // Set by Open, and not changed afterwards.
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<v1::LedgerService::StubInterface> stub_;
+  std::unique_ptr<internal::Delivery> delivery_;
+
+  mutable absl::Mutex mutex_;
+  std::optional<v1::SamplingScheme> open_scheme_ ABSL_GUARDED_BY(mutex_);  // of round next_round_
+  uint64_t next_round_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The first round of this process and its batch; one batch a round follows.
+  uint64_t first_round_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t first_position_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace dpledger::client

@@ -1,0 +1,321 @@
+#include "client/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace dpledger::client {
+
+using internal::Record;
+using internal::RecordKind;
+
+namespace {
+
+// Acknowledged records are cleared out when there are this many bytes of them, and as many as there
+// are pending: each byte is then rewritten about once.
+constexpr uint64_t kMinClearedBytes = 1 << 20;
+
+absl::Status MakeFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  const std::filesystem::path parent = folder.parent_path();
+  RETURN_IF_ERROR(MakeFolder(parent));
+  std::filesystem::create_directory(folder, error);
+  if (error) return ErrnoError(error.value(), "mkdir", folder.string());
+  return SyncDirectory(parent.empty() ? "." : parent.string());
+}
+
+// "<folder>/<project>~<ledger>~<writer>.spool": ~ is in none of the three.
+std::string SpoolPath(const Spool::Options& options) {
+  const std::vector<std::string> parts = absl::StrSplit(options.ledger, '/');
+  return absl::StrCat(options.folder, "/", parts[1], "~", parts[3], "~", options.writer, ".spool");
+}
+
+absl::StatusOr<int> Lock(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  const int error = errno;
+  ::close(fd);
+  if (error != EWOULDBLOCK) return ErrnoError(error, "lock", path);
+  return absl::FailedPreconditionError(
+      absl::StrCat("spool: ", path, " is held: another recorder uses this ledger and writer"));
+}
+
+uint64_t RoundAfter(const v1::Event& event) {
+  if (event.has_sampling()) return event.sampling().round() + 1;
+  if (event.has_sum_query()) return event.sum_query().round() + 1;
+  return 0;
+}
+
+}  // namespace
+
+Spool::Spool(Options options, std::string path, int lock_fd)
+    : options_(std::move(options)), path_(std::move(path)), lock_fd_(lock_fd) {}
+
+Spool::~Spool() {
+  if (fd_ >= 0) ::close(fd_);
+  ::close(lock_fd_);
+}
+
+absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options) {
+  if (options.folder.empty()) return FieldError("spool_folder", "must be given");
+  if (std::count(options.ledger.begin(), options.ledger.end(), '/') != 3) {
+    return FieldError("ledger", absl::StrCat("must be a full name, got \"", options.ledger, "\""));
+  }
+  RETURN_IF_ERROR(MakeFolder(options.folder));
+  const std::string path = SpoolPath(options);
+  ASSIGN_OR_RETURN(const int lock_fd, Lock(absl::StrCat(path, ".lock")));
+  auto spool = std::unique_ptr<Spool>(new Spool(options, path, lock_fd));
+  absl::MutexLock lock(&spool->mutex_);
+  RETURN_IF_ERROR(spool->Load());
+  return spool;
+}
+
+absl::Status Spool::Load() {
+  absl::StatusOr<std::string> file = ReadFile(path_);
+  if (absl::IsNotFound(file.status())) return Rewrite();
+  RETURN_IF_ERROR(file.status());
+  RETURN_IF_ERROR(Reopen());
+  size_t offset = 0;
+  while (offset < file->size()) {
+    auto record = internal::DecodeRecord(*file, offset, chain_);
+    if (!record.ok()) {
+      return absl::DataLossError(absl::StrCat("spool: ", path_, ": ", record.status().message()));
+    }
+    if (!record->has_value()) break;
+    RETURN_IF_ERROR(LoadRecord(**record, offset));
+    offset += (*record)->size;
+  }
+  // The header came with the file, whole: WriteFileDurably does not leave a part of it.
+  if (offset == 0)
+    return absl::DataLossError(absl::StrCat("spool: ", path_, ": damaged at offset 0: no header"));
+  size_ = offset;
+  if (offset == file->size()) return absl::OkStatus();
+  if (::ftruncate(fd_, static_cast<off_t>(offset)) != 0)
+    return ErrnoError(errno, "truncate", path_);
+  if (::fsync(fd_) != 0) return ErrnoError(errno, "fsync", path_);
+  return absl::OkStatus();
+}
+
+absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
+  const absl::Status wrong = absl::DataLossError(absl::StrCat(
+      "spool: ", path_, ": damaged at offset ", offset, ": a record that cannot stand here"));
+  if ((record.kind == RecordKind::kHeader) != (offset == 0)) return wrong;
+  switch (record.kind) {
+    case RecordKind::kHeader: {
+      const auto header = internal::DecodeHeader(record.payload);
+      if (!header.has_value() || header->ledger != options_.ledger ||
+          header->writer != options_.writer) {
+        return wrong;
+      }
+      state_ = {.acknowledged = header->first_position,
+                .end = header->first_position,
+                .entries = header->entries,
+                .acknowledged_entries = header->entries,
+                .next_round = header->next_round,
+                .writer_closed = header->writer_closed,
+                .confirmed = header->confirmed};
+      return absl::OkStatus();
+    }
+    case RecordKind::kBatch: {
+      v1::AppendBatchRequest batch;
+      if (!batch.ParseFromArray(record.payload.data(), static_cast<int>(record.payload.size()))) {
+        return wrong;
+      }
+      AddPending(batch, offset + internal::kRecordHeadSize, record.payload.size());
+      return absl::OkStatus();
+    }
+    case RecordKind::kAcknowledged: {
+      const auto position = internal::DecodePosition(record.payload);
+      if (!position.has_value() || *position < state_.acknowledged || *position > state_.end) {
+        return wrong;
+      }
+      DropPending(*position);
+      return absl::OkStatus();
+    }
+  }
+  return wrong;
+}
+
+void Spool::AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, size_t size) {
+  pending_.push_back(
+      {offset, static_cast<uint32_t>(size), static_cast<uint32_t>(batch.entries_size())});
+  pending_bytes_ += size + internal::kRecordOverhead;
+  state_.end += 1;
+  state_.entries += batch.entries_size();
+  for (const v1::NewEntry& entry : batch.entries()) {
+    state_.next_round = std::max(state_.next_round, RoundAfter(entry.event()));
+    state_.writer_closed |= entry.has_writer_closed();
+  }
+}
+
+void Spool::DropPending(uint64_t position) {
+  for (; state_.acknowledged < position; ++state_.acknowledged) {
+    state_.acknowledged_entries += pending_.front().entries;
+    pending_bytes_ -= pending_.front().size + internal::kRecordOverhead;
+    pending_.pop_front();
+  }
+}
+
+absl::StatusOr<uint64_t> Spool::Append(const v1::AppendBatchRequest& batch) {
+  if (batch.ledger() != options_.ledger || batch.writer() != options_.writer) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("spool: a batch of ", batch.ledger(), ", ", batch.writer(), " in ", path_));
+  }
+  const std::string payload = batch.SerializeAsString();
+  // A string that is not UTF-8 can be written and never be read back.
+  if (v1::AppendBatchRequest parsed; !parsed.ParseFromString(payload)) {
+    return absl::InvalidArgumentError("spool: a batch holds a string that is not UTF-8");
+  }
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(failure_);
+  const uint64_t needed = payload.size() + internal::kRecordOverhead;
+  if (size_ + needed > options_.bound_bytes && pending_bytes_ < size_) RETURN_IF_ERROR(Rewrite());
+  if (size_ + needed > options_.bound_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("spool: ", path_, " is full: ", pending_.size(),
+                     " batches wait for the server, bound_bytes is ", options_.bound_bytes));
+  }
+  const uint64_t offset = size_ + internal::kRecordHeadSize;
+  RETURN_IF_ERROR(Write(internal::EncodeRecord(RecordKind::kBatch, payload, chain_)));
+  if (::fdatasync(fd_) != 0) return Fail(ErrnoError(errno, "fdatasync", path_));
+  AddPending(batch, offset, payload.size());
+  return state_.end - 1;
+}
+
+absl::StatusOr<v1::AppendBatchRequest> Spool::Read(uint64_t position) {
+  absl::MutexLock lock(&mutex_);
+  if (position < state_.acknowledged || position >= state_.end) {
+    return absl::OutOfRangeError(absl::StrCat("spool: ", path_, " does not hold batch ", position));
+  }
+  const Pending& pending = pending_[position - state_.acknowledged];
+  ASSIGN_OR_RETURN(const std::string payload, ReadBytes(pending.offset, pending.size));
+  v1::AppendBatchRequest batch;
+  if (!batch.ParseFromString(payload)) {
+    return absl::DataLossError(
+        absl::StrCat("spool: ", path_, ": damaged at offset ", pending.offset));
+  }
+  return batch;
+}
+
+absl::Status Spool::Acknowledge(uint64_t position) {
+  absl::MutexLock lock(&mutex_);
+  if (position > state_.end) {
+    return absl::OutOfRangeError(absl::StrCat("spool: ", path_, " has no batch ", position - 1));
+  }
+  if (position <= state_.acknowledged) return absl::OkStatus();
+  DropPending(position);
+  RETURN_IF_ERROR(failure_);
+  internal::Digest chain = chain_;
+  const std::string record =
+      internal::EncodeRecord(RecordKind::kAcknowledged, internal::EncodePosition(position), chain);
+  const uint64_t cleared = size_ - pending_bytes_;
+  if (cleared >= std::max(kMinClearedBytes, pending_bytes_) ||
+      size_ + record.size() > options_.bound_bytes) {
+    return Rewrite();
+  }
+  chain_ = chain;
+  return Write(record);
+}
+
+absl::Status Spool::Confirm(uint64_t entries, uint64_t next_round) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(failure_);
+  if (!pending_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("spool: ", path_, " holds batches that are not acknowledged"));
+  }
+  if (state_.confirmed && entries <= state_.entries && next_round <= state_.next_round) {
+    return absl::OkStatus();
+  }
+  state_.confirmed = true;
+  state_.entries = std::max(state_.entries, entries);
+  state_.acknowledged_entries = state_.entries;
+  state_.next_round = std::max(state_.next_round, next_round);
+  return Rewrite();
+}
+
+Spool::State Spool::state() const {
+  absl::MutexLock lock(&mutex_);
+  return state_;
+}
+
+internal::SpoolHeader Spool::Header() const {
+  return {.first_position = state_.acknowledged,
+          .entries = state_.acknowledged_entries,
+          .next_round = state_.next_round,
+          .writer_closed = state_.writer_closed,
+          .confirmed = state_.confirmed,
+          .ledger = options_.ledger,
+          .writer = options_.writer};
+}
+
+absl::Status Spool::Rewrite() {
+  internal::Digest chain = {};
+  std::string file =
+      internal::EncodeRecord(RecordKind::kHeader, internal::EncodeHeader(Header()), chain);
+  std::deque<Pending> pending = pending_;
+  for (Pending& batch : pending) {
+    ASSIGN_OR_RETURN(const std::string payload, ReadBytes(batch.offset, batch.size));
+    batch.offset = file.size() + internal::kRecordHeadSize;
+    file.append(internal::EncodeRecord(RecordKind::kBatch, payload, chain));
+  }
+  if (absl::Status written = WriteFileDurably(path_, file); !written.ok()) return Fail(written);
+  RETURN_IF_ERROR(Reopen());
+  pending_ = std::move(pending);
+  chain_ = chain;
+  size_ = file.size();
+  return absl::OkStatus();
+}
+
+absl::Status Spool::Reopen() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  return fd_ >= 0 ? absl::OkStatus() : Fail(ErrnoError(errno, "open", path_));
+}
+
+absl::Status Spool::Write(std::string_view record) {
+  size_ += record.size();
+  while (!record.empty()) {
+    const ssize_t n = ::write(fd_, record.data(), record.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Fail(ErrnoError(errno, "write", path_));
+    record.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Spool::ReadBytes(uint64_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t done = 0; done < size;) {
+    const ssize_t n =
+        ::pread(fd_, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "read", path_);
+    if (n == 0) {
+      return absl::DataLossError(
+          absl::StrCat("spool: ", path_, ": ends before offset ", offset + size));
+    }
+    done += static_cast<size_t>(n);
+  }
+  return bytes;
+}
+
+absl::Status Spool::Fail(absl::Status error) {
+  if (failure_.ok())
+    failure_ = absl::Status(error.code(), absl::StrCat("spool: ", error.message()));
+  return failure_;
+}
+
+}  // namespace dpledger::client

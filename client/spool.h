@@ -1,0 +1,115 @@
+// What a writer has written and the server has not acknowledged, kept on the trainer's disk: whole
+// append requests with their request ids, in order, so that a trainer that is killed sends the very
+// same requests again.
+//
+// Invariants:
+//  1. A batch is durable when Append returns OK. It stays until it is acknowledged.
+//  2. Batches keep their boundaries, order and request ids over any number of restarts.
+//  3. A tail that a crash tore is cut at Open; no Append had returned OK for it. Any other damage
+//  is DATA_LOSS.
+//  4. One process at a time: the folder holds a lock file for each spool.
+//  5. After an error from the disk nothing more is accepted until the spool is opened again.
+// Positions count the batches of the spool's whole life, from 0. Format: docs/formats.md,
+// section 4. Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client/internal/spool_format.h"
+#include "dpledger/v1/ledger_service.pb.h"
+
+namespace dpledger::client {
+
+class Spool {
+ public:
+  struct Options {
+    std::string folder;  // made if missing
+    std::string ledger;  // full name
+    std::string writer;
+    uint64_t bound_bytes = 256 << 20;  // the file never grows beyond this
+  };
+
+  struct State {
+    uint64_t acknowledged = 0;          // position of the first batch that is not acknowledged
+    uint64_t end = 0;                   // position after the last batch
+    uint64_t entries = 0;               // that the writer ever wrote
+    uint64_t acknowledged_entries = 0;  // of these
+    uint64_t next_round = 0;            // greater than every round written
+    bool writer_closed = false;         // WRITER_CLOSED was written
+    bool confirmed = false;             // see Confirm
+  };
+
+  // Opens or makes the spool of (ledger, writer). INVALID_ARGUMENT; FAILED_PRECONDITION if another
+  // process has it; DATA_LOSS with file and offset if its content is damaged.
+  static absl::StatusOr<std::unique_ptr<Spool>> Open(const Options& options);
+  ~Spool();
+  Spool(const Spool&) = delete;
+  Spool& operator=(const Spool&) = delete;
+
+  // Stores `batch`; returns its position. INVALID_ARGUMENT if it is not of this ledger and writer;
+  // RESOURCE_EXHAUSTED if the file would pass its bound: both leave the spool as it was. Otherwise
+  // the disk's error, which is final.
+  absl::StatusOr<uint64_t> Append(const v1::AppendBatchRequest& batch);
+
+  // The batch at `position`. OUT_OF_RANGE unless acknowledged <= position < end.
+  absl::StatusOr<v1::AppendBatchRequest> Read(uint64_t position);
+
+  // Every batch before `position` is durable on the server. Not synced: what a crash forgets is
+  // sent again, which changes nothing.
+  absl::Status Acknowledge(uint64_t position);
+
+  // The ledger exists on the server with the wanted declaration, where this writer has `entries`
+  // entries and rounds below `next_round`; raises the spool's own numbers to these, durably.
+  // FAILED_PRECONDITION while a batch is not acknowledged.
+  absl::Status Confirm(uint64_t entries, uint64_t next_round);
+
+  State state() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Pending {
+    uint64_t offset;  // of the payload in the file
+    uint32_t size;
+    uint32_t entries;
+  };
+
+  Spool(Options options, std::string path, int lock_fd);
+
+  // Reads the file, or makes it.
+  absl::Status Load() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status LoadRecord(const internal::Record& record, size_t offset)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropPending(uint64_t position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes a new file with the header and what is pending, and puts it in the old one's place.
+  absl::Status Rewrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  internal::SpoolHeader Header() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Write(std::string_view record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::string> ReadBytes(uint64_t offset, size_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Fail(absl::Status error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const std::string path_;
+  const int lock_fd_;
+  mutable absl::Mutex mutex_;
+  int fd_ ABSL_GUARDED_BY(mutex_) = -1;
+  uint64_t size_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file
+  internal::Digest chain_ ABSL_GUARDED_BY(mutex_) = {};
+  State state_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of their records
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);        // the disk's first error
+};
+
+}  // namespace dpledger::client

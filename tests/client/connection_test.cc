@@ -1,0 +1,66 @@
+// Names and errors as the server and its clients share them.
+#include "client/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "client/ledger_name.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST(FullLedgerName, PutsAShortNameInTheDefaultProject) {
+  EXPECT_EQ(*FullLedgerName("adult"), "projects/default/ledgers/adult");
+  EXPECT_EQ(*FullLedgerName("projects/p-1/ledgers/a.b_c"), "projects/p-1/ledgers/a.b_c");
+  EXPECT_EQ(*FullLedgerName(std::string(63, 'x')),
+            "projects/default/ledgers/" + std::string(63, 'x'));
+}
+
+TEST(FullLedgerName, RefusesWhatTheServerWould) {
+  for (const std::string& name :
+       {std::string(), std::string("Adult"), std::string("-a"), std::string("a."),
+        std::string("a b"), std::string(64, 'x'), std::string("projects/p/ledgers/"),
+        std::string("projects/p/ledger/x"), std::string("a/b"),
+        std::string("projects/p/ledgers/x/y")}) {
+    const absl::Status status = FullLedgerName(name).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("got \"" + name + "\""));
+    EXPECT_THAT(ReasonOf(status).metadata, ElementsAre(Pair("field", "ledger")));
+  }
+}
+
+TEST(FromGrpc, KeepsTheServersErrorInfo) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("SEQUENCE_MISMATCH");
+  info.set_domain("dpledger");
+  (*info.mutable_metadata())["current_sequence"] = "17";
+  google::rpc::Status details;
+  details.add_details()->PackFrom(info);
+  const absl::Status status =
+      FromGrpc({grpc::StatusCode::ABORTED, "expected_sequence: ...", details.SerializeAsString()});
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(status.message(), "expected_sequence: ...");
+  EXPECT_EQ(ReasonOf(status).reason, "SEQUENCE_MISMATCH");
+  EXPECT_THAT(ReasonOf(status).metadata, ElementsAre(Pair("current_sequence", "17")));
+}
+
+TEST(FromGrpc, TakesErrorsWithoutDetails) {
+  EXPECT_EQ(FromGrpc(grpc::Status::OK), absl::OkStatus());
+  EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, "gone"}), absl::UnavailableError("gone"));
+  const absl::Status garbled = FromGrpc({grpc::StatusCode::INTERNAL, "odd", "\x01\x02"});
+  EXPECT_EQ(garbled.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(ReasonOf(garbled).reason, IsEmpty());
+}
+
+}  // namespace
+}  // namespace dpledger::client

@@ -1,0 +1,417 @@
+// The recorder against a real server: what ends up in the ledger, and what may be released when.
+#include "client/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/connection.h"
+#include "tests/cli/process.h"
+#include "tests/fault/crashing_server.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::dpledger::testing::CrashingServer;
+using ::dpledger::testing::ReadLedger;
+using ::dpledger::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+constexpr char kLedger[] = "projects/default/ledgers/adult";
+
+class FixedClock : public Clock {
+ public:
+  absl::Time Now() override { return absl::FromUnixSeconds(1'700'000'059); }
+};
+
+v1::SamplingScheme PoissonScheme(double probability) {
+  v1::SamplingScheme scheme;
+  scheme.mutable_poisson()->set_probability(probability);
+  return scheme;
+}
+
+v1::SumQuery Query(const std::string& group) {
+  v1::SumQuery query;
+  query.set_group(group);
+  query.set_l2_norm_bound(1);
+  query.set_noise_stddev(1.5);
+  return query;
+}
+
+void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& part) {
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+}
+
+class Recorder : public ::testing::Test {
+ protected:
+  RecorderOptions Options() {
+    RecorderOptions options;
+    options.server = server_.address();
+    options.ledger = "adult";
+    options.declaration.set_dataset("adult");
+    options.declaration.set_unit_of_privacy("example");
+    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    options.declaration.set_parameters(v1::FIXED);
+    options.spool_folder = folder_.File("spool");
+    options.longest_backoff = absl::Milliseconds(200);
+    return options;
+  }
+
+  static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
+    auto recorder = PrivacyRecorder::Open(options);
+    EXPECT_TRUE(recorder.ok()) << recorder.status();
+    return recorder.ok() ? *std::move(recorder) : nullptr;
+  }
+
+  // Records a round with one query; returns its number.
+  static uint64_t RecordRound(PrivacyRecorder& recorder) {
+    const auto round = recorder.BeginRound(PoissonScheme(0.01));
+    EXPECT_TRUE(round.ok()) << round.status();
+    EXPECT_EQ(recorder.Record(round.value_or(0), {Query("weights")}), absl::OkStatus());
+    return round.value_or(0);
+  }
+
+  std::vector<v1::LedgerEntry> Entries() { return ReadLedger(server_.address(), kLedger); }
+
+  // Rounds of the ledger's sampling events, in order.
+  std::vector<uint64_t> Rounds() {
+    std::vector<uint64_t> rounds;
+    for (const v1::LedgerEntry& entry : Entries()) {
+      if (entry.event().has_sampling()) rounds.push_back(entry.event().sampling().round());
+    }
+    return rounds;
+  }
+
+  CrashingServer server_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(Recorder, WritesEachRoundAsOneRequest) {
+  FixedClock clock;
+  RecorderOptions options = Options();
+  options.clock = &clock;
+  const auto recorder = Open(options);
+  EXPECT_EQ(recorder->ledger(), kLedger);
+  const auto round = recorder->BeginRound(PoissonScheme(0.25));
+  ASSERT_TRUE(round.ok()) << round.status();
+  ASSERT_EQ(recorder->Record(*round, {Query("a"), Query("b")}), absl::OkStatus());
+  ASSERT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
+
+  const std::vector<v1::LedgerEntry> entries = Entries();
+  ASSERT_EQ(entries.size(), 4u);
+  EXPECT_EQ(entries[0].declaration().dataset(), "adult");
+  EXPECT_EQ(entries[0].declaration().spool_policy(), v1::FAIL_CLOSED);
+  EXPECT_EQ(entries[1].event().sampling().round(), *round);
+  EXPECT_EQ(entries[1].event().sampling().scheme().poisson().probability(), 0.25);
+  EXPECT_EQ(entries[2].event().sum_query().query().group(), "a");
+  EXPECT_EQ(entries[3].event().sum_query().query().group(), "b");
+  EXPECT_EQ(entries[3].event().sum_query().round(), *round);
+  for (size_t i = 1; i < entries.size(); ++i) {
+    EXPECT_EQ(entries[i].writer(), "trainer");
+    EXPECT_EQ(entries[i].request_id(), entries[1].request_id());
+    EXPECT_EQ(entries[i].claimed_time().seconds(), 1'700'000'040);  // the whole minute
+    EXPECT_EQ(entries[i].claimed_time().nanos(), 0);
+  }
+}
+
+TEST_F(Recorder, ResumesWithAGreaterRound) {
+  uint64_t last = 0;
+  {
+    const auto recorder = Open(Options());
+    RecordRound(*recorder);
+    last = RecordRound(*recorder);
+    ASSERT_EQ(recorder->AwaitReleasable(last), absl::OkStatus());
+  }
+  const auto recorder = Open(Options());
+  const uint64_t next = RecordRound(*recorder);
+  EXPECT_GT(next, last);
+  ASSERT_EQ(recorder->AwaitReleasable(next), absl::OkStatus());
+  const std::vector<v1::LedgerEntry> entries = Entries();
+  ASSERT_EQ(entries.size(), 8u);
+  EXPECT_TRUE(entries[5].has_resume());
+  EXPECT_EQ(entries[6].event().sampling().round(), next);
+}
+
+TEST_F(Recorder, GoesOnWhenItsSpoolIsLost) {
+  uint64_t last = 0;
+  {
+    const auto recorder = Open(Options());
+    last = RecordRound(*recorder);
+    ASSERT_EQ(recorder->AwaitReleasable(last), absl::OkStatus());
+  }
+  RecorderOptions options = Options();
+  options.spool_folder = folder_.File("new");
+  const auto recorder = Open(options);
+  EXPECT_GT(RecordRound(*recorder), last);
+  ASSERT_EQ(recorder->Close(), absl::OkStatus());
+  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 6u);
+}
+
+TEST_F(Recorder, ClosesWithTheCountOfItsEntries) {
+  const auto recorder = Open(Options());
+  RecordRound(*recorder);
+  ASSERT_EQ(recorder->Close(), absl::OkStatus());
+  EXPECT_EQ(recorder->Close(), absl::OkStatus());
+  EXPECT_EQ(recorder->drain_status().undelivered_batches, 0u);
+  const std::vector<v1::LedgerEntry> entries = Entries();
+  ASSERT_EQ(entries.size(), 4u);
+  EXPECT_EQ(entries[3].writer_closed().entry_count(), 3u);
+  ExpectError(recorder->BeginRound(PoissonScheme(0.01)).status(),
+              absl::StatusCode::kFailedPrecondition, "trainer has closed");
+}
+
+TEST_F(Recorder, CannotReopenAClosedWriter) {
+  ASSERT_EQ(Open(Options())->Close(), absl::OkStatus());
+  ExpectError(PrivacyRecorder::Open(Options()).status(), absl::StatusCode::kFailedPrecondition,
+              "trainer has closed");
+  RecorderOptions options = Options();
+  options.spool_folder = folder_.File("new");
+  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kFailedPrecondition,
+              "trainer has closed");
+  options.writer = "another";
+  EXPECT_TRUE(PrivacyRecorder::Open(options).ok());
+}
+
+TEST_F(Recorder, DemandsTheSameDeclaration) {
+  Open(Options());
+  RecorderOptions options = Options();
+  options.declaration.set_dataset("census");
+  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kFailedPrecondition,
+              "dataset: \"adult\" -> \"census\"");
+  options = Options();
+  options.policy = v1::SPOOL;
+  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kFailedPrecondition,
+              "spool_policy");
+}
+
+TEST_F(Recorder, TellsWhichOptionIsBad) {
+  const auto expect_field = [&](void (*spoil)(RecorderOptions&), const std::string& field) {
+    RecorderOptions options = Options();
+    spoil(options);
+    const absl::Status status = PrivacyRecorder::Open(options).status();
+    ExpectError(status, absl::StatusCode::kInvalidArgument, field + ": ");
+    EXPECT_EQ(ReasonOf(status).metadata["field"], field);
+  };
+  expect_field([](RecorderOptions& options) { options.server = ""; }, "server");
+  expect_field([](RecorderOptions& options) { options.ledger = "Adult"; }, "ledger");
+  expect_field([](RecorderOptions& options) { options.writer = "a b"; }, "writer");
+  expect_field([](RecorderOptions& options) { options.spool_folder = ""; }, "spool_folder");
+  expect_field([](RecorderOptions& options) { options.policy = v1::SPOOL_POLICY_UNSPECIFIED; },
+               "policy");
+  expect_field([](RecorderOptions& options) { options.declaration.clear_unit_of_privacy(); },
+               "declaration.unit_of_privacy");
+}
+
+// A round that the server must refuse would block every later one if it got into the spool.
+TEST_F(Recorder, RefusesBadRoundsBeforeTheyAreWritten) {
+  const auto recorder = Open(Options());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double probability : {0.0, -0.5, 1.5, nan}) {
+    ExpectError(recorder->BeginRound(PoissonScheme(probability)).status(),
+                absl::StatusCode::kInvalidArgument,
+                "scheme.poisson.probability: must be in (0, 1], got ");
+  }
+  ExpectError(recorder->BeginRound({}).status(), absl::StatusCode::kInvalidArgument,
+              "scheme.kind: must be set");
+  v1::SamplingScheme fixed;
+  fixed.mutable_without_replacement()->set_sample_size(5);
+  fixed.set_population_size(4);
+  ExpectError(recorder->BeginRound(fixed).status(), absl::StatusCode::kInvalidArgument,
+              "scheme.without_replacement.sample_size: must be in [1, 4], got 5");
+
+  const auto round = recorder->BeginRound(PoissonScheme(0.01));
+  ASSERT_TRUE(round.ok()) << round.status();
+  const auto expect_refused = [&](std::vector<v1::SumQuery> queries, const std::string& part) {
+    ExpectError(recorder->Record(*round, std::move(queries)), absl::StatusCode::kInvalidArgument,
+                part);
+  };
+  expect_refused({}, "queries: must be 1 to 9999, got 0");
+  for (const double bad : {0.0, -1.0, nan, infinity}) {
+    v1::SumQuery query = Query("a");
+    query.set_noise_stddev(bad);
+    expect_refused({Query("a"), query}, "queries[1].noise_stddev: must be finite and > 0, got ");
+    query = Query("a");
+    query.set_l2_norm_bound(bad);
+    expect_refused({query}, "queries[0].l2_norm_bound: must be finite and > 0, got ");
+  }
+  v1::SumQuery query = Query("a");
+  query.set_grid(0.5);
+  expect_refused({query}, "queries[0].grid: must be 0 unless noise is ROUNDED_GAUSSIAN");
+  query.set_noise(v1::ROUNDED_GAUSSIAN);
+  expect_refused({query}, "queries[0].noise_stddev: must be a whole number");
+  expect_refused({Query(std::string(257, 'g'))}, "queries[0].group: must be at most 256 bytes");
+  expect_refused({Query("\xff")}, "not UTF-8");
+
+  ASSERT_EQ(recorder->Record(*round, {Query("a")}), absl::OkStatus());
+  ASSERT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
+  EXPECT_THAT(Rounds(), ::testing::ElementsAre(*round));
+}
+
+TEST_F(Recorder, ReleasesOnlyRoundsThatWereRecorded) {
+  const auto recorder = Open(Options());
+  const auto round = recorder->BeginRound(PoissonScheme(0.01));
+  ASSERT_TRUE(round.ok());
+  ExpectError(recorder->AwaitReleasable(*round), absl::StatusCode::kFailedPrecondition,
+              "was not recorded");
+  ASSERT_EQ(recorder->Record(*round, {Query("a")}), absl::OkStatus());
+  ExpectError(recorder->Record(*round, {Query("a")}), absl::StatusCode::kFailedPrecondition,
+              "is not open");
+  EXPECT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
+  ExpectError(recorder->AwaitReleasable(*round + 1), absl::StatusCode::kFailedPrecondition,
+              "was not recorded");
+}
+
+TEST_F(Recorder, FailClosedReleasesNothingWhileTheServerIsAway) {
+  RecorderOptions options = Options();
+  options.release_timeout = absl::Milliseconds(300);
+  const auto recorder = Open(options);
+  server_.Kill();
+  const uint64_t round = RecordRound(*recorder);
+  ExpectError(recorder->AwaitReleasable(round), absl::StatusCode::kDeadlineExceeded,
+              "1 batches are not acknowledged; last error: UNAVAILABLE");
+  EXPECT_EQ(recorder->drain_status().undelivered_batches, 1u);
+  server_.Start();
+  absl::Status released;
+  while (absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round))) {
+  }
+  EXPECT_EQ(released, absl::OkStatus());
+  EXPECT_EQ(recorder->drain_status().last_error, absl::OkStatus());
+  EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
+}
+
+TEST_F(Recorder, FailClosedDoesNotStartWithoutTheServer) {
+  Open(Options());
+  server_.Kill();
+  RecorderOptions options = Options();
+  options.open_timeout = absl::Milliseconds(300);
+  const absl::Status status = PrivacyRecorder::Open(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+}
+
+TEST_F(Recorder, SpoolReleasesWhileTheServerIsAwayAndDeliversLater) {
+  RecorderOptions options = Options();
+  options.policy = v1::SPOOL;
+  options.open_timeout = absl::Milliseconds(300);
+  std::vector<uint64_t> released;
+  {
+    const auto recorder = Open(options);
+    server_.Kill();
+    for (int i = 0; i < 3; ++i) {
+      released.push_back(RecordRound(*recorder));
+      ASSERT_EQ(recorder->AwaitReleasable(released.back()), absl::OkStatus());
+    }
+    EXPECT_EQ(recorder->drain_status().undelivered_batches, 3u);
+  }
+  {
+    const auto recorder = Open(options);  // still without the server, which this spool has seen
+    released.push_back(RecordRound(*recorder));
+    ASSERT_EQ(recorder->AwaitReleasable(released.back()), absl::OkStatus());
+    EXPECT_EQ(recorder->drain_status().undelivered_batches, 5u);  // with RESUME
+    EXPECT_EQ(recorder->drain_status().last_error.code(), absl::StatusCode::kUnavailable);
+  }
+  server_.Start();
+  options.open_timeout = absl::Seconds(30);
+  ASSERT_EQ(Open(options)->Close(), absl::OkStatus());
+  EXPECT_EQ(Rounds(), released);
+  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 11u);  // 4 rounds of 2, 2 RESUME, this
+}
+
+TEST_F(Recorder, SpoolDoesNotStartWithALedgerItHasNeverSeen) {
+  server_.Kill();
+  RecorderOptions options = Options();
+  options.policy = v1::SPOOL;
+  options.open_timeout = absl::Milliseconds(300);
+  EXPECT_EQ(PrivacyRecorder::Open(options).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(Recorder, SendsTheSameRequestsAfterARestart) {
+  RecorderOptions options = Options();
+  options.policy = v1::SPOOL;
+  {
+    const auto recorder = Open(options);
+    server_.Kill();
+    RecordRound(*recorder);
+    RecordRound(*recorder);
+  }
+  std::vector<std::string> request_ids;
+  {
+    const auto spool =
+        Spool::Open({.folder = options.spool_folder, .ledger = kLedger, .writer = options.writer});
+    ASSERT_TRUE(spool.ok()) << spool.status();
+    for (const uint64_t position : {0, 1}) {
+      const auto batch = (*spool)->Read(position);
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      request_ids.push_back(batch->request_id());
+    }
+  }
+  server_.Start();
+  Open(options);
+  const std::vector<v1::LedgerEntry> entries = Entries();
+  ASSERT_GE(entries.size(), 5u);
+  EXPECT_EQ(entries[1].request_id(), request_ids[0]);
+  EXPECT_EQ(entries[2].request_id(), request_ids[0]);
+  EXPECT_EQ(entries[3].request_id(), request_ids[1]);
+  EXPECT_NE(request_ids[0], request_ids[1]);
+}
+
+TEST_F(Recorder, RemembersARefusal) {
+  const auto recorder = Open(Options());
+  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()));
+  v1::SealLedgerRequest seal;
+  seal.set_name(kLedger);
+  seal.set_request_id("seal");
+  seal.add_missing_writers("trainer");
+  grpc::ClientContext context;
+  v1::Ledger ledger;
+  const grpc::Status sealed = stub->SealLedger(&context, seal, &ledger);
+  ASSERT_TRUE(sealed.ok()) << sealed.error_message();
+
+  const uint64_t round = RecordRound(*recorder);
+  const absl::Status refused = recorder->AwaitReleasable(round);
+  ExpectError(refused, absl::StatusCode::kFailedPrecondition, "sealed");
+  EXPECT_EQ(ReasonOf(refused).reason, "LEDGER_SEALED");
+  EXPECT_EQ(recorder->BeginRound(PoissonScheme(0.01)).status(), refused);
+  EXPECT_EQ(recorder->Record(round + 1, {Query("a")}), refused);
+  EXPECT_EQ(recorder->Close(), refused);
+  EXPECT_EQ(recorder->drain_status().last_error, refused);
+}
+
+TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
+  {
+    const auto recorder = Open(Options());
+    ASSERT_EQ(recorder->AwaitReleasable(RecordRound(*recorder)), absl::OkStatus());
+  }
+  CrashingServer forgetful;
+  RecorderOptions options = Options();
+  options.server = forgetful.address();
+  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kDataLoss,
+              "holds 0 entries of writer trainer in projects/default/ledgers/adult, but has "
+              "acknowledged 2");
+}
+
+TEST_F(Recorder, SharesALedgerWithOtherWriters) {
+  RecorderOptions options = Options();
+  const auto first = Open(options);
+  options.writer = "second";
+  const auto second = Open(options);
+  options.writer = "trainer";
+  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kFailedPrecondition,
+              "another recorder");
+  RecordRound(*first);
+  RecordRound(*second);
+  ASSERT_EQ(first->Close(), absl::OkStatus());
+  ASSERT_EQ(second->Close(), absl::OkStatus());
+  EXPECT_EQ(Entries().size(), 7u);
+}
+
+}  // namespace
+}  // namespace dpledger::client

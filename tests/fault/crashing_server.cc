@@ -1,0 +1,77 @@
+#include "tests/fault/crashing_server.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/time/clock.h"
+#include "client/connection.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+
+namespace dpledger::testing {
+
+CrashingServer::CrashingServer() { Start(); }
+
+CrashingServer::~CrashingServer() {
+  if (pid_ > 0) Kill();
+}
+
+void CrashingServer::Kill() {
+  EXPECT_EQ(StopProgram(pid_, SIGKILL), 128 + SIGKILL) << "the server had ended by itself";
+  pid_ = 0;
+}
+
+void CrashingServer::Start() {
+  const std::string port_file = folder_.File("port");
+  unlink(port_file.c_str());
+  pid_ = StartProgram({BinaryPath("dpledger-server"), "--listen", address_, "--port-file",
+                       port_file, "--store", folder_.File("store")},
+                      folder_.File("log"));
+  // The port file is there once the server listens; a server that ends instead ends the wait.
+  int status = 0;
+  while (waitpid(pid_, &status, WNOHANG) == 0) {
+    std::string port;
+    if (std::getline(std::ifstream(port_file), port) && !port.empty()) {
+      address_ = "127.0.0.1:" + port.substr(port.rfind(':') + 1);
+      return;
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  pid_ = 0;
+  std::ostringstream log;
+  log << std::ifstream(folder_.File("log")).rdbuf();
+  FAIL() << "dpledger-server did not start: " << log.str();
+}
+
+std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {
+  const auto stub = v1::LedgerService::NewStub(client::Connect(address));
+  std::vector<v1::LedgerEntry> entries;
+  std::map<std::string, uint64_t> writer_counters;
+  v1::ReadEntriesRequest request;
+  request.set_ledger(name);
+  do {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    v1::ReadEntriesResponse page;
+    const grpc::Status status = stub->ReadEntries(&context, request, &page);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    if (!status.ok()) return entries;
+    for (const std::string& bytes : page.entries()) {
+      EXPECT_TRUE(entries.emplace_back().ParseFromString(bytes));
+      const v1::LedgerEntry& entry = entries.back();
+      EXPECT_EQ(entry.sequence(), entries.size() - 1);
+      if (!entry.writer().empty()) {
+        EXPECT_EQ(entry.writer_counter(), writer_counters[entry.writer()]++);
+      }
+    }
+    request.set_first_sequence(page.next_sequence());
+  } while (request.first_sequence() != 0);
+  return entries;
+}
+
+}  // namespace dpledger::testing
