@@ -158,10 +158,23 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request) {
 
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request) { return HashOf(request); }
 
-merkle::Hash RequestHash(v1::AppendBatchRequest request) {
+merkle::Hash RequestHash(v1::AppendBatchRequest& request) {
+  // Taken out and put back: a copy of the request would cost more than its hash.
+  const bool expects = request.has_expected_sequence();
+  const uint64_t expected = request.expected_sequence();
   request.clear_expected_sequence();
-  for (v1::NewEntry& entry : *request.mutable_entries()) entry.clear_claimed_time();
-  return HashOf(request);
+  std::vector<google::protobuf::Timestamp*> claimed;
+  claimed.reserve(static_cast<size_t>(request.entries_size()));
+  for (v1::NewEntry& entry : *request.mutable_entries()) {
+    claimed.push_back(entry.unsafe_arena_release_claimed_time());
+  }
+  const merkle::Hash hash = HashOf(request);
+  for (int i = 0; i < request.entries_size(); ++i) {
+    request.mutable_entries(i)->unsafe_arena_set_allocated_claimed_time(
+        claimed[static_cast<size_t>(i)]);
+  }
+  if (expects) request.set_expected_sequence(expected);
+  return hash;
 }
 
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request) { return HashOf(request); }

@@ -29,7 +29,7 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request);
 // docs/formats.md, section 1. expected_sequence and claimed times do not count: a retry a minute
 // later is the same request.
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
-merkle::Hash RequestHash(v1::AppendBatchRequest request);
+merkle::Hash RequestHash(v1::AppendBatchRequest& request);  // left as it was
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
 
 // The same bytes for equal messages, in every run of this program.

@@ -4,6 +4,7 @@
 
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
+#include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 
 namespace dpledger::embedded {
@@ -32,6 +33,9 @@ inline rocksdb::Options DatabaseOptions(rocksdb::Env* env) {
   // One commit thread writes: nothing to make concurrent or to wait for.
   options.allow_concurrent_memtable_write = false;
   options.enable_write_thread_adaptive_yield = false;
+  // A ledger's entries come in ascending order: each is put beside the last of its table and ledger
+  // (9 bytes of the key), without a search from the top.
+  options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(9));
   // Halves the files (56 of 115 bytes an event) and costs little time.
   options.compression = rocksdb::kSnappyCompression;
   // Every append looks up a request id that is nearly always new: 10 bits a key answer 99 % of them
