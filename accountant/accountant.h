@@ -1,7 +1,8 @@
 // The accountant's front door: one question, several methods, one answer type.
 //
-// Every answer is an interval that contains the true value for what the composition describes; discretisation,
-// truncation and floating-point error are inside it (each method's CLAIM.md). Functions are pure and thread safe.
+// Every answer is an interval that contains the true value for what the composition describes;
+// discretisation, truncation and floating-point error are inside it (each method's CLAIM.md).
+// Functions are pure and thread safe.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,14 @@ struct Options {
 };
 
 // The ε >= 0 at which the composition is (ε, delta)-DP: inf{ε : δ(ε) <= delta}. delta in (0, 1).
-// INVALID_ARGUMENT: delta or options out of domain. FAILED_PRECONDITION: the method does not apply to these steps.
-absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta, const Options& options);
+// INVALID_ARGUMENT: delta or options out of domain. FAILED_PRECONDITION: the method does not apply
+// to these steps.
+absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
+                                      const Options& options);
 
 // δ(epsilon), the hockey-stick divergence; the larger of both directions. epsilon in [0, inf).
-absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon, const Options& options);
+absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
+                                    const Options& options);
 
 // ---- Calibration: any one parameter of Poisson-sampled Gaussian steps ----
 
@@ -47,9 +51,11 @@ struct Calibration {
   Interval optimum;                  // contains the value at which ε equals the target
   Answer epsilon;                    // at the solution; its upper is <= the target
 };
-// FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the target.
-absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target, const CalibrationParameters& given,
-                                      Unknown unknown, const Options& options);
+// FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the
+// target.
+absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
+                                      const CalibrationParameters& given, Unknown unknown,
+                                      const Options& options);
 
 // ---- Tuning: the best of K runs, K random ----
 
@@ -66,11 +72,11 @@ struct FixedTrials {
 using Trials = std::variant<NegativeBinomialTrials, PoissonTrials, FixedTrials>;
 
 struct TuningCost {
-  Answer epsilon;             // of releasing the best run
-  Answer single_run;          // of one run
+  Answer epsilon;               // of releasing the best run
+  Answer single_run;            // of one run
   std::optional<double> gamma;  // negative binomial: its γ
 };
-absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta, const Trials& trials,
-                                             const Options& options);
+absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta,
+                                             const Trials& trials, const Options& options);
 
 }  // namespace dpledger::accountant

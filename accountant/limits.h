@@ -1,4 +1,5 @@
-// What a question may cost. Every loop of the accountant that can run long asks Check() now and then.
+// What a question may cost. Every loop of the accountant that can run long asks Check() now and
+// then.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@ namespace dpledger::accountant {
 
 struct Limits {
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<bool()> cancelled;        // may be empty; called from the thread that computes
-  int64_t max_fft_bins = int64_t{1} << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
+  std::function<bool()> cancelled;  // may be empty; called from the thread that computes
+  int64_t max_fft_bins = int64_t{1}
+                         << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
 
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.
   absl::Status Check() const;

@@ -1,5 +1,6 @@
-// Questions in the wire's messages, answered for a history that the caller has gathered: from ledgers (the server) or
-// from an event file (the command line, offline). Both doors print the same answer because both come through here.
+// Questions in the wire's messages, answered for a history that the caller has gathered: from
+// ledgers (the server) or from an event file (the command line, offline). Both doors print the same
+// answer because both come through here.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +17,30 @@ namespace dpledger::accountant {
 // A history and what was declared about it.
 struct Subject {
   History history;
-  // UNSPECIFIED when nothing was declared (events alone): ADD_OR_REMOVE_ONE and FIXED are then assumed with warnings,
-  // unless the request's options say which.
+  // UNSPECIFIED when nothing was declared (events alone): ADD_OR_REMOVE_ONE and FIXED are then
+  // assumed with warnings, unless the request's options say which.
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
-  uint64_t planned_rounds = 0;        // 0 = not stated
-  uint64_t entries = 0;               // for the answer
+  uint64_t planned_rounds = 0;  // 0 = not stated
+  uint64_t entries = 0;         // for the answer
   std::vector<v1::LedgerReference> ledgers;
-  std::vector<std::string> warnings;  // already known, e.g. a writer that may hold undelivered events
+  std::vector<std::string>
+      warnings;  // already known, e.g. a writer that may hold undelivered events
 };
 
-// Each checks its request (INVALID_ARGUMENT naming the field), refuses ADAPTIVE (FAILED_PRECONDITION, reason
-// ADAPTIVE_WITHOUT_FILTER or NO_ANALYSIS) and fills `details`. The request's own `subject` is not read.
-absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject, const v1::ComputeEpsilonRequest& request,
+// Each checks its request (INVALID_ARGUMENT naming the field), refuses ADAPTIVE
+// (FAILED_PRECONDITION, reason ADAPTIVE_WITHOUT_FILTER or NO_ANALYSIS) and fills `details`. The
+// request's own `subject` is not read.
+absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
+                                                         const v1::ComputeEpsilonRequest& request,
                                                          const Limits& limits);
-absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject, const v1::ComputeDeltaRequest& request,
+absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
+                                                     const v1::ComputeDeltaRequest& request,
                                                      const Limits& limits);
-absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(const Subject& subject,
-                                                               const v1::ComputeTuningCostRequest& request,
-                                                               const Limits& limits);
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request, const Limits& limits);
+absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
+    const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits);
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
+                                                      const Limits& limits);
 
 // The software's version, as it stands in every answer.
 std::string Version();

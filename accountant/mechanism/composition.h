@@ -1,4 +1,5 @@
-// What the accountants compose: a history resolved, under one adjacency, into steps that have an analysis.
+// What the accountants compose: a history resolved, under one adjacency, into steps that have an
+// analysis.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,12 @@
 
 namespace dpledger::accountant {
 
-// `count` runs of: each record joins independently with probability q; a Gaussian mechanism of noise multiplier z runs
-// on the sample. q = 1 is the unsampled Gaussian.
+// `count` runs of: each record joins independently with probability q; a Gaussian mechanism of
+// noise multiplier z runs on the sample. q = 1 is the unsampled Gaussian.
 //
-// z is an interval because it comes from the events' parameters by floating-point arithmetic (McMahan et al. 2018,
-// eq. 1). More noise is a post-processing of less, so upper bounds use z.lower and lower bounds z.upper.
+// z is an interval because it comes from the events' parameters by floating-point arithmetic
+// (McMahan et al. 2018, eq. 1). More noise is a post-processing of less, so upper bounds use
+// z.lower and lower bounds z.upper.
 struct SampledGaussian {
   double sampling_probability;  // q in (0, 1]
   Interval noise_multiplier;    // z > 0
@@ -34,11 +36,11 @@ struct Composition {
   double TotalCount() const;
 };
 
-// FAILED_PRECONDITION, naming the scheme or mechanism and the adjacency, for what has no analysis (reason
-// NO_ANALYSIS): an unknown event never costs zero.
+// FAILED_PRECONDITION, naming the scheme or mechanism and the adjacency, for what has no analysis
+// (reason NO_ANALYSIS): an unknown event never costs zero.
 //
-// Adjacency: noise multipliers speak of what adding, removing or zeroing one record changes; under replace-one the
-// distance doubles (z/2), which is analysed here for unsampled Gaussians only.
+// Adjacency: noise multipliers speak of what adding, removing or zeroing one record changes; under
+// replace-one the distance doubles (z/2), which is analysed here for unsampled Gaussians only.
 absl::StatusOr<Composition> Resolve(const History& history, Adjacency adjacency);
 
 }  // namespace dpledger::accountant

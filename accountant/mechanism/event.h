@@ -1,5 +1,6 @@
-// Events as values: what accountant/from_proto makes of the wire's messages, checked. The fields, their units and
-// domains are those of proto/dpledger/v1/event.proto; a value of these types has been checked against them.
+// Events as values: what accountant/from_proto makes of the wire's messages, checked. The fields,
+// their units and domains are those of proto/dpledger/v1/event.proto; a value of these types has
+// been checked against them.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,9 @@ struct TruncatedPoisson {
 
 struct SamplingScheme {
   uint64_t population_size = 0;  // 0 = not stated
-  std::variant<FullBatch, PoissonSampling, FixedSizeSampling, DisjointBatches, RandomAllocation, TruncatedPoisson> kind;
+  std::variant<FullBatch, PoissonSampling, FixedSizeSampling, DisjointBatches, RandomAllocation,
+               TruncatedPoisson>
+      kind;
   bool operator==(const SamplingScheme&) const = default;
 };
 
@@ -100,14 +103,16 @@ struct SelfComposed {
 struct Composed {
   std::vector<Mechanism> events;
 };
-// A mechanism that is known, checked and stored, and has no analysis here yet: answers refuse it by this name.
+// A mechanism that is known, checked and stored, and has no analysis here yet: answers refuse it by
+// this name.
 struct NotAnalysed {
   std::string name;  // the wire's name of the case: "laplace", "single_epoch_tree_aggregation"
 };
 
 struct Mechanism {
   uint64_t count = 1;
-  std::variant<NoOp, NonPrivate, Gaussian, PoissonSampled, SelfComposed, Composed, NotAnalysed> kind;
+  std::variant<NoOp, NonPrivate, Gaussian, PoissonSampled, SelfComposed, Composed, NotAnalysed>
+      kind;
 };
 
 using Event = std::variant<SamplingEvent, SumQueryEvent, RoundsEvent, Mechanism>;

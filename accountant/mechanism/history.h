@@ -1,9 +1,11 @@
-// The run-length form of a stream of events: rounds grouped and equal ones counted. Derived from the events, never
-// stored; adding an event is O(log of the distinct rounds).
+// The run-length form of a stream of events: rounds grouped and equal ones counted. Derived from
+// the events, never stored; adding an event is O(log of the distinct rounds).
 //
 // Invariants:
-//  1. Nothing that was added is lost: the sum of counts is the number of rounds plus mechanisms added.
-//  2. A round is (writer, round number). It stays open, and counts as it stands, until its writer goes on.
+//  1. Nothing that was added is lost: the sum of counts is the number of rounds plus mechanisms
+//  added.
+//  2. A round is (writer, round number). It stays open, and counts as it stands, until its writer
+//  goes on.
 // Not thread safe; copies are independent.
 #pragma once
 
@@ -26,8 +28,8 @@ class History {
     Round round;
     uint64_t count;
   };
-  // Every distinct round with its count, open rounds included. Rounds without a sum query released nothing and are
-  // left out.
+  // Every distinct round with its count, open rounds included. Rounds without a sum query released
+  // nothing and are left out.
   std::vector<CountedRound> Rounds() const;
   // Mechanisms in order of arrival, equal neighbours not merged.
   const std::vector<Mechanism>& Mechanisms() const { return mechanisms_; }
@@ -45,7 +47,7 @@ class History {
 
   void Close(const Round& round, uint64_t count);
 
-  std::map<std::string, OpenRound> open_;      // by writer
+  std::map<std::string, OpenRound> open_;       // by writer
   std::map<std::string, CountedRound> closed_;  // by canonical key
   std::vector<Mechanism> mechanisms_;
 };

@@ -1,0 +1,101 @@
+#include "accountant/accountant.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/pld/pld.h"
+#include "accountant/rdp/rdp.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr char kNoLowerBound[] = "rdp gives no lower bound";
+
+absl::Status CheckOptions(const Options& options) {
+  if (!(options.relative_gap >= 1e-9 && options.relative_gap <= 1)) {
+    return FieldError("options.relative_gap",
+                      absl::StrCat("must be in [1e-9, 1], got ", options.relative_gap));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DoesNotApply(Method method, std::string_view why) {
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("method ", MethodName(method), ": ",
+                                                 absl::string_view(why.data(), why.size()))),
+      {"METHOD_DOES_NOT_APPLY", {{"method", MethodName(method)}}});
+}
+
+// One question with the functions that answer it by each method.
+template <typename Gaussian, typename Rdp, typename Pld>
+absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& options,
+                                Gaussian gaussian, Rdp rdp, Pld pld) {
+  const auto by_rdp = [&](std::vector<std::string> warnings) -> absl::StatusOr<Answer> {
+    ASSIGN_OR_RETURN(const rdp::Converted converted, rdp());
+    warnings.push_back(kNoLowerBound);
+    return Answer{{0, converted.value}, Method::kRdp, std::move(warnings)};
+  };
+  const auto by_pld = [&]() -> absl::StatusOr<Answer> {
+    ASSIGN_OR_RETURN(const pld::Bounds bounds, pld());
+    if (!bounds.gridded) {
+      return by_rdp(
+          {"the privacy loss distribution is out of reach of the loss grid; answered by rdp"});
+    }
+    Answer answer{bounds.value, Method::kPld, {}};
+    if (!bounds.met) {
+      answer.warnings.push_back(absl::StrCat("the interval is wider than asked for: relative gap ",
+                                             bounds.value.RelativeGap(), ", wanted ",
+                                             options.relative_gap));
+    }
+    return answer;
+  };
+  switch (options.method) {
+    case Method::kBest:
+      if (gaussian::Applies(composition)) return Answer{gaussian(), Method::kGaussian, {}};
+      return by_pld();
+    case Method::kGaussian:
+      if (!gaussian::Applies(composition))
+        return DoesNotApply(Method::kGaussian, "applies to unsampled Gaussians only");
+      return Answer{gaussian(), Method::kGaussian, {}};
+    case Method::kRdp:
+      return by_rdp({});
+    case Method::kPld:
+      return by_pld();
+    case Method::kContour:
+      return DoesNotApply(Method::kContour, "is not in this version");
+  }
+  return absl::InternalError("unknown method");
+}
+
+}  // namespace
+
+absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
+                                      const Options& options) {
+  if (!(delta > 0 && delta < 1))
+    return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  RETURN_IF_ERROR(CheckOptions(options));
+  if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
+  return Dispatch(
+      composition, options, [&] { return gaussian::Epsilon(composition, delta); },
+      [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
+      [&] { return pld::Epsilon(composition, delta, options.relative_gap, options.limits); });
+}
+
+absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
+                                    const Options& options) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
+    return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
+  }
+  RETURN_IF_ERROR(CheckOptions(options));
+  if (composition.non_private) return Answer{{1, 1}, options.method, {}};
+  return Dispatch(
+      composition, options, [&] { return gaussian::Delta(composition, epsilon); },
+      [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
+      [&] { return pld::Delta(composition, epsilon, options.relative_gap, options.limits); });
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,284 @@
+#include "accountant/from_proto/questions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/accountant.h"
+#include "accountant/from_proto/event_from_proto.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+namespace {
+
+// A request's options and its subject, resolved into what the accountant is asked.
+struct Question {
+  Composition composition;
+  Options options;
+  v1::AnswerDetails details;
+};
+
+absl::StatusOr<Method> MethodFromProto(v1::Method method) {
+  switch (method) {
+    case v1::METHOD_UNSPECIFIED:
+    case v1::BEST:
+      return Method::kBest;
+    case v1::RDP:
+      return Method::kRdp;
+    case v1::PLD:
+      return Method::kPld;
+    case v1::CONTOUR:
+      return Method::kContour;
+    case v1::GAUSSIAN_CLOSED_FORM:
+      return Method::kGaussian;
+    default:
+      return FieldError("options.method",
+                        absl::StrCat("unknown method ", static_cast<int>(method)));
+  }
+}
+
+absl::StatusOr<Options> OptionsFromProto(const v1::AccountingOptions& options,
+                                         const Limits& limits) {
+  Options result;
+  ASSIGN_OR_RETURN(result.method, MethodFromProto(options.method()));
+  if (options.relative_gap() != 0) result.relative_gap = options.relative_gap();
+  result.limits = limits;
+  return result;
+}
+
+v1::Interval ToProto(const Interval& interval) {
+  v1::Interval proto;
+  proto.set_lower(interval.lower);
+  proto.set_upper(interval.upper);
+  return proto;
+}
+
+// The adjacency asked for, else the declared one, else add-or-remove-one with a warning.
+absl::StatusOr<Adjacency> ChooseAdjacency(v1::Adjacency asked, v1::Adjacency declared,
+                                          v1::AnswerDetails& details) {
+  v1::Adjacency chosen = asked != v1::ADJACENCY_UNSPECIFIED ? asked : declared;
+  if (chosen == v1::ADJACENCY_UNSPECIFIED) {
+    chosen = v1::ADD_OR_REMOVE_ONE;
+    details.add_warnings("no adjacency was declared or asked for: ADD_OR_REMOVE_ONE is assumed");
+  }
+  const absl::StatusOr<Adjacency> adjacency = AdjacencyFromProto(chosen);
+  if (!adjacency.ok()) return PrefixField("options", adjacency.status());
+  details.set_adjacency(chosen);
+  return *adjacency;
+}
+
+absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
+                             v1::AnswerDetails& details) {
+  if (!v1::Parameters_IsValid(asked)) {
+    return FieldError("options.parameters",
+                      absl::StrCat("unknown value ", static_cast<int>(asked)));
+  }
+  if (declared != v1::PARAMETERS_UNSPECIFIED && asked != v1::PARAMETERS_UNSPECIFIED &&
+      asked != declared) {
+    return FieldError(
+        "options.parameters",
+        absl::StrCat("is for events alone; the ledger declares ", v1::Parameters_Name(declared)));
+  }
+  v1::Parameters parameters = declared != v1::PARAMETERS_UNSPECIFIED ? declared : asked;
+  if (parameters == v1::PARAMETERS_UNSPECIFIED) {
+    parameters = v1::FIXED;
+    details.add_warnings(
+        "nothing says whether parameters were fixed in advance: FIXED is assumed; if anything was "
+        "chosen after looking "
+        "at outputs, this number does not hold");
+  }
+  details.set_parameters(parameters);
+  if (parameters == v1::ADAPTIVE) {
+    return WithReason(
+        absl::FailedPreconditionError("parameters ADAPTIVE: refused, composing what was spent is "
+                                      "no guarantee when parameters were "
+                                      "chosen after looking at outputs; its ε is that of a "
+                                      "declared filter (declaration.filter), "
+                                      "which this version does not answer"),
+        {"ADAPTIVE_NOT_ANALYSED", {{"field", "declaration.filter"}}});
+  }
+  details.add_assumptions(
+      "FIXED: schemes, noise multipliers and the number of rounds were decided without looking at "
+      "outputs");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                             const Limits& limits) {
+  Question question;
+  v1::AnswerDetails& details = question.details;
+  details.set_version(Version());
+  details.set_entries(subject.entries);
+  for (const v1::LedgerReference& ledger : subject.ledgers) *details.add_ledgers() = ledger;
+  for (const std::string& warning : subject.warnings) details.add_warnings(warning);
+  ASSIGN_OR_RETURN(question.options, OptionsFromProto(options, limits));
+  RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
+  ASSIGN_OR_RETURN(const Adjacency adjacency,
+                   ChooseAdjacency(options.adjacency(), subject.adjacency, details));
+  ASSIGN_OR_RETURN(question.composition, Resolve(subject.history, adjacency));
+  for (const std::string& scheme : question.composition.schemes) details.add_schemes(scheme);
+  for (const std::string& assumption : question.composition.assumptions)
+    details.add_assumptions(assumption);
+  return question;
+}
+
+void Describe(const Answer& answer, v1::AnswerDetails& details) {
+  details.set_method(MethodName(answer.method));
+  for (const std::string& warning : answer.warnings) details.add_warnings(warning);
+}
+
+// The composition of the whole plan, when it has rounds to come: they are taken to be of the
+// costliest kind recorded. Empty when there is nothing to plan with.
+std::optional<Composition> PlanOf(const Subject& subject, const Composition& spent,
+                                  v1::AnswerDetails& details) {
+  const uint64_t done = subject.history.RoundCount();
+  if (subject.planned_rounds <= done) return std::nullopt;
+  details.add_warnings(
+      absl::StrCat("the ledger has ", done, " of ", subject.planned_rounds,
+                   " planned rounds: the number for what was spent covers the part so far of a run "
+                   "that goes on as planned; a run "
+                   "stopped early for what it showed is covered by the plan's number only"));
+  if (spent.steps.empty()) return std::nullopt;
+  Composition plan = spent;
+  const auto second_moment = [](const SampledGaussian& step) {
+    const double mu = 1 / step.noise_multiplier.lower;
+    return step.sampling_probability * step.sampling_probability * std::expm1(mu * mu);
+  };
+  const auto costliest = std::max_element(plan.steps.begin(), plan.steps.end(),
+                                          [&](const SampledGaussian& a, const SampledGaussian& b) {
+                                            return second_moment(a) < second_moment(b);
+                                          });
+  costliest->count += subject.planned_rounds - done;
+  details.add_assumptions("plan: the rounds to come are of the costliest kind recorded so far");
+  return plan;
+}
+
+}  // namespace
+
+std::string Version() { return DPLEDGER_VERSION; }
+
+absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
+                                                         const v1::ComputeEpsilonRequest& request,
+                                                         const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const Answer answer,
+                   ComputeEpsilon(question.composition, request.delta(), question.options));
+  v1::ComputeEpsilonResponse response;
+  *response.mutable_epsilon() = ToProto(answer.value);
+  response.set_delta(request.delta());
+  Describe(answer, question.details);
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const Answer planned,
+                     ComputeEpsilon(*plan, request.delta(), question.options));
+    *response.mutable_planned_epsilon() = ToProto(planned.value);
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
+                                                     const v1::ComputeDeltaRequest& request,
+                                                     const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const Answer answer,
+                   ComputeDelta(question.composition, request.epsilon(), question.options));
+  v1::ComputeDeltaResponse response;
+  *response.mutable_delta() = ToProto(answer.value);
+  response.set_epsilon(request.epsilon());
+  Describe(answer, question.details);
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const Answer planned,
+                     ComputeDelta(*plan, request.epsilon(), question.options));
+    *response.mutable_planned_delta() = ToProto(planned.value);
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
+    const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits) {
+  Trials trials;
+  switch (request.trials().kind_case()) {
+    case v1::Trials::kNegativeBinomial:
+      trials = NegativeBinomialTrials{request.trials().negative_binomial().eta(),
+                                      request.trials().negative_binomial().mean()};
+      break;
+    case v1::Trials::kPoisson:
+      trials = PoissonTrials{request.trials().poisson().mean()};
+      break;
+    case v1::Trials::kFixed:
+      trials = FixedTrials{request.trials().fixed().count()};
+      break;
+    case v1::Trials::KIND_NOT_SET:
+      return FieldError("trials", "one of negative_binomial, poisson, fixed must be set");
+  }
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const TuningCost cost, ComputeTuningCost(question.composition, request.delta(),
+                                                            trials, question.options));
+  v1::ComputeTuningCostResponse response;
+  *response.mutable_epsilon() = ToProto(cost.epsilon.value);
+  *response.mutable_single_run_epsilon() = ToProto(cost.single_run.value);
+  response.set_delta(request.delta());
+  if (cost.gamma.has_value()) response.set_gamma(*cost.gamma);
+  Describe(cost.epsilon, question.details);
+  question.details.add_assumptions(
+      "tuning: runs use fresh randomness, their number is drawn as stated and kept secret, and "
+      "only the best run's "
+      "result is released");
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
+                                                      const Limits& limits) {
+  Unknown unknown;
+  switch (request.solve()) {
+    case v1::NOISE_MULTIPLIER:
+      unknown = Unknown::kNoiseMultiplier;
+      break;
+    case v1::STEPS:
+      unknown = Unknown::kSteps;
+      break;
+    case v1::SAMPLING_PROBABILITY:
+      unknown = Unknown::kSamplingProbability;
+      break;
+    default:
+      return FieldError("solve", "must be NOISE_MULTIPLIER, STEPS or SAMPLING_PROBABILITY");
+  }
+  v1::AnswerDetails details;
+  details.set_version(Version());
+  ASSIGN_OR_RETURN(const Options options, OptionsFromProto(request.options(), limits));
+  RETURN_IF_ERROR(
+      CheckParameters(request.options().parameters(), v1::PARAMETERS_UNSPECIFIED, details));
+  CalibrationTarget target{request.epsilon(), request.delta()};
+  ASSIGN_OR_RETURN(target.adjacency, ChooseAdjacency(request.options().adjacency(),
+                                                     v1::ADJACENCY_UNSPECIFIED, details));
+  ASSIGN_OR_RETURN(
+      const Calibration calibration,
+      Calibrate(target,
+                {request.noise_multiplier(), request.sampling_probability(), request.steps()},
+                unknown, options));
+  v1::CalibrateResponse response;
+  switch (unknown) {
+    case Unknown::kNoiseMultiplier:
+      response.set_noise_multiplier(calibration.parameters.noise_multiplier);
+      break;
+    case Unknown::kSteps:
+      response.set_steps(calibration.parameters.steps);
+      break;
+    case Unknown::kSamplingProbability:
+      response.set_sampling_probability(calibration.parameters.sampling_probability);
+      break;
+  }
+  *response.mutable_optimum() = ToProto(calibration.optimum);
+  *response.mutable_epsilon() = ToProto(calibration.epsilon.value);
+  response.set_delta(request.delta());
+  details.add_schemes(calibration.parameters.sampling_probability < 1 ? "poisson" : "full_batch");
+  Describe(calibration.epsilon, details);
+  *response.mutable_details() = std::move(details);
+  return response;
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,41 @@
+// The discrete Fourier transform of real data. FFTW stands behind this interface alone, so that
+// another library can be linked in its place.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <vector>
+
+namespace dpledger::accountant {
+
+// A transform of one size. Plans are cached for the process. Thread safe.
+class RealFft {
+ public:
+  // size >= 2.
+  explicit RealFft(size_t size);
+
+  // F_k = Σ_j x_j e^{-2πi jk/N} for k = 0..N/2. x has N values; the result N/2 + 1.
+  std::vector<std::complex<double>> Forward(std::vector<double>& x) const;
+  // x_j = (1/N) Σ_k F_k e^{2πi jk/N}, F extended by conjugate symmetry. Destroys `f`.
+  std::vector<double> Inverse(std::vector<std::complex<double>>& f) const;
+
+  size_t size() const { return size_; }
+
+ private:
+  size_t size_;
+  void* forward_;  // fftw_plan, owned by the cache
+  void* inverse_;
+};
+
+// e with |computed F_k - F_k| <= e·Σ|x_j| for every k, in both directions (there: times Σ|F_k|/N).
+//
+// Each output of a fast transform is a sum over its inputs of products of about log2 N factors of
+// modulus one, so its error is at most the inputs' absolute sum times log2 N times a small multiple
+// of the unit roundoff. That FFTW keeps within 4 is an assumption, stated in
+// accountant/pld/CLAIM.md and tested against a long-double transform.
+double FftRelativeError(size_t size);
+
+// The least 2^a 3^b 5^c >= n.
+size_t NextFastSize(size_t n);
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,38 @@
+// Bracketed root finding for decreasing functions, by TOMS 748 (Boost.Math).
+#pragma once
+
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+#include <utility>
+
+namespace dpledger::accountant {
+
+// f decreasing, f(lo) > 0 >= f(hi), both finite or infinite in sign. Returns a bracket (a, b)
+// inside [lo, hi] with f(a) > 0 >= f(b), both evaluated, and b - a <= tolerance·max(1, |b|)... or
+// as narrow as 200 evaluations made it.
+template <typename F>
+std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double relative_tolerance) {
+  double positive = lo, negative = hi;
+  auto seen = [&](double x) {
+    const double y = f(x);
+    if (y > 0) {
+      positive = std::fmax(positive, x);
+    } else {
+      negative = std::fmin(negative, x);
+    }
+    return std::isnan(y) ? y : std::fmax(-1e300, std::fmin(1e300, y));
+  };
+  boost::uintmax_t evaluations = 200;
+  const double at_lo = seen(lo), at_hi = seen(hi);
+  if (at_lo > 0 && at_hi < 0) {
+    boost::math::tools::toms748_solve(
+        seen, lo, hi, at_lo, at_hi,
+        [&](double a, double b) {
+          return std::fabs(b - a) <= relative_tolerance * std::fmax(std::fabs(a), std::fabs(b));
+        },
+        evaluations);
+  }
+  return {positive, negative};
+}
+
+}  // namespace dpledger::accountant

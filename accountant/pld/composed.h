@@ -1,0 +1,92 @@
+// The composition of discrete privacy losses in one direction: an exponentially tilted, circular
+// convolution by FFT, with a bound on everything that it loses. Claim, derivation and error budget:
+// pld/CLAIM.md.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "accountant/pld/discrete_pair.h"
+
+namespace dpledger::accountant::pld {
+
+enum class Direction { kRemove, kAdd };
+
+struct CountedPair {
+  DiscretePair pair;
+  double count;  // a whole number, at most 2^53
+};
+
+// Distinct steps on grids of one spacing, seen from one direction: losses ascending, masses those
+// of the direction's first distribution.
+class DirectedLosses {
+ public:
+  DirectedLosses(const std::vector<CountedPair>& pairs, Direction direction);
+
+  struct Cumulants {
+    double value;     // K(s) = Σ count log Σ mass e^{s·loss}
+    double mean;      // K'(s)
+    double variance;  // K''(s)
+  };
+  Cumulants LogMgf(double s) const;
+
+  // The saddle of δ(epsilon)'s integrand: argmin over c > 0 of K(c) - c·epsilon - log c - log(1 +
+  // c). Any c > 0 gives valid bounds; this one gives tight ones.
+  double Tilt(double epsilon) const;
+
+  struct Loss {
+    double first_loss;
+    std::vector<double> mass;
+    double count;
+    double infinity;
+    double loss_error;
+    double mass_error;
+  };
+  const std::vector<Loss>& losses() const { return losses_; }
+  double step() const { return step_; }
+
+ private:
+  std::vector<Loss> losses_;
+  double step_;
+};
+
+// δ of the composition as a function of ε.
+class Composed {
+ public:
+  // RESOURCE_EXHAUSTED if the window would need more than limits.max_fft_bins; DEADLINE_EXCEEDED,
+  // CANCELLED.
+  static absl::StatusOr<Composed> Compose(const DirectedLosses& losses, double tilt,
+                                          const Limits& limits);
+
+  // For pairs at least as revealing as the steps: an upper bound on log δ(epsilon), at most 0.
+  double LogDeltaUp(double epsilon) const;
+  // For pairs at most as revealing: a lower bound on log δ(epsilon); -infinity if nothing is known.
+  double LogDeltaDown(double epsilon) const;
+
+  size_t bins() const { return bins_.size(); }
+
+ private:
+  Composed() = default;
+  struct Sums {
+    double value;   // Σ_x w(x) p(x), w(x) = e^{-c(x-ε)}(1 - e^{-(x-ε)}) over the window's x > ε
+    double weight;  // Σ_x w(x)
+    double absolute;  // Σ_x w(x) |p(x)|
+  };
+  Sums SumsAbove(double epsilon) const;
+  double GreatestWeight() const;  // sup over x of w: c^c/(1 + c)^{1+c}
+
+  std::vector<double> bins_;  // tilted probabilities, losses ascending from window_
+  double window_ = 0;         // loss of bins_[0]
+  double step_ = 0;
+  double tilt_ = 0;            // c
+  long double log_scale_ = 0;  // log M^T: δ = e^{log_scale - cε} Σ w p
+  double bin_error_ = 0;       // of each bin: transforms and powers
+  double relative_error_ = 0;  // of every mass, composed
+  double loss_error_ = 0;      // of every loss, composed
+  double tail_below_ = 0;      // tilted mass outside the window, by Chernoff
+  double tail_above_ = 0;
+  double infinity_ = 0;
+};
+
+}  // namespace dpledger::accountant::pld

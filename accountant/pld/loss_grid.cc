@@ -1,0 +1,106 @@
+#include "accountant/pld/loss_grid.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/numeric/normal.h"
+#include "accountant/numeric/rounding.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::pld {
+namespace {
+
+// φ is below the least positive double there; nothing lies beyond.
+constexpr double kFarthest = 39;
+// e^{loss} and e^{-loss} stay normal doubles.
+constexpr double kGreatestLoss = 650;
+
+// Gauss-Legendre on [-1, 1], five points (Abramowitz and Stegun, table 25.4).
+constexpr double kNodes[5] = {-0.90617984593866399280, -0.53846931010568309104, 0,
+                              0.53846931010568309104, 0.90617984593866399280};
+constexpr double kWeights[5] = {0.23692688505618908751, 0.47862867049936646804,
+                                0.56888888888888888889, 0.47862867049936646804,
+                                0.23692688505618908751};
+// A panel of width w at t has w·(|t| + 4 + μ) <= kPanel: then the five-point rule's relative error
+// on φ(t), and on φ(t) times expm1 of μ(t - end), is below 1e-15 (CLAIM.md, line "quadrature").
+constexpr double kPanel = 0.3;
+
+absl::Status TooLarge(absl::string_view what) {
+  return WithReason(absl::ResourceExhaustedError(what), {"QUERY_TOO_LARGE", {}});
+}
+
+}  // namespace
+
+absl::StatusOr<LossGrid> LossGrid::Cover(double q, double mu, double h, double tail,
+                                         size_t max_atoms) {
+  const double reach = NormalTailInverse(tail) + 1e-6;
+  LossGrid grid;
+  grid.q_ = q;
+  grid.mu_ = mu;
+  grid.h_ = h;
+  grid.base_ = 1 - q;
+  grid.last_t_ = mu + reach;
+  if (grid.LossAt(grid.last_t_) > kGreatestLoss || grid.last_t_ > kFarthest) {
+    return TooLarge("one step's privacy loss is too large for the loss grid");
+  }
+  grid.origin_ = q < 1 ? std::log1p(-q) : grid.LossAt(-reach);
+  grid.first_ = std::fmax(0, std::floor((grid.LossAt(-reach) - grid.origin_) / h));
+  grid.edge_ = q < 1 && grid.first_ == 0;
+  const double atoms = (grid.LossAt(grid.last_t_) - grid.origin_) / h - grid.first_;
+  if (!(atoms < static_cast<double>(max_atoms))) {
+    return TooLarge(absl::StrCat("the loss grid would need ", std::ceil(atoms),
+                                 " points, more than ", max_atoms));
+  }
+  return grid;
+}
+
+double LossGrid::Excess(double j) const {
+  return q_ < 1 ? base_ * std::expm1(offset_ + j * h_) : std::exp(Loss(j));
+}
+
+double LossGrid::T(double j) const { return std::log(Excess(j) / q_) / mu_ + mu_ / 2; }
+
+double LossGrid::ExcessAt(double t) const { return q_ * std::exp(mu_ * t - mu_ * mu_ / 2); }
+
+double LossGrid::LossAt(double t) const {
+  const double y = mu_ * t - mu_ * mu_ / 2;
+  return y > 30 ? y + std::log(q_) + std::log1p(base_ / q_ * std::exp(-y))
+                : std::log1p(q_ * std::expm1(y));
+}
+
+// A cell's mass is a sum of at most a few hundred positive panels of five terms, each of a few
+// roundings, with the exponent μ(t - end) rounded to 2u of its size.
+double LossGrid::MassError() const { return (600 + 4 * mu_ * kFarthest) * kUnitRoundoff; }
+
+// A grid point is stated to 2u of its size. The t computed for it is off by the roundings of
+// log(excess/q)/μ + μ/2; times the slope ℓ' <= μ these are a few u of |log(excess/q)| + μ². An
+// atom's P- and Q-masses each carry MassError, and so does their ratio twice.
+double LossGrid::LossError(double last_j) const {
+  const double size = std::fmax(std::fabs(Loss(first_)), std::fabs(Loss(last_j)));
+  return 8 * kUnitRoundoff * (1 + size + std::fabs(std::log(q_)) + mu_ * (mu_ + kFarthest)) +
+         2 * MassError();
+}
+
+CellIntegrals Integrate(double mu, double from, double to) {
+  CellIntegrals sum;
+  const bool has_left = std::isfinite(from);
+  double t = std::fmax(from, -kFarthest);
+  const double last = std::fmin(to, kFarthest);
+  while (t < last) {
+    const double width = kPanel / (std::fmax(std::fabs(t), std::fabs(t + kPanel)) + 4 + mu);
+    const double end = t + width >= last ? last : t + width;
+    const double half = (end - t) / 2, middle = t + half;
+    for (int k = 0; k < 5; ++k) {
+      const double at = middle + half * kNodes[k];
+      const double weight = half * kWeights[k] * NormalDensity(at);
+      sum.q_mass += weight;
+      if (has_left) sum.from_left += weight * std::expm1(mu * (at - from));
+      sum.from_right -= weight * std::expm1(mu * (at - to));
+    }
+    t = end;
+  }
+  return sum;
+}
+
+}  // namespace dpledger::accountant::pld

@@ -1,0 +1,37 @@
+// Privacy loss distributions: two-sided bounds on ε and δ by FFT, for Poisson-sampled and unsampled
+// Gaussian steps in any mix. The mesh is chosen from the composition for the wanted gap. Claim and
+// error budget: pld/CLAIM.md.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/interval.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/pld/composed.h"
+
+namespace dpledger::accountant::pld {
+
+// The true value is inside for certain.
+struct Bounds {
+  Interval value;
+  bool met = true;      // the wanted gap was reached within the limits
+  bool gridded = true;  // false: no loss grid was within reach, and `value` is the Rényi bound
+};
+
+// Precondition: not non-private. δ in (0, 1); epsilon >= 0; relative_gap in [1e-9, 1].
+// Falls back to the Rényi bound and lower 0 where a loss grid is out of reach.
+// DEADLINE_EXCEEDED and CANCELLED are the only errors.
+absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
+                               const Limits& limits);
+absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,
+                             const Limits& limits);
+
+// The same for one direction alone.
+absl::StatusOr<Bounds> EpsilonIn(Direction direction, const Composition& composition, double delta,
+                                 double relative_gap, const Limits& limits);
+absl::StatusOr<Bounds> DeltaIn(Direction direction, const Composition& composition, double epsilon,
+                               double relative_gap, const Limits& limits);
+
+}  // namespace dpledger::accountant::pld

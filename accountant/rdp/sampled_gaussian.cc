@@ -1,0 +1,118 @@
+#include "accountant/rdp/sampled_gaussian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::rdp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+constexpr double kGreatestNodes = 1 << 20;
+// e^{-kDigits} is the quadrature's relative error: 1e-17, below the roundoff of the sum.
+constexpr double kDigits = 39.2;
+
+// e^y - 1 - y, relative error a few ulp.
+double ExpM1MinusX(double y) {
+  if (std::fabs(y) > 0.5) return std::expm1(y) - y;
+  double term = y * y / 2, sum = 0;
+  for (int k = 3; std::fabs(term) > 1e-18 * std::fabs(sum); ++k) {
+    sum += term;
+    term *= y / k;
+  }
+  return sum;
+}
+
+// log(1 + u) - u, relative error a few ulp. u > -1.
+double Log1PMinusX(double u) {
+  if (std::fabs(u) > 0.25) return std::log1p(u) - u;
+  double power = -u * u, sum = 0;
+  for (int k = 2; std::fabs(power / k) > 1e-18 * std::fabs(sum); ++k) {
+    sum += power / k;
+    power *= -u;
+  }
+  return sum;
+}
+
+// The trapezoid's step. f(t) = φ(t)(1+u(t))^α is analytic for |Im t| < π/μ and |f(t + ia)| <=
+// e^{a²/2} f(t) there, so the relative error is at most 2 e^{a²/2}/(e^{2πa/h} - 1) (Trefethen and
+// Weideman 2014, thm. 5.1). `digits` is -log of the wanted error.
+double Step(double mu, double digits) {
+  const double a = std::fmin(0.99 * kPi / mu, std::sqrt(2 * digits));
+  return 2 * kPi * a / (digits + 0.7 + a * a / 2);
+}
+
+// A(α) is near 1: sums G = A - 1 = E[(1+u)^α - 1 - αu], whose terms are O(u²), so that nothing is
+// lost to the 1 (E[u] = 0 exactly, and the trapezoid's error on φ and φu is covered by the same
+// strip bound).
+double LogMomentNearOne(double q, double mu, double alpha, double h, double first, double last) {
+  double sum = 0, absolute = 0;
+  for (double i = std::floor(first / h); i * h <= last; ++i) {
+    const double t = i * h;
+    const double u = q * std::expm1(mu * t - mu * mu / 2);
+    const double log_ratio = std::log1p(u);
+    const double convex = ExpM1MinusX(alpha * log_ratio), concave = alpha * Log1PMinusX(u);
+    const double weight = std::exp(-0.5 * t * t - kLogSqrtTwoPi);
+    sum += weight * (convex + concave);
+    absolute += weight * (convex - concave) * (1 + 0.5 * t * t + mu * std::fabs(t));
+  }
+  const double nodes = (last - first) / h;
+  const double error = h * absolute * (16 + nodes) * kUnitRoundoff;
+  return NextUp(std::log1p(h * sum + error) * (1 + 8 * kUnitRoundoff));
+}
+
+// log A(α) by a log-domain sum of positive terms.
+double LogMomentFarFromOne(double q, double mu, double alpha, double h, double first, double last) {
+  const double log_q = std::log(q);
+  std::vector<double> logs;
+  double greatest = -kInfinity, magnitude = 0;
+  for (double i = std::floor(first / h); i * h <= last; ++i) {
+    const double t = i * h;
+    const double y = mu * t - mu * mu / 2;
+    const double log_ratio =
+        y > 50 ? log_q + y + std::log1p((1 - q) / q * std::exp(-y)) : std::log1p(q * std::expm1(y));
+    logs.push_back(alpha * log_ratio - 0.5 * t * t);
+    if (logs.back() > greatest) {
+      greatest = logs.back();
+      magnitude = alpha * std::fabs(log_ratio) + t * t +
+                  alpha * (std::fabs(y) + mu * mu + std::fabs(log_q));
+    }
+  }
+  double sum = 0;
+  for (double value : logs) sum += std::exp(value - greatest);
+  // The tail past `last`: the log-integrand falls with slope at least t - αμ >= 10 there (its other
+  // part rises with slope at most αμ), so it holds at most a tenth of its first value.
+  sum += 0.1 * std::exp(logs.back() - greatest) / h;
+  const double value = greatest + std::log(sum * h) - kLogSqrtTwoPi;
+  const double error = kUnitRoundoff * (16 + static_cast<double>(logs.size()) + 8 * magnitude +
+                                        4 * std::fabs(value));
+  return value + error;
+}
+
+}  // namespace
+
+double LogMomentUp(double q, double mu, double alpha) {
+  if (q == 1) return MulUp(MulUp(alpha, NextUp(alpha - 1)), MulUp(mu, mu)) / 2;
+  // Right end: see the tail bound above. Left end: f <= φ there, so Φ(-11) = 2e-28 is lost, times
+  // at most α²q² near 1.
+  const double first = -11, last = alpha * mu + 11;
+  // The log-domain sum is used once A is away from 1; the bound A <= e^{α(α-1)q²...} need not be
+  // sharp for that.
+  const double log_second_moment =
+      std::log1p(q * q * std::expm1(mu * mu));  // log A(2), exact formula
+  const bool near_one = std::isfinite(log_second_moment) &&
+                        alpha * alpha * log_second_moment < 0.5 &&
+                        alpha * q * std::exp(std::fmin(700.0, alpha * mu * mu)) < 0.5;
+  const double scale = near_one ? -std::log(std::fmin(1.0, (alpha - 1) * log_second_moment)) : 0;
+  const double h = Step(mu, kDigits + scale);
+  if (!((last - first) / h < kGreatestNodes)) return kInfinity;
+  return near_one ? LogMomentNearOne(q, mu, alpha, h, first, last)
+                  : LogMomentFarFromOne(q, mu, alpha, h, first, last);
+}
+
+}  // namespace dpledger::accountant::rdp
