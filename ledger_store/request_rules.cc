@@ -127,14 +127,14 @@ absl::Status CheckRequest(const v1::CreateLedgerRequest& request) {
   RETURN_IF_ERROR(CheckLedgerName("name", request.name()));
   RETURN_IF_ERROR(CheckToken("request_id", request.request_id()));
   if (!request.has_declaration()) return FieldError("declaration", "must be set");
-  return CheckKnownFields("", request);
+  return CheckKnownFields("request", request);
 }
 
 absl::Status CheckRequest(const v1::AppendBatchRequest& request) {
   RETURN_IF_ERROR(CheckLedgerName("ledger", request.ledger()));
   RETURN_IF_ERROR(CheckToken("writer", request.writer()));
   RETURN_IF_ERROR(CheckToken("request_id", request.request_id()));
-  RETURN_IF_ERROR(CheckKnownFields("", request));
+  RETURN_IF_ERROR(CheckKnownFields("request", request));
   if (request.entries_size() < 1 || request.entries_size() > kMaxEntries) {
     return FieldError("entries", absl::StrCat("must be 1 to 10,000, got ", request.entries_size()));
   }
@@ -153,7 +153,7 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request) {
     RETURN_IF_ERROR(
         CheckToken(absl::StrCat("missing_writers[", i, "]"), request.missing_writers(i)));
   }
-  return CheckKnownFields("", request);
+  return CheckKnownFields("request", request);
 }
 
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request) { return HashOf(request); }

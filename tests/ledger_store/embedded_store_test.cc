@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -194,6 +196,52 @@ const Damage kDamages[] = {
 
 INSTANTIATE_TEST_SUITE_P(Embedded, DamagedStore, testing::ValuesIn(kDamages),
                          [](const auto& damage) { return damage.param.name; });
+
+// RocksDB's log of a closed store with 50 batches: nothing has been moved to sorted files yet.
+class LogOfAStore : public EmbeddedStore {
+ protected:
+  void SetUp() override {
+    MakeLedger();
+    {
+      const auto store = Open().value();
+      for (uint64_t round = 2; round <= 50; ++round) {
+        const std::string id = absl::StrCat("r", round);
+        ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", id, round)).ok());
+      }
+    }
+    uintmax_t largest = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+      if (file.path().extension() != ".log" || file.file_size() < largest) continue;
+      largest = file.file_size();
+      log_ = file.path().string();
+    }
+    ASSERT_GT(largest, 5000u);
+  }
+
+  std::string log_;
+};
+
+TEST_F(LogOfAStore, FlippedBitIsRefusedAtOpening) {
+  {
+    std::fstream log(log_, std::ios::in | std::ios::out | std::ios::binary);
+    log.seekg(3000);
+    const char byte = static_cast<char>(log.get() ^ 1);
+    log.seekp(3000);
+    log.put(byte);
+  }
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", "open the store in"));
+}
+
+// As a power cut leaves it: the batch was never acknowledged, and there must be nothing to repair
+// by hand.
+TEST_F(LogOfAStore, TornTailIsCutOff) {
+  std::filesystem::resize_file(log_, std::filesystem::file_size(log_) - 37);
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->Get(kLedger)->size(), 99u);
+  EXPECT_TRUE((*store)->Append(RoundBatch(kLedger, "w", "r50", 50)).ok());
+  EXPECT_EQ((*store)->Get(kLedger)->size(), 101u);
+}
 
 TEST_F(EmbeddedStore, MissingEntryIsNotReadOver) {
   MakeLedger();

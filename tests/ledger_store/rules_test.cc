@@ -92,6 +92,9 @@ TEST(Request, HasNoUnknownField) {
   request = OneNote("n");
   ASSERT_TRUE(request.mutable_entries(0)->MergeFromString(unknown));
   EXPECT_TRUE(IsFieldError(CheckRequest(request), "entries[0]: has a field"));
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  ASSERT_TRUE(seal.MergeFromString(unknown));
+  EXPECT_TRUE(IsFieldError(CheckRequest(seal), "request: has a field that this server does not"));
 }
 
 TEST(Request, ClaimsATimeThatExists) {
