@@ -1,0 +1,169 @@
+#include "cli/answer_output.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/hex.h"
+#include "cli/number_text.h"
+
+namespace dpledger::cli {
+namespace {
+
+std::string Row(const std::string& label, const std::string& value) {
+  return absl::StrFormat("%-18s %s\n", label, value);
+}
+
+// The bound to report first, then the interval it comes from.
+std::string BoundRow(const std::string& label, const v1::Interval& interval) {
+  return Row(label,
+             absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
+}
+
+std::string DetailsText(const v1::AnswerDetails& details) {
+  std::string text = Row("method", details.method());
+  text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
+  text += Row("parameters", v1::Parameters_Name(details.parameters()));
+  if (details.schemes_size() > 0) text += Row("schemes", absl::StrJoin(details.schemes(), ", "));
+  text += Row("entries", absl::StrCat(details.entries()));
+  for (const v1::LedgerReference& ledger : details.ledgers()) {
+    text += Row("ledger", absl::StrCat(ledger.name(), " at size ", ledger.size()));
+    text += Row("  root", HexEncode(ledger.root_hash()));
+  }
+  for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
+  for (const std::string& warning : details.warnings()) text += Row("warning", warning);
+  return text + Row("version", details.version());
+}
+
+std::string Json(const v1::Interval& interval) {
+  return JsonObject()
+      .AddNumber("lower", interval.lower())
+      .AddNumber("upper", interval.upper())
+      .ToString();
+}
+
+std::string Json(const v1::LedgerReference& ledger) {
+  return JsonObject()
+      .AddText("name", ledger.name())
+      .AddCount("size", ledger.size())
+      .AddText("root", HexEncode(ledger.root_hash()))
+      .ToString();
+}
+
+std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
+  return {field.begin(), field.end()};
+}
+
+void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
+  object.AddText("method", details.method());
+  object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
+  object.AddText("parameters", v1::Parameters_Name(details.parameters()));
+  object.AddTexts("schemes", Texts(details.schemes()));
+  object.AddTexts("assumptions", Texts(details.assumptions()));
+  object.AddTexts("warnings", Texts(details.warnings()));
+  object.AddCount("entries", details.entries());
+  if (details.ledgers_size() == 1) object.AddJson("ledger", Json(details.ledgers(0)));
+  if (details.ledgers_size() > 1) {
+    std::vector<std::string> ledgers;
+    for (const v1::LedgerReference& ledger : details.ledgers()) ledgers.push_back(Json(ledger));
+    object.AddJson("ledgers", JsonArray(ledgers));
+  }
+  object.AddText("version", details.version());
+}
+
+}  // namespace
+
+std::string ToText(const v1::ComputeEpsilonResponse& answer) {
+  std::string text = BoundRow("epsilon", answer.epsilon());
+  if (answer.has_planned_epsilon()) text += BoundRow("epsilon of plan", answer.planned_epsilon());
+  return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
+}
+
+std::string ToText(const v1::ComputeDeltaResponse& answer) {
+  std::string text = BoundRow("delta", answer.delta());
+  if (answer.has_planned_delta()) text += BoundRow("delta of plan", answer.planned_delta());
+  return text + Row("epsilon", TextNear(answer.epsilon())) + DetailsText(answer.details());
+}
+
+std::string ToText(const v1::CalibrateResponse& answer) {
+  std::string text;
+  switch (answer.solution_case()) {
+    case v1::CalibrateResponse::kNoiseMultiplier:
+      text = Row("noise multiplier", TextUp(answer.noise_multiplier()));
+      break;
+    case v1::CalibrateResponse::kSteps:
+      text = Row("steps", absl::StrCat(answer.steps()));
+      break;
+    case v1::CalibrateResponse::kSamplingProbability:
+      text = Row("sampling prob.", TextDown(answer.sampling_probability()));
+      break;
+    case v1::CalibrateResponse::SOLUTION_NOT_SET:
+      break;
+  }
+  text += Row("optimum in", IntervalText(answer.optimum()));
+  text += BoundRow("epsilon", answer.epsilon());
+  return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
+}
+
+std::string ToText(const v1::ComputeTuningCostResponse& answer) {
+  std::string text = BoundRow("epsilon", answer.epsilon());
+  text += BoundRow("epsilon of one run", answer.single_run_epsilon());
+  text += Row("delta", TextNear(answer.delta()));
+  if (answer.gamma() > 0) text += Row("gamma", TextNear(answer.gamma()));
+  return text + DetailsText(answer.details());
+}
+
+JsonObject ToJson(const v1::ComputeEpsilonResponse& answer) {
+  JsonObject object;
+  object.AddJson("epsilon", Json(answer.epsilon()));
+  if (answer.has_planned_epsilon()) {
+    object.AddJson("planned_epsilon", Json(answer.planned_epsilon()));
+  }
+  object.AddNumber("delta", answer.delta());
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+JsonObject ToJson(const v1::ComputeDeltaResponse& answer) {
+  JsonObject object;
+  object.AddJson("delta", Json(answer.delta()));
+  if (answer.has_planned_delta()) object.AddJson("planned_delta", Json(answer.planned_delta()));
+  object.AddNumber("epsilon", answer.epsilon());
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+JsonObject ToJson(const v1::CalibrateResponse& answer) {
+  JsonObject object;
+  switch (answer.solution_case()) {
+    case v1::CalibrateResponse::kNoiseMultiplier:
+      object.AddNumber("noise_multiplier", answer.noise_multiplier());
+      break;
+    case v1::CalibrateResponse::kSteps:
+      object.AddCount("steps", answer.steps());
+      break;
+    case v1::CalibrateResponse::kSamplingProbability:
+      object.AddNumber("sampling_probability", answer.sampling_probability());
+      break;
+    case v1::CalibrateResponse::SOLUTION_NOT_SET:
+      break;
+  }
+  object.AddJson("optimum", Json(answer.optimum()));
+  object.AddJson("epsilon", Json(answer.epsilon()));
+  object.AddNumber("delta", answer.delta());
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+JsonObject ToJson(const v1::ComputeTuningCostResponse& answer) {
+  JsonObject object;
+  object.AddJson("epsilon", Json(answer.epsilon()));
+  object.AddJson("single_run_epsilon", Json(answer.single_run_epsilon()));
+  object.AddNumber("delta", answer.delta());
+  if (answer.gamma() > 0) object.AddNumber("gamma", answer.gamma());
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,29 @@
+// Bringing an event file into a ledger.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/server_calls.h"
+#include "dpledger/v1/ledger_service.pb.h"
+
+namespace dpledger::cli {
+
+// Batches of at most 1000 events and about 1 MiB. The same events, ledger, writer, id and expected
+// sequence give the same batches, with the request ids `request_id`, `request_id`.1,
+// `request_id`.2, …: sending them again stores nothing twice.
+std::vector<v1::AppendBatchRequest> MakeBatches(const v1::AppendBatchRequest& base,
+                                                const std::vector<v1::Event>& events);
+
+// Sends the batches in order, one after the other's receipt. On an error the message says how many
+// events are stored. The receipt covers all of them, with the size and root after the last.
+absl::StatusOr<v1::Receipt> SendBatches(const std::vector<v1::AppendBatchRequest>& batches,
+                                        ServerCalls& server);
+
+// 128 random bits in hexadecimal.
+std::string RandomRequestId();
+
+}  // namespace dpledger::cli

@@ -1,0 +1,19 @@
+#include "cli/exit_code.h"
+
+namespace dpledger::cli {
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kExitOk;
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return kExitNotAuthorised;
+    case absl::StatusCode::kUnavailable:
+      return kExitUnreachable;
+    default:
+      return kExitFailure;
+  }
+}
+
+}  // namespace dpledger::cli

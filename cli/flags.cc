@@ -1,0 +1,156 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "client/ledger_name.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
+
+[[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
+                         const absl::AlphaNum& value) {
+  throw CLI::ValidationError(flag, absl::StrCat(rule, ", got ", value));
+}
+
+bool IsToken(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+  });
+}
+
+std::string FullName(const std::string& flag, const std::string& name) {
+  absl::StatusOr<std::string> full = client::FullLedgerName(name);
+  if (!full.ok()) throw CLI::ValidationError(flag, std::string(full.status().message()));
+  return *std::move(full);
+}
+
+}  // namespace
+
+const RealDomain kOpenUnitInterval = {[](double x) { return x > 0 && x < 1; }, "must be in (0, 1)"};
+const RealDomain kProbability = {[](double x) { return x > 0 && x <= 1; }, "must be in (0, 1]"};
+const RealDomain kFiniteNotNegative = {[](double x) { return x >= 0 && std::isfinite(x); },
+                                       "must be finite and >= 0"};
+const RealDomain kFinitePositive = {[](double x) { return x > 0 && std::isfinite(x); },
+                                    "must be finite and > 0"};
+const RealDomain kAboveMinusOne = {[](double x) { return x > -1 && std::isfinite(x); },
+                                   "must be finite and > -1"};
+const RealDomain kRelativeGap = {[](double x) { return x >= 1e-9 && x <= 1; },
+                                 "must be in [1e-9, 1]"};
+
+CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
+                     const RealDomain& domain, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &value, &domain](const std::string& text) {
+            if (!absl::SimpleAtod(text, &value)) Refuse(flag, "must be a number", text);
+            if (!domain.contains(value)) Refuse(flag, domain.rule, text);
+          },
+          help)
+      ->type_name("NUMBER");
+}
+
+CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, uint64_t least,
+                      const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &value, least](const std::string& text) {
+            if (!absl::SimpleAtoi(text, &value) || value < least || value > kGreatestCount) {
+              Refuse(flag, absl::StrCat("must be a whole number in [", least, ", 2^53]"), text);
+            }
+          },
+          help)
+      ->type_name("COUNT");
+}
+
+CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
+                     const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &value, bound_bytes](const std::string& text) {
+            if (text.empty() || text.size() > bound_bytes) {
+              Refuse(flag, absl::StrCat("must have 1 to ", bound_bytes, " bytes"), text.size());
+            }
+            value = text;
+          },
+          help)
+      ->type_name("TEXT");
+}
+
+CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
+                      size_t bound_bytes, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &value, bound_bytes](const std::string& text) {
+            if (text.empty() || text.size() > bound_bytes || !IsToken(text)) {
+              Refuse(flag, absl::StrCat("must be 1 to ", bound_bytes, " of A-Z a-z 0-9 . _ -"),
+                     text);
+            }
+            value = text;
+          },
+          help)
+      ->type_name("ID");
+}
+
+CLI::Option* AddServer(CLI::App& app, std::string& value) {
+  return app
+      .add_option_function<std::string>(
+          "--server",
+          [&value](const std::string& text) {
+            const size_t colon = text.rfind(':');
+            uint32_t port = 0;
+            if (colon == std::string::npos || colon == 0 ||
+                !absl::SimpleAtoi(text.substr(colon + 1), &port) || port == 0 || port > 65535) {
+              Refuse("--server", "must be host:port", text);
+            }
+            value = text;
+          },
+          "the server's host:port")
+      ->type_name("HOST:PORT");
+}
+
+CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value) {
+  return AddChoice<v1::Adjacency>(app, "--adjacency", value,
+                                  {{"add-or-remove-one", v1::ADD_OR_REMOVE_ONE},
+                                   {"replace-one", v1::REPLACE_ONE},
+                                   {"zero-out", v1::ZERO_OUT}},
+                                  "add-or-remove-one (default where nothing is declared), "
+                                  "replace-one or zero-out");
+}
+
+CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value) {
+  return AddChoice<v1::Parameters>(
+      app, "--parameters", value, {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}},
+      "fixed (default where nothing is declared): schemes, noise multipliers and the number of "
+      "rounds were decided without looking at outputs; adaptive: anything else");
+}
+
+CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
+                           const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag, [flag, &value](const std::string& text) { value = FullName(flag, text); }, help)
+      ->type_name("NAME");
+}
+
+CLI::Option* AddLedgerNames(CLI::App& app, const std::string& flag,
+                            std::vector<std::string>& values, const std::string& help) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          flag,
+          [flag, &values](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) values.push_back(FullName(flag, text));
+          },
+          help)
+      ->type_name("NAME");
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,79 @@
+// Flags with a domain. A value that does not parse or lies outside its domain ends parsing with
+// CLI::ValidationError "<flag>: <rule>, got <value>" (exit code 2), before anything is read or
+// sent.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "dpledger/v1/ledger.pb.h"
+
+namespace dpledger::cli {
+
+struct RealDomain {
+  bool (*contains)(double);
+  const char* rule;
+};
+extern const RealDomain kOpenUnitInterval;   // (0, 1)
+extern const RealDomain kProbability;        // (0, 1]
+extern const RealDomain kFiniteNotNegative;  // [0, inf)
+extern const RealDomain kFinitePositive;     // (0, inf)
+extern const RealDomain kAboveMinusOne;      // (-1, inf)
+extern const RealDomain kRelativeGap;        // [1e-9, 1]
+
+CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
+                     const RealDomain& domain, const std::string& help);
+
+// A whole number in [least, 2^53].
+CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, uint64_t least,
+                      const std::string& help);
+
+// Text of 1 to `bound_bytes` bytes.
+CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
+                     const std::string& help);
+
+// 1 to `bound_bytes` bytes of [A-Za-z0-9._-].
+CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
+                      size_t bound_bytes, const std::string& help);
+
+// host:port.
+CLI::Option* AddServer(CLI::App& app, std::string& value);
+
+CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value);
+CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value);
+
+// A ledger's short or full name, made full.
+CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
+                           const std::string& help);
+
+// The same for a flag that may repeat.
+CLI::Option* AddLedgerNames(CLI::App& app, const std::string& flag,
+                            std::vector<std::string>& values, const std::string& help);
+
+// One of the names in `choices`.
+template <typename Value>
+CLI::Option* AddChoice(CLI::App& app, const std::string& flag, Value& value,
+                       const std::map<std::string, Value>& choices, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &value, choices](const std::string& text) {
+            const auto found = choices.find(text);
+            if (found == choices.end()) {
+              const std::string names = absl::StrJoin(
+                  choices, " ", [](std::string* out, const auto& choice) { *out += choice.first; });
+              throw CLI::ValidationError(flag,
+                                         absl::StrCat("must be one of ", names, ", got ", text));
+            }
+            value = found->second;
+          },
+          help)
+      ->type_name("NAME");
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,342 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/append.h"
+#include "cli/commands.h"
+#include "cli/event_file.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/ledger_output.h"
+#include "cli/server_calls.h"
+
+namespace dpledger::cli {
+namespace {
+
+// The writer that this program appends as, unless told otherwise; `seal` closes it.
+constexpr char kOwnWriter[] = "cli";
+
+struct LedgerFlags {
+  std::string name;
+  std::string server;
+
+  void AddTo(CLI::App& app) {
+    AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
+    AddServer(app, server)->required();
+  }
+};
+
+void AddRequestId(CLI::App& app, std::string& request_id) {
+  // Batches after the first add a dot and a number to it, within the 64 bytes that an id may have.
+  AddToken(app, "--request-id", request_id, 48,
+           "repeat the same command with the same id and it is done once; default: a random id");
+}
+
+std::string OrRandom(const std::string& request_id) {
+  return request_id.empty() ? RandomRequestId() : request_id;
+}
+
+// ---- create ----
+
+struct CreateFlags : LedgerFlags {
+  v1::Declaration declaration;
+  std::string dataset;
+  std::string unit;
+  v1::Adjacency adjacency = v1::ADD_OR_REMOVE_ONE;
+  v1::Parameters parameters = v1::FIXED;
+  uint64_t planned_rounds = 0;
+  bool plan_independent = false;
+  std::string released;
+  std::string description;
+  std::string request_id;
+};
+
+absl::Status Create(const CreateFlags& flags, Output& out) {
+  v1::CreateLedgerRequest request;
+  request.set_name(flags.name);
+  request.set_request_id(OrRandom(flags.request_id));
+  v1::Declaration& declaration = *request.mutable_declaration();
+  declaration.set_dataset(flags.dataset);
+  declaration.set_unit_of_privacy(flags.unit);
+  declaration.set_adjacency(flags.adjacency);
+  declaration.set_parameters(flags.parameters);
+  declaration.set_planned_rounds(flags.planned_rounds);
+  declaration.set_plan_independent(flags.plan_independent);
+  declaration.set_released(flags.released);
+  declaration.set_description(flags.description);
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Create(request));
+  out.Answer(ToText(ledger), ToJson(ledger));
+  return absl::OkStatus();
+}
+
+void AddCreate(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "create", "Opens a ledger with its declaration.",
+      "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example "
+      "--planned-rounds 1000");
+  auto flags = std::make_shared<CreateFlags>();
+  flags->AddTo(*command);
+  AddText(*command, "--dataset", flags->dataset, 256,
+          "which data set; the same name in every ledger over it")
+      ->required();
+  AddText(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
+      ->required();
+  AddAdjacency(*command, flags->adjacency);
+  AddParameters(*command, flags->parameters);
+  AddCount(
+      *command, "--planned-rounds", flags->planned_rounds, 1,
+      "the number of rounds decided in advance; answers give the plan's cost beside the spent");
+  command->add_flag("--plan-independent", flags->plan_independent,
+                    "the plan did not depend on the outputs of any other ledger");
+  AddText(*command, "--released", flags->released, 1024, "what is released: \"final model\"");
+  AddText(*command, "--description", flags->description, 4096, "your own words");
+  AddRequestId(*command, flags->request_id);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Create(*flags, out); }; });
+}
+
+// ---- append ----
+
+struct AppendFlags : LedgerFlags {
+  std::string events;
+  std::string writer = kOwnWriter;
+  std::string request_id;
+  uint64_t expected_sequence = 0;
+  const CLI::Option* expected_sequence_option = nullptr;
+};
+
+absl::Status Append(const AppendFlags& flags, Output& out) {
+  ASSIGN_OR_RETURN(const EventFile file, ReadEventFile(flags.events));
+  v1::AppendBatchRequest base;
+  base.set_ledger(flags.name);
+  base.set_writer(flags.writer);
+  base.set_request_id(OrRandom(flags.request_id));
+  if (flags.expected_sequence_option->count() > 0) {
+    base.set_expected_sequence(flags.expected_sequence);
+  }
+  SetInterruptNote(absl::StrCat(
+      "interrupted; batches that the server had acknowledged stay. Repeat with --request-id ",
+      base.request_id(), " to store the rest, and nothing twice"));
+  ServerCalls server(flags.server);
+  ASSIGN_OR_RETURN(const v1::Receipt receipt, SendBatches(MakeBatches(base, file.events), server));
+
+  const std::string root = HexEncode(receipt.root_hash());
+  JsonObject json;
+  json.AddText("name", flags.name);
+  json.AddCount("first_sequence", receipt.first_sequence());
+  json.AddCount("count", receipt.count());
+  json.AddCount("size", receipt.size());
+  json.AddText("root", root);
+  json.AddText("request_id", base.request_id());
+  out.Answer(absl::StrCat("stored ", receipt.count(), " events in ", flags.name, " from sequence ",
+                          receipt.first_sequence(), "\nsize ", receipt.size(), "\nroot ", root,
+                          "\nrequest id ", base.request_id(), "\n"),
+             json);
+  return absl::OkStatus();
+}
+
+void AddAppend(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "append", "Appends the events of a file. The whole file is checked before any is sent.",
+      "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl --request-id "
+      "run-17");
+  auto flags = std::make_shared<AppendFlags>();
+  flags->AddTo(*command);
+  command->add_option("--events", flags->events, "an event file: one event in proto JSON a line")
+      ->type_name("FILE")
+      ->required();
+  AddRequestId(*command, flags->request_id);
+  AddToken(*command, "--writer", flags->writer, 64,
+           "who writes; rounds are numbered by writer. default: cli");
+  flags->expected_sequence_option =
+      AddCount(*command, "--expected-sequence", flags->expected_sequence, 0,
+               "refuse unless the ledger has this size");
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Append(*flags, out); }; });
+}
+
+// ---- list, show, read ----
+
+absl::Status List(const std::string& server_address, const std::string& project, Output& out) {
+  ServerCalls server(server_address);
+  v1::ListLedgersRequest request;
+  request.set_parent(absl::StrCat("projects/", project));
+  std::string text;
+  std::vector<std::string> ledgers;
+  do {
+    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
+    for (const v1::Ledger& ledger : page.ledgers()) {
+      text += ToLine(ledger);
+      ledgers.push_back(ToJson(ledger).ToString());
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  out.Answer(text, JsonObject().AddJson("ledgers", JsonArray(ledgers)));
+  return absl::OkStatus();
+}
+
+void AddList(CLI::App& app, Command& chosen) {
+  struct Flags {
+    std::string server;
+    std::string project = "default";
+  };
+  CLI::App* command = AddCommand(app, "list", "Lists the ledgers of a project, by name.",
+                                 "  dpledger ledger list --server 127.0.0.1:7070");
+  auto flags = std::make_shared<Flags>();
+  AddServer(*command, flags->server)->required();
+  AddToken(*command, "--project", flags->project, 63, "default: default");
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) { return List(flags->server, flags->project, out); };
+  });
+}
+
+void AddShow(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      AddCommand(app, "show", "Shows a ledger: declaration, size, root hash, writers.",
+                 "  dpledger ledger show mnist --server 127.0.0.1:7070 --json");
+  auto flags = std::make_shared<LedgerFlags>();
+  flags->AddTo(*command);
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) -> absl::Status {
+      ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags->server).Get(flags->name));
+      out.Answer(ToText(ledger), ToJson(ledger));
+      return absl::OkStatus();
+    };
+  });
+}
+
+absl::Status Read(const LedgerFlags& flags, uint64_t first, Output& out) {
+  ServerCalls server(flags.server);
+  v1::ReadEntriesRequest request;
+  request.set_ledger(flags.name);
+  request.set_first_sequence(first);
+  std::vector<std::string> entries;  // kept for --json only, which prints one object
+  do {
+    ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, server.Read(request));
+    for (const std::string& bytes : page.entries()) {
+      ASSIGN_OR_RETURN(std::string line, EntryToLine(bytes));
+      if (out.json()) {
+        entries.push_back(std::move(line));
+      } else {
+        out.Line(line);
+      }
+    }
+    request.set_first_sequence(page.next_sequence());
+  } while (request.first_sequence() != 0);
+  out.Answer("", JsonObject().AddText("name", flags.name).AddJson("entries", JsonArray(entries)));
+  return absl::OkStatus();
+}
+
+void AddRead(CLI::App& app, Command& chosen) {
+  struct Flags : LedgerFlags {
+    uint64_t first = 0;
+  };
+  CLI::App* command = AddCommand(
+      app, "read", "Prints the entries of a ledger, one in proto JSON a line.",
+      "  dpledger ledger read mnist --server 127.0.0.1:7070 --first 1\n"
+      "  dpledger ledger read mnist --server 127.0.0.1:7070 | jq -c 'select(.event).event'");
+  auto flags = std::make_shared<Flags>();
+  flags->AddTo(*command);
+  AddCount(*command, "--first", flags->first, 0, "the sequence to begin with; default: 0");
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) { return Read(*flags, flags->first, out); };
+  });
+}
+
+// ---- seal ----
+
+struct SealFlags : LedgerFlags {
+  std::vector<std::string> missing_writers;
+  std::string request_id;
+};
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Says that this program has nothing more to deliver: it does not run between its commands.
+absl::Status CloseOwnWriter(const v1::WriterStatus& writer, const std::string& ledger,
+                            const std::string& request_id, ServerCalls& server) {
+  v1::AppendBatchRequest request;
+  request.set_ledger(ledger);
+  request.set_writer(writer.writer());
+  request.set_request_id(absl::StrCat(request_id, ".close"));
+  request.add_entries()->mutable_writer_closed()->set_entry_count(writer.entry_count() + 1);
+  return server.Append(request).status();
+}
+
+absl::Status Seal(const SealFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  v1::SealLedgerRequest request;
+  request.set_name(flags.name);
+  request.set_request_id(OrRandom(flags.request_id));
+  *request.mutable_missing_writers() = {flags.missing_writers.begin(), flags.missing_writers.end()};
+
+  ASSIGN_OR_RETURN(const v1::Ledger before, server.Get(flags.name));
+  std::vector<std::string> open;
+  const v1::WriterStatus* own = nullptr;
+  for (const v1::WriterStatus& writer : before.writers()) {
+    if (writer.closed() || Contains(flags.missing_writers, writer.writer())) continue;
+    if (writer.writer() == kOwnWriter) {
+      own = &writer;
+    } else {
+      open.push_back(writer.writer());
+    }
+  }
+  if (!open.empty()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "missing_writers: these have not closed and may hold undelivered "
+                          "events: ",
+                          absl::StrJoin(open, ", "),
+                          "; name each with --missing-writer to seal "
+                          "without them")),
+                      {"WRITERS_OPEN", {}});
+  }
+  if (own != nullptr && before.state() == v1::OPEN) {
+    RETURN_IF_ERROR(CloseOwnWriter(*own, flags.name, request.request_id(), server));
+  }
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(request));
+  out.Answer(ToText(ledger), ToJson(ledger));
+  return absl::OkStatus();
+}
+
+void AddSeal(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      AddCommand(app, "seal", "Ends a ledger: nothing can be appended after it.",
+                 "  dpledger ledger seal mnist --server 127.0.0.1:7070\n"
+                 "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3");
+  auto flags = std::make_shared<SealFlags>();
+  flags->AddTo(*command);
+  command
+      ->add_option("--missing-writer", flags->missing_writers,
+                   "a writer that never closed; may repeat, and is recorded")
+      ->type_name("ID");
+  AddRequestId(*command, flags->request_id);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Seal(*flags, out); }; });
+}
+
+}  // namespace
+
+void AddLedgerCommands(CLI::App& app, Command& chosen) {
+  CLI::App* ledger = app.add_subcommand("ledger", "Opens, writes, reads and seals ledgers.");
+  ledger->footer(
+      "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example\n"
+      "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl\n"
+      "  dpledger ledger show mnist --server 127.0.0.1:7070");
+  ledger->require_subcommand(0, 1);
+  AddCreate(*ledger, chosen);
+  AddAppend(*ledger, chosen);
+  AddList(*ledger, chosen);
+  AddShow(*ledger, chosen);
+  AddRead(*ledger, chosen);
+  AddSeal(*ledger, chosen);
+}
+
+}  // namespace dpledger::cli

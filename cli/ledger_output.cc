@@ -1,0 +1,104 @@
+#include "cli/ledger_output.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/hex.h"
+
+namespace dpledger::cli {
+namespace {
+
+std::string Row(const std::string& label, const std::string& value) {
+  return absl::StrFormat("%-16s %s\n", label, value);
+}
+
+std::string TimeText(const v1::Ledger& ledger) {
+  return google::protobuf::util::TimeUtil::ToString(ledger.create_time());
+}
+
+std::string WriterText(const v1::WriterStatus& writer) {
+  std::string text = absl::StrCat(writer.writer(), ": ", writer.entry_count(), " entries");
+  if (writer.has_round()) absl::StrAppend(&text, ", last round ", writer.last_round());
+  return absl::StrCat(text, writer.closed() ? ", closed" : ", open");
+}
+
+std::string Json(const v1::Declaration& declaration) {
+  JsonObject object;
+  object.AddText("dataset", declaration.dataset());
+  object.AddText("unit_of_privacy", declaration.unit_of_privacy());
+  object.AddText("adjacency", v1::Adjacency_Name(declaration.adjacency()));
+  object.AddText("parameters", v1::Parameters_Name(declaration.parameters()));
+  object.AddCount("planned_rounds", declaration.planned_rounds());
+  object.AddFlag("plan_independent", declaration.plan_independent());
+  object.AddText("spool_policy", v1::SpoolPolicy_Name(declaration.spool_policy()));
+  object.AddText("released", declaration.released());
+  object.AddText("description", declaration.description());
+  return object.ToString();
+}
+
+std::string Json(const v1::WriterStatus& writer) {
+  JsonObject object;
+  object.AddText("writer", writer.writer());
+  object.AddCount("entry_count", writer.entry_count());
+  if (writer.has_round()) object.AddCount("last_round", writer.last_round());
+  object.AddFlag("closed", writer.closed());
+  return object.ToString();
+}
+
+}  // namespace
+
+std::string ToText(const v1::Ledger& ledger) {
+  const v1::Declaration& declaration = ledger.declaration();
+  std::string text = Row("ledger", ledger.name());
+  text += Row("state", v1::LedgerState_Name(ledger.state()));
+  text += Row("size", absl::StrCat(ledger.size()));
+  text += Row("root", HexEncode(ledger.root_hash()));
+  text += Row("created", TimeText(ledger));
+  text += Row("dataset", declaration.dataset());
+  text += Row("unit of privacy", declaration.unit_of_privacy());
+  text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
+  text += Row("parameters", v1::Parameters_Name(declaration.parameters()));
+  if (declaration.planned_rounds() > 0) {
+    text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));
+  }
+  if (!declaration.released().empty()) text += Row("released", declaration.released());
+  if (!declaration.description().empty()) text += Row("description", declaration.description());
+  for (const v1::WriterStatus& writer : ledger.writers()) text += Row("writer", WriterText(writer));
+  return text;
+}
+
+JsonObject ToJson(const v1::Ledger& ledger) {
+  std::vector<std::string> writers;
+  for (const v1::WriterStatus& writer : ledger.writers()) writers.push_back(Json(writer));
+  JsonObject object;
+  object.AddText("name", ledger.name());
+  object.AddText("state", v1::LedgerState_Name(ledger.state()));
+  object.AddCount("size", ledger.size());
+  object.AddText("root", HexEncode(ledger.root_hash()));
+  object.AddText("create_time", TimeText(ledger));
+  object.AddJson("declaration", Json(ledger.declaration()));
+  object.AddJson("writers", JsonArray(writers));
+  return object;
+}
+
+std::string ToLine(const v1::Ledger& ledger) {
+  return absl::StrFormat("%s  %s  size %d  %s, %s\n", ledger.name(),
+                         v1::LedgerState_Name(ledger.state()), ledger.size(),
+                         ledger.declaration().dataset(), ledger.declaration().unit_of_privacy());
+}
+
+absl::StatusOr<std::string> EntryToLine(const std::string& bytes) {
+  v1::LedgerEntry entry;
+  std::string line;
+  if (!entry.ParseFromString(bytes) ||
+      !google::protobuf::util::MessageToJsonString(entry, &line).ok()) {
+    return absl::DataLossError("entries: the server sent bytes that are not a ledger entry");
+  }
+  return line;
+}
+
+}  // namespace dpledger::cli

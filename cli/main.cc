@@ -1,0 +1,92 @@
+// dpledger: privacy questions and ledgers from the command line.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/questions.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr char kServe[] = "serve";
+
+// Becomes the dpledger-server beside this program, with the arguments after "serve". Returns only
+// on an error.
+absl::Status Serve(char** arguments) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return ErrnoError(error.value(), "read", "/proc/self/exe");
+  std::string server = self.parent_path() / "dpledger-server";
+  std::vector<char*> values = {server.data()};
+  for (; *arguments != nullptr; ++arguments) values.push_back(*arguments);
+  values.push_back(nullptr);
+  execv(server.c_str(), values.data());
+  return ErrnoError(errno, "run", server);
+}
+
+void Describe(CLI::App& app, Command& chosen) {
+  app.formatter(ExamplesFirst());
+  app.footer(
+      "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
+      "  dpledger calibrate --epsilon 1 --delta 1e-6 --solve noise-multiplier "
+      "--sampling-probability 0.005 --steps 20000\n"
+      "  dpledger serve --listen 127.0.0.1:7070 --store var/store\n"
+      "  dpledger ledger show mnist --server 127.0.0.1:7070\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failure or refusal, 2 wrong flags, 4 not authorised,\n"
+      "6 server unreachable, 130 interrupted.");
+  app.set_version_flag("--version", accountant::Version());
+  app.require_subcommand(0, 1);  // more than one is an error; none is told below, better
+  AddQuestionCommands(app, chosen);
+  AddCalibrateCommand(app, chosen);
+  AddLedgerCommands(app, chosen);
+  app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");
+}
+
+int Main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  Output out(std::find(arguments.begin(), arguments.end(), "--json") != arguments.end());
+  // The server has its own flags and its own help.
+  if (!arguments.empty() && arguments[0] == kServe) {
+    const absl::Status status = Serve(argv + 2);
+    out.Error(status);
+    return ExitCodeOf(status);
+  }
+  EndOnInterrupt();
+
+  Command chosen;
+  CLI::App app("Privacy accounting: what a differentially private run cost, and its ledger.",
+               "dpledger");
+  Describe(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    out.Error(absl::InvalidArgumentError(error.what()));
+    return kExitUsage;
+  }
+  if (!chosen) {
+    out.Error(absl::InvalidArgumentError("a command is missing; --help lists them"));
+    return kExitUsage;
+  }
+  const absl::Status status = chosen(out);
+  if (!status.ok()) out.Error(status);
+  return ExitCodeOf(status);
+}
+
+}  // namespace
+}  // namespace dpledger::cli
+
+int main(int argc, char** argv) { return dpledger::cli::Main(argc, argv); }

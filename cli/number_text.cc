@@ -1,0 +1,33 @@
+#include "cli/number_text.h"
+
+#include <cfenv>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+
+namespace dpledger::cli {
+namespace {
+
+// The C library's printf rounds its decimal digits in the current rounding direction.
+std::string TextRounded(double value, int direction) {
+  const int before = std::fegetround();
+  std::fesetround(direction);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.7g", value);
+  std::fesetround(before);
+  return text;
+}
+
+}  // namespace
+
+std::string TextUp(double value) { return TextRounded(value, FE_UPWARD); }
+
+std::string TextDown(double value) { return TextRounded(value, FE_DOWNWARD); }
+
+std::string TextNear(double value) { return TextRounded(value, FE_TONEAREST); }
+
+std::string IntervalText(const v1::Interval& interval) {
+  return absl::StrCat("[", TextDown(interval.lower()), ", ", TextUp(interval.upper()), "]");
+}
+
+}  // namespace dpledger::cli

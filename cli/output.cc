@@ -1,0 +1,32 @@
+#include "cli/output.h"
+
+#include <iostream>
+
+#include "base/status.h"
+
+namespace dpledger::cli {
+
+void Output::Answer(const std::string& text, const JsonObject& json) {
+  if (json_) {
+    std::cout << json.ToString() << std::endl;
+  } else {
+    std::cout << text << std::flush;
+  }
+}
+
+void Output::Line(const std::string& line) { std::cout << line << "\n"; }
+
+void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note << std::endl; }
+
+void Output::Error(const absl::Status& status) {
+  Note(std::string(status.message()));
+  if (!json_) return;
+  JsonObject error;
+  error.AddText("code", absl::StatusCodeToString(status.code()));
+  error.AddText("message", std::string(status.message()));
+  const ErrorReason reason = ReasonOf(status);
+  if (!reason.reason.empty()) error.AddText("reason", reason.reason);
+  std::cout << JsonObject().AddJson("error", error.ToString()).ToString() << std::endl;
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,143 @@
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/question_flags.h"
+
+namespace dpledger::cli {
+namespace {
+
+void AddEpsilon(CLI::App& app, Command& chosen) {
+  struct Flags {
+    QuestionFlags question;
+    double delta = 0;
+  };
+  CLI::App* command =
+      AddCommand(app, "epsilon", "The epsilon of a run, for a delta.",
+                 "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
+                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json");
+  auto flags = std::make_shared<Flags>();
+  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
+  flags->question.AddTo(*command);
+  command->callback([flags, &chosen] {
+    flags->question.CheckSubject();
+    chosen = [flags](Output& out) {
+      v1::ComputeEpsilonRequest request;
+      request.set_delta(flags->delta);
+      return Ask(flags->question, request, &accountant::AnswerEpsilon, out);
+    };
+  });
+}
+
+void AddDelta(CLI::App& app, Command& chosen) {
+  struct Flags {
+    QuestionFlags question;
+    double epsilon = 0;
+  };
+  CLI::App* command =
+      AddCommand(app, "delta", "The delta of a run, for an epsilon.",
+                 "  dpledger delta --epsilon 1 --events run.jsonl\n"
+                 "  dpledger delta --epsilon 1 --server 127.0.0.1:7070 --ledger mnist");
+  auto flags = std::make_shared<Flags>();
+  AddReal(*command, "--epsilon", flags->epsilon, kFiniteNotNegative, "finite and >= 0")->required();
+  flags->question.AddTo(*command);
+  command->callback([flags, &chosen] {
+    flags->question.CheckSubject();
+    chosen = [flags](Output& out) {
+      v1::ComputeDeltaRequest request;
+      request.set_epsilon(flags->epsilon);
+      return Ask(flags->question, request, &accountant::AnswerDelta, out);
+    };
+  });
+}
+
+// ---- tuning ----
+
+enum class TrialsKind { kUnset, kNegativeBinomial, kPoisson, kFixed };
+
+struct TuningFlags {
+  QuestionFlags question;
+  double delta = 0;
+  TrialsKind trials = TrialsKind::kUnset;
+  double eta = 0;
+  double mean = 0;
+  const CLI::Option* eta_option = nullptr;
+};
+
+// Throws CLI::ValidationError for a mean or an eta that the chosen distribution does not have.
+v1::Trials TrialsOf(const TuningFlags& flags) {
+  v1::Trials trials;
+  const bool negative_binomial = flags.trials == TrialsKind::kNegativeBinomial;
+  if (negative_binomial != (flags.eta_option->count() > 0)) {
+    throw CLI::ValidationError("--eta", negative_binomial
+                                            ? "must be given for --trials negative-binomial"
+                                            : "is for --trials negative-binomial only");
+  }
+  switch (flags.trials) {
+    case TrialsKind::kNegativeBinomial:
+      if (flags.mean <= 1) {
+        throw CLI::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", flags.mean));
+      }
+      trials.mutable_negative_binomial()->set_eta(flags.eta);
+      trials.mutable_negative_binomial()->set_mean(flags.mean);
+      break;
+    case TrialsKind::kFixed: {
+      const auto count = flags.mean <= 0x1p53 ? static_cast<uint64_t>(flags.mean) : 0;
+      if (count < 1 || static_cast<double>(count) != flags.mean) {
+        throw CLI::ValidationError("--mean-trials",
+                                   absl::StrCat("must be a whole number in [1, 2^53] for --trials "
+                                                "fixed, got ",
+                                                flags.mean));
+      }
+      trials.mutable_fixed()->set_count(count);
+      break;
+    }
+    case TrialsKind::kPoisson:
+    case TrialsKind::kUnset:  // the flag is required
+      trials.mutable_poisson()->set_mean(flags.mean);
+      break;
+  }
+  return trials;
+}
+
+void AddTuning(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "tuning", "What releasing the best of several runs costs. The events are one run's.",
+      "  dpledger tuning --delta 1e-5 --trials negative-binomial --eta 1 --mean-trials 10 "
+      "--events run.jsonl\n"
+      "  dpledger tuning --delta 1e-5 --trials poisson --mean-trials 20 --events run.jsonl");
+  auto flags = std::make_shared<TuningFlags>();
+  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
+  AddChoice<TrialsKind>(*command, "--trials", flags->trials,
+                        {{"negative-binomial", TrialsKind::kNegativeBinomial},
+                         {"poisson", TrialsKind::kPoisson},
+                         {"fixed", TrialsKind::kFixed}},
+                        "how the number of runs is drawn: negative-binomial, poisson or fixed")
+      ->required();
+  flags->eta_option = AddReal(*command, "--eta", flags->eta, kAboveMinusOne,
+                              "negative-binomial only, > -1: 0 is logarithmic, 1 is geometric");
+  AddReal(*command, "--mean-trials", flags->mean, kFinitePositive, "the mean number of runs")
+      ->required();
+  flags->question.AddTo(*command);
+  command->callback([flags, &chosen] {
+    flags->question.CheckSubject();
+    v1::ComputeTuningCostRequest request;
+    *request.mutable_trials() = TrialsOf(*flags);
+    request.set_delta(flags->delta);
+    chosen = [flags, request](Output& out) {
+      return Ask(flags->question, request, &accountant::AnswerTuningCost, out);
+    };
+  });
+}
+
+}  // namespace
+
+void AddQuestionCommands(CLI::App& app, Command& chosen) {
+  AddEpsilon(app, chosen);
+  AddDelta(app, chosen);
+  AddTuning(app, chosen);
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,36 @@
+// One server, as the commands see it: requests in, answers or absl errors out. Each call has a
+// deadline; a server that cannot be reached is UNAVAILABLE, with its address in the message.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+
+namespace dpledger::cli {
+
+class ServerCalls {
+ public:
+  // `address` is host:port. Connects with the first call.
+  explicit ServerCalls(const std::string& address);
+
+  absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
+  absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
+  absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
+
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
+  absl::StatusOr<v1::Ledger> Get(const std::string& name);
+  absl::StatusOr<v1::ListLedgersResponse> List(const v1::ListLedgersRequest& request);
+  absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
+  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request);
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
+
+ private:
+  std::string address_;
+  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+  std::unique_ptr<v1::AccountingService::Stub> accounting_;
+};
+
+}  // namespace dpledger::cli

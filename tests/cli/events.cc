@@ -1,0 +1,24 @@
+#include "tests/cli/events.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace dpledger::testing {
+
+std::string PoissonRounds(const std::string& probability, const std::string& noise_multiplier,
+                          const std::string& count) {
+  return absl::StrCat(R"({"rounds":{"scheme":{"poisson":{"probability":)", probability,
+                      R"(}},"queries":[{"l2NormBound":1,"noiseStddev":)", noise_multiplier,
+                      R"(}],"count":")", count, "\"}}\n");
+}
+
+std::string SamplingLine(int round) {
+  return absl::StrCat(R"({"sampling":{"round":")", round,
+                      R"(","scheme":{"poisson":{"probability":0.01}}}})", "\n");
+}
+
+std::string SumQueryLine(int round) {
+  return absl::StrCat(R"({"sumQuery":{"round":")", round,
+                      R"(","query":{"group":"g","l2NormBound":1,"noiseStddev":2}}})", "\n");
+}
+
+}  // namespace dpledger::testing

@@ -1,0 +1,300 @@
+// The ledger commands, and questions about ledgers, against a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/cli/events.h"
+#include "tests/cli/json_object.h"
+#include "tests/cli/process.h"
+#include "tests/cli/server_process.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// One server for all tests of this file; each test has its own ledger.
+class Ledger : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = new ServerProcess(); }
+  static void TearDownTestSuite() {
+    EXPECT_EQ(server_->Stop(), 0);
+    delete server_;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(server_->running());
+    std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    for (char& c : test) c = static_cast<char>(tolower(c));
+    name_ = test;
+  }
+
+  static RunResult OnServer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", server_->address(), "--json"});
+    return Dpledger(arguments);
+  }
+  static JsonObject Ok(const std::vector<std::string>& arguments) {
+    const RunResult result = OnServer(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return JsonObject(result.out);
+  }
+  static void ExpectError(const std::vector<std::string>& arguments, const std::string& code,
+                          const std::string& message) {
+    const RunResult result = OnServer(arguments);
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    const JsonObject error(result.out);
+    EXPECT_EQ(error.Text("error.code"), code) << result.err;
+    EXPECT_THAT(error.Text("error.message"), HasSubstr(message));
+  }
+
+  JsonObject Create(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"ledger", "create", name_,    "--dataset",
+                                          name_,    "--unit", "example"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Ok(arguments);
+  }
+  std::vector<std::string> Append(const std::string& file, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"ledger", "append", name_, "--events", file};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  double Size() { return Ok({"ledger", "show", name_}).Number("size"); }
+
+  static ServerProcess* server_;
+  TemporaryFolder folder_;
+  std::string name_;
+};
+ServerProcess* Ledger::server_ = nullptr;
+
+TEST_F(Ledger, CreateShowsTheDeclaration) {
+  const JsonObject made = Create(
+      {"--planned-rounds", "100", "--adjacency", "replace-one", "--description", "first \"try\""});
+  EXPECT_EQ(made.Text("name"), "projects/default/ledgers/" + name_);
+  EXPECT_EQ(made.Text("state"), "OPEN");
+  EXPECT_EQ(made.Number("size"), 1);
+  EXPECT_EQ(made.Text("root").size(), 64u);
+  EXPECT_EQ(made.Text("declaration.adjacency"), "REPLACE_ONE");
+  EXPECT_EQ(made.Text("declaration.parameters"), "FIXED");
+  EXPECT_EQ(made.Number("declaration.planned_rounds"), 100);
+  EXPECT_EQ(made.Text("declaration.description"), "first \"try\"");
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("root"), made.Text("root"));
+}
+
+TEST_F(Ledger, CreateAgainIsRefusedUnlessItIsTheSameRequest) {
+  Create({"--request-id", "make"});
+  EXPECT_EQ(Create({"--request-id", "make"}).Number("size"), 1);
+  ExpectError({"ledger", "create", name_, "--dataset", "other", "--unit", "example"},
+              "ALREADY_EXISTS", name_);
+}
+
+TEST_F(Ledger, AppendPrintsTheReceipt) {
+  Create();
+  const std::string file = folder_.Write("f.jsonl", SamplingLine(0) + SumQueryLine(0));
+  const JsonObject receipt = Ok(Append(file));
+  EXPECT_EQ(receipt.Number("first_sequence"), 1);
+  EXPECT_EQ(receipt.Number("count"), 2);
+  EXPECT_EQ(receipt.Number("size"), 3);
+  const JsonObject shown = Ok({"ledger", "show", name_});
+  EXPECT_EQ(shown.Number("size"), 3);
+  EXPECT_EQ(shown.Text("root"), receipt.Text("root"));
+}
+
+// 2500 events are three requests; each is stored once however often the command runs.
+TEST_F(Ledger, RepeatedAppendIsStoredOnce) {
+  Create();
+  std::string events;
+  for (int round = 0; round < 2500; ++round) absl::StrAppend(&events, SumQueryLine(round));
+  const std::string file = folder_.Write("many.jsonl", events);
+  const JsonObject first = Ok(Append(file, {"--request-id", "run-1"}));
+  EXPECT_EQ(first.Number("count"), 2500);
+  EXPECT_EQ(first.Number("size"), 2501);
+  const JsonObject again = Ok(Append(file, {"--request-id", "run-1"}));
+  EXPECT_EQ(again.Text("root"), first.Text("root"));
+  EXPECT_EQ(again.Number("first_sequence"), first.Number("first_sequence"));
+  EXPECT_EQ(Size(), 2501);
+}
+
+TEST_F(Ledger, RequestIdWithOtherEventsIsRefused) {
+  Create();
+  Ok(Append(folder_.Write("a.jsonl", SumQueryLine(0)), {"--request-id", "r"}));
+  ExpectError(Append(folder_.Write("b.jsonl", SumQueryLine(1)), {"--request-id", "r"}),
+              "INVALID_ARGUMENT", "request_id");
+  EXPECT_EQ(Size(), 2);
+}
+
+TEST_F(Ledger, WrongExpectedSequenceIsAbortedAndStoresNothing) {
+  Create();
+  const std::string file = folder_.Write("f.jsonl", SumQueryLine(0));
+  ExpectError(Append(file, {"--expected-sequence", "5"}), "ABORTED", "expected_sequence");
+  EXPECT_EQ(Size(), 1);
+  EXPECT_EQ(Ok(Append(file, {"--expected-sequence", "1"})).Number("size"), 2);
+}
+
+TEST_F(Ledger, TornFileSendsNothing) {
+  Create();
+  const std::string line = SumQueryLine(1);
+  const std::string file =
+      folder_.Write("torn.jsonl", SumQueryLine(0) + line.substr(0, line.size() / 2));
+  ExpectError(Append(file), "INVALID_ARGUMENT", file + ":2: not an event in proto JSON");
+  EXPECT_EQ(Size(), 1);
+}
+
+TEST_F(Ledger, RoundThatGoesBackIsRefusedByTheServer) {
+  Create();
+  Ok(Append(folder_.Write("a.jsonl", SumQueryLine(5))));
+  ExpectError(Append(folder_.Write("b.jsonl", SumQueryLine(4))), "FAILED_PRECONDITION", "round");
+  EXPECT_EQ(Size(), 2);
+  // Another writer has rounds of its own.
+  Ok(Append(folder_.Write("b.jsonl", SumQueryLine(4)), {"--writer", "second"}));
+}
+
+TEST_F(Ledger, UnknownLedgerIsNotFound) {
+  const std::string file = folder_.Write("f.jsonl", SumQueryLine(0));
+  ExpectError(Append(file), "NOT_FOUND", name_);
+  ExpectError({"ledger", "show", name_}, "NOT_FOUND", name_);
+  ExpectError({"ledger", "read", name_}, "NOT_FOUND", name_);
+  ExpectError({"ledger", "seal", name_}, "NOT_FOUND", name_);
+  ExpectError({"epsilon", "--ledger", name_, "--delta", "1e-5"}, "NOT_FOUND", name_);
+}
+
+TEST_F(Ledger, SealedLedgerTakesNothingMore) {
+  Create();
+  const std::string file = folder_.Write("f.jsonl", SumQueryLine(0));
+  Ok(Append(file));
+  const JsonObject sealed = Ok({"ledger", "seal", name_});
+  EXPECT_EQ(sealed.Text("state"), "SEALED");
+  ExpectError(Append(folder_.Write("g.jsonl", SumQueryLine(1)), {"--writer", "late"}),
+              "FAILED_PRECONDITION", "sealed");
+  EXPECT_EQ(Size(), sealed.Number("size"));
+}
+
+TEST_F(Ledger, SealDemandsThatOpenWritersAreNamed) {
+  Create();
+  Ok(Append(folder_.Write("f.jsonl", SumQueryLine(0)), {"--writer", "worker-3"}));
+  ExpectError({"ledger", "seal", name_}, "FAILED_PRECONDITION", "worker-3");
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("state"), "OPEN");
+  EXPECT_EQ(Ok({"ledger", "seal", name_, "--missing-writer", "worker-3"}).Text("state"), "SEALED");
+}
+
+TEST_F(Ledger, ReadGivesTheEventsBackAsAnEventFile) {
+  Create();
+  const std::string events =
+      PoissonRounds("0.01", "1", "10000") + SamplingLine(3) + SumQueryLine(3);
+  Ok(Append(folder_.Write("f.jsonl", events)));
+  const JsonObject read = Ok({"ledger", "read", name_});
+  EXPECT_EQ(read.Array("entries").size(), 4u);
+
+  const RunResult lines =
+      Dpledger({"ledger", "read", name_, "--first", "1", "--server", server_->address()});
+  EXPECT_EQ(lines.exit_code, 0);
+  const std::vector<std::string> entries = absl::StrSplit(lines.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(entries.size(), 3u);
+  const std::vector<std::string> wanted = absl::StrSplit(events, '\n', absl::SkipEmpty());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_THAT(entries[i], HasSubstr("\"sequence\":\"" + absl::StrCat(i + 1) + "\""));
+    EXPECT_THAT(entries[i], HasSubstr("\"event\":" + wanted[i]));
+  }
+}
+
+TEST_F(Ledger, ListHoldsTheLedger) {
+  Create();
+  std::vector<std::string> names;
+  for (const auto& ledger : Ok({"ledger", "list"}).Array("ledgers")) {
+    names.push_back(ledger.struct_value().fields().at("name").string_value());
+  }
+  EXPECT_THAT(names, Contains("projects/default/ledgers/" + name_));
+}
+
+// The same events, declared as an event file's are assumed to be, give the same numbers through
+// both doors.
+TEST_F(Ledger, ServerAndOfflineAnswersAgree) {
+  Create();
+  const std::string file = folder_.Write(
+      "f.jsonl", PoissonRounds("0.01", "1", "10000") + PoissonRounds("0.02", "2", "7"));
+  Ok(Append(file));
+  const std::vector<std::vector<std::string>> questions = {
+      {"epsilon", "--delta", "1e-5", "--method", "pld"},
+      {"epsilon", "--delta", "1e-5", "--method", "rdp"},
+      {"delta", "--epsilon", "6"},
+      {"tuning", "--delta", "1e-5", "--trials", "poisson", "--mean-trials", "5"},
+  };
+  for (const std::vector<std::string>& question : questions) {
+    std::vector<std::string> offline_question = question;
+    offline_question.insert(offline_question.end(), {"--events", file, "--json", "--adjacency",
+                                                     "add-or-remove-one", "--parameters", "fixed"});
+    const RunResult offline_result = Dpledger(offline_question);
+    ASSERT_EQ(offline_result.exit_code, 0) << offline_result.err;
+    const JsonObject offline(offline_result.out);
+
+    std::vector<std::string> server_question = question;
+    server_question.insert(server_question.end(), {"--ledger", name_});
+    const JsonObject server = Ok(server_question);
+    const std::string value = question[0] == "delta" ? "delta" : "epsilon";
+    for (const char* bound : {".lower", ".upper"}) {
+      EXPECT_EQ(offline.Number(value + bound), server.Number(value + bound)) << question[0];
+    }
+    for (const char* key : {"method", "adjacency", "parameters", "version"}) {
+      EXPECT_EQ(offline.Text(key), server.Text(key));
+    }
+    EXPECT_EQ(offline.Texts("schemes"), server.Texts("schemes"));
+    EXPECT_EQ(offline.Texts("assumptions"), server.Texts("assumptions"));
+    EXPECT_EQ(server.Text("ledger.name"), "projects/default/ledgers/" + name_);
+    EXPECT_EQ(server.Number("ledger.size"), 3);
+    EXPECT_EQ(server.Text("ledger.root"), Ok({"ledger", "show", name_}).Text("root"));
+  }
+}
+
+TEST_F(Ledger, PlanOfAStoppedRunIsAnsweredBesideTheSpent) {
+  Create({"--planned-rounds", "10000"});
+  Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "100"))));
+  const JsonObject answer = Ok({"epsilon", "--delta", "1e-5", "--ledger", name_});
+  EXPECT_GT(answer.Number("planned_epsilon.upper"), answer.Number("epsilon.upper"));
+}
+
+TEST_F(Ledger, AdaptiveLedgersAreStoredAndTheirEpsilonRefused) {
+  Create({"--parameters", "adaptive"});
+  Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "100"))));
+  ExpectError({"epsilon", "--delta", "1e-5", "--ledger", name_}, "FAILED_PRECONDITION", "filter");
+}
+
+TEST(LedgerServer, RestartKeepsSizeAndRoot) {
+  ServerProcess server;
+  const TemporaryFolder folder;
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", server.address(), "--json"});
+    const RunResult result = Dpledger(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return JsonObject(result.out);
+  };
+  run({"ledger", "create", "kept", "--dataset", "d", "--unit", "example"});
+  run({"ledger", "append", "kept", "--events", folder.Write("f.jsonl", SumQueryLine(0))});
+  const std::string root = run({"ledger", "show", "kept"}).Text("root");
+  server.Restart();
+  EXPECT_EQ(run({"ledger", "show", "kept"}).Text("root"), root);
+  EXPECT_EQ(run({"ledger", "show", "kept"}).Number("size"), 2);
+}
+
+TEST(LedgerServer, UnreachableServerEndsWithSix) {
+  std::string address;
+  {
+    ServerProcess server;
+    address = server.address();
+  }
+  const RunResult result = Dpledger({"ledger", "list", "--server", address, "--json"});
+  EXPECT_EQ(result.exit_code, 6);
+  EXPECT_EQ(JsonObject(result.out).Text("error.code"), "UNAVAILABLE");
+  EXPECT_THAT(result.err, HasSubstr("server " + address));
+}
+
+TEST(Serve, RunsTheServerBesideTheProgram) {
+  const TemporaryFolder folder;
+  const pid_t pid =
+      StartProgram({BinaryPath("dpledger"), "serve", "--no-such-flag"}, folder.File("log"));
+  EXPECT_EQ(StopProgram(pid, 0),
+            2);  // signal 0 only checks: the server ends by itself with its usage error
+}
+
+}  // namespace
+}  // namespace dpledger::testing

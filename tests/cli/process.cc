@@ -1,0 +1,112 @@
+#include "tests/cli/process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace dpledger::testing {
+namespace {
+
+std::string Slurp(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+// In the child, before exec: only async-signal-safe calls.
+[[noreturn]] void Exec(char* const* arguments, char* const* environment, int out, int err) {
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  execve(arguments[0], arguments, environment);
+  _exit(127);
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+pid_t Spawn(std::vector<std::string> arguments, const std::map<std::string, std::string>& added,
+            const std::string& out_path, const std::string& err_path) {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string assignment = *variable;
+    if (added.count(assignment.substr(0, assignment.find('='))) > 0) continue;
+    environment.push_back(assignment);
+  }
+  for (const auto& [name, value] : added) environment.push_back(name + "=" + value);
+  const int flags = O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC;
+  const int out = open(out_path.c_str(), flags, 0600);
+  const int err = open(err_path.c_str(), flags, 0600);
+  std::vector<char*> argument_pointers = Pointers(arguments);
+  std::vector<char*> environment_pointers = Pointers(environment);
+  const pid_t pid = fork();
+  if (pid == 0) Exec(argument_pointers.data(), environment_pointers.data(), out, err);
+  close(out);
+  close(err);
+  return pid;
+}
+
+int Await(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::string BinaryPath(const std::string& program) {
+  const char* folder = std::getenv("DPLEDGER_BIN");
+  EXPECT_NE(folder, nullptr) << "DPLEDGER_BIN must name the folder of the programs";
+  return std::string(folder == nullptr ? "." : folder) + "/" + program;
+}
+
+RunResult RunProgram(const std::vector<std::string>& arguments,
+                     const std::map<std::string, std::string>& environment) {
+  const TemporaryFolder folder;
+  const pid_t pid = Spawn(arguments, environment, folder.File("out"), folder.File("err"));
+  const int exit_code = Await(pid);
+  return {exit_code, Slurp(folder.File("out")), Slurp(folder.File("err"))};
+}
+
+RunResult Dpledger(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), BinaryPath("dpledger"));
+  return RunProgram(arguments);
+}
+
+pid_t StartProgram(const std::vector<std::string>& arguments, const std::string& log_path) {
+  return Spawn(arguments, {}, log_path, log_path);
+}
+
+int StopProgram(pid_t pid, int signal) {
+  EXPECT_EQ(kill(pid, signal), 0);
+  return Await(pid);
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = ::testing::TempDir() + "/dpledger-cli-XXXXXX";
+  const char* made = mkdtemp(pattern.data());
+  EXPECT_NE(made, nullptr);
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;  // a folder left behind must not fail a test
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TemporaryFolder::Write(const std::string& name, const std::string& content) const {
+  std::ofstream(File(name), std::ios::binary) << content;
+  return File(name);
+}
+
+}  // namespace dpledger::testing

@@ -1,0 +1,51 @@
+// Programs run for real: their exit code, what they print, and temporary folders for their files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dpledger::testing {
+
+struct RunResult {
+  int exit_code;  // 128 + signal if a signal ended it
+  std::string out;
+  std::string err;
+};
+
+// The path of a program of this build.
+std::string BinaryPath(const std::string& program);
+
+// Runs `arguments[0]` with the rest to its end. `environment` goes over this process's own.
+RunResult RunProgram(const std::vector<std::string>& arguments,
+                     const std::map<std::string, std::string>& environment = {});
+
+// Runs the command line program with these arguments.
+RunResult Dpledger(std::vector<std::string> arguments);
+
+// Starts a program that keeps running, its output in `log_path`.
+pid_t StartProgram(const std::vector<std::string>& arguments, const std::string& log_path);
+
+// Sends `signal` and waits for the end; the exit code as in RunResult.
+int StopProgram(pid_t pid, int signal);
+
+// A folder of its own, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a file into it; returns its path.
+  std::string Write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace dpledger::testing

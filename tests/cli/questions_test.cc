@@ -1,0 +1,223 @@
+// Questions answered offline, by the real program: the numbers, and the shape of the JSON that
+// scripts depend on.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tests/cli/events.h"
+#include "tests/cli/json_object.h"
+#include "tests/cli/process.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+JsonObject Answer(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const RunResult result = Dpledger(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return JsonObject(result.out);
+}
+
+class Questions : public ::testing::Test {
+ protected:
+  std::string Reference() { return folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "10000")); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Questions, PldIntervalHoldsTheCertifiedEpsilonAndIsNarrow) {
+  const JsonObject answer =
+      Answer({"epsilon", "--events", Reference(), "--delta", "1e-5", "--method", "pld"});
+  const double lower = answer.Number("epsilon.lower");
+  const double upper = answer.Number("epsilon.upper");
+  EXPECT_LE(lower, 6.187712389971539);
+  EXPECT_GE(upper, 6.187712389971539);
+  EXPECT_LE((upper - lower) / upper, 1e-3);
+  EXPECT_EQ(answer.Text("method"), "pld");
+}
+
+TEST_F(Questions, RdpGivesAnUpperBoundOnlyAndSaysSo) {
+  const JsonObject answer =
+      Answer({"epsilon", "--events", Reference(), "--delta", "1e-5", "--method", "rdp"});
+  EXPECT_EQ(answer.Number("epsilon.lower"), 0);
+  EXPECT_GE(answer.Number("epsilon.upper"), 6.187712389971539);
+  EXPECT_LE(answer.Number("epsilon.upper"), 6.7128);
+  EXPECT_EQ(answer.Text("method"), "rdp");
+  EXPECT_THAT(answer.Texts("warnings"), Contains(HasSubstr("lower bound")));
+}
+
+// Cases for the larger of both directions; those for one direction are the library's tests.
+TEST_F(Questions, EveryCertifiedCaseLiesInThePldInterval) {
+  const char* root = std::getenv("DPLEDGER_SOURCE");
+  ASSERT_NE(root, nullptr);
+  std::ostringstream text;
+  text << std::ifstream(std::string(root) + "/tests/data/certified_epsilon.json").rdbuf();
+  google::protobuf::Struct data;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text.str(), &data).ok());
+  int asked = 0;
+  for (const auto& value : data.fields().at("cases").list_value().values()) {
+    const auto& fields = value.struct_value().fields();
+    const double delta = fields.at("delta").number_value();
+    if (fields.at("direction").string_value() != "both" || delta < 1e-8) continue;
+    std::string events;
+    for (const auto& step : fields.at("steps").list_value().values()) {
+      const auto digits = [&](const char* key) {
+        return absl::StrFormat("%.17g", step.struct_value().fields().at(key).number_value());
+      };
+      events += PoissonRounds(digits("q"), digits("noise_multiplier"), digits("count"));
+    }
+    const JsonObject answer =
+        Answer({"epsilon", "--events", folder_.Write("case.jsonl", events), "--delta",
+                absl::StrFormat("%.17g", delta), "--method", "pld"});
+    const double epsilon = fields.at("epsilon").number_value();
+    const double slack = epsilon * fields.at("relative_uncertainty").number_value();
+    EXPECT_LE(answer.Number("epsilon.lower"), epsilon + slack) << events;
+    EXPECT_GE(answer.Number("epsilon.upper"), epsilon - slack) << events;
+    ++asked;
+  }
+  EXPECT_GE(asked, 4);
+}
+
+TEST_F(Questions, EpsilonJsonIsTheContractsObject) {
+  const JsonObject answer = Answer({"epsilon", "--events", Reference(), "--delta", "1e-5"});
+  EXPECT_THAT(answer.Keys(), ElementsAre("adjacency", "assumptions", "delta", "entries", "epsilon",
+                                         "method", "parameters", "schemes", "version", "warnings"));
+  EXPECT_EQ(answer.Number("delta"), 1e-5);
+  EXPECT_EQ(answer.Text("adjacency"), "ADD_OR_REMOVE_ONE");
+  EXPECT_EQ(answer.Text("parameters"), "FIXED");
+  EXPECT_THAT(answer.Texts("schemes"), ElementsAre("poisson"));
+  EXPECT_THAT(answer.Texts("assumptions"), Contains(HasSubstr("floating-point noise")));
+  EXPECT_EQ(answer.Number("entries"), 1);
+  EXPECT_FALSE(answer.Text("version").empty());
+}
+
+TEST_F(Questions, EventFilesCarryNoDeclarationAndTheAnswerSaysWhatWasAssumed) {
+  const JsonObject assumed = Answer({"epsilon", "--events", Reference(), "--delta", "1e-5"});
+  EXPECT_THAT(assumed.Texts("warnings"), Contains(HasSubstr("ADD_OR_REMOVE_ONE")));
+  EXPECT_THAT(assumed.Texts("warnings"), Contains(HasSubstr("FIXED")));
+  const JsonObject told = Answer({"epsilon", "--events", Reference(), "--delta", "1e-5",
+                                  "--adjacency", "add-or-remove-one", "--parameters", "fixed"});
+  EXPECT_THAT(told.Texts("warnings"), ::testing::Not(Contains(HasSubstr("ADD_OR_REMOVE_ONE"))));
+  EXPECT_THAT(told.Texts("warnings"), ::testing::Not(Contains(HasSubstr("FIXED"))));
+}
+
+TEST_F(Questions, NumbersHaveSeventeenDigitsAndInfinityIsAString) {
+  const RunResult epsilon =
+      Dpledger({"epsilon", "--events", Reference(), "--delta", "0.1", "--json"});
+  EXPECT_THAT(epsilon.out, HasSubstr("\"delta\":0.10000000000000001,"));
+  const std::string file = folder_.Write("all.jsonl", R"({"mechanism":{"nonPrivate":{}}})"
+                                                      "\n");
+  const JsonObject infinite = Answer({"epsilon", "--events", file, "--delta", "1e-5"});
+  EXPECT_EQ(infinite.Text("epsilon.upper"), "Infinity");
+}
+
+TEST_F(Questions, DeltaIsTheInverseOfEpsilon) {
+  const JsonObject answer = Answer(
+      {"delta", "--events", Reference(), "--epsilon", "6.187712389971539", "--method", "pld"});
+  EXPECT_LE(answer.Number("delta.lower"), 1e-5 * (1 + 1e-12));
+  EXPECT_GE(answer.Number("delta.upper"), 1e-5 * (1 - 1e-12));
+  EXPECT_EQ(answer.Number("epsilon"), 6.187712389971539);
+}
+
+TEST_F(Questions, CalibratedNoiseMeetsTheTargetAndIsNearTheOptimum) {
+  const JsonObject answer =
+      Answer({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve", "noise-multiplier",
+              "--sampling-probability", "0.005", "--steps", "20000"});
+  EXPECT_GE(answer.Number("noise_multiplier"), 3.08212);
+  EXPECT_LE(answer.Number("noise_multiplier"), 3.0845);
+  EXPECT_LE(answer.Number("optimum.lower"), 3.0821238);
+  EXPECT_GE(answer.Number("optimum.upper"), 3.0821237);
+  EXPECT_LE(answer.Number("epsilon.upper"), 1);
+
+  // The answer holds when it is asked about as events, closely enough to see it.
+  const std::string file = folder_.Write(
+      "calibrated.jsonl",
+      PoissonRounds("0.005", absl::StrFormat("%.17g", answer.Number("noise_multiplier")), "20000"));
+  EXPECT_LE(Answer({"epsilon", "--events", file, "--delta", "1e-6", "--relative-gap", "1e-5"})
+                .Number("epsilon.upper"),
+            1);
+}
+
+TEST_F(Questions, CalibrationSolvesForStepsAndForTheSamplingProbability) {
+  const JsonObject steps =
+      Answer({"calibrate", "--epsilon", "6.2", "--delta", "1e-5", "--solve", "steps",
+              "--noise-multiplier", "1", "--sampling-probability", "0.01"});
+  EXPECT_GE(steps.Number("steps"), 10000);
+  EXPECT_LE(steps.Number("steps"), 10100);
+  const JsonObject probability =
+      Answer({"calibrate", "--epsilon", "6.2", "--delta", "1e-5", "--solve", "sampling-probability",
+              "--noise-multiplier", "1", "--steps", "10000"});
+  EXPECT_GE(probability.Number("sampling_probability"), 0.01);
+  EXPECT_LE(probability.Number("sampling_probability"), 0.0102);
+}
+
+TEST_F(Questions, TuningCostsMoreThanOneRun) {
+  const JsonObject negative_binomial =
+      Answer({"tuning", "--events", Reference(), "--delta", "1e-5", "--trials", "negative-binomial",
+              "--eta", "1", "--mean-trials", "10"});
+  EXPECT_GT(negative_binomial.Number("epsilon.upper"),
+            negative_binomial.Number("single_run_epsilon.upper"));
+  // The geometric distribution's mean is 1/γ.
+  EXPECT_NEAR(negative_binomial.Number("gamma"), 0.1, 1e-12);
+
+  const JsonObject poisson = Answer({"tuning", "--events", Reference(), "--delta", "1e-5",
+                                     "--trials", "poisson", "--mean-trials", "10"});
+  EXPECT_GT(poisson.Number("epsilon.upper"), poisson.Number("single_run_epsilon.upper"));
+  EXPECT_FALSE(poisson.Has("gamma"));
+}
+
+TEST_F(Questions, TextSaysTheBoundToReportFirst) {
+  const RunResult result =
+      Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5", "--method", "pld"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, StartsWith("epsilon "));
+  EXPECT_THAT(result.out, HasSubstr("true value in ["));
+  EXPECT_THAT(result.out, HasSubstr("ADD_OR_REMOVE_ONE"));
+  EXPECT_EQ(result.err, "");
+}
+
+// What is not analysed costs no made-up number: it is refused by its name.
+TEST_F(Questions, WhatHasNoAnalysisIsRefusedByName) {
+  const struct {
+    std::string line;
+    std::string name;
+  } cases[] = {
+      {R"({"mechanism":{"laplace":{"noiseMultiplier":1}}})", "laplace"},
+      {R"({"sampling":{"round":"0","scheme":{"populationSize":"9","withoutReplacement":{"sampleSize":"3"}}}})"
+       "\n"
+       R"({"sumQuery":{"round":"0","query":{"l2NormBound":1,"noiseStddev":1}}})",
+       "without_replacement"},
+      {R"({"mechanism":{"unsupported":{"description":"home made"}}})", "unsupported"},
+  };
+  for (const auto& refused : cases) {
+    const std::string file = folder_.Write("refused.jsonl", refused.line + "\n");
+    const RunResult result = Dpledger({"epsilon", "--events", file, "--delta", "1e-5", "--json"});
+    EXPECT_EQ(result.exit_code, 1) << refused.name;
+    const JsonObject error(result.out);
+    EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION") << refused.name;
+    EXPECT_THAT(error.Text("error.message"), HasSubstr(refused.name));
+  }
+}
+
+TEST_F(Questions, AdaptiveParametersAreRefused) {
+  const RunResult result = Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5",
+                                     "--parameters", "adaptive", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  const JsonObject error(result.out);
+  EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION");
+  EXPECT_THAT(error.Text("error.message"), HasSubstr("filter"));
+}
+
+}  // namespace
+}  // namespace dpledger::testing

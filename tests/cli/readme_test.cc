@@ -1,0 +1,76 @@
+// The README's console blocks that are marked for it are run, and print what the README shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tests/cli/process.h"
+#include "tests/cli/server_process.h"
+
+namespace dpledger::testing {
+namespace {
+
+constexpr char kMarker[] = "<!-- run by tests/cli/readme_test.cc -->\n```console\n";
+
+struct Step {
+  std::string command;
+  std::vector<std::string> shown;
+};
+
+// The blocks' lines: "$ command", then what it prints.
+std::vector<Step> MarkedSteps(const std::string& readme) {
+  std::vector<Step> steps;
+  const std::vector<std::string> parts = absl::StrSplit(readme, kMarker);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string block = parts[i].substr(0, parts[i].find("```"));
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(block, '\n'))) {
+      if (absl::StartsWith(line, "$ ")) {
+        steps.push_back({line.substr(2), {}});
+      } else if (!line.empty() && !steps.empty()) {
+        steps.back().shown.push_back(line);
+      }
+    }
+  }
+  return steps;
+}
+
+// "…" stands for anything that follows on the line.
+bool Matches(const std::string& shown, const std::string& printed) {
+  const size_t dots = shown.find("…");
+  return dots == std::string::npos ? shown == printed
+                                   : absl::StartsWith(printed, shown.substr(0, dots));
+}
+
+TEST(Readme, MarkedCommandsPrintWhatItShows) {
+  const char* root = std::getenv("DPLEDGER_SOURCE");
+  ASSERT_NE(root, nullptr);
+  std::ostringstream readme;
+  readme << std::ifstream(std::string(root) + "/README.md").rdbuf();
+  const std::vector<Step> steps = MarkedSteps(readme.str());
+  ASSERT_GE(steps.size(), 5u);
+
+  const ServerProcess server;
+  const TemporaryFolder folder;
+  const std::string path = BinaryPath("") + ":" + std::getenv("PATH");
+  for (const Step& step : steps) {
+    const RunResult result =
+        RunProgram({"/bin/bash", "-c", absl::StrCat("cd ", folder.path(), "\n", step.command)},
+                   {{"PATH", path}, {"SERVER", server.address()}});
+    EXPECT_EQ(result.exit_code, 0) << step.command << "\n" << result.err;
+    const std::vector<std::string> printed = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+    ASSERT_EQ(printed.size(), step.shown.size()) << step.command << "\n" << result.out;
+    for (size_t i = 0; i < printed.size(); ++i) {
+      EXPECT_TRUE(Matches(step.shown[i], printed[i]))
+          << step.command << "\nshown:   " << step.shown[i] << "\nprinted: " << printed[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::testing

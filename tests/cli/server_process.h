@@ -1,0 +1,34 @@
+// A real server on a free loopback port with a store of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "tests/cli/process.h"
+
+namespace dpledger::testing {
+
+class ServerProcess {
+ public:
+  // Starts and waits until it listens.
+  ServerProcess();
+  ~ServerProcess();
+
+  // "127.0.0.1:<port>"
+  const std::string& address() const { return address_; }
+  bool running() const { return pid_ > 0; }
+  // Ends it with SIGTERM; its exit code.
+  int Stop();
+  // Starts it again on the same store, on another port.
+  void Restart();
+
+ private:
+  void Start();
+
+  TemporaryFolder folder_;
+  std::string address_;
+  pid_t pid_ = 0;
+};
+
+}  // namespace dpledger::testing

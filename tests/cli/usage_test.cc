@@ -1,0 +1,166 @@
+// Flags that do not parse, or lie outside their domain: exit code 2, the flag and its rule, nothing
+// read or sent.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/events.h"
+#include "tests/cli/json_object.h"
+#include "tests/cli/process.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct BadCommand {
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+std::vector<BadCommand> BadCommands() {
+  const std::string f = "no-such-file.jsonl";  // a bad flag is found before the file is opened
+  const auto epsilon = [&](const std::string& delta) {
+    return BadCommand{{"epsilon", "--events", f, "--delta", delta},
+                      "--delta: must be in (0, 1), got " + delta};
+  };
+  const auto calibrate = [](std::vector<std::string> more, const std::string& message) {
+    std::vector<std::string> arguments = {"calibrate", "--epsilon", "1", "--delta", "1e-6"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return BadCommand{arguments, message};
+  };
+  const auto tuning = [&](std::vector<std::string> more, const std::string& message) {
+    std::vector<std::string> arguments = {"tuning", "--events", f, "--delta", "1e-6"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return BadCommand{arguments, message};
+  };
+  const std::string server = "127.0.0.1:1";
+  return {
+      {{}, "a command is missing"},
+      {{"guess"}, "guess"},
+      {{"ledger"}, "a command is missing"},
+      {{"ledger", "erase", "x"}, "erase"},
+      {{"epsilon", "--events", f}, "--delta is required"},
+      epsilon("0"),
+      epsilon("1"),
+      epsilon("-1e-5"),
+      epsilon("nan"),
+      epsilon("inf"),
+      {{"epsilon", "--events", f, "--delta", "tiny"}, "--delta: must be a number, got tiny"},
+      {{"epsilon", "--delta", "1e-5"}, "give --events FILE, or --server HOST:PORT with --ledger"},
+      {{"epsilon", "--delta", "1e-5", "--events", f, "--server", server, "--ledger", "x"},
+       "give --events FILE, or --server"},
+      {{"epsilon", "--delta", "1e-5", "--server", server}, "with --ledger NAME"},
+      {{"epsilon", "--delta", "1e-5", "--server", "localhost", "--ledger", "x"},
+       "--server: must be host:port, got localhost"},
+      {{"epsilon", "--delta", "1e-5", "--server", server, "--ledger", "No Name"}, "--ledger: "},
+      {{"epsilon", "--events", f, "--delta", "1e-5", "--method", "guess"},
+       "--method: must be one of best contour gaussian pld rdp, got guess"},
+      {{"epsilon", "--events", f, "--delta", "1e-5", "--adjacency", "near"},
+       "--adjacency: must be"},
+      {{"epsilon", "--events", f, "--delta", "1e-5", "--parameters", "some"},
+       "--parameters: must be one of adaptive fixed, got some"},
+      {{"epsilon", "--events", f, "--delta", "1e-5", "--relative-gap", "0"},
+       "--relative-gap: must be in [1e-9, 1], got 0"},
+      {{"epsilon", "--events", f, "--delta", "1e-5", "--unknown"}, "--unknown"},
+      {{"delta", "--events", f, "--epsilon", "-0.5"},
+       "--epsilon: must be finite and >= 0, got -0.5"},
+      {{"delta", "--events", f, "--epsilon", "inf"}, "--epsilon: must be finite and >= 0, got inf"},
+      {{"delta", "--events", f, "--epsilon", "nan"}, "--epsilon: must be finite and >= 0, got nan"},
+      {{"calibrate", "--epsilon", "0", "--delta", "1e-6", "--solve", "steps", "--noise-multiplier",
+        "1", "--sampling-probability", "1"},
+       "--epsilon: must be finite and > 0, got 0"},
+      calibrate({"--solve", "luck"}, "--solve: must be one of"),
+      calibrate({"--solve", "noise-multiplier", "--steps", "10"},
+                "--sampling-probability: must be given"),
+      calibrate({"--solve", "steps", "--steps", "10", "--noise-multiplier", "1",
+                 "--sampling-probability", "0.1"},
+                "--steps: is what --solve asks for"),
+      calibrate({"--solve", "steps", "--noise-multiplier", "0", "--sampling-probability", "0.1"},
+                "--noise-multiplier: must be finite and > 0, got 0"),
+      calibrate({"--solve", "steps", "--noise-multiplier", "-1", "--sampling-probability", "0.1"},
+                "--noise-multiplier: must be finite and > 0, got -1"),
+      calibrate({"--solve", "steps", "--noise-multiplier", "1", "--sampling-probability", "1.5"},
+                "--sampling-probability: must be in (0, 1], got 1.5"),
+      calibrate({"--solve", "noise-multiplier", "--sampling-probability", "0.1", "--steps", "0"},
+                "--steps: must be a whole number in [1, 2^53], got 0"),
+      calibrate({"--solve", "noise-multiplier", "--sampling-probability", "0.1", "--steps",
+                 "9007199254740993"},
+                "--steps: must be a whole number in [1, 2^53], got 9007199254740993"),
+      calibrate({"--solve", "noise-multiplier", "--sampling-probability", "0.1", "--steps", "1.5"},
+                "--steps: must be a whole number in [1, 2^53], got 1.5"),
+      tuning({"--trials", "many", "--mean-trials", "2"}, "--trials: must be one of"),
+      tuning({"--trials", "negative-binomial", "--mean-trials", "2"}, "--eta: must be given"),
+      tuning({"--trials", "poisson", "--mean-trials", "2", "--eta", "1"},
+             "--eta: is for --trials negative-binomial only"),
+      tuning({"--trials", "negative-binomial", "--eta", "-1", "--mean-trials", "2"},
+             "--eta: must be finite and > -1, got -1"),
+      tuning({"--trials", "negative-binomial", "--eta", "1", "--mean-trials", "1"},
+             "--mean-trials: must be > 1, got 1"),
+      tuning({"--trials", "poisson", "--mean-trials", "0"},
+             "--mean-trials: must be finite and > 0, got 0"),
+      tuning({"--trials", "fixed", "--mean-trials", "2.5"},
+             "--mean-trials: must be a whole number in [1, 2^53]"),
+      {{"ledger", "create", "x", "--server", server, "--unit", "example"}, "--dataset is required"},
+      {{"ledger", "create", "x", "--server", server, "--dataset", "", "--unit", "example"},
+       "--dataset: must have 1 to 256 bytes, got 0"},
+      {{"ledger", "create", "X!", "--server", server, "--dataset", "d", "--unit", "u"}, "NAME: "},
+      {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "u",
+        "--planned-rounds", "-3"},
+       "--planned-rounds: must be a whole number in [1, 2^53], got -3"},
+      {{"ledger", "append", "x", "--server", server, "--events", f, "--request-id", "a b"},
+       "--request-id: must be 1 to 48 of A-Z a-z 0-9 . _ -, got a b"},
+      {{"ledger", "append", "x", "--server", server}, "--events is required"},
+      {{"ledger", "show", "--server", server}, "NAME is required"},
+      {{"ledger", "list"}, "--server is required"},
+  };
+}
+
+TEST(Usage, BadFlagsEndWithTwoAndNameTheFlagAndItsRule) {
+  for (const BadCommand& bad : BadCommands()) {
+    const RunResult result = Dpledger(bad.arguments);
+    EXPECT_EQ(result.exit_code, 2) << ::testing::PrintToString(bad.arguments);
+    EXPECT_THAT(result.err, HasSubstr(bad.message)) << ::testing::PrintToString(bad.arguments);
+    EXPECT_THAT(result.out, IsEmpty());
+  }
+}
+
+TEST(Usage, WithJsonTheErrorIsOneObjectOnStdoutToo) {
+  const RunResult result = Dpledger({"epsilon", "--delta", "2", "--events", "f", "--json"});
+  EXPECT_EQ(result.exit_code, 2);
+  const JsonObject error(result.out);
+  EXPECT_EQ(error.Text("error.code"), "INVALID_ARGUMENT");
+  EXPECT_EQ(error.Text("error.message"), "--delta: must be in (0, 1), got 2");
+  EXPECT_EQ(result.err, "dpledger: --delta: must be in (0, 1), got 2\n");
+}
+
+TEST(Usage, CalibrationOfAnotherSchemeIsARefusalNotAWrongFlag) {
+  const RunResult result = Dpledger({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve",
+                                     "noise-multiplier", "--sampling-probability", "0.1", "--steps",
+                                     "10", "--scheme", "without-replacement", "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  const JsonObject error(result.out);
+  EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION");
+  EXPECT_THAT(error.Text("error.message"), HasSubstr("without_replacement"));
+}
+
+TEST(Usage, HelpLeadsWithExamples) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{},
+                                             {"epsilon"},
+                                             {"delta"},
+                                             {"calibrate"},
+                                             {"tuning"},
+                                             {"ledger"},
+                                             {"ledger", "append"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back("--help");
+    const RunResult result = Dpledger(arguments);
+    EXPECT_EQ(result.exit_code, 0);
+    const size_t example = result.out.find("  dpledger ");
+    EXPECT_LT(example, result.out.find("Usage:")) << result.out;
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::testing
