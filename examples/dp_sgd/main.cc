@@ -1,0 +1,237 @@
+// A complete DP-SGD trainer on dpledger's client: reads data, asks the server how much noise it
+// needs, trains with every round in the ledger before its noise is released, and reports.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "client/recorder.h"
+#include "examples/dp_sgd/dataset.h"
+#include "examples/dp_sgd/flags.h"
+#include "examples/dp_sgd/network.h"
+#include "examples/dp_sgd/privacy_service.h"
+#include "examples/dp_sgd/schema.h"
+#include "examples/dp_sgd/training.h"
+
+namespace dpledger::dp_sgd {
+namespace {
+
+constexpr size_t kSyntheticRecords = 20000;
+constexpr double kMostSteps = 1e9;
+
+std::atomic<bool> stop = false;
+
+// The first Ctrl-C ends training after the step; the second one ends the program.
+void StopOnInterrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+struct Input {
+  Dataset data;
+  std::string name;         // in the ledger
+  uint64_t population = 0;  // declared records, held out ones included
+};
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+absl::StatusOr<Input> ReadInput(const Flags& flags) {
+  Input input;
+  if (!flags.data.empty()) {
+    ASSIGN_OR_RETURN(const std::string json, ReadFile(flags.schema));
+    const auto schema = Schema::Parse(json);
+    if (!schema.ok()) return InFile(flags.schema, schema.status());
+    ASSIGN_OR_RETURN(const std::string csv, ReadFile(flags.data));
+    auto data = ParseCsv(csv, *schema);
+    if (!data.ok()) return InFile(flags.data, data.status());
+    input = {*std::move(data), flags.data, schema->rows.value_or(0)};
+  } else if (!flags.idx_images.empty()) {
+    ASSIGN_OR_RETURN(const std::string images, ReadFile(flags.idx_images));
+    ASSIGN_OR_RETURN(const std::string labels, ReadFile(flags.idx_labels));
+    ASSIGN_OR_RETURN(input.data, ParseIdx(images, labels));
+    input.name = flags.idx_images;
+  } else {
+    input = {MakeSynthetic(kSyntheticRecords), "synthetic", kSyntheticRecords};
+  }
+  input.name.erase(0, input.name.rfind('/') + 1);
+  if (!flags.dataset.empty()) input.name = flags.dataset;
+  if (flags.population > 0) input.population = flags.population;
+  if (input.population == 0) {
+    input.population = input.data.size();
+    std::fprintf(stderr, "note: the number of records, %zu, is taken as public (--population)\n",
+                 input.data.size());
+  }
+  if (input.population < input.data.size()) {
+    std::fprintf(stderr, "note: records after the declared %llu are left out\n",
+                 static_cast<unsigned long long>(input.population));
+  }
+  return input;
+}
+
+absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
+                                      PrivacyService& service) {
+  TrainingPlan plan;
+  for (size_t row = 0; row < input.population; ++row) {
+    if (!IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
+  }
+  const auto records = static_cast<double>(plan.population.size());
+  if (!(flags.batch_size <= records)) {
+    return FieldError("--batch-size", absl::StrCat("must be at most the training population, ",
+                                                   records, ", got ", flags.batch_size));
+  }
+  const double epoch_steps = std::ceil(flags.epochs * records / flags.batch_size);
+  if (flags.steps == 0 && !(epoch_steps <= kMostSteps)) {
+    return FieldError("--epochs",
+                      absl::StrCat("must make at most ", kMostSteps, " steps, got ", epoch_steps));
+  }
+  plan.expected_batch_size = flags.batch_size;
+  plan.steps = flags.steps > 0 ? flags.steps : static_cast<uint64_t>(epoch_steps);
+  plan.clip_norm = flags.clip_norm;
+  plan.learning_rate = flags.learning_rate;
+  if (flags.noise_multiplier) {
+    plan.noise_multiplier = *flags.noise_multiplier;
+  } else {
+    ASSIGN_OR_RETURN(
+        plan.noise_multiplier,
+        service.CalibrateNoise(*flags.target_epsilon, flags.delta, plan.probability(), plan.steps));
+  }
+  return plan;
+}
+
+absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
+                                                                      const Input& input,
+                                                                      const TrainingPlan& plan,
+                                                                      size_t parameters) {
+  client::RecorderOptions options;
+  options.server = flags.server;
+  options.ledger = flags.ledger;
+  options.writer = flags.writer;
+  options.policy = flags.policy;
+  options.spool_folder = flags.spool;
+  v1::Declaration& declaration = options.declaration;
+  declaration.set_dataset(input.name);
+  declaration.set_unit_of_privacy("example");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  declaration.set_planned_rounds(plan.steps);
+  declaration.set_released("all iterates");
+  declaration.set_description(absl::StrFormat(
+      "DP-SGD, %s, %d parameters, learning rate %g, clip norm %g, expected batch size %g",
+      flags.hidden > 0 ? "one hidden layer" : "multinomial logistic regression", parameters,
+      plan.learning_rate, plan.clip_norm, plan.expected_batch_size));
+  return client::PrivacyRecorder::Open(std::move(options));
+}
+
+void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fraction,
+                   Network& network, const TrainingState& state) {
+  std::vector<size_t> training, held_out;
+  for (size_t row = 0; row < std::min<size_t>(input.population, input.data.size()); ++row) {
+    (IsHeldOut(row, test_fraction) ? held_out : training).push_back(row);
+  }
+  // Computed from the data without noise: publishing them is a release of its own.
+  std::printf("training accuracy  %.4f on %zu records, NOT covered by epsilon\n",
+              network.Accuracy(state.parameters, input.data, training), training.size());
+  std::printf("held-out accuracy  %.4f on %zu records, NOT covered by epsilon\n",
+              network.Accuracy(state.parameters, input.data, held_out), held_out.size());
+  std::printf("steps              %llu of %llu\n",
+              static_cast<unsigned long long>(state.steps_done),
+              static_cast<unsigned long long>(plan.steps));
+}
+
+absl::Status PrintCost(PrivacyService& service, const std::string& name, double delta) {
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, service.GetLedger(name));
+  std::printf("ledger             %s\n", ledger.name().c_str());
+  std::printf("entries            %llu, root %s\n", static_cast<unsigned long long>(ledger.size()),
+              HexEncode(ledger.root_hash()).c_str());
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, service.ComputeEpsilon(name, delta));
+  std::printf("epsilon            [%.6f, %.6f] at delta %g (%s)\n", answer.epsilon().lower(),
+              answer.epsilon().upper(), delta, answer.details().method().c_str());
+  if (answer.has_planned_epsilon()) {
+    std::printf(
+        "epsilon, planned   [%.6f, %.6f]; it covers a run that was stopped for what it showed\n",
+        answer.planned_epsilon().lower(), answer.planned_epsilon().upper());
+  }
+  for (const std::string& warning : answer.details().warnings()) {
+    std::printf("warning            %s\n", warning.c_str());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Run(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Input input, ReadInput(flags));
+  PrivacyService service(flags.server);
+  ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, service));
+  Network network(input.data.feature_count, flags.hidden,
+                  static_cast<size_t>(input.data.class_count));
+  ASSIGN_OR_RETURN(const auto recorder,
+                   OpenRecorder(flags, input, plan, network.parameter_count()));
+  std::printf("data set           %s, %zu training records, %zu features\n", input.name.c_str(),
+              plan.population.size(), input.data.feature_count);
+  std::printf("noise multiplier   %.6f%s, sampling probability %.6g, %llu steps\n",
+              plan.noise_multiplier, flags.noise_multiplier ? "" : " (calibrated by the server)",
+              plan.probability(), static_cast<unsigned long long>(plan.steps));
+  std::fflush(stdout);
+
+  StopOnInterrupt();
+  const bool show_progress = isatty(STDERR_FILENO) != 0;
+  TrainingState state{network.InitialParameters(flags.seed)};
+  const absl::Status trained = Train(
+      plan, input.data, network, *recorder, stop,
+      [&](uint64_t done) {
+        if (show_progress) {
+          std::fprintf(stderr, "\rstep %llu of %llu ", static_cast<unsigned long long>(done),
+                       static_cast<unsigned long long>(plan.steps));
+        }
+      },
+      state);
+  if (show_progress) std::fprintf(stderr, "\r\033[K");
+  if (!trained.ok()) {
+    std::fprintf(
+        stderr,
+        "training ended after %llu of %llu steps; every released one is in the ledger or in %s\n",
+        static_cast<unsigned long long>(state.steps_done),
+        static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
+    return trained;
+  }
+  if (stop) {
+    std::fprintf(
+        stderr,
+        "stopped after %llu of %llu steps: the model of the last step and its ledger are kept\n",
+        static_cast<unsigned long long>(state.steps_done),
+        static_cast<unsigned long long>(plan.steps));
+  }
+  PrintAccuracy(input, plan, flags.test_fraction, network, state);
+  std::fflush(stdout);
+  RETURN_IF_ERROR(recorder->Close());
+  RETURN_IF_ERROR(PrintCost(service, recorder->ledger(), flags.delta));
+  return stop ? 130 : 0;
+}
+
+}  // namespace
+}  // namespace dpledger::dp_sgd
+
+int main(int argc, char** argv) {
+  const auto parsed = dpledger::dp_sgd::ParseFlags(argc, argv);
+  if (parsed.exit_code) return *parsed.exit_code;
+  const auto exit_code = dpledger::dp_sgd::Run(parsed.flags);
+  if (exit_code.ok()) return *exit_code;
+  const absl::Status& error = exit_code.status();
+  std::fprintf(stderr, "dp_sgd: %s: %s\n", absl::StatusCodeToString(error.code()).c_str(),
+               std::string(error.message()).c_str());
+  // The command line's own codes: 6 says that the server was not reached.
+  return error.code() == absl::StatusCode::kUnavailable ? 6 : 1;
+}

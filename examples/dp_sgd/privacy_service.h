@@ -1,0 +1,30 @@
+// The three questions that the trainer asks its server.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+
+namespace dpledger::dp_sgd {
+
+class PrivacyService {
+ public:
+  explicit PrivacyService(const std::string& server);
+
+  // The least noise multiplier, on the safe side, with which `steps` rounds stay within the target.
+  absl::StatusOr<double> CalibrateNoise(double epsilon, double delta, double probability,
+                                        uint64_t steps);
+  absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& ledger,
+                                                            double delta);
+  absl::StatusOr<v1::Ledger> GetLedger(const std::string& ledger);
+
+ private:
+  std::unique_ptr<v1::AccountingService::Stub> accounting_;
+  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+};
+
+}  // namespace dpledger::dp_sgd
