@@ -50,7 +50,7 @@ const std::vector<Home>& Homes() {
   static const auto& homes = *new std::vector<Home>{
       {"fftw3", {"accountant/numeric/fft.cc"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
-      {"CLI/", {"cli/", "server/"}},
+      {"CLI/", {"cli/", "server/", "examples/"}},
       {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
       {"google/protobuf/",
        {"accountant/from_proto/", "ledger_store/", "server/", "client/", "cli/", "examples/",
