@@ -4,13 +4,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
@@ -22,37 +23,59 @@ namespace {
 
 using absl::StatusCode;
 
-// The system's files, whose log does not sync while `failing`.
-class UnsyncableFileSystem : public rocksdb::FileSystemWrapper {
+// The system's files; the test says what a sync of the store's log does.
+class LogControl : public rocksdb::FileSystemWrapper {
  public:
-  UnsyncableFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  const char* Name() const override { return "UnsyncableFileSystem"; }
+  enum class Sync { kReal, kFails, kWaits };
+
+  LogControl() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "LogControl"; }
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override {
     const rocksdb::IOStatus made = target()->NewWritableFile(path, options, file, debug);
     if (made.ok() && absl::EndsWith(path, ".log")) {
-      *file = std::make_unique<LogFile>(std::move(*file), failing);
+      *file = std::make_unique<LogFile>(std::move(*file), *this);
     }
     return made;
   }
 
-  std::atomic<bool> failing = false;
+  void Set(Sync sync) {
+    absl::MutexLock lock(&mutex_);
+    sync_ = sync;
+  }
+  void AwaitWaitingSync() {
+    const auto waiting = [this] { return waiting_; };
+    absl::MutexLock lock(&mutex_, absl::Condition(&waiting));
+  }
 
  private:
   class LogFile : public rocksdb::FSWritableFileOwnerWrapper {
    public:
-    LogFile(std::unique_ptr<rocksdb::FSWritableFile> file, const std::atomic<bool>& failing)
-        : FSWritableFileOwnerWrapper(std::move(file)), failing_(failing) {}
+    LogFile(std::unique_ptr<rocksdb::FSWritableFile> file, LogControl& control)
+        : FSWritableFileOwnerWrapper(std::move(file)), control_(control) {}
     rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* debug) override {
-      if (failing_) return rocksdb::IOStatus::IOError("fdatasync", "Input/output error");
+      if (control_.Fails()) return rocksdb::IOStatus::IOError("fdatasync", "Input/output error");
       return FSWritableFileOwnerWrapper::Sync(options, debug);
     }
 
    private:
-    const std::atomic<bool>& failing_;
+    LogControl& control_;
   };
+
+  bool Fails() {
+    absl::MutexLock lock(&mutex_);
+    waiting_ = sync_ == Sync::kWaits;
+    const auto released = [this] { return sync_ != Sync::kWaits; };
+    mutex_.Await(absl::Condition(&released));
+    waiting_ = false;
+    return sync_ == Sync::kFails;
+  }
+
+  absl::Mutex mutex_;
+  Sync sync_ = Sync::kReal;
+  bool waiting_ = false;
 };
 
 // No file may grow beyond `bytes` while this lives: the kernel itself refuses the write, as on a
@@ -109,9 +132,9 @@ class FailingDisk : public testing::Test {
 };
 
 TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
-  UnsyncableFileSystem* const files = new UnsyncableFileSystem;
+  LogControl* const log = new LogControl;
   const std::unique_ptr<rocksdb::Env> env =
-      rocksdb::NewCompositeEnv(std::shared_ptr<rocksdb::FileSystem>(files));
+      rocksdb::NewCompositeEnv(std::shared_ptr<rocksdb::FileSystem>(log));
   {
     const auto store = Open(env.get());
     ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
@@ -120,7 +143,7 @@ TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
 
     // One group of two while the first request, which writes nothing, is held. The second of them
     // is refused by what the first would have stored: that refusal is as void.
-    files->failing = true;
+    log->Set(LogControl::Sync::kFails);
     const std::vector<v1::AppendBatchRequest> requests = {
         RoundBatch("projects/p/ledgers/none", "w", "r", 1), RoundBatch(kLedger, "w", "r2", 2),
         RoundBatch(kLedger, "w", "r3", 2)};
@@ -141,7 +164,7 @@ TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
     EXPECT_TRUE(HasStopped(answers[2]));
     EXPECT_TRUE(absl::StrContains(answers[1].message(), "Input/output error")) << answers[1];
 
-    files->failing = false;  // a second sync that "succeeds" changes nothing
+    log->Set(LogControl::Sync::kReal);  // a second sync that "succeeds" changes nothing
     ExpectEverythingRefused(*store);
   }
   const auto store = Open();
@@ -149,6 +172,31 @@ TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
   const auto again = store->Append(RoundBatch(kLedger, "w", "r1", 1));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->first_sequence(), 1u);
+}
+
+TEST_F(FailingDisk, NobodySeesWhatIsNotYetDurable) {
+  LogControl* const log = new LogControl;
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::shared_ptr<rocksdb::FileSystem>(log));
+  const auto store = Open(env.get());
+  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+
+  log->Set(LogControl::Sync::kWaits);
+  absl::Notification answered;
+  store->AppendAsync(RoundBatch(kLedger, "w", "r1", 1),
+                     [&](const absl::StatusOr<v1::Receipt>& answer) {
+                       EXPECT_TRUE(answer.ok()) << answer.status();
+                       answered.Notify();
+                     });
+  log->AwaitWaitingSync();
+  EXPECT_EQ(store->Get(kLedger)->size(), 1u);
+  EXPECT_EQ(store->Read(kLedger, 0, 9, 1 << 20)->size(), 1u);
+  EXPECT_FALSE(answered.HasBeenNotified());
+
+  log->Set(LogControl::Sync::kReal);
+  answered.WaitForNotification();
+  EXPECT_EQ(store->Get(kLedger)->size(), 3u);
+  EXPECT_EQ(store->Read(kLedger, 0, 9, 1 << 20)->size(), 3u);
 }
 
 TEST_F(FailingDisk, FullDiskStopsTheStoreForGood) {
