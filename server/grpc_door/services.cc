@@ -64,11 +64,10 @@ ServerUnaryReactor* LedgerDoor::SealLedger(CallbackServerContext* context,
 ServerUnaryReactor* LedgerDoor::AppendBatch(CallbackServerContext* context,
                                             const ByteBuffer* request, ByteBuffer* response) {
   const UnaryCall call{context, request, response, "AppendBatch", log_};
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
   absl::StatusOr<v1::AppendBatchRequest> batch = Parse<v1::AppendBatchRequest>(*request);
   if (!batch.ok()) {
     call.Finish(batch.status());
-    return reactor;
+    return call.reactor;
   }
   service_->AppendBatch(*std::move(batch), nullptr, [call](absl::StatusOr<v1::Receipt> receipt) {
     if (!receipt.ok()) {
@@ -79,7 +78,7 @@ ServerUnaryReactor* LedgerDoor::AppendBatch(CallbackServerContext* context,
     *answer.mutable_receipt() = *std::move(receipt);
     call.Finish(Serialize(answer));
   });
-  return reactor;
+  return call.reactor;
 }
 
 grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* LedgerDoor::Append(CallbackServerContext*) {

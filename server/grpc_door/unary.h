@@ -18,13 +18,25 @@
 
 namespace dpledger::server {
 
-// A call on its way: knows how to end it. Lives until Finish.
+// A call on its way: knows how to end it, once.
 struct UnaryCall {
+  UnaryCall(grpc::CallbackServerContext* call_context, const grpc::ByteBuffer* call_request,
+            grpc::ByteBuffer* call_response, std::string_view method_name, const Log* call_log)
+      : context(call_context),
+        reactor(call_context->DefaultReactor()),  // may be asked for once only
+        request(call_request),
+        response(call_response),
+        method(method_name),
+        log(call_log) {}
+
   grpc::CallbackServerContext* context;
+  grpc::ServerUnaryReactor* reactor;
   const grpc::ByteBuffer* request;
   grpc::ByteBuffer* response;
   std::string_view method;
   const Log* log;
+  // Asked for once, and before the call can end: each DefaultReactor() makes a new one in its place.
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   absl::Time start = absl::Now();
 
   CallContext Context() const {
@@ -40,7 +52,7 @@ struct UnaryCall {
                   {"code", absl::StatusCodeToString(answer.status().code())},
                   {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - start)}});
     }
-    context->DefaultReactor()->Finish(ToGrpc(answer.status()));
+    reactor->Finish(ToGrpc(answer.status()));
   }
 };
 
@@ -66,12 +78,10 @@ absl::StatusOr<grpc::ByteBuffer> Answer(const UnaryCall& call, const Handler& ha
 // run.
 template <typename Request, typename Handler>
 grpc::ServerUnaryReactor* ServeOn(WorkerPool& pool, const UnaryCall& call, Handler handler) {
-  // Asked for before the call can end on the other thread.
-  grpc::ServerUnaryReactor* const reactor = call.context->DefaultReactor();
   absl::Status accepted = pool.Submit(
       [call, handler = std::move(handler)] { call.Finish(Answer<Request>(call, handler)); });
   if (!accepted.ok()) call.Finish(std::move(accepted));
-  return reactor;
+  return call.reactor;
 }
 
 }  // namespace dpledger::server
