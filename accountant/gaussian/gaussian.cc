@@ -14,6 +14,7 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 
 // μ of the composition: upper from the smallest noise, lower from the greatest.
 Interval Mu(const Composition& composition) {
+  if (composition.steps.empty()) return {0, 0};
   double square_up = 0, square_down = 0;
   for (const SampledGaussian& step : composition.steps) {
     const double count = static_cast<double>(step.count);

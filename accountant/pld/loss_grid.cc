@@ -65,6 +65,7 @@ double LossGrid::ExcessAt(double t) const { return q_ * std::exp(mu_ * t - mu_ *
 
 double LossGrid::LossAt(double t) const {
   const double y = mu_ * t - mu_ * mu_ / 2;
+  if (q_ == 1) return y;
   return y > 30 ? y + std::log(q_) + std::log1p(base_ / q_ * std::exp(-y))
                 : std::log1p(q_ * std::expm1(y));
 }

@@ -78,12 +78,14 @@ absl::StatusOr<Bounds> Refine(const Composition& composition, std::vector<Direct
       }
     }
     if (worst.ok()) {
+      const double before = best.RelativeGap();
       gridded = true;
       best.lower = std::fmax(best.lower, worst->lower);
       best.upper = std::fmin(best.upper, worst->upper);
       const double gap = best.RelativeGap();
       if (gap <= relative_gap || best.upper == 0) return Bounds{best, true};
-      if (step * 0.999 <= finest_failed) break;
+      // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
+      if (step * 0.999 <= finest_failed || (i > 1 && gap > 0.9 * before)) break;
       step = std::fmax(step * std::clamp(0.8 * std::sqrt(relative_gap / gap), 0.1, 0.6),
                        1.001 * finest_failed);
     } else if (absl::IsResourceExhausted(worst.status())) {

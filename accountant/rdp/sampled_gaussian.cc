@@ -47,22 +47,30 @@ double Step(double mu, double digits) {
   return 2 * kPi * a / (digits + 0.7 + a * a / 2);
 }
 
-// A(α) is near 1: sums G = A - 1 = E[(1+u)^α - 1 - αu], whose terms are O(u²), so that nothing is
+// For A(α) near 1: sums G = A - 1 = E[(1+u)^α - 1 - αu], whose terms are O(u²), so that nothing is
 // lost to the 1 (E[u] = 0 exactly, and the trapezoid's error on φ and φu is covered by the same
 // strip bound).
-double LogMomentNearOne(double q, double mu, double alpha, double h, double first, double last) {
+double LogMomentNearOne(double q, double mu, double alpha, double digits, double first,
+                        double last) {
+  const double h = Step(mu, digits);
   double sum = 0, absolute = 0;
   for (double i = std::floor(first / h); i * h <= last; ++i) {
     const double t = i * h;
     const double u = q * std::expm1(mu * t - mu * mu / 2);
     const double log_ratio = std::log1p(u);
-    const double convex = ExpM1MinusX(alpha * log_ratio), concave = alpha * Log1PMinusX(u);
-    const double weight = std::exp(-0.5 * t * t - kLogSqrtTwoPi);
-    sum += weight * (convex + concave);
-    absolute += weight * (convex - concave) * (1 + 0.5 * t * t + mu * std::fabs(t));
+    const double exponent = -0.5 * t * t - kLogSqrtTwoPi;
+    const double weight = std::exp(exponent), y = alpha * log_ratio;
+    // Far out e^y overflows where φ e^y does not.
+    const double convex =
+        y > 1 ? std::exp(exponent + y) - weight * (1 + y) : weight * ExpM1MinusX(y);
+    const double concave = weight * alpha * Log1PMinusX(u);
+    sum += convex + concave;
+    absolute += (convex - concave) * (1 + 0.5 * t * t + mu * std::fabs(t) + std::fmax(0, y));
   }
   const double nodes = (last - first) / h;
-  const double error = h * absolute * (16 + nodes) * kUnitRoundoff;
+  // Rounding, and the quadrature's own error on E[(1+u)^α] < 2, E[1] and α E[|u|] <= 2αq.
+  const double error =
+      h * absolute * (16 + nodes) * kUnitRoundoff + 3 * (1 + alpha * q) * std::exp(-digits);
   return NextUp(std::log1p(h * sum + error) * (1 + 8 * kUnitRoundoff));
 }
 
@@ -101,18 +109,16 @@ double LogMomentUp(double q, double mu, double alpha) {
   // Right end: see the tail bound above. Left end: f <= φ there, so Φ(-11) = 2e-28 is lost, times
   // at most α²q² near 1.
   const double first = -11, last = alpha * mu + 11;
-  // The log-domain sum is used once A is away from 1; the bound A <= e^{α(α-1)q²...} need not be
-  // sharp for that.
-  const double log_second_moment =
-      std::log1p(q * q * std::expm1(mu * mu));  // log A(2), exact formula
-  const bool near_one = std::isfinite(log_second_moment) &&
-                        alpha * alpha * log_second_moment < 0.5 &&
-                        alpha * q * std::exp(std::fmin(700.0, alpha * mu * mu)) < 0.5;
-  const double scale = near_one ? -std::log(std::fmin(1.0, (alpha - 1) * log_second_moment)) : 0;
-  const double h = Step(mu, kDigits + scale);
+  const double h = Step(mu, kDigits);
   if (!((last - first) / h < kGreatestNodes)) return kInfinity;
-  return near_one ? LogMomentNearOne(q, mu, alpha, h, first, last)
-                  : LogMomentFarFromOne(q, mu, alpha, h, first, last);
+  const double far = LogMomentFarFromOne(q, mu, alpha, h, first, last);
+  if (!(far < 0.5)) return far;
+  // A is near one, where the digits of log A are those of A - 1. `far` tells its size: how fine the
+  // step must be.
+  const double digits = kDigits + 7 - std::log(std::fmax(far, 1e-300));
+  if (!((last - first) / Step(mu, digits) < kGreatestNodes)) return far;
+  const double near = LogMomentNearOne(q, mu, alpha, digits, first, last);
+  return std::isfinite(near) ? std::fmin(near, far) : far;
 }
 
 }  // namespace dpledger::accountant::rdp

@@ -1,0 +1,258 @@
+#include "accountant/pld/pld.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/pld/discrete_pair.h"
+#include "tests/support/json_file.h"
+
+namespace dpledger::accountant {
+namespace {
+
+using ::dpledger::testing::ListAt;
+using ::dpledger::testing::NumberAt;
+using ::dpledger::testing::ReadJsonFile;
+using ::dpledger::testing::StringAt;
+using pld::Direction;
+
+Composition StepsOf(const google::protobuf::Struct& c) {
+  Composition composition;
+  for (const auto& step : ListAt(c, "steps")) {
+    const double z = NumberAt(step.struct_value(), "noise_multiplier");
+    composition.steps.push_back({NumberAt(step.struct_value(), "q"),
+                                 {z, z},
+                                 static_cast<uint64_t>(NumberAt(step.struct_value(), "count"))});
+  }
+  return composition;
+}
+
+Composition One(double q, double z, uint64_t count) {
+  Composition composition;
+  composition.steps.push_back({q, {z, z}, count});
+  return composition;
+}
+
+absl::StatusOr<pld::Bounds> EpsilonFor(const std::string& direction, const Composition& composition,
+                                       double delta, double gap) {
+  if (direction == "both") return pld::Epsilon(composition, delta, gap, {});
+  return pld::EpsilonIn(direction == "remove" ? Direction::kRemove : Direction::kAdd, composition,
+                        delta, gap, {});
+}
+
+// Quadruple-precision values with δ from 1e-5 down to 1e-20.
+TEST(Pld, EpsilonContainsEveryCertifiedValue) {
+  const auto certified = ReadJsonFile("tests/data/certified_epsilon.json");
+  ASSERT_GT(ListAt(certified, "cases").size(), 60);
+  for (const auto& value : ListAt(certified, "cases")) {
+    const auto& c = value.struct_value();
+    const double truth = NumberAt(c, "epsilon"),
+                 slack = truth * NumberAt(c, "relative_uncertainty");
+    const auto bounds =
+        EpsilonFor(StringAt(c, "direction"), StepsOf(c), NumberAt(c, "delta"), 1e-3);
+    ASSERT_TRUE(bounds.ok()) << bounds.status();
+    const std::string at = value.DebugString();
+    EXPECT_LE(bounds->value.lower, truth + slack) << at;
+    EXPECT_GE(bounds->value.upper, truth - slack) << at;
+    EXPECT_LE(bounds->value.RelativeGap(), 1e-3) << at;
+    EXPECT_TRUE(bounds->met && bounds->gridded) << at;
+  }
+}
+
+TEST(Pld, OverlapsTheIntervalsOfOtherAccountants) {
+  const auto peers = ReadJsonFile("tests/data/peer_epsilon.json");
+  int compared = 0;
+  for (const auto& value : ListAt(peers, "cases")) {
+    const auto& c = value.struct_value();
+    if (StringAt(c, "quantity") != "epsilon" || StringAt(c, "accountant") != "prv") continue;
+    // They analyse the remove direction.
+    const auto bounds =
+        pld::EpsilonIn(Direction::kRemove, StepsOf(c), NumberAt(c, "delta"), 1e-3, {});
+    ASSERT_TRUE(bounds.ok()) << bounds.status();
+    EXPECT_LE(bounds->value.lower, NumberAt(c, "upper")) << StringAt(c, "id");
+    EXPECT_GE(bounds->value.upper, NumberAt(c, "lower")) << StringAt(c, "id");
+    ++compared;
+  }
+  EXPECT_GT(compared, 30);
+}
+
+// One and two steps have no law of large numbers to hide behind: exact δ by 30-digit quadrature.
+TEST(Pld, DeltaOfOneAndTwoStepsContainsTheOracle) {
+  const auto oracle = ReadJsonFile("tests/data/accounting_oracle.json");
+  int checked = 0;
+  Limits limits;
+  limits.max_fft_bins = 1 << 15;  // validity is asked here, not the gap
+  for (const char* list : {"one_step_delta", "two_step_delta"}) {
+    for (const auto& value : ListAt(oracle, list)) {
+      const auto& c = value.struct_value();
+      const double log_delta = NumberAt(c, "log_delta");
+      if (log_delta < -500) continue;  // below what doubles show as δ
+      const uint64_t steps = std::string(list) == "one_step_delta" ? 1 : 2;
+      const auto bounds =
+          pld::DeltaIn(StringAt(c, "direction") == "remove" ? Direction::kRemove : Direction::kAdd,
+                       One(NumberAt(c, "q"), NumberAt(c, "noise_multiplier"), steps),
+                       NumberAt(c, "epsilon"), 1e-2, limits);
+      ASSERT_TRUE(bounds.ok()) << bounds.status();
+      const double delta = std::exp(log_delta), slack = delta * 4e-16 * (1 + std::fabs(log_delta));
+      EXPECT_LE(bounds->value.lower, delta + slack) << value.DebugString();
+      EXPECT_GE(bounds->value.upper, delta - slack) << value.DebugString();
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 200);
+}
+
+TEST(Pld, UnsampledContainsTheClosedForm) {
+  for (const double z : {0.5, 1.0, 5.0, 30.0}) {
+    for (const double delta : {1e-2, 1e-8, 1e-30, 1e-100}) {
+      const Composition composition = One(1, z, 40);
+      const auto bounds = pld::Epsilon(composition, delta, 1e-3, {});
+      const Interval exact = gaussian::Epsilon(composition, delta);
+      ASSERT_TRUE(bounds.ok());
+      EXPECT_LE(bounds->value.lower, exact.upper) << z << " " << delta;
+      EXPECT_GE(bounds->value.upper, exact.lower) << z << " " << delta;
+      EXPECT_LE(bounds->value.RelativeGap(), 1e-3) << z << " " << delta;
+    }
+  }
+}
+
+TEST(Pld, WantedGapIsReached) {
+  for (const double gap : {1e-2, 1e-3, 1e-4}) {
+    const auto bounds = pld::Epsilon(One(0.01, 1, 10000), 1e-5, gap, {});
+    EXPECT_LE(bounds->value.RelativeGap(), gap);
+    EXPECT_TRUE(bounds->value.Contains(6.187712389971539));
+  }
+}
+
+// The guarantee is the worse of both directions, composed apart: taking the larger pair step by
+// step would be wrong.
+TEST(Pld, BothDirectionsIsTheLarger) {
+  const Composition composition = One(0.1, 0.5, 100);
+  const auto both = pld::Epsilon(composition, 1e-5, 1e-3, {});
+  const auto remove = pld::EpsilonIn(Direction::kRemove, composition, 1e-5, 1e-3, {});
+  const auto add = pld::EpsilonIn(Direction::kAdd, composition, 1e-5, 1e-3, {});
+  EXPECT_GT(remove->value.lower, add->value.upper);
+  EXPECT_TRUE(both->value.Contains((remove->value.lower + remove->value.upper) / 2));
+}
+
+TEST(Pld, DeltaAndEpsilonAgree) {
+  const Composition composition = One(0.02, 0.8, 1000);
+  const auto epsilon = pld::Epsilon(composition, 1e-5, 1e-3, {});
+  EXPECT_LE(pld::Delta(composition, epsilon->value.upper, 1e-3, {})->value.lower, 1e-5);
+  EXPECT_GE(pld::Delta(composition, epsilon->value.lower, 1e-3, {})->value.upper, 1e-5);
+}
+
+TEST(Pld, SmallMemoryGivesAWiderValidIntervalAndSaysSo) {
+  Limits limits;
+  limits.max_fft_bins = 1024;
+  const auto bounds = pld::Epsilon(One(0.01, 1, 10000), 1e-5, 1e-3, limits);
+  ASSERT_TRUE(bounds.ok());
+  EXPECT_FALSE(bounds->met);
+  EXPECT_TRUE(bounds->value.Contains(6.187712389971539));
+  EXPECT_LT(bounds->value.upper, 6.72);
+}
+
+TEST(Pld, OutOfReachFallsBackToTheRenyiBound) {
+  const auto bounds = pld::Epsilon(One(0.5, 0.02, 10), 1e-5, 1e-3, {});
+  ASSERT_TRUE(bounds.ok());
+  EXPECT_FALSE(bounds->gridded);
+  EXPECT_EQ(bounds->value.lower, 0);
+  EXPECT_TRUE(std::isfinite(bounds->value.upper));
+}
+
+TEST(Pld, StopsWhenCancelledOrOutOfTime) {
+  Limits limits;
+  limits.cancelled = [] { return true; };
+  EXPECT_EQ(pld::Epsilon(One(0.01, 1, 10), 1e-5, 1e-3, limits).status().code(),
+            absl::StatusCode::kCancelled);
+  limits = {};
+  limits.deadline = absl::InfinitePast();
+  EXPECT_EQ(pld::Epsilon(One(0.01, 1, 10), 1e-5, 1e-3, limits).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+// ---- The two discretisations of one step ----
+
+// The discrete pair's own hockey-stick divergence, summed in long double.
+long double DeltaOf(const pld::DiscretePair& pair, Direction direction, long double epsilon) {
+  long double delta = direction == Direction::kRemove ? pair.remove_infinity : pair.add_infinity;
+  for (size_t j = 0; j < pair.mass.size(); ++j) {
+    const long double x = pair.first_loss + pair.step * static_cast<long double>(j);
+    const long double p = pair.mass[j], q = p * std::exp(-x);
+    delta += std::fmax(0.0L, direction == Direction::kRemove ? p - std::exp(epsilon) * q
+                                                             : q - std::exp(epsilon) * p);
+  }
+  return delta;
+}
+
+// The step's exact profile: the set where the loss exceeds ε is a half line.
+long double ExactDelta(double q, double mu, Direction direction, long double epsilon) {
+  const auto tail = [](long double x) { return 0.5L * std::erfc(x / std::sqrt(2.0L)); };
+  const long double m = mu;
+  if (direction == Direction::kRemove) {
+    const long double ratio = (std::exp(epsilon) - (1 - q)) / q;
+    const long double t = std::log(ratio) / m + m / 2;
+    return (1 - q) * tail(t) + q * tail(t - m) - std::exp(epsilon) * tail(t);
+  }
+  const long double ratio = (std::exp(-epsilon) - (1 - q)) / q;
+  if (ratio <= 0) return 0;
+  const long double t = std::log(ratio) / m + m / 2;
+  return tail(-t) - std::exp(epsilon) * ((1 - q) * tail(-t) + q * tail(m - t));
+}
+
+TEST(DiscretePair, UpperAndLowerEncloseTheStepAtEveryEpsilon) {
+  for (const double q : {1e-4, 1e-3, 0.1, 0.5, 0.99, 1.0}) {
+    for (const double mu : {0.05, 0.5, 1.0, 2.0, 5.0}) {
+      for (const double step : {0.3, 0.01, 0.001}) {
+        const auto upper = pld::BuildUpper(q, mu, step, 1e-15, 1 << 20, {});
+        const auto lower = pld::BuildLower(q, mu, step, 1e-15, 1 << 20, {});
+        ASSERT_TRUE(upper.ok() && lower.ok());
+        for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+          for (const double epsilon : {0.0, 1e-4, 0.003, 0.05, 0.4, 1.1, 3.0, 8.0}) {
+            const long double exact = ExactDelta(q, mu, direction, epsilon);
+            EXPECT_GE(DeltaOf(*upper, direction, epsilon), exact - 1e-15L)
+                << q << " " << mu << " " << step << " " << epsilon;
+            EXPECT_LE(DeltaOf(*lower, direction, epsilon), exact + 1e-15L)
+                << q << " " << mu << " " << step << " " << epsilon;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Negative control for the test above: a pair for slightly less (more) noise must be seen to be
+// out.
+TEST(DiscretePair, ABoundForOtherNoiseIsCaught) {
+  const long double exact = ExactDelta(0.1, 1.0, Direction::kRemove, 0.4);
+  EXPECT_LT(
+      DeltaOf(*pld::BuildUpper(0.1, 0.99, 0.001, 1e-15, 1 << 20, {}), Direction::kRemove, 0.4),
+      exact);
+  EXPECT_GT(
+      DeltaOf(*pld::BuildLower(0.1, 1.01, 0.001, 1e-15, 1 << 20, {}), Direction::kRemove, 0.4),
+      exact);
+}
+
+// Where the loss has two humps (the record is out, or in) cells between them must still find their
+// partners.
+TEST(DiscretePair, LowerLosesAlmostNothingOfATwoHumpedLoss) {
+  for (const double q : {1e-3, 0.05, 0.3}) {
+    const auto lower = pld::BuildLower(q, 4.0, 1e-3, 1e-14, 1 << 20, {});
+    ASSERT_TRUE(lower.ok());
+    long double mass = 0;
+    for (double m : lower->mass) mass += m;
+    EXPECT_GT(mass, 1 - 1e-9) << q;
+  }
+}
+
+TEST(DiscretePair, TooFineAGridIsRefused) {
+  EXPECT_EQ(pld::BuildUpper(0.5, 1, 1e-9, 1e-10, 1000, {}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(pld::BuildLower(0.5, 1, 1e-9, 1e-10, 1000, {}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace dpledger::accountant
