@@ -23,7 +23,8 @@ struct UnaryCall {
   UnaryCall(grpc::CallbackServerContext* call_context, const grpc::ByteBuffer* call_request,
             grpc::ByteBuffer* call_response, std::string_view method_name, const Log* call_log)
       : context(call_context),
-        reactor(call_context->DefaultReactor()),  // may be asked for once only
+        // Once only: each DefaultReactor() makes a new one in the place of the one before.
+        reactor(call_context->DefaultReactor()),
         request(call_request),
         response(call_response),
         method(method_name),
@@ -35,8 +36,6 @@ struct UnaryCall {
   grpc::ByteBuffer* response;
   std::string_view method;
   const Log* log;
-  // Asked for once, and before the call can end: each DefaultReactor() makes a new one in its place.
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   absl::Time start = absl::Now();
 
   CallContext Context() const {
