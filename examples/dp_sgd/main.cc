@@ -179,14 +179,13 @@ absl::StatusOr<int> Run(const Flags& flags) {
                   static_cast<size_t>(input.data.class_count));
   ASSIGN_OR_RETURN(const auto recorder,
                    OpenRecorder(flags, input, plan, network.parameter_count()));
+  StopOnInterrupt();
   std::printf("data set           %s, %zu training records, %zu features\n", input.name.c_str(),
               plan.population.size(), input.data.feature_count);
   std::printf("noise multiplier   %.6f%s, sampling probability %.6g, %llu steps\n",
               plan.noise_multiplier, flags.noise_multiplier ? "" : " (calibrated by the server)",
               plan.probability(), static_cast<unsigned long long>(plan.steps));
   std::fflush(stdout);
-
-  StopOnInterrupt();
   const bool show_progress = isatty(STDERR_FILENO) != 0;
   TrainingState state{network.InitialParameters(flags.seed)};
   const absl::Status trained = Train(

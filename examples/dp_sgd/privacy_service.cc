@@ -51,6 +51,8 @@ absl::StatusOr<v1::ComputeEpsilonResponse> PrivacyService::ComputeEpsilon(const 
   v1::ComputeEpsilonRequest request;
   request.mutable_subject()->add_ledgers(ledger);
   request.set_delta(delta);
+  // Nearer than the default, so that a run calibrated to a target is seen to keep it.
+  request.mutable_options()->set_relative_gap(1e-5);
   return Call(*accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
 }
 
