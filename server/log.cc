@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace dpledger::server {
 namespace {
@@ -56,13 +57,18 @@ struct ValueWriter {
   void operator()(bool truth) const { absl::StrAppend(&line, truth ? "true" : "false"); }
 };
 
-const Log* grpc_log = nullptr;
+const Log* library_log = nullptr;
 
 void WriteGrpcMessage(gpr_log_func_args* args) {
   const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kError
                          : args->severity == GPR_LOG_SEVERITY_INFO ? LogLevel::kInfo
                                                                    : LogLevel::kDebug;
-  grpc_log->Write(level, "grpc", {{"message", std::string(args->message)}});
+  library_log->Write(level, "grpc", {{"message", std::string(args->message)}});
+}
+
+void WriteProtobufMessage(google::protobuf::LogLevel, const char*, int,
+                          const std::string& message) {
+  library_log->Write(LogLevel::kDebug, "protobuf", {{"message", message}});
 }
 
 }  // namespace
@@ -85,9 +91,10 @@ void Log::Write(LogLevel level, std::string_view event, LogFields fields) const 
   [[maybe_unused]] const ssize_t written = write(file_descriptor_, line.data(), line.size());
 }
 
-void RouteGrpcLog(const Log* log) {
-  grpc_log = log;
+void RouteLibraryLogs(const Log* log) {
+  library_log = log;
   gpr_set_log_function(WriteGrpcMessage);
+  google::protobuf::SetLogHandler(WriteProtobufMessage);
 }
 
 }  // namespace dpledger::server

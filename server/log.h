@@ -34,7 +34,8 @@ class Log {
   const int file_descriptor_;
 };
 
-// gRPC's own messages become lines with the event "grpc". `log` must live as long as the process.
-void RouteGrpcLog(const Log* log);
+// The messages of gRPC and protobuf become lines with the events "grpc" and "protobuf"; protobuf's
+// at debug, for it tells of what clients send. `log` must live as long as the process.
+void RouteLibraryLogs(const Log* log);
 
 }  // namespace dpledger::server

@@ -55,7 +55,7 @@ int Serve(const Flags& flags) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   static const Log log(flags.log_level, STDERR_FILENO);
-  RouteGrpcLog(&log);
+  RouteLibraryLogs(&log);
 
   log.Write(LogLevel::kInfo, "starting",
             {{"version", accountant::Version()},

@@ -46,7 +46,6 @@ void AppendStream::OnReadDone(bool ok) {
   bool take = false;
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
     if (!ok) input_ended_ = true;
     // A batch after a refused one is not stored; one that comes while draining is for the next
     // server.
@@ -57,6 +56,11 @@ void AppendStream::OnReadDone(bool ok) {
     }
   }
   if (take) Append(number, std::move(request));
+  {
+    // Only now: the next batch must not overtake this one on its way to the store.
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+  }
   Advance();
 }
 
