@@ -75,13 +75,14 @@ inline v1::SealLedgerRequest SealRequest(const std::string& name,
 }
 
 // The code, the reason (empty: none wanted), and the part of the message that a user needs.
-inline testing::AssertionResult IsError(const absl::Status& status, absl::StatusCode code,
-                                        const std::string& reason, const std::string& message) {
+inline ::testing::AssertionResult IsError(const absl::Status& status, absl::StatusCode code,
+                                          const std::string& reason, const std::string& message) {
   if (status.code() == code && ReasonOf(status).reason == reason &&
       absl::StrContains(status.message(), message)) {
-    return testing::AssertionSuccess();
+    return ::testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "got " << status << ", reason " << ReasonOf(status).reason;
+  return ::testing::AssertionFailure()
+         << "got " << status << ", reason " << ReasonOf(status).reason;
 }
 
 class TestClock : public Clock {

@@ -1,0 +1,76 @@
+// A real server for tests: an embedded store in a folder of its own, the gRPC door on a free
+// loopback port, and a real channel to it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "server/server.h"
+#include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/temp_folder.h"
+#include "tests/server/watched_store.h"
+
+namespace dpledger::server {
+
+class RunningServer {
+ public:
+  explicit RunningServer(const ServerOptions& options = {});
+
+  Server& server() { return *server_; }
+  StoreWatch& store() { return watch_; }
+  TestClock& clock() { return clock_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  v1::LedgerService::Stub& ledgers() { return *ledgers_; }
+  v1::AccountingService::Stub& accounting() { return *accounting_; }
+
+  // Calls that must work.
+  v1::Ledger Create(const std::string& name,
+                    const std::function<void(v1::Declaration&)>& declare = nullptr);
+  v1::Ledger Get(const std::string& name);
+  v1::Receipt Append(const v1::AppendBatchRequest& batch);
+  grpc::health::v1::HealthCheckResponse::ServingStatus Health(const std::string& service);
+
+ private:
+  TempFolder folder_;
+  TestClock clock_;
+  StoreWatch watch_;
+  Log log_{LogLevel::kError, 2};
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+  std::unique_ptr<v1::AccountingService::Stub> accounting_;
+};
+
+// Calls a unary method, with a deadline against hanging tests.
+template <typename Stub, typename Request, typename Response>
+grpc::Status Call(Stub& stub,
+                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                  const Request& request, Response* response = nullptr) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  Response unused;
+  return (stub.*method)(&context, request, response != nullptr ? response : &unused);
+}
+
+// The one ErrorInfo of an error; empty if it does not have exactly one.
+google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status);
+
+using dpledger::IsError;  // the same for absl::Status
+// The code, ErrorInfo's reason (domain "dpledger"), and the part of the message that a user needs.
+testing::AssertionResult IsError(const grpc::Status& status, grpc::StatusCode code,
+                                 const std::string& reason, const std::string& message);
+// INVALID_ARGUMENT, reason INVALID_FIELD, "<field>: ...rule...".
+testing::AssertionResult IsFieldError(const grpc::Status& status, const std::string& field,
+                                      const std::string& rule);
+testing::AssertionResult IsOk(const grpc::Status& status);
+
+}  // namespace dpledger::server

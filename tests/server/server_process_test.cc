@@ -1,0 +1,197 @@
+// The program itself: its flags, its signals, its port file, its log.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "tests/cli/process.h"
+#include "tests/ledger_store/requests.h"
+
+namespace dpledger::server {
+namespace {
+
+using dpledger::testing::BinaryPath;
+using dpledger::testing::RunProgram;
+using dpledger::testing::RunResult;
+using dpledger::testing::StartProgram;
+using dpledger::testing::StopProgram;
+using dpledger::testing::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Slurp(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class ServerProgram : public ::testing::Test {
+ protected:
+  ~ServerProgram() override {
+    if (pid_ > 0) StopProgram(pid_, SIGKILL);
+  }
+
+  std::vector<std::string> Command(const std::vector<std::string>& flags) {
+    std::vector<std::string> command = {BinaryPath("dpledger-server")};
+    command.insert(command.end(), flags.begin(), flags.end());
+    return command;
+  }
+
+  // Starts the program on the test's store; returns its address.
+  std::string Start() {
+    pid_ = StartProgram(Command({"--listen", "127.0.0.1:0", "--port-file", folder_.File("port"),
+                                 "--store", folder_.File("deep/er/store")}),
+                        folder_.File("log"));
+    std::string address;
+    int status = 0;
+    while (!(std::ifstream(folder_.File("port")) >> address)) {
+      if (waitpid(pid_, &status, WNOHANG) != 0) {
+        pid_ = 0;
+        ADD_FAILURE() << Slurp(folder_.File("log"));
+        return "";
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return address;
+  }
+
+  int Stop(int signal) { return StopProgram(std::exchange(pid_, 0), signal); }
+
+  static std::unique_ptr<v1::LedgerService::Stub> Connect(const std::string& address) {
+    return v1::LedgerService::NewStub(
+        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  }
+
+  TemporaryFolder folder_;
+  pid_t pid_ = 0;
+};
+
+TEST_F(ServerProgram, SigtermDrainsStreamsAndKeepsWhatWasAcknowledged) {
+  const std::string address = Start();
+  {
+    const auto stub = Connect(address);
+    grpc::ClientContext create_context;
+    v1::Ledger ledger;
+    ASSERT_TRUE(stub->CreateLedger(&create_context, CreateRequest(kLedger), &ledger).ok());
+    grpc::ClientContext context;
+    const auto stream = stub->Append(&context);
+    v1::AppendRequest request;
+    *request.mutable_batch() = RoundBatch(kLedger, "w", "r1", 1);
+    ASSERT_TRUE(stream->Write(request));
+    v1::AppendResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    // The stream is still open: the server ends it.
+    ASSERT_EQ(kill(pid_, SIGTERM), 0);
+    ASSERT_FALSE(stream->Read(&response));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(std::exchange(pid_, 0), &status, 0) > 0, true);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("port")));
+  EXPECT_THAT(
+      Slurp(folder_.File("log")),
+      AllOf(HasSubstr("\"event\":\"starting\""), HasSubstr("fsync before every acknowledgement"),
+            HasSubstr(folder_.File("deep/er/store")),
+            HasSubstr("\"event\":\"serving\",\"address\":\"" + address),
+            HasSubstr("\"event\":\"draining\",\"signal\":\"SIGTERM\""),
+            HasSubstr("\"event\":\"stopped\"")));
+
+  const auto stub = Connect(Start());
+  grpc::ClientContext context;
+  v1::GetLedgerRequest get;
+  get.set_name(kLedger);
+  v1::Ledger ledger;
+  ASSERT_TRUE(stub->GetLedger(&context, get, &ledger).ok());
+  EXPECT_EQ(ledger.size(), 3u);
+  EXPECT_EQ(Stop(SIGINT), 0);
+}
+
+TEST_F(ServerProgram, SecondServerOnTheSameStoreIsRefused) {
+  Start();
+  const RunResult second =
+      RunProgram(Command({"--listen", "127.0.0.1:0", "--store", folder_.File("deep/er/store")}));
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("another server has this store open"));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(ServerProgram, SecondServerOnTheSamePortIsRefused) {
+  const std::string address = Start();
+  const RunResult second =
+      RunProgram(Command({"--listen", address, "--store", folder_.File("another")}));
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("cannot listen on " + address));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(ServerProgram, CheckTellsWhetherItServes) {
+  const std::string address = Start();
+  const RunResult serving = RunProgram(Command({"--check", address}));
+  EXPECT_EQ(serving.exit_code, 0);
+  EXPECT_THAT(serving.err, HasSubstr("SERVING"));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_EQ(RunProgram(Command({"--check", address})).exit_code, 1);
+}
+
+TEST_F(ServerProgram, WrongFlagsExitWithTwo) {
+  const struct {
+    std::vector<std::string> flags;
+    std::string message;
+  } cases[] = {
+      {{"--nonsense"}, "--nonsense"},
+      {{"--listen", "7070"}, "must be HOST:PORT"},
+      {{"--listen", "127.0.0.1:65536"}, "must be HOST:PORT"},
+      {{"--listen", "::1:7070"}, "must be HOST:PORT"},
+      {{"--listen", "0.0.0.0:0"}, "--insecure-listen-anywhere"},
+      {{"--listen", "[::]:0"}, "--insecure-listen-anywhere"},
+      {{"--listen", "127.0.0.1.example.org:0"}, "--insecure-listen-anywhere"},
+      {{"--max-message-bytes", "0"}, "--max-message-bytes"},
+      {{"--query-timeout-seconds", "0"}, "--query-timeout-seconds"},
+      {{"--query-threads", "0"}, "--query-threads"},
+      {{"--log-level", "loud"}, "--log-level"},
+      {{"--config", folder_.File("none")}, "none"},
+      {{"--config", folder_.Write("bad", "lisen = \"127.0.0.1:0\"\n")}, "lisen"},
+  };
+  for (const auto& wrong : cases) {
+    const RunResult result = RunProgram(Command(wrong.flags));
+    EXPECT_EQ(result.exit_code, 2) << wrong.flags[0];
+    EXPECT_THAT(result.err, HasSubstr(wrong.message));
+  }
+}
+
+TEST_F(ServerProgram, ConfigFileSetsFlags) {
+  const std::string config = folder_.Write(
+      "config", "listen = \"0.0.0.0:0\"\nstore = \"" + folder_.File("store") + "\"\n");
+  EXPECT_THAT(RunProgram(Command({"--config", config})).err, HasSubstr("0.0.0.0:0 can be reached"));
+}
+
+TEST_F(ServerProgram, HelpLeadsWithExamples) {
+  const RunResult help = RunProgram(Command({"--help"}));
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_LT(help.out.find("Examples:"), help.out.find("--listen"));
+}
+
+TEST_F(ServerProgram, StoreThatCannotBeMadeIsAClearFailure) {
+  const std::string file = folder_.Write("file", "");
+  const RunResult result =
+      RunProgram(Command({"--listen", "127.0.0.1:0", "--store", file + "/store"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("\"event\":\"store_failed\""));
+}
+
+}  // namespace
+}  // namespace dpledger::server

@@ -1,0 +1,115 @@
+// A real store, with what passes through it counted, and a switch that makes it say it is ill.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "ledger_store/store.h"
+
+namespace dpledger::server {
+
+// What a test sees of the store; outlives it.
+class StoreWatch {
+ public:
+  // Waits until so many batches have been handed over.
+  void AwaitHandedOver(uint64_t batches) {
+    absl::MutexLock lock(&mutex_);
+    const auto enough = [&] { return handed_over_ >= batches; };
+    mutex_.Await(absl::Condition(&enough));
+  }
+  // The most batches that were handed over and unanswered at a time.
+  uint64_t greatest_waiting() {
+    absl::MutexLock lock(&mutex_);
+    return greatest_waiting_;
+  }
+  // Reads wait from here until ReleaseReads.
+  void HoldReads() { SetReadsHeld(true); }
+  void ReleaseReads() { SetReadsHeld(false); }
+  // Waits until so many reads are held.
+  void AwaitHeldReads(int reads) {
+    absl::MutexLock lock(&mutex_);
+    const auto enough = [&] { return held_reads_ >= reads; };
+    mutex_.Await(absl::Condition(&enough));
+  }
+
+  void Read() {
+    absl::MutexLock lock(&mutex_);
+    ++held_reads_;
+    const auto released = [this] { return !reads_held_; };
+    mutex_.Await(absl::Condition(&released));
+    --held_reads_;
+  }
+  void HandOver() {
+    absl::MutexLock lock(&mutex_);
+    ++handed_over_;
+    greatest_waiting_ = std::max(greatest_waiting_, ++waiting_);
+  }
+  void Answer() {
+    absl::MutexLock lock(&mutex_);
+    --waiting_;
+  }
+
+  std::atomic<bool> ill = false;
+  std::atomic<uint64_t> entries_read = 0;
+
+ private:
+  void SetReadsHeld(bool held) {
+    absl::MutexLock lock(&mutex_);
+    reads_held_ = held;
+  }
+
+  absl::Mutex mutex_;
+  bool reads_held_ = false;
+  int held_reads_ = 0;
+  uint64_t handed_over_ = 0;
+  uint64_t waiting_ = 0;
+  uint64_t greatest_waiting_ = 0;
+};
+
+class WatchedStore : public LedgerStore {
+ public:
+  WatchedStore(std::unique_ptr<LedgerStore> store, StoreWatch* watch)
+      : store_(std::move(store)), watch_(watch) {}
+
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) override {
+    watch_->HandOver();
+    store_->AppendAsync(
+        std::move(request), std::move(line),
+        [watch = watch_, done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
+          watch->Answer();
+          done(std::move(receipt));
+        });
+  }
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
+    return store_->Create(request);
+  }
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) override { return store_->Get(name); }
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) override {
+    return store_->List(parent, after, limit);
+  }
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t max_bytes) override {
+    watch_->Read();
+    auto entries = store_->Read(name, first, max_entries, max_bytes);
+    if (entries.ok()) watch_->entries_read += entries->size();
+    return entries;
+  }
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
+    return store_->Seal(request);
+  }
+  bool Healthy() const override { return !watch_->ill && store_->Healthy(); }
+
+ private:
+  const std::unique_ptr<LedgerStore> store_;
+  StoreWatch* const watch_;
+};
+
+}  // namespace dpledger::server
