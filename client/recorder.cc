@@ -99,7 +99,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
       spool_.get(), stub_.get(),
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
-                                  .stall_timeout = options_.stall_timeout});
+                                  .stall_timeout = options_.stall_timeout},
+      ledger.status());
   RETURN_IF_ERROR(ledger.status());
   RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
   RETURN_IF_ERROR(spool_->Acknowledge(state.end));

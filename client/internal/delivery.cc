@@ -137,8 +137,9 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   std::optional<absl::Status> status_;
 };
 
-Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options)
-    : spool_(spool), stub_(stub), options_(options) {
+Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options,
+                   absl::Status last_error)
+    : spool_(spool), stub_(stub), options_(options), last_error_(std::move(last_error)) {
   const Spool::State state = spool->state();
   end_ = state.end;
   acknowledged_ = recorded_ = state.acknowledged;

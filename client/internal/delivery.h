@@ -42,8 +42,10 @@ class Delivery {
     absl::Status last_error;    // why the last stream ended, until the next acknowledgement
   };
 
-  // Starts to deliver what the spool holds. `spool` outlives this.
-  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options);
+  // Starts to deliver what the spool holds. `spool` and `stub` outlive this; `last_error` is how
+  // the server answered so far.
+  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options,
+           absl::Status last_error);
   // Stops without waiting for acknowledgements.
   ~Delivery();
   Delivery(const Delivery&) = delete;

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,8 +68,8 @@ class Recorder : public ::testing::Test {
 
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
     auto recorder = PrivacyRecorder::Open(options);
-    EXPECT_TRUE(recorder.ok()) << recorder.status();
-    return recorder.ok() ? *std::move(recorder) : nullptr;
+    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
+    return *std::move(recorder);
   }
 
   // Records a round with one query; returns its number.

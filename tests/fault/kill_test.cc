@@ -1,0 +1,186 @@
+// Servers and trainers killed at random moments: what was released is always recorded, nothing is
+// lost or doubled. DPLEDGER_SEED repeats a run's choices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/fault/rig.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kLedger[] = "projects/default/ledgers/run";
+constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+
+uint32_t Seed() {
+  uint32_t seed = std::random_device()();
+  if (const char* given = std::getenv("DPLEDGER_SEED"); given != nullptr) {
+    EXPECT_TRUE(absl::SimpleAtoi(given, &seed));
+  }
+  std::cout << "DPLEDGER_SEED=" << seed << std::endl;
+  return seed;
+}
+
+// The complaints about a trainer that does not write at the moment: FAIL_CLOSED must have its
+// releases in the ledger, SPOOL in the ledger or in its spool.
+std::vector<std::string> Complaints(const CrashingServer& server, const Trainer& trainer,
+                                    v1::SpoolPolicy policy) {
+  // In this order: a release that comes after the first line is not asked for.
+  const Rounds released = trainer.Released();
+  Rounds recorded = policy == v1::SPOOL ? trainer.Spooled() : Rounds();
+  std::vector<std::string> complaints;
+  recorded.merge(
+      LedgerRounds(ReadLedger(server.address(), trainer.ledger()), trainer.writer(), complaints));
+  for (std::string& complaint : Unrecorded(released, recorded)) {
+    complaints.push_back(std::move(complaint));
+  }
+  return complaints;
+}
+
+// One server and one trainer that are killed `kills` times in all.
+class KilledRun {
+ public:
+  KilledRun(v1::SpoolPolicy policy, uint32_t seed)
+      : policy_(policy), random_(seed), trainer_(server_.address(), kLedger, "trainer", policy) {}
+
+  void Kills(int kills) {
+    trainer_.Start(kEndless);
+    for (int i = 0; i < kills && !::testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE(absl::StrCat("kill ", i));
+      ASSERT_TRUE(trainer_.AwaitReleases(trainer_.Released().size(), 1)) << trainer_.Log();
+      Wait(20);
+      switch (random_() % 3) {
+        case 0:
+          KillTrainer();
+          break;
+        case 1:
+          KillServer();
+          break;
+        default:
+          KillServerThenTrainer();
+      }
+    }
+  }
+
+  // The run ends as it should, and its ledger says what happened.
+  void End() {
+    ASSERT_TRUE(trainer_.AwaitReleases(trainer_.Released().size(), 1)) << trainer_.Log();
+    ASSERT_EQ(trainer_.Finish(), 0) << trainer_.Log();
+    const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
+    std::vector<std::string> complaints;
+    const Rounds recorded = LedgerRounds(entries, "trainer", complaints);
+    const Rounds released = trainer_.Released();
+    EXPECT_THAT(complaints, IsEmpty());
+    EXPECT_THAT(Unrecorded(released, recorded), IsEmpty());
+    // A round that was recorded and not released was under way when the trainer was killed.
+    EXPECT_LE(recorded.size(), released.size() + trainer_kills_);
+    EXPECT_EQ(entries.back().writer_closed().entry_count(), entries.size() - 1);
+    EXPECT_GE(EpsilonOfLedger(server_.address(), kLedger).upper,
+              EpsilonOfRounds(server_.address(), released).lower);
+    std::cout << released.size() << " rounds released, " << recorded.size() << " recorded, "
+              << trainer_kills_ << " kills of the trainer, " << server_kills_ << " of the server\n";
+  }
+
+ private:
+  void Wait(int most_milliseconds) {
+    absl::SleepFor(absl::Microseconds(random_() % (1000 * most_milliseconds)));
+  }
+
+  void Check() { EXPECT_THAT(Complaints(server_, trainer_, policy_), IsEmpty()); }
+
+  void KillTrainer() {
+    // A running FAIL_CLOSED trainer can be checked too: a spool can be read only when it is left.
+    if (policy_ == v1::FAIL_CLOSED) Check();
+    trainer_.Kill();
+    ++trainer_kills_;
+    Check();
+    trainer_.Start(kEndless);
+  }
+
+  void KillServer() {
+    server_.Kill();
+    ++server_kills_;
+    Wait(50);
+    server_.Start();
+    if (policy_ == v1::FAIL_CLOSED) Check();
+  }
+
+  void KillServerThenTrainer() {
+    server_.Kill();
+    ++server_kills_;
+    Wait(50);
+    trainer_.Kill();
+    ++trainer_kills_;
+    server_.Start();
+    Check();
+    trainer_.Start(kEndless);
+  }
+
+  const v1::SpoolPolicy policy_;
+  std::mt19937 random_;
+  CrashingServer server_;
+  Trainer trainer_;
+  size_t trainer_kills_ = 0;
+  size_t server_kills_ = 0;
+};
+
+TEST(Kill, FailClosedNeverReleasesWhatTheLedgerDoesNotHold) {
+  KilledRun run(v1::FAIL_CLOSED, Seed());
+  run.Kills(25);
+  run.End();
+}
+
+TEST(Kill, SpoolNeverReleasesWhatIsNeitherSpooledNorInTheLedger) {
+  KilledRun run(v1::SPOOL, Seed());
+  run.Kills(25);
+  run.End();
+}
+
+// Five rounds, and SIGKILL at the worst moment of the last one: right after its release.
+struct WorstMoment {
+  WorstMoment(v1::SpoolPolicy policy, std::vector<std::string> extras)
+      : trainer(server.address(), kLedger, "trainer", policy) {
+    trainer.Start(5, extras);
+    EXPECT_EQ(trainer.Await(), 128 + SIGKILL) << trainer.Log();
+    complaints = Complaints(server, trainer, policy);
+  }
+  CrashingServer server;
+  Trainer trainer;
+  std::vector<std::string> complaints;
+};
+
+TEST(Kill, RightAfterAReleaseFindsItRecorded) {
+  for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
+    const WorstMoment moment(policy, {"die"});
+    EXPECT_THAT(moment.trainer.Released(), SizeIs(5));
+    EXPECT_THAT(moment.complaints, IsEmpty());
+  }
+}
+
+// The control: a trainer that releases before it records is noticed by the same checks.
+TEST(Kill, NoticesATrainerThatReleasesTooEarly) {
+  for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
+    const WorstMoment moment(policy, {"broken", "die"});
+    EXPECT_THAT(moment.complaints, ElementsAre("round 4 was released and is not recorded"));
+    if (policy == v1::SPOOL) continue;  // what it has in its spool is not in the ledger yet
+    EXPECT_LT(EpsilonOfLedger(moment.server.address(), kLedger).upper,
+              EpsilonOfRounds(moment.server.address(), moment.trainer.Released()).lower);
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::testing
