@@ -26,42 +26,55 @@ absl::Status TooLarge(absl::string_view what) {
   return WithReason(absl::ResourceExhaustedError(what), {"QUERY_TOO_LARGE", {}});
 }
 
-// One loss, tilted and normalised: probabilities p_j ∝ mass_j e^{s·loss_j}, with log of the
-// normaliser and moments.
+// One loss, tilted: weights w_j = mass_j e^{s·x_j - shift}, x_j counted from the first atom.
 struct Tilted {
-  double log_normaliser;
-  double mean;
+  double total;           // Σ w
+  double log_normaliser;  // log Σ mass e^{s·loss}, as log(total) + shift + s·first_loss
+  double mean;            // of the loss under the tilted law
   double variance;
 };
 
 // floor(log2 x), -1023 for zero and denormals.
 int BinaryExponent(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
 
+// Within a block e^{s·x} goes from atom to atom by one multiplication: at most kBlock·2u, part of
+// kTiltError.
+constexpr size_t kBlock = 32;
+constexpr double kTiltError = 2 * (kBlock + 8) * kUnitRoundoff;
+
 Tilted TiltOne(const DirectedLosses::Loss& loss, double step, double s,
                std::vector<double>* weights) {
   // Relative to the greatest (within a factor of two) nothing overflows; what underflows is below
   // 1e-300 of the sum.
   const size_t n = loss.mass.size();
-  double greatest = -kInfinity;
+  double shift = -kInfinity;
   for (size_t j = 0; j < n; ++j) {
-    greatest = std::fmax(greatest,
-                         kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j));
+    shift =
+        std::fmax(shift, kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j));
   }
   if (weights != nullptr) weights->resize(n);
-  long double sum = 0, first = 0, second = 0;
-  for (size_t j = 0; j < n; ++j) {
-    const double x = step * static_cast<double>(j);
-    const double weight = loss.mass[j] * std::exp(s * x - greatest);
-    if (weights != nullptr) (*weights)[j] = weight;
-    sum += weight;
-    first += static_cast<long double>(weight) * x;
-    second += static_cast<long double>(weight) * x * x;
+  const size_t block = std::fabs(s) * step * kBlock < 300 ? kBlock : 1;
+  const double ratio = block > 1 ? std::exp(s * step) : 1;
+  double total = 0, first = 0, second = 0;  // in units of the step
+  for (size_t begin = 0; begin < n; begin += block) {
+    double factor = std::exp(s * step * static_cast<double>(begin) - shift);
+    double sum = 0, moment = 0, square = 0;
+    for (size_t k = 0; k < block && begin + k < n; ++k, factor *= ratio) {
+      const double weight = loss.mass[begin + k] * factor, at = static_cast<double>(k);
+      if (weights != nullptr) (*weights)[begin + k] = weight;
+      sum += weight;
+      moment += weight * at;
+      square += weight * at * at;
+    }
+    const double at = static_cast<double>(begin);
+    total += sum;
+    first += moment + at * sum;
+    second += square + at * (2 * moment + at * sum);
   }
-  if (!(sum > 0)) return {-kInfinity, 0, 0};
-  const long double mean = first / sum;
-  return {greatest + static_cast<double>(std::log(sum)) + s * loss.first_loss,
-          static_cast<double>(mean) + loss.first_loss,
-          static_cast<double>(second / sum - mean * mean)};
+  if (!(total > 0)) return {0, -kInfinity, 0, 0};
+  const double mean = first / total;
+  return {total, shift + std::log(total) + s * loss.first_loss, loss.first_loss + step * mean,
+          step * step * std::fmax(0, second / total - mean * mean)};
 }
 
 // z^n by binary powering; relative error at most n·kComplexProduct.
@@ -115,9 +128,9 @@ DirectedLosses::Cumulants DirectedLosses::LogMgf(double s) const {
   return sum;
 }
 
-double DirectedLosses::Tilt(double epsilon) const {
-  // Newton on log c for the derivative of a convex function, kept inside a bracket.
-  double lo = 1e-8, hi = 1e8, c = 1;
+double DirectedLosses::Tilt(double epsilon, double near) const {
+  // Newton for the derivative of a convex function, kept inside a bracket.
+  double lo = 1e-8, hi = 1e8, c = std::clamp(near, 1e-6, 1e6);
   for (int i = 0; i < 60; ++i) {
     const Cumulants at = LogMgf(c);
     const double slope = at.mean - epsilon - 1 / c - 1 / (1 + c);
@@ -199,24 +212,18 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   for (const DirectedLosses::Loss& loss : losses.losses()) {
     RETURN_IF_ERROR(limits.Check());
     const Tilted tilted = TiltOne(loss, h, tilt, &weights);
-    // Normalised by exactly e^{log_normaliser}: what rounding leaves is part of mass_error.
-    const double total = [&] {
-      long double sum = 0;
-      for (double w : weights) sum += w;
-      return static_cast<double>(sum);
-    }();
     folded.assign(n, 0);
     for (size_t j = 0, bin = 0; j < weights.size(); ++j) {
-      folded[bin] += weights[j] / total;
+      folded[bin] += weights[j] / tilted.total;
       if (++bin == n) bin = 0;
     }
     result.log_scale_ += static_cast<long double>(loss.count) * tilted.log_normaliser;
     const double span = h * static_cast<double>(loss.mass.size());
     result.relative_error_ +=
-        loss.count *
-        (loss.mass_error + kUnitRoundoff * (16 + 4 * tilt * (span + std::fabs(loss.first_loss)) +
-                                            4 * std::fabs(tilted.log_normaliser) +
-                                            static_cast<double>(1 + weights.size() / n)));
+        loss.count * (loss.mass_error + kTiltError +
+                      kUnitRoundoff * (16 + 4 * tilt * (span + std::fabs(loss.first_loss)) +
+                                       4 * std::fabs(tilted.log_normaliser) +
+                                       static_cast<double>(1 + weights.size() / n)));
     const std::vector<std::complex<double>> spectrum = fft.Forward(folded);
     // (|F| + e)^T bounds the exact power; its distance from the computed one is at most that times
     // T·e/(|F| + e) + T·2.24u.

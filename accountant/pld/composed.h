@@ -33,7 +33,7 @@ class DirectedLosses {
 
   // The saddle of δ(epsilon)'s integrand: argmin over c > 0 of K(c) - c·epsilon - log c - log(1 +
   // c). Any c > 0 gives valid bounds; this one gives tight ones.
-  double Tilt(double epsilon) const;
+  double Tilt(double epsilon, double near) const;
 
   struct Loss {
     double first_loss;

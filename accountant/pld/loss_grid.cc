@@ -83,7 +83,42 @@ double LossGrid::LossError(double last_j) const {
          2 * MassError();
 }
 
+namespace {
+
+// Three points on [-1, 1]; remainder (3!)^4 w^7 f^{(6)}/(7·(6!)^3).
+constexpr double kNarrowNode = 0.77459666924148337704;
+constexpr double kNarrowWeights[3] = {5.0 / 9, 8.0 / 9, 5.0 / 9};
+// A cell of width w at t with w·(|t| + 4 + μ) <= kNarrow needs one panel of three points, and
+// arguments of its exponentials are so small that six terms of the series give all digits: 4 to 5
+// times faster, and most cells are narrow.
+constexpr double kNarrow = 0.01;
+
+// e^x - 1 for |x| <= 0.02, relative error below 2u + 0.02^6/5040.
+double SmallExpM1(double x) {
+  return x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))));
+}
+
+CellIntegrals IntegrateNarrow(double mu, double from, double to) {
+  const double half = (to - from) / 2, middle = from + half;
+  const double at_middle = half * NormalDensity(middle);
+  CellIntegrals sum;
+  for (int k = -1; k <= 1; ++k) {
+    const double off = kNarrowNode * half * k;
+    // φ(middle + off) = φ(middle) e^{-off (middle + off/2)}
+    const double weight =
+        kNarrowWeights[k + 1] * at_middle * (1 + SmallExpM1(-off * (middle + off / 2)));
+    sum.q_mass += weight;
+    sum.from_left += weight * SmallExpM1(mu * (half + off));
+    sum.from_right -= weight * SmallExpM1(mu * (off - half));
+  }
+  return sum;
+}
+
+}  // namespace
+
 CellIntegrals Integrate(double mu, double from, double to) {
+  if ((to - from) * (std::fmax(std::fabs(from), std::fabs(to)) + 4 + mu) <= kNarrow)
+    return IntegrateNarrow(mu, from, to);
   CellIntegrals sum;
   const bool has_left = std::isfinite(from);
   double t = std::fmax(from, -kFarthest);

@@ -1,0 +1,100 @@
+// Speed of the accountant, one thread, as one JSON object: {"accounting/epsilon_cold_us": {"value":
+// ..., "unit": "us"}, ...}. Each figure is the median of repeated runs after one to warm the
+// transform's plans. Names are DESIGN's: epsilon_cold_us is the default method on the standard run
+// (q = .01, σ = 1, T = 1e4, δ = 1e-5); append_query_us the same after one more round.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "accountant/accountant.h"
+#include "accountant/pld/pld.h"
+#include "accountant/rdp/sampled_gaussian.h"
+
+namespace dpledger::accountant {
+namespace {
+
+double MedianSeconds(int runs, const std::function<void()>& work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + runs / 2, seconds.end());
+  return seconds[runs / 2];
+}
+
+Composition Standard(uint64_t steps) {
+  Composition composition;
+  composition.steps.push_back({0.01, {1, 1}, steps});
+  return composition;
+}
+
+// 1000 distinct (q, z), one round each: q log-uniform in 1e-3..1e-2, z uniform in 0.8..2, on a
+// fixed lattice.
+Composition Heterogeneous() {
+  Composition composition;
+  for (int i = 0; i < 1000; ++i) {
+    const double z = 0.8 + 1.2 * std::fmod(i * 0.6180339887498949, 1.0);
+    composition.steps.push_back({1e-3 * std::pow(10, i / 999.0), {z, z}, 1});
+  }
+  return composition;
+}
+
+void Require(bool ok) {
+  if (!ok) {
+    std::fprintf(stderr, "accounting_benchmark: a question failed\n");
+    std::exit(1);
+  }
+}
+
+// Each figure gets an equal share of `seconds`, and at least one run.
+int Main(double seconds) {
+  std::string separator = "{";
+  const auto report = [&](const char* name, double scale, const char* unit,
+                          const std::function<void()>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const double once =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const int runs = std::clamp(static_cast<int>(seconds / 6 / once), 1, 101);
+    std::printf("%s\"accounting/%s\": {\"value\": %.6g, \"unit\": \"%s\"}", separator.c_str(), name,
+                scale * MedianSeconds(runs, work), unit);
+    separator = ",\n ";
+  };
+  report("epsilon_cold_us", 1e6, "us",
+         [] { Require(ComputeEpsilon(Standard(10000), 1e-5, {}).ok()); });
+  uint64_t steps = 10000;
+  report("append_query_us", 1e6, "us",
+         [&] { Require(ComputeEpsilon(Standard(++steps), 1e-5, {}).ok()); });
+  report("fft_gap_1e3_ms", 1e3, "ms",
+         [] { Require(pld::Epsilon(Standard(10000), 1e-5, 1e-3, {}).ok()); });
+  report("calibrate_ms", 1e3, "ms", [] {
+    Require(Calibrate({1, 1e-6}, {0, 0.005, 20000}, Unknown::kNoiseMultiplier, {}).ok());
+  });
+  report("rdp_150_orders_us", 1e6, "us", [] {
+    double sum = 0;
+    for (int i = 0; i < 150; ++i)
+      sum += rdp::LogMomentUp(0.01, 1, 1.05 * std::pow(1195 / 1.05, i / 149.0));
+    Require(sum > 0);
+  });
+  const Composition many = Heterogeneous();
+  report("heterogeneous_1000_ms", 1e3, "ms", [&] { Require(ComputeEpsilon(many, 1e-5, {}).ok()); });
+  std::printf("}\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger::accountant
+
+int main(int argc, char** argv) {
+  // --seconds S, as bench/run passes it.
+  const double seconds = argc > 2 && std::string(argv[1]) == "--seconds" ? std::strtod(argv[2], nullptr) : 24;
+  return dpledger::accountant::Main(seconds);
+}
