@@ -1,18 +1,23 @@
-// Append-only storage of ledgers: one interface, several engines (embedded RocksDB here; PostgreSQL can follow), one
-// conformance suite.
+// Append-only storage of ledgers: one interface, several engines (embedded RocksDB here; PostgreSQL
+// can follow), one conformance suite.
 //
 // Promises of every engine:
 //  1. An answer means durable: Create, Append and Seal return after their bytes are synced.
-//  2. Nothing is updated, deleted or truncated. Sequence numbers are dense from 0; a batch is stored whole or not at
+//  2. Nothing is updated, deleted or truncated. Sequence numbers are dense from 0; a batch is
+//  stored whole or not at
 //     all, contiguous and in order.
-//  3. (ledger, request id) decides: the same request gets the same receipt for ever, across restarts; other entries
-//     under a used id are INVALID_ARGUMENT (reason REQUEST_ID_REUSED) whatever expected_sequence says.
+//  3. (ledger, request id) decides: the same request gets the same receipt for ever, across
+//  restarts; other entries
+//     under a used id are INVALID_ARGUMENT (reason REQUEST_ID_REUSED) whatever expected_sequence
+//     says.
 //  4. The bytes that are stored are the bytes that are hashed and handed out.
-//  5. After an error from the disk the store acknowledges nothing more: every later call is UNAVAILABLE, and
+//  5. After an error from the disk the store acknowledges nothing more: every later call is
+//  UNAVAILABLE, and
 //     Healthy() is false for good.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
-// Callers check events (accountant/from_proto) before they come here; the store checks names, ids, sizes and order.
+// Callers check events (accountant/from_proto) before they come here; the store checks names, ids,
+// sizes and order.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +33,9 @@
 
 namespace dpledger {
 
-// Batches that stand in line: once one of them is refused, so is every later one (ABORTED, reason EARLIER_BATCH_REFUSED).
-// A caller can thus hand in the next batch before the last is answered, and nothing is stored after a refusal.
+// Batches that stand in line: once one of them is refused, so is every later one (ABORTED, reason
+// EARLIER_BATCH_REFUSED). A caller can thus hand in the next batch before the last is answered, and
+// nothing is stored after a refusal.
 class AppendLine {
  public:
   bool broken() const { return broken_; }
@@ -43,37 +49,44 @@ class LedgerStore {
  public:
   virtual ~LedgerStore() = default;
 
-  // Stores the declaration as entry 0. ALREADY_EXISTS if the name is taken, unless by the same request.
+  // Stores the declaration as entry 0. ALREADY_EXISTS if the name is taken, unless by the same
+  // request.
   virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) = 0;
 
   // NOT_FOUND if there is none. Size, root and writers are those of one moment, all of it durable.
   virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
 
-  // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the first). The parent
-  // "projects/-" is all projects.
-  virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after, size_t limit) = 0;
+  // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the
+  // first). The parent "projects/-" is all projects.
+  virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
+                                                       const std::string& after, size_t limit) = 0;
+
+  // How many ledgers, of all projects, declare the data set `dataset`.
+  virtual absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) = 0;
 
   using AppendCallback = std::function<void(absl::StatusOr<v1::Receipt>)>;
-  // Calls `done` once, from a thread of the store, when the batch is durable or refused. Batches of one caller are
-  // taken in the order of the calls. `done` must not block.
-  // NOT_FOUND; INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence); FAILED_PRECONDITION
-  // (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK, ROUND_ALREADY_OPEN); RESOURCE_EXHAUSTED
-  // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
-  // `line` may be null.
-  virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line, AppendCallback done) = 0;
+  // Calls `done` once, from a thread of the store, when the batch is durable or refused. Batches of
+  // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
+  // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
+  // FAILED_PRECONDITION (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK,
+  // ROUND_ALREADY_OPEN); RESOURCE_EXHAUSTED (QUEUE_FULL: too much waits for the disk); UNAVAILABLE
+  // (STORE_FAILED) after a disk error. `line` may be null.
+  virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                           AppendCallback done) = 0;
   void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) {
     AppendAsync(std::move(request), nullptr, std::move(done));
   }
   // The same, waiting.
   absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);
 
-  // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are reached (at least one if
-  // there is one). OUT_OF_RANGE if `first` is beyond the ledger's size; DATA_LOSS if an entry is missing or its bytes
-  // do not match their stored checksum.
-  virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first, size_t max_entries,
-                                                        size_t max_bytes) = 0;
+  // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
+  // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
+  // DATA_LOSS if an entry is missing or its bytes do not match their stored checksum.
+  virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                        size_t max_entries, size_t max_bytes) = 0;
 
-  // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer that has not closed is not named missing.
+  // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer that has not closed is not
+  // named missing.
   virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) = 0;
 
   virtual bool Healthy() const = 0;

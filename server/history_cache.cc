@@ -59,8 +59,6 @@ absl::Status AddEntry(const std::string& bytes, LedgerHistory& into) {
       return absl::OkStatus();
     }
     case v1::LedgerEntry::kDeclaration:
-      into.declaration = entry.declaration();
-      return absl::OkStatus();
     case v1::LedgerEntry::kResume:
     case v1::LedgerEntry::kNote:
     case v1::LedgerEntry::kWriterClosed:

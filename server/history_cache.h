@@ -20,7 +20,6 @@
 #include "absl/synchronization/mutex.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/history.h"
-#include "dpledger/v1/ledger.pb.h"
 #include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 
@@ -28,7 +27,6 @@ namespace dpledger::server {
 
 // The first tree.size() entries of a ledger.
 struct LedgerHistory {
-  v1::Declaration declaration;
   accountant::History history;
   merkle::CompactTree tree;
   size_t bytes = 0;  // about what `history` takes in memory

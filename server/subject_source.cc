@@ -20,9 +20,6 @@ using accountant::Element;
 using accountant::Within;
 
 constexpr int kMaxLedgers = 100;
-constexpr size_t kListPage = 1000;
-// Every ledger of the server, whatever its project.
-constexpr char kEveryProject[] = "projects/-";
 // Given events form a history of their own: its name cannot clash with a ledger's writers.
 constexpr char kWhatIfWriter[] = "what-if";
 
@@ -157,7 +154,7 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
     for (const Part& part : parts) RETURN_IF_ERROR(CheckPlanIndependent(part.ledger));
   }
   SetPlan(parts, !subject.events().empty(), result);
-  if (!parts.empty()) RETURN_IF_ERROR(WarnOfOthers(parts, limits, result));
+  if (!parts.empty()) RETURN_IF_ERROR(WarnOfOthers(parts, result));
   return result;
 }
 
@@ -202,21 +199,10 @@ absl::StatusOr<SubjectSource::Part> SubjectSource::ReadLedger(const std::string&
 }
 
 absl::Status SubjectSource::WarnOfOthers(const std::vector<Part>& parts,
-                                         const accountant::Limits& limits,
                                          accountant::Subject& into) {
   const std::string& dataset = parts[0].ledger.declaration().dataset();
-  size_t declaring = 0;
-  std::string after;
-  while (true) {
-    RETURN_IF_ERROR(limits.Check());
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
-                     store_->List(kEveryProject, after, kListPage));
-    for (const v1::Ledger& ledger : page)
-      declaring += ledger.declaration().dataset() == dataset ? 1 : 0;
-    if (page.size() < kListPage) break;
-    after = page.back().name();
-  }
-  const size_t others = declaring - std::min(declaring, parts.size());
+  ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
+  const uint64_t others = declaring - std::min<uint64_t>(declaring, parts.size());
   if (others > 0) {
     into.warnings.push_back(absl::StrCat(others, others == 1 ? " other ledger" : " other ledgers",
                                          " on this server declare", others == 1 ? "s" : "",

@@ -37,8 +37,7 @@ class SubjectSource {
                                   const accountant::Limits& limits);
   static void SetPlan(const std::vector<Part>& parts, bool with_events, accountant::Subject& into);
   // Adds a warning that names how many other ledgers declare the data set of `parts`.
-  absl::Status WarnOfOthers(const std::vector<Part>& parts, const accountant::Limits& limits,
-                            accountant::Subject& into);
+  absl::Status WarnOfOthers(const std::vector<Part>& parts, accountant::Subject& into);
 
   LedgerStore* const store_;
   HistoryCache histories_;

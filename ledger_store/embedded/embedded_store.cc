@@ -87,6 +87,11 @@ class EmbeddedStore : public LedgerStore {
     return ledgers;
   }
 
+  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
+    RETURN_IF_ERROR(Failure());
+    return table_->CountDeclaring(dataset);
+  }
+
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
     RETURN_IF_ERROR(CheckLedgerName("ledger", name));

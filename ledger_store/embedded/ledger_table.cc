@@ -137,6 +137,12 @@ std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::List(const std::stri
   return heads;
 }
 
+uint64_t LedgerTable::CountDeclaring(const std::string& dataset) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = declaring_.find(dataset);
+  return found == declaring_.end() ? 0 : found->second;
+}
+
 uint64_t LedgerTable::size() const {
   absl::ReaderMutexLock lock(&mutex_);
   return by_name_.size();
@@ -144,7 +150,9 @@ uint64_t LedgerTable::size() const {
 
 void LedgerTable::Put(LedgerRecord record) {
   absl::MutexLock lock(&mutex_);
-  by_name_[record.head->name] = std::move(record);
+  const auto [entry, is_new] = by_name_.try_emplace(record.head->name);
+  if (is_new) ++declaring_[record.head->declaration->dataset()];
+  entry->second = std::move(record);
 }
 
 absl::Status LedgerNotFound(const std::string& name) {

@@ -37,6 +37,8 @@ class LedgerTable {
   // At most `limit` heads whose names begin with `prefix`, by name, after `after`.
   std::vector<std::shared_ptr<const LedgerHead>> List(const std::string& prefix,
                                                       const std::string& after, size_t limit) const;
+  // How many ledgers declare `dataset`.
+  uint64_t CountDeclaring(const std::string& dataset) const;
   uint64_t size() const;
 
   void Put(LedgerRecord record);
@@ -44,6 +46,7 @@ class LedgerTable {
  private:
   mutable absl::Mutex mutex_;
   std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);  // ledgers by data set
 };
 
 absl::Status LedgerNotFound(const std::string& name);

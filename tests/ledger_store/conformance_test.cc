@@ -120,6 +120,20 @@ TEST_P(LedgerStoreConformance, ListPagesByNameWithinAProject) {
                       "INVALID_FIELD", "parent: must be projects/{project}"));
 }
 
+TEST_P(LedgerStoreConformance, CountsTheLedgersThatDeclareADataSet) {
+  for (const char* name : {kLedger.c_str(), "projects/p/ledgers/b", "projects/q/ledgers/a"}) {
+    CreateLedger(name);
+  }
+  v1::CreateLedgerRequest other = CreateRequest("projects/q/ledgers/b");
+  other.mutable_declaration()->set_dataset("mnist");
+  ASSERT_TRUE(store_->Create(other).ok());
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r", 1)).ok());
+  Reopen();
+  EXPECT_EQ(*store_->CountDeclaring("adult"), 3u);
+  EXPECT_EQ(*store_->CountDeclaring("mnist"), 1u);
+  EXPECT_EQ(*store_->CountDeclaring("ad"), 0u);
+}
+
 TEST_P(LedgerStoreConformance, AppendIsDenseAndOrdered) {
   CreateLedger(kLedger);
   const auto first = store_->Append(RoundBatch(kLedger, "w", "r1", 1));

@@ -95,6 +95,9 @@ class WatchedStore : public LedgerStore {
                                                size_t limit) override {
     return store_->List(parent, after, limit);
   }
+  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
+    return store_->CountDeclaring(dataset);
+  }
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
     watch_->Read();
