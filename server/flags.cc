@@ -69,6 +69,7 @@ std::optional<bool> IsLoopback(const std::string& address) {
 std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   GrpcDoorOptions& door = flags.server.door;
+  size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
   bool anywhere = false;
   std::string log_level = "info";
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
@@ -86,7 +87,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Write the address to this file once the server serves");
   app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
       ->capture_default_str();
-  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken or sent")
+  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
       ->check(CLI::Range(1 << 16, 1 << 26))
       ->capture_default_str();
   app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
@@ -95,6 +96,10 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--query-timeout-seconds", query_timeout_seconds,
                  "Longest time one accounting question may take")
       ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  app.add_option("--max-history-mebibytes", max_history_mebibytes,
+                 "Memory for what is known of ledgers between accounting questions")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--query-threads", door.query_threads, "Threads that answer accounting questions")
       ->check(CLI::Range(1, 256))
@@ -119,6 +124,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
     return kUsageError;
   }
   flags.log_level = kLogLevels.at(log_level);
+  flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);
   return flags;
 }

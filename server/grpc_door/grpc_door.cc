@@ -29,7 +29,6 @@ constexpr int kMinPingIntervalMilliseconds = 10'000;
 
 void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
-  builder.SetMaxSendMessageSize(options.max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
   builder.SetResourceQuota(grpc::ResourceQuota("dpledger").Resize(kTransportBytes));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
