@@ -73,8 +73,8 @@ class Scale {
         parameters.sampling_probability = std::fmin(1, 1 / x);
         break;
       case Unknown::kSteps:
-        parameters.steps = static_cast<uint64_t>(
-            std::fmax(1, std::fmin(kGreatestCount, std::floor(1 / x + 1e-9))));
+        parameters.steps =
+            static_cast<uint64_t>(std::fmax(1, std::fmin(kGreatestCount, std::nearbyint(1 / x))));
         break;
     }
     return parameters;
@@ -198,14 +198,18 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
   rough.method = options.method == Method::kBest || options.method == Method::kPld ? Method::kRdp
                                                                                    : options.method;
   Search by_rdp(target, scale, rough);
-  RETURN_IF_ERROR(
-      Bracket(by_rdp, scale, std::fmin(std::fmax(1, scale.least()), scale.greatest()), 2));
-  RETURN_IF_ERROR(by_rdp.Narrow(1e-3));
+  double start = std::fmin(std::fmax(1, scale.least()), scale.greatest());
+  if (const absl::Status found = Bracket(by_rdp, scale, start, 2); found.ok()) {
+    RETURN_IF_ERROR(by_rdp.Narrow(1e-3));
+    start = by_rdp.safe();
+  } else if (ReasonOf(found).reason != "NO_SOLUTION") {
+    return found;  // (its conversion has a floor: a tiny ε may still be met by another method)
+  }
 
   Options fine = options;
   fine.relative_gap = std::fmax(1e-9, options.relative_gap / 4);
   Search search(target, scale, fine);
-  RETURN_IF_ERROR(Bracket(search, scale, by_rdp.safe(), 1.1));
+  RETURN_IF_ERROR(Bracket(search, scale, start, 1.1));
   if (search.missed() > 0) RETURN_IF_ERROR(search.Narrow(fine.relative_gap / 8));
   RETURN_IF_ERROR(search.FindMiss());
   return Calibration{scale.At(search.safe()), scale.Optimum(search.safe(), search.surely_missed()),

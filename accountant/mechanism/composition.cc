@@ -39,26 +39,39 @@ Interval Quotient(double a, double b) {
   return {NextDown(quotient), NextUp(quotient)};
 }
 
+// Noise multipliers whose squares stay far from the ends of doubles.
+constexpr double kLeastNoise = 1e-100, kGreatestNoise = 1e100;
+
 // (Σ_i count_i z_i^-2)^(-1/2): the noise multiplier of several Gaussian queries on one sample
 // (McMahan et al. 2018, arXiv 1812.06210, eq. 1).
 class JointNoise {
  public:
-  void Add(Interval z, uint64_t count) {
-    if (queries_ == 0 && count == 1) single_ = z;
-    queries_ += count;
-    const double n_up = NextUp(static_cast<double>(count)), n_down = static_cast<double>(count);
+  absl::Status Add(Interval z, uint64_t count) {
+    if (!(z.lower >= kLeastNoise && z.upper <= kGreatestNoise)) {
+      return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                            "a noise multiplier of ", z.upper, ": outside [1e-100, 1e100], ",
+                            "no analysis; it is refused, not approximated")),
+                        {"NO_ANALYSIS", {{"subject", "noise multiplier"}}});
+    }
+    if (empty_ && count == 1) single_ = z;
+    one_ = empty_ && count == 1;
+    empty_ = false;
+    const double n_up = NextUp(static_cast<double>(count)),
+                 n_down = NextDown(static_cast<double>(count));
     precision_.upper = AddUp(precision_.upper, DivUp(n_up, MulDown(z.lower, z.lower)));
     precision_.lower = AddDown(precision_.lower, DivDown(n_down, MulUp(z.upper, z.upper)));
+    return absl::OkStatus();
   }
-  bool empty() const { return queries_ == 0; }
+  bool empty() const { return empty_; }
   Interval multiplier() const {
-    if (queries_ == 1) return single_;
+    if (one_) return single_;
     return {DivDown(1, NextUp(std::sqrt(precision_.upper))),
             DivUp(1, NextDown(std::sqrt(precision_.lower)))};
   }
 
  private:
-  uint64_t queries_ = 0;
+  bool empty_ = true;
+  bool one_ = false;  // exactly one query: its own multiplier, without the roundings of the sum
   Interval single_;
   Interval precision_{0, 0};
 };
@@ -88,7 +101,7 @@ class Resolver {
         case NoiseKind::kDiscreteGaussian:
           return NoAnalysis("noise DISCRETE_GAUSSIAN", composition_.adjacency);
       }
-      noise.Add(Quotient(query.noise_stddev, query.l2_norm_bound), 1);
+      RETURN_IF_ERROR(noise.Add(Quotient(query.noise_stddev, query.l2_norm_bound), 1));
     }
     composition_.schemes.insert(scheme);
     return noise.empty() ? absl::OkStatus() : AddStep(q, noise.multiplier(), count);
@@ -104,7 +117,9 @@ class Resolver {
     if (const auto* gaussian = std::get_if<Gaussian>(&mechanism.kind)) {
       composition_.schemes.insert("full_batch");
       composition_.assumptions.insert(kFloatingPointNoise);
-      return AddStep(1, {gaussian->noise_multiplier, gaussian->noise_multiplier}, count);
+      JointNoise noise;
+      RETURN_IF_ERROR(noise.Add({gaussian->noise_multiplier, gaussian->noise_multiplier}, 1));
+      return AddStep(1, noise.multiplier(), count);
     }
     if (const auto* sampled = std::get_if<PoissonSampled>(&mechanism.kind))
       return AddSampled(*sampled, count);
@@ -157,8 +172,7 @@ class Resolver {
     ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
     if (std::holds_alternative<NoOp>(mechanism.kind)) return absl::OkStatus();
     if (const auto* gaussian = std::get_if<Gaussian>(&mechanism.kind)) {
-      noise.Add({gaussian->noise_multiplier, gaussian->noise_multiplier}, count);
-      return absl::OkStatus();
+      return noise.Add({gaussian->noise_multiplier, gaussian->noise_multiplier}, count);
     }
     if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
       ASSIGN_OR_RETURN(const uint64_t inner, Multiply(self->count, count));

@@ -15,11 +15,9 @@ std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double re
   double positive = lo, negative = hi;
   auto seen = [&](double x) {
     const double y = f(x);
-    if (y > 0) {
-      positive = std::fmax(positive, x);
-    } else {
-      negative = std::fmin(negative, x);
-    }
+    // A NaN shows nothing.
+    if (y > 0) positive = std::fmax(positive, x);
+    if (y <= 0) negative = std::fmin(negative, x);
     return std::isnan(y) ? y : std::fmax(-1e300, std::fmin(1e300, y));
   };
   boost::uintmax_t evaluations = 200;

@@ -111,7 +111,7 @@ DirectedLosses::DirectedLosses(const std::vector<CountedPair>& pairs, Direction 
       }
       loss.first_loss = -(pair.first_loss + pair.step * static_cast<double>(n - 1));
       loss.infinity = pair.add_infinity;
-      loss.mass_error += 8 * kUnitRoundoff;
+      loss.mass_error += 8 * kUnitRoundoff + pair.loss_error;  // e^{-loss} carries the loss's error
     }
     losses_.push_back(std::move(loss));
   }
@@ -187,9 +187,10 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   // 2. Where the window starts on the composed grid, whose point k stands at Σ count·first_loss +
   // k·h.
   long double origin = 0;
-  double size = 0;
+  double size = 0, total_count = 0;
   for (const DirectedLosses::Loss& loss : losses.losses()) {
     origin += static_cast<long double>(loss.count) * loss.first_loss;
+    total_count += loss.count;
     size += loss.count * (std::fabs(loss.first_loss) +
                           std::fabs(loss.first_loss + h * static_cast<double>(loss.mass.size())));
     result.loss_error_ += loss.count * loss.loss_error;
@@ -242,7 +243,8 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
     const double twice = k == 0 || 2 * k == n ? 1 : 2;
     const double relative =
         error_factor[k] + static_cast<double>(losses.losses().size()) * kComplexProduct;
-    const double bound = twice * std::exp(log_bound[k] * (1 - 1e-9)) * (1 + 1e-6);
+    const double bound =
+        twice * std::exp(log_bound[k] * (1 - 1e-9) + 4 * kUnitRoundoff * total_count) * (1 + 1e-6);
     sum_of_bounds += bound;
     // Where the computed value has no digits left, both it and the exact one are below `bound`.
     sum_of_errors += bound * (relative < 0.5 ? std::expm1(relative) : 2);
@@ -287,7 +289,8 @@ Composed::Sums Composed::SumsAbove(double epsilon) const {
 }
 
 double Composed::GreatestWeight() const {
-  return std::exp(tilt_ * std::log(tilt_ / (1 + tilt_)) - std::log1p(tilt_)) * (1 + 1e-12);
+  return std::exp(tilt_ * std::log(tilt_ / (1 + tilt_)) - std::log1p(tilt_)) *
+         (1 + 1e-9 * (1 + tilt_ * 1e-6));
 }
 
 // δ(ε) = e^{log_scale - cε} Σ_x w(x) p(x) over the composed law, read at ε moved by the loss error.

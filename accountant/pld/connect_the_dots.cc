@@ -39,7 +39,8 @@ absl::StatusOr<DiscretePair> BuildUpper(double q, double mu, double step, double
   pair.remove_infinity = ((1 - q) * NormalTail(t) + q * NormalTail(t - mu)) * (1 + 1e-12);
   // For add, the Q-mass above t moves up to the last atom.
   pair.mass.back() += NormalTail(t) * std::exp(grid.Loss(j));
-  pair.mass_error = grid.MassError();
+  // Shares divide by the exact h; the cell's ends are off by PointError each.
+  pair.mass_error = grid.MassError() + 3 * grid.PointError(j) / step;
   pair.loss_error = grid.LossError(j);
   return pair;
 }

@@ -76,11 +76,10 @@ double LossGrid::MassError() const { return (600 + 4 * mu_ * kFarthest) * kUnitR
 
 // A grid point is stated to 2u of its size. The t computed for it is off by the roundings of
 // log(excess/q)/μ + μ/2; times the slope ℓ' <= μ these are a few u of |log(excess/q)| + μ². An
-// atom's P- and Q-masses each carry MassError, and so does their ratio twice.
-double LossGrid::LossError(double last_j) const {
+// atom's P- and Q-masses each carry MassError, and so does their ratio twice (LossError).
+double LossGrid::PointError(double last_j) const {
   const double size = std::fmax(std::fabs(Loss(first_)), std::fabs(Loss(last_j)));
-  return 8 * kUnitRoundoff * (1 + size + std::fabs(std::log(q_)) + mu_ * (mu_ + kFarthest)) +
-         2 * MassError();
+  return 8 * kUnitRoundoff * (1 + size + std::fabs(std::log(q_)) + mu_ * (mu_ + kFarthest));
 }
 
 namespace {

@@ -38,9 +38,11 @@ class LossGrid {
   double ExcessAt(double t) const;  // e^{ℓ(t)} - (1 - q)
   double OneMinusQ() const { return base_; }
 
-  // Bounds for DiscretePair::mass_error and loss_error of cells integrated on this grid.
+  // Bounds on the relative error of a cell's integrals, on how far the loss at a computed T(j) is
+  // from x_j, and on the error of the loss that an atom states (DiscretePair::loss_error).
   double MassError() const;
-  double LossError(double last_j) const;
+  double PointError(double last_j) const;
+  double LossError(double last_j) const { return PointError(last_j) + 2 * MassError(); }
 
  private:
   double LossAt(double t) const;

@@ -21,8 +21,12 @@ constexpr int kRefinements = 8;
 // The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
 // mesh error.
 constexpr double kTailShare = 1e-7;
-// A loss grid longer than this would take longer to build than any transform of it.
+// A loss grid longer than this would take longer to build than any transform of it; all grids
+// together take at most about 1 GiB (four doubles an atom).
 constexpr size_t kGreatestAtoms = size_t{1} << 21;
+constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
+// Beyond, rounding alone (a few u a step) would take the interval's digits.
+constexpr double kGreatestCount = 1e12;
 
 // Both discretisations of a composition on one mesh.
 struct Discretised {
@@ -33,15 +37,16 @@ struct Discretised {
 absl::StatusOr<Discretised> Discretise(const Composition& composition, double step, double tail,
                                        const Limits& limits) {
   Discretised result;
+  const size_t most = std::min(kGreatestAtoms, kGreatestAtomsTogether / composition.steps.size());
   for (const SampledGaussian& s : composition.steps) {
     RETURN_IF_ERROR(limits.Check());
     const double count = static_cast<double>(s.count);
     ASSIGN_OR_RETURN(DiscretePair upper,
                      BuildUpper(s.sampling_probability, DivUp(1, s.noise_multiplier.lower), step,
-                                tail, kGreatestAtoms, limits));
+                                tail, most, limits));
     ASSIGN_OR_RETURN(DiscretePair lower,
                      BuildLower(s.sampling_probability, DivDown(1, s.noise_multiplier.upper), step,
-                                tail, kGreatestAtoms, limits));
+                                tail, most, limits));
     result.upper.push_back({std::move(upper), count});
     result.lower.push_back({std::move(lower), count});
   }
@@ -88,6 +93,8 @@ absl::StatusOr<Bounds> Refine(const Composition& composition, std::vector<Direct
       if (step * 0.999 <= finest_failed || (i > 1 && gap > 0.9 * before)) break;
       step = std::fmax(step * std::clamp(0.92 * std::sqrt(relative_gap / gap), 0.25, 0.7),
                        1.001 * finest_failed);
+    } else if (absl::IsDeadlineExceeded(worst.status())) {
+      break;  // a looser interval, said so, rather than none
     } else if (absl::IsResourceExhausted(worst.status())) {
       finest_failed = step;
       step *= 2;
@@ -161,7 +168,9 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
   ASSIGN_OR_RETURN(const rdp::Converted renyi,
                    rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, limits));
   if (renyi.value == 0) return Bounds{{0, 0}, true};
-  if (!std::isfinite(renyi.value)) return Bounds{{0, renyi.value}, false, false};
+  if (!std::isfinite(renyi.value) || composition.TotalCount() > kGreatestCount) {
+    return Bounds{{0, renyi.value}, false, false};
+  }
   // A mesh three times too coarse first: a ninth of the price shows where ε and its saddle really
   // are (the Rényi bound can be twice ε for many distinct steps). Error law of this pair of
   // discretisations: gap in ε = (c + 1) T h²/8, c the saddle order, about α - 1 (numerically
@@ -183,6 +192,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
   ASSIGN_OR_RETURN(const rdp::Converted renyi,
                    rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, limits));
   if (renyi.value == 0) return Bounds{{0, 0}, true};
+  if (composition.TotalCount() > kGreatestCount) return Bounds{{0, renyi.value}, false, false};
   // d log δ/dε is about -c, so the law above times c.
   const double c = std::fmax(renyi.order - 1, 0.1);
   const double step =

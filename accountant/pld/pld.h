@@ -22,7 +22,8 @@ struct Bounds {
 
 // Precondition: not non-private. δ in (0, 1); epsilon >= 0; relative_gap in [1e-9, 1].
 // Falls back to the Rényi bound and lower 0 where a loss grid is out of reach.
-// DEADLINE_EXCEEDED and CANCELLED are the only errors.
+// A deadline that passes while meshes are refined leaves the best interval so far;
+// DEADLINE_EXCEEDED (before there is any) and CANCELLED are the only errors.
 absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
                                const Limits& limits);
 absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,

@@ -15,11 +15,19 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// x/(1 - e^{-x}), 1 at 0.
-double RampOverOneMinusExp(double x) { return x == 0 ? 1 : x / -std::expm1(-x); }
+// log((e^x - 1)/x) for x >= 0, error 4u(1 + x).
+double LogExpM1OverX(double x) {
+  if (x == 0) return 0;
+  return x < 1 ? std::log(std::expm1(x) / x) : x + std::log1p(-std::exp(-x)) - std::log(x);
+}
 
-// E[K] of D_{η,γ} with L = log(1/γ): η(1-γ)/(γ(1-γ^η)), and its limit at η = 0.
-double Mean(double eta, double l) { return std::expm1(l) / l * RampOverOneMinusExp(eta * l); }
+// log E[K] of D_{η,γ} with L = log(1/γ), E[K] = η(1-γ)/(γ(1-γ^η)) and its limit at η = 0:
+// (e^L - 1)/L · x/(1 - e^{-x}) with x = ηL, and x/(1 - e^{-x}) = e^x · x/(e^x - 1) = -x/(e^{-x} -
+// 1).
+double LogMean(double eta, double l) {
+  const double x = eta * l;
+  return LogExpM1OverX(l) + (x > 0 ? x : 0) - LogExpM1OverX(std::fabs(x));
+}
 
 // A few roundings up of a sum of terms of this size.
 double Up(double value, double magnitude) {
@@ -29,9 +37,13 @@ double Up(double value, double magnitude) {
 }  // namespace
 
 double LogInverseGamma(double eta, double mean) {
-  const auto too_small = [&](double l) { return mean * (1 + 64 * kUnitRoundoff) - Mean(eta, l); };
+  const double log_mean = std::log(mean);
+  const auto too_small = [&](double l) {
+    return log_mean + 32 * kUnitRoundoff * (1 + l) - LogMean(eta, l);
+  };
   double hi = 1;
-  while (too_small(hi) > 0 && hi < 700) hi *= 1.5;
+  // LogMean grows at least as (1 + η)L - log L; no η of doubles above -1 needs more than this.
+  while (too_small(hi) > 0 && hi < 1e300) hi *= 1.5;
   return BracketDecreasing(too_small, 1e-12, hi, 4e-16).second;
 }
 

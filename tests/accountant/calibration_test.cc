@@ -72,6 +72,13 @@ TEST(Calibration, UnsampledIsAnalytic) {
   EXPECT_NEAR(found->parameters.noise_multiplier, 4.2247, 2e-3);
 }
 
+// The Rényi conversion has a floor near 1e-5 that other methods do not have.
+TEST(Calibration, TinyTargetsAreMetWhereRenyiDpHasNoAnswer) {
+  const auto found = Calibrate({1e-7, 1e-9}, {0, 1, 1}, Unknown::kNoiseMultiplier, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_LE(found->epsilon.value.upper, 1e-7);
+}
+
 TEST(Calibration, NoNumberOfStepsMeetsTheTarget) {
   const auto found = Calibrate({0.1, 1e-6}, {0.5, 1, 0}, Unknown::kSteps, {});
   EXPECT_EQ(found.status().code(), absl::StatusCode::kFailedPrecondition);

@@ -106,6 +106,31 @@ TEST(Resolve, CountsMultiplyThroughTheTreeAndOverflowIsRefused) {
             "COUNT_TOO_LARGE");
 }
 
+// 2048 · 2^53 queries on one sample once wrapped to none.
+TEST(Resolve, CountsOfQueriesOnOneSampleDoNotWrap) {
+  const uint64_t big = uint64_t{1} << 53;
+  std::vector<Mechanism> queries(2048, Mechanism{big, Gaussian{1e9}});
+  queries.push_back(Mechanism{1, Gaussian{1e9}});
+  History history;
+  history.Add("w", Mechanism{1, PoissonSampled{.1, {Mechanism{1, Composed{queries}}}}});
+  const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(composition->steps.size(), 1u);
+  EXPECT_NEAR(composition->steps[0].noise_multiplier.lower, 0.2328, 1e-3);
+}
+
+// Their squares leave the range of doubles: μ was once NaN, and ε zero.
+TEST(Resolve, NoiseMultipliersBeyondSquaringAreRefused) {
+  for (const double stddev : {1e-200, 1e200}) {
+    const auto composition =
+        Resolve(Rounds({0, FullBatch{}}, {{"g", 1, stddev}}, 1), Adjacency::kAddOrRemoveOne);
+    EXPECT_EQ(ReasonOf(composition.status()).reason, "NO_ANALYSIS");
+    EXPECT_THAT(std::string(composition.status().message()), HasSubstr("outside [1e-100, 1e100]"));
+  }
+  const auto smallest =
+      Resolve(Rounds({0, FullBatch{}}, {{"g", 1, 1e-100}}, 1), Adjacency::kAddOrRemoveOne);
+  EXPECT_GT(ComputeEpsilon(*smallest, 1e-5, {})->value.lower, 1e199);
+}
+
 TEST(Resolve, NonPrivateIsInfinite) {
   History history;
   history.Add("w", Mechanism{1, NonPrivate{}});

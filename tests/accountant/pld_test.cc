@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "absl/time/clock.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/discrete_pair.h"
 #include "tests/support/json_file.h"
@@ -160,6 +161,21 @@ TEST(Pld, OutOfReachFallsBackToTheRenyiBound) {
   EXPECT_FALSE(bounds->gridded);
   EXPECT_EQ(bounds->value.lower, 0);
   EXPECT_TRUE(std::isfinite(bounds->value.upper));
+}
+
+TEST(Pld, TooManyStepsForDoublesFallBackAtOnce) {
+  const auto bounds = pld::Epsilon(One(1e-6, 1, uint64_t{1} << 53), 1e-5, 1e-3, {});
+  ASSERT_TRUE(bounds.ok());
+  EXPECT_FALSE(bounds->gridded);
+}
+
+TEST(Pld, ADeadlineDuringRefinementLeavesAValidInterval) {
+  Limits limits;
+  limits.deadline = absl::Now() + absl::Milliseconds(1500);
+  const auto bounds = pld::Epsilon(One(0.01, 1, 10000), 1e-5, 1e-9, limits);
+  ASSERT_TRUE(bounds.ok()) << bounds.status();
+  EXPECT_FALSE(bounds->met);
+  EXPECT_TRUE(bounds->value.Contains(6.187712389971539));
 }
 
 TEST(Pld, StopsWhenCancelledOrOutOfTime) {

@@ -33,6 +33,13 @@ TEST(NegativeBinomial, GammaMatchesTheOracleForEveryEtaAboveMinusOne) {
   }
 }
 
+// The mean overflowed on the way, and the search stopped at 985: values by mpmath.
+TEST(NegativeBinomial, GammaNearEtaMinusOneIsNotCutShort) {
+  EXPECT_NEAR(selection::LogInverseGamma(-0.999, 10), 2303.6, 0.1);
+  EXPECT_NEAR(selection::LogInverseGamma(-0.99, 1e8), 1843, 0.5);
+  EXPECT_NEAR(selection::LogInverseGamma(-0.98, 1e15), 1728, 0.5);
+}
+
 // "How to DP-fy ML" (arXiv 2303.00654), appendix C: n = 1e6, batch 5000, σ = 1; recomputed at 30
 // digits.
 TEST(Tuning, WorkedExampleMatchesTheOracle) {
