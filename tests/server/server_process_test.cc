@@ -49,11 +49,14 @@ class ServerProgram : public ::testing::Test {
     return command;
   }
 
-  // Starts the program on the test's store; returns its address.
-  std::string Start() {
-    pid_ = StartProgram(Command({"--listen", "127.0.0.1:0", "--port-file", folder_.File("port"),
-                                 "--store", folder_.File("deep/er/store")}),
-                        folder_.File("log"));
+  // Starts the program on the test's store; returns its address. `limits` is shell code that its
+  // process runs first.
+  std::string Start(const std::string& limits = ":") {
+    std::vector<std::string> command =
+        Command({"--listen", "127.0.0.1:0", "--port-file", folder_.File("port"), "--store",
+                 folder_.File("deep/er/store")});
+    command.insert(command.begin(), {"/bin/sh", "-c", limits + "; exec \"$@\"", "sh"});
+    pid_ = StartProgram(command, folder_.File("log"));
     std::string address;
     int status = 0;
     while (!(std::ifstream(folder_.File("port")) >> address)) {
@@ -67,6 +70,12 @@ class ServerProgram : public ::testing::Test {
     return address;
   }
 
+  // Waits for the program to end by itself; its exit code.
+  int AwaitExit() {
+    int status = 0;
+    EXPECT_GT(waitpid(std::exchange(pid_, 0), &status, 0), 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
   int Stop(int signal) { return StopProgram(std::exchange(pid_, 0), signal); }
 
   static std::unique_ptr<v1::LedgerService::Stub> Connect(const std::string& address) {
@@ -97,10 +106,7 @@ TEST_F(ServerProgram, SigtermDrainsStreamsAndKeepsWhatWasAcknowledged) {
     ASSERT_FALSE(stream->Read(&response));
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
-  int status = 0;
-  ASSERT_EQ(waitpid(std::exchange(pid_, 0), &status, 0) > 0, true);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(AwaitExit(), 0);
   EXPECT_FALSE(std::filesystem::exists(folder_.File("port")));
   EXPECT_THAT(
       Slurp(folder_.File("log")),
@@ -118,6 +124,42 @@ TEST_F(ServerProgram, SigtermDrainsStreamsAndKeepsWhatWasAcknowledged) {
   ASSERT_TRUE(stub->GetLedger(&context, get, &ledger).ok());
   EXPECT_EQ(ledger.size(), 3u);
   EXPECT_EQ(Stop(SIGINT), 0);
+}
+
+// A limit on the size of files stands for a disk that fails.
+TEST_F(ServerProgram, ErrorOfTheDiskEndsItAndLosesNothingAcknowledged) {
+  uint64_t acknowledged = 0;
+  {
+    const auto stub = Connect(Start("trap '' XFSZ; ulimit -f 400"));
+    grpc::ClientContext create_context;
+    v1::Ledger ledger;
+    ASSERT_TRUE(stub->CreateLedger(&create_context, CreateRequest(kLedger), &ledger).ok());
+    grpc::Status status;
+    for (uint64_t round = 1; status.ok(); ++round) {
+      v1::AppendBatchRequest batch = Batch(kLedger, "w", std::to_string(round));
+      AddNote(batch, std::string(4000, 'x'));
+      grpc::ClientContext context;
+      v1::AppendBatchResponse response;
+      status = stub->AppendBatch(&context, batch, &response);
+      if (status.ok()) acknowledged = response.receipt().size();
+    }
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_THAT(status.error_message(), HasSubstr("acknowledges nothing more"));
+  }
+  EXPECT_GT(acknowledged, 10u);
+  EXPECT_EQ(AwaitExit(), 1);
+  EXPECT_THAT(Slurp(folder_.File("log")),
+              AllOf(HasSubstr("\"level\":\"error\",\"event\":\"store_failed\""),
+                    HasSubstr("\"event\":\"stopped\"")));
+
+  const auto stub = Connect(Start());
+  grpc::ClientContext context;
+  v1::GetLedgerRequest get;
+  get.set_name(kLedger);
+  v1::Ledger ledger;
+  ASSERT_TRUE(stub->GetLedger(&context, get, &ledger).ok());
+  EXPECT_GE(ledger.size(), acknowledged);
+  EXPECT_EQ(Stop(SIGTERM), 0);
 }
 
 TEST_F(ServerProgram, SecondServerOnTheSameStoreIsRefused) {
