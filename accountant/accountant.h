@@ -17,7 +17,7 @@ namespace dpledger::accountant {
 
 struct Options {
   Method method = Method::kBest;
-  double relative_gap = 1e-3;  // wanted (upper - lower) / upper, in [1e-9, 1]
+  double relative_gap = 1e-4;  // wanted (upper - lower) / upper, in [1e-9, 1]
   Limits limits;
 };
 
@@ -49,7 +49,7 @@ struct CalibrationParameters {
 struct Calibration {
   CalibrationParameters parameters;  // the unknown filled in, on the safe side
   Interval optimum;                  // contains the value at which ε equals the target
-  Answer epsilon;                    // at the solution; its upper is <= the target
+  Answer epsilon;                    // at the solution; its upper is below the target by a share of relative_gap
 };
 // FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the
 // target.

@@ -129,7 +129,9 @@ class Search {
     ASSIGN_OR_RETURN(const Composition composition, CompositionOf(scale_.At(x), target_.adjacency));
     ASSIGN_OR_RETURN(const Answer answer, ComputeEpsilon(composition, target_.delta, options_));
     if (answer.value.lower > target_.epsilon) surely_missed_ = std::fmax(surely_missed_, x);
-    const bool meets = answer.value.upper <= target_.epsilon;
+    // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
+    // went through other roundings, is not told a hair more than the target.
+    const bool meets = answer.value.upper <= target_.epsilon * (1 - options_.relative_gap);
     if (meets && x <= safe_) {
       safe_ = x;
       at_safe_ = answer;
@@ -206,11 +208,9 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
     return found;  // (its conversion has a floor: a tiny ε may still be met by another method)
   }
 
-  Options fine = options;
-  fine.relative_gap = std::fmax(1e-9, options.relative_gap / 4);
-  Search search(target, scale, fine);
+  Search search(target, scale, options);
   RETURN_IF_ERROR(Bracket(search, scale, start, 1.1));
-  if (search.missed() > 0) RETURN_IF_ERROR(search.Narrow(fine.relative_gap / 8));
+  if (search.missed() > 0) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
   RETURN_IF_ERROR(search.FindMiss());
   return Calibration{scale.At(search.safe()), scale.Optimum(search.safe(), search.surely_missed()),
                      search.at_safe()};

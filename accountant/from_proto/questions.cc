@@ -134,6 +134,11 @@ void Describe(const Answer& answer, v1::AnswerDetails& details) {
 std::optional<Composition> PlanOf(const Subject& subject, const Composition& spent,
                                   v1::AnswerDetails& details) {
   const uint64_t done = subject.history.RoundCount();
+  if (subject.planned_rounds > 0 && done > subject.planned_rounds) {
+    details.add_warnings(absl::StrCat(
+        "the ledger has ", done, " rounds, more than the ", subject.planned_rounds,
+        " planned: if the plan was extended after looking at outputs, this number does not hold"));
+  }
   if (subject.planned_rounds <= done) return std::nullopt;
   details.add_warnings(
       absl::StrCat("the ledger has ", done, " of ", subject.planned_rounds,
