@@ -70,7 +70,7 @@ absl::Status PrivacyRecorder::Start() {
   if (spool_->state().entries > 0) {
     std::vector<v1::NewEntry> entries(1);
     entries[0].mutable_resume()->set_reason("the writer was started again");
-    RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+    RETURN_IF_ERROR(AppendBatch(std::move(entries)));
   }
   const Spool::State state = spool_->state();
   next_round_ = first_round_ = state.next_round;
@@ -118,7 +118,7 @@ absl::Status PrivacyRecorder::CheckOpen() const {
       absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger));
 }
 
-absl::StatusOr<uint64_t> PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
+absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
   v1::AppendBatchRequest batch;
   batch.set_ledger(options_.ledger);
   batch.set_writer(options_.writer);
@@ -129,8 +129,10 @@ absl::StatusOr<uint64_t> PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> 
     *batch.add_entries() = std::move(entry);
   }
   ASSIGN_OR_RETURN(const uint64_t position, spool_->Append(batch));
+  // On its way while the disk works: a killed process finds the batch in the file already, and one
+  // that a loss of power takes from the file was not released; the ledger then says too much.
   delivery_->Offer(position + 1);
-  return position;
+  return spool_->Sync();
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::BeginRound(const v1::SamplingScheme& scheme) {
@@ -157,7 +159,7 @@ absl::Status PrivacyRecorder::Record(uint64_t round, std::vector<v1::SumQuery> q
     sum_query.set_round(round);
     *sum_query.mutable_query() = std::move(queries[i]);
   }
-  RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+  RETURN_IF_ERROR(AppendBatch(std::move(entries)));
   open_scheme_.reset();
   next_round_ = round + 1;
   return absl::OkStatus();
@@ -185,7 +187,7 @@ absl::Status PrivacyRecorder::Close() {
     if (!state.writer_closed) {
       std::vector<v1::NewEntry> entries(1);
       entries[0].mutable_writer_closed()->set_entry_count(state.entries + 1);
-      RETURN_IF_ERROR(AppendBatch(std::move(entries)).status());
+      RETURN_IF_ERROR(AppendBatch(std::move(entries)));
     }
   }
   return delivery_->Await(spool_->state().end, absl::Now() + options_.close_timeout);

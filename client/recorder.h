@@ -8,8 +8,8 @@
 //   (*recorder)->Close();                                    // at the end of the run
 //
 // Invariants:
-//  1. Each recorded round is one append request, durable in the spool with its request id before it
-//  is sent.
+//  1. Each recorded round is one append request; it is in the spool's file before it is sent, so
+//     that a killed process sends the same one again, and synced when Record returns.
 //  2. FAIL_CLOSED: what was released is in the ledger. SPOOL: it is in the ledger or the spool, and
 //  in the ledger
 //     after draining.
@@ -107,8 +107,7 @@ class PrivacyRecorder : public RoundRecorder {
   absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
-  absl::StatusOr<uint64_t> AppendBatch(std::vector<v1::NewEntry> entries)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
   bool MayGoOnAfter(const absl::Status& error) const;
   // OK while rounds can be recorded.

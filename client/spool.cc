@@ -189,9 +189,25 @@ absl::StatusOr<uint64_t> Spool::Append(const v1::AppendBatchRequest& batch) {
   }
   const uint64_t offset = size_ + internal::kRecordHeadSize;
   RETURN_IF_ERROR(Write(internal::EncodeRecord(RecordKind::kBatch, payload, chain_)));
-  if (::fdatasync(fd_) != 0) return Fail(ErrnoError(errno, "fdatasync", path_));
   AddPending(batch, offset, payload.size());
   return state_.end - 1;
+}
+
+absl::Status Spool::Sync() {
+  int fd = -1;
+  {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(failure_);
+    // Its own descriptor: Rewrite may close the spool's meanwhile, and its new file is synced.
+    fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return Fail(ErrnoError(errno, "dup", path_));
+  }
+  const int failed = ::fdatasync(fd);
+  const int error = errno;
+  ::close(fd);
+  if (failed == 0) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  return Fail(ErrnoError(error, "fdatasync", path_));
 }
 
 absl::StatusOr<v1::AppendBatchRequest> Spool::Read(uint64_t position) {

@@ -3,10 +3,11 @@
 // same requests again.
 //
 // Invariants:
-//  1. A batch is durable when Append returns OK. It stays until it is acknowledged.
+//  1. A batch survives the process when Append returns OK, and the machine when Sync does. It stays
+//     until it is acknowledged.
 //  2. Batches keep their boundaries, order and request ids over any number of restarts.
-//  3. A tail that a crash tore is cut at Open; no Append had returned OK for it. Any other damage
-//  is DATA_LOSS.
+//  3. A tail that a crash tore is cut at Open; no Sync had returned OK for it. Any other damage is
+//     DATA_LOSS.
 //  4. One process at a time: the folder holds a lock file for each spool.
 //  5. After an error from the disk nothing more is accepted until the spool is opened again.
 // Positions count the batches of the spool's whole life, from 0. Format: docs/formats.md,
@@ -54,10 +55,14 @@ class Spool {
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // Stores `batch`; returns its position. INVALID_ARGUMENT if it is not of this ledger and writer;
+  // Writes `batch`; returns its position. INVALID_ARGUMENT if it is not of this ledger and writer;
   // RESOURCE_EXHAUSTED if the file would pass its bound: both leave the spool as it was. Otherwise
   // the disk's error, which is final.
   absl::StatusOr<uint64_t> Append(const v1::AppendBatchRequest& batch);
+
+  // Makes every batch that was appended durable. Others may use the spool meanwhile. The disk's
+  // error, which is final.
+  absl::Status Sync();
 
   // The batch at `position`. OUT_OF_RANGE unless acknowledged <= position < end.
   absl::StatusOr<v1::AppendBatchRequest> Read(uint64_t position);

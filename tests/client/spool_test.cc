@@ -266,6 +266,7 @@ TEST(Spool, IsHeldByOneProcess) {
   if (!spool.ok()) _exit(1);
   for (uint64_t round = (*spool)->state().next_round;; ++round) {
     if (!(*spool)->Append(Batch(round)).ok()) _exit(2);
+    if (round % 2 == 0 && !(*spool)->Sync().ok()) _exit(2);
     if (write(pipe, &round, sizeof(round)) != sizeof(round)) _exit(3);
     if (round % 7 == 0 && !(*spool)->Acknowledge(round / 2).ok()) _exit(4);
   }
@@ -324,8 +325,10 @@ TEST(Spool, AcceptsNothingMoreAfterAFailedSync) {
     ASSERT_EQ(pipe(pipes), 0);
     ReplaceDescriptor(std::filesystem::canonical(spool->path()),
                       pipes[1]);  // writable, not syncable
-    const absl::Status failed = spool->Append(Batch(2)).status();
+    ASSERT_EQ(spool->Append(Batch(2)).status(), absl::OkStatus());
+    const absl::Status failed = spool->Sync();
     EXPECT_THAT(std::string(failed.message()), HasSubstr("fdatasync"));
+    EXPECT_EQ(spool->Sync(), failed);
     EXPECT_EQ(spool->Append(Batch(2)).status(), failed);
     EXPECT_EQ(spool->Confirm(0, 0), failed);
     close(pipes[0]);
