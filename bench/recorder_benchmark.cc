@@ -1,0 +1,148 @@
+// What recording costs a training run: the time of a synthetic step of 10 ms with a recorder beside
+// that without, for both policies, with the server and the spool on this machine and in this
+// folder.
+//
+//   recorder_benchmark [--seconds S]
+//
+// A step computes for about 10 ms, then records one sum query and waits until it may be released,
+// as a privatizer does at the end of a step. Steps with and without take turns, so that both meet
+// the same load and disk. Prints one JSON object.
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/recorder.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "server/server.h"
+
+namespace dpledger {
+namespace {
+
+constexpr absl::Duration kStep = absl::Milliseconds(10);
+
+[[noreturn]] void Die(const std::string& message) {
+  std::fprintf(stderr, "recorder_benchmark: %s\n", message.c_str());
+  std::exit(1);
+}
+
+void Check(const absl::Status& status) {
+  if (!status.ok()) Die(status.ToString());
+}
+
+// Keeps a processor busy; the result must be used, or the work could be left out.
+double Compute(int64_t iterations) {
+  double x = 1;
+  for (int64_t i = 0; i < iterations; ++i) x = std::sqrt(x + static_cast<double>(i & 7));
+  return x;
+}
+
+// How much of it takes one step; the least of several, for another's load only adds.
+int64_t IterationsOfAStep() {
+  constexpr int64_t kProbe = 1'000'000;
+  absl::Duration least = absl::InfiniteDuration();
+  double used = 0;
+  for (int i = 0; i < 10; ++i) {
+    const absl::Time start = absl::Now();
+    used += Compute(kProbe);
+    least = std::min(least, absl::Now() - start);
+  }
+  if (!(used > 0)) Die("the processor computes nothing");
+  return static_cast<int64_t>(kProbe * absl::FDivDuration(kStep, least));
+}
+
+std::unique_ptr<client::PrivacyRecorder> OpenRecorder(int port, const std::string& folder,
+                                                      v1::SpoolPolicy policy) {
+  client::RecorderOptions options;
+  options.server = absl::StrCat("127.0.0.1:", port);
+  options.ledger = policy == v1::SPOOL ? "spool" : "fail-closed";
+  options.policy = policy;
+  options.spool_folder = folder;
+  options.declaration.set_dataset("bench");
+  options.declaration.set_unit_of_privacy("example");
+  options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  options.declaration.set_parameters(v1::FIXED);
+  auto recorder = client::PrivacyRecorder::Open(std::move(options));
+  Check(recorder.status());
+  return *std::move(recorder);
+}
+
+void RecordRound(client::RoundRecorder& recorder) {
+  v1::SamplingScheme scheme;
+  scheme.mutable_poisson()->set_probability(0.01);
+  const auto round = recorder.BeginRound(scheme);
+  Check(round.status());
+  v1::SumQuery query;
+  query.set_group("weights");
+  query.set_l2_norm_bound(1);
+  query.set_noise_stddev(1.1);
+  Check(recorder.Record(*round, {query}));
+  Check(recorder.AwaitReleasable(*round));
+}
+
+double OverheadPercent(int port, const std::string& folder, v1::SpoolPolicy policy,
+                       double seconds) {
+  const auto recorder = OpenRecorder(port, folder, policy);
+  RecordRound(*recorder);  // the first one connects
+  const int64_t iterations = IterationsOfAStep();
+  absl::Duration without, with;
+  double used = 0;
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  while (absl::Now() < end) {
+    absl::Time start = absl::Now();
+    used += Compute(iterations);
+    without += absl::Now() - start;
+    start = absl::Now();
+    used += Compute(iterations);
+    RecordRound(*recorder);
+    with += absl::Now() - start;
+  }
+  if (!(used > 0)) Die("the processor computes nothing");
+  Check(recorder->Close());
+  return 100 * (absl::FDivDuration(with, without) - 1);
+}
+
+int Run(int argc, char** argv) {
+  double seconds = 12;
+  for (int i = 1; i < argc; i += 2) {
+    if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
+        !absl::SimpleAtod(argv[i + 1], &seconds) || !(seconds > 0)) {
+      std::fprintf(stderr, "usage: recorder_benchmark [--seconds S]\n");
+      return 2;
+    }
+  }
+  std::string folder = (std::filesystem::current_path() / "recorder_benchmark_XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) Die("cannot make a folder here");
+  const server::Log log(server::LogLevel::kError, 2);
+  auto store = OpenEmbeddedStore({.folder = folder + "/store"});
+  Check(store.status());
+  server::ServerOptions options;
+  options.door.address = "127.0.0.1:0";
+  auto server = server::Server::Start(options, *std::move(store), &log);
+  Check(server.status());
+
+  const auto measure = [&](v1::SpoolPolicy policy) {
+    return OverheadPercent((*server)->port(), folder + "/spool", policy, seconds / 2);
+  };
+  std::printf(
+      "{\n"
+      "  \"client/recorder_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
+      "  \"client/recorder_spool_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"}\n"
+      "}\n",
+      measure(v1::FAIL_CLOSED), measure(v1::SPOOL));
+  server->reset();
+  std::filesystem::remove_all(folder);
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { return dpledger::Run(argc, argv); }
