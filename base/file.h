@@ -12,8 +12,8 @@ namespace dpledger {
 // NOT_FOUND if there is none.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On return the content
-// is durable. Errors carry errno's text and the path.
+// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On
+// return the content is durable. Errors carry errno's text and the path.
 absl::Status WriteFileDurably(const std::string& path, std::string_view content);
 
 // Makes the names in a folder durable (after a create, rename or unlink).

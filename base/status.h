@@ -1,5 +1,6 @@
-// Errors are absl::Status values. This header adds the two macros that pass them on, and the one shape that our own
-// errors have: a code, a reason for programs (UPPER_SNAKE_CASE) and details such as the field that is wrong.
+// Errors are absl::Status values. This header adds the two macros that pass them on, and the one
+// shape that our own errors have: a code, a reason for programs (UPPER_SNAKE_CASE) and details such
+// as the field that is wrong.
 #pragma once
 
 #include <map>
@@ -25,8 +26,8 @@ ErrorReason ReasonOf(const absl::Status& status);
 // `rule` says what must hold and what was given: "must be finite and > 0, got -1".
 absl::Status FieldError(std::string_view field, std::string_view rule);
 
-// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field of a FieldError; other statuses
-// are returned as they are.
+// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field of a
+// FieldError; other statuses are returned as they are.
 absl::Status PrefixField(std::string_view prefix, const absl::Status& status);
 
 }  // namespace dpledger
@@ -34,15 +35,14 @@ absl::Status PrefixField(std::string_view prefix, const absl::Status& status);
 #define DPLEDGER_CONCAT_INNER_(a, b) a##b
 #define DPLEDGER_CONCAT_(a, b) DPLEDGER_CONCAT_INNER_(a, b)
 
-#define RETURN_IF_ERROR(expr)                                          \
-  do {                                                                 \
-    if (::absl::Status dpledger_status_ = (expr); !dpledger_status_.ok()) \
-      return dpledger_status_;                                         \
+#define RETURN_IF_ERROR(expr)                                                                      \
+  do {                                                                                             \
+    if (::absl::Status dpledger_status_ = (expr); !dpledger_status_.ok()) return dpledger_status_; \
   } while (false)
 
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL_(DPLEDGER_CONCAT_(dpledger_statusor_, __LINE__), lhs, expr)
-#define ASSIGN_OR_RETURN_IMPL_(var, lhs, expr) \
-  auto var = (expr);                           \
+#define ASSIGN_OR_RETURN_IMPL_(var, lhs, expr)   \
+  auto var = (expr);                             \
   if (!var.ok()) return std::move(var).status(); \
   lhs = *std::move(var)
