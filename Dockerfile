@@ -1,5 +1,6 @@
 # dpledger: server, command line and example trainer. Packages come from deploy/debian-packages.txt only.
 #   docker build -t dpledger .
+# (podman and buildah keep the health check with --format docker only.)
 #   docker run --rm -p 127.0.0.1:7070:7070 -v ledgers:/var/lib/dpledger dpledger
 ARG BASE=debian:12
 

@@ -38,14 +38,18 @@ void AddRequestId(CLI::App& app, std::string& request_id) {
            "repeat the same command with the same id and it is done once; default: a random id");
 }
 
-std::string OrRandom(const std::string& request_id) {
-  return request_id.empty() ? RandomRequestId() : request_id;
+// The id to send, random unless given; from now on Ctrl-C tells it.
+std::string RequestId(const std::string& given) {
+  const std::string id = given.empty() ? RandomRequestId() : given;
+  SetInterruptNote(absl::StrCat(
+      "interrupted; what the server has taken stays. Repeat the command with --request-id ", id,
+      " to have it done, and nothing done twice"));
+  return id;
 }
 
 // ---- create ----
 
 struct CreateFlags : LedgerFlags {
-  v1::Declaration declaration;
   std::string dataset;
   std::string unit;
   v1::Adjacency adjacency = v1::ADD_OR_REMOVE_ONE;
@@ -60,7 +64,7 @@ struct CreateFlags : LedgerFlags {
 absl::Status Create(const CreateFlags& flags, Output& out) {
   v1::CreateLedgerRequest request;
   request.set_name(flags.name);
-  request.set_request_id(OrRandom(flags.request_id));
+  request.set_request_id(RequestId(flags.request_id));
   v1::Declaration& declaration = *request.mutable_declaration();
   declaration.set_dataset(flags.dataset);
   declaration.set_unit_of_privacy(flags.unit);
@@ -116,13 +120,10 @@ absl::Status Append(const AppendFlags& flags, Output& out) {
   v1::AppendBatchRequest base;
   base.set_ledger(flags.name);
   base.set_writer(flags.writer);
-  base.set_request_id(OrRandom(flags.request_id));
+  base.set_request_id(RequestId(flags.request_id));
   if (flags.expected_sequence_option->count() > 0) {
     base.set_expected_sequence(flags.expected_sequence);
   }
-  SetInterruptNote(absl::StrCat(
-      "interrupted; batches that the server had acknowledged stay. Repeat with --request-id ",
-      base.request_id(), " to store the rest, and nothing twice"));
   ServerCalls server(flags.server);
   ASSIGN_OR_RETURN(const v1::Receipt receipt, SendBatches(MakeBatches(base, file.events), server));
 
@@ -134,10 +135,11 @@ absl::Status Append(const AppendFlags& flags, Output& out) {
   json.AddCount("size", receipt.size());
   json.AddText("root", root);
   json.AddText("request_id", base.request_id());
-  out.Answer(absl::StrCat("stored ", receipt.count(), " events in ", flags.name, " from sequence ",
-                          receipt.first_sequence(), "\nsize ", receipt.size(), "\nroot ", root,
-                          "\nrequest id ", base.request_id(), "\n"),
-             json);
+  out.Answer(
+      absl::StrCat("stored ", receipt.count(), receipt.count() == 1 ? " event in " : " events in ",
+                   flags.name, " from sequence ", receipt.first_sequence(), "\nsize ",
+                   receipt.size(), "\nroot ", root, "\nrequest id ", base.request_id(), "\n"),
+      json);
   return absl::OkStatus();
 }
 
@@ -275,7 +277,7 @@ absl::Status Seal(const SealFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   v1::SealLedgerRequest request;
   request.set_name(flags.name);
-  request.set_request_id(OrRandom(flags.request_id));
+  request.set_request_id(RequestId(flags.request_id));
   *request.mutable_missing_writers() = {flags.missing_writers.begin(), flags.missing_writers.end()};
 
   ASSIGN_OR_RETURN(const v1::Ledger before, server.Get(flags.name));

@@ -81,7 +81,8 @@ int Main(int argc, char** argv) {
     out.Error(absl::InvalidArgumentError("a command is missing; --help lists them"));
     return kExitUsage;
   }
-  const absl::Status status = chosen(out);
+  absl::Status status = chosen(out);
+  if (status.ok() && !out.Flush()) status = absl::DataLossError("stdout: not all was written");
   if (!status.ok()) out.Error(status);
   return ExitCodeOf(status);
 }

@@ -29,4 +29,6 @@ void Output::Error(const absl::Status& status) {
   std::cout << JsonObject().AddJson("error", error.ToString()).ToString() << std::endl;
 }
 
+bool Output::Flush() { return static_cast<bool>(std::cout.flush()); }
+
 }  // namespace dpledger::cli

@@ -23,6 +23,8 @@ class Output {
   void Note(const std::string& note);
   // "dpledger: <message>", and {"error":{"code":…,"message":…}} on stdout with --json.
   void Error(const absl::Status& status);
+  // Whether all that was printed could be written.
+  bool Flush();
 
  private:
   bool json_;

@@ -11,7 +11,7 @@ void MethodFlags::AddTo(CLI::App& app) {
                          {"pld", v1::PLD},
                          {"contour", v1::CONTOUR},
                          {"gaussian", v1::GAUSSIAN_CLOSED_FORM}},
-                        "best (default), rdp, pld, contour or gaussian");
+                        "best (default), rdp, pld or gaussian; contour is refused by name for now");
   AddAdjacency(app, adjacency);
 }
 
@@ -24,7 +24,7 @@ void QuestionFlags::AddTo(CLI::App& app) {
   method.AddTo(app);
   AddParameters(app, parameters);
   AddReal(app, "--relative-gap", relative_gap, kRelativeGap,
-          "wanted width of the interval over its upper bound; default 1e-3");
+          "wanted width of the interval over its upper bound; default 1e-4");
 }
 
 void QuestionFlags::CheckSubject() const {

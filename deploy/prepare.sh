@@ -49,17 +49,20 @@ show_progress() {
   fi
 }
 
+# build_release <target>...
 # Warnings are errors here as in CI; the same flags for both scripts, so that one's build serves the other.
 build_release() {
   say "Building in build/release (log: $LOG/build.log)"
-  { cmake --preset release -DDPLEDGER_WARNINGS_AS_ERRORS=ON && cmake --build --preset release; } \
+  { cmake --preset release -DDPLEDGER_WARNINGS_AS_ERRORS=ON &&
+    cmake --build --preset release --target "$@"; } \
     2>&1 </dev/null | tee "$LOG/build.log" | show_progress ||
     { tail -n 40 "$LOG/build.log" >&2; fail "The build failed."; }
 }
 
+# prepare <target>...: everything that must be there before these can run.
 prepare() {
   mkdir -p "$LOG"
   export DEBIAN_FRONTEND=noninteractive
   install_missing
-  build_release
+  build_release "$@"
 }

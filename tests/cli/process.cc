@@ -88,6 +88,10 @@ pid_t StartProgram(const std::vector<std::string>& arguments, const std::string&
 }
 
 int StopProgram(pid_t pid, int signal) {
+  if (pid <= 0) {  // kill() would take it for a group of processes
+    ADD_FAILURE() << "no such program: " << pid;
+    return -1;
+  }
   EXPECT_EQ(kill(pid, signal), 0);
   return Await(pid);
 }
