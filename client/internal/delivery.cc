@@ -107,7 +107,8 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
 
  private:
   // An acknowledgement lets noise out, so it must name a batch that was sent.
-  absl::Status Take(const v1::AppendResponse& response) {
+  absl::Status Take(const v1::AppendResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(delivery_->mutex_) {
     if (response.acknowledged_batches() < acknowledged_batches_ ||
         response.acknowledged_batches() - acknowledged_batches_ > in_flight.size()) {
       return absl::DataLossError(absl::StrCat("server: acknowledges ",

@@ -289,6 +289,23 @@ TEST_F(Recorder, FailClosedReleasesNothingWhileTheServerIsAway) {
   EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
 }
 
+TEST_F(Recorder, GivesUpAStreamThatStandsStill) {
+  RecorderOptions options = Options();
+  options.stall_timeout = absl::Milliseconds(100);
+  options.release_timeout = absl::Milliseconds(500);
+  const auto recorder = Open(options);
+  server_.Pause();
+  const uint64_t round = RecordRound(*recorder);
+  ExpectError(recorder->AwaitReleasable(round), absl::StatusCode::kDeadlineExceeded,
+              "no acknowledgement for 100ms");
+  server_.Resume();
+  absl::Status released;
+  while (absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round))) {
+  }
+  EXPECT_EQ(released, absl::OkStatus());
+  EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
+}
+
 TEST_F(Recorder, FailClosedDoesNotStartWithoutTheServer) {
   Open(Options());
   server_.Kill();

@@ -26,6 +26,10 @@ void CrashingServer::Kill() {
   pid_ = 0;
 }
 
+void CrashingServer::Pause() { EXPECT_EQ(kill(pid_, SIGSTOP), 0); }
+
+void CrashingServer::Resume() { EXPECT_EQ(kill(pid_, SIGCONT), 0); }
+
 void CrashingServer::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());

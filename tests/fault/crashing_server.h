@@ -24,6 +24,8 @@ class CrashingServer {
 
   void Kill();   // SIGKILL
   void Start();  // and waits until it listens
+  void Pause();  // it stays connected and does nothing, until Resume
+  void Resume();
 
  private:
   TemporaryFolder folder_;
