@@ -10,16 +10,18 @@
 namespace dpledger::server {
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AppendStreams::Open(
-    LedgerService* service, size_t window) {
-  const auto stream = std::make_shared<AppendStream>(service, this, window);
-  bool draining = false;
+    LedgerService* service, CallGate* gate, size_t window) {
+  const auto stream = std::make_shared<AppendStream>(service, this, gate, window);
   {
     absl::MutexLock lock(&mutex_);
     open_.insert(stream);
-    draining = draining_;
   }
-  if (draining) stream->Drain();
-  stream->Advance();
+  // After it is in the set: a gate that closes meanwhile is noticed here, or by Drain.
+  if (gate->Enter().ok()) {
+    stream->Advance();
+  } else {
+    stream->Drain();
+  }
   return stream.get();
 }
 
@@ -27,7 +29,6 @@ void AppendStreams::Drain() {
   std::vector<std::shared_ptr<AppendStream>> streams;
   {
     absl::MutexLock lock(&mutex_);
-    draining_ = true;
     streams.assign(open_.begin(), open_.end());
   }
   // Without the lock: a stream that ends takes it to leave the set.
@@ -101,7 +102,11 @@ void AppendStream::Drain() {
   Advance();
 }
 
-void AppendStream::OnDone() { streams_->Remove(shared_from_this()); }
+void AppendStream::OnDone() {
+  CallGate* const gate = gate_;
+  streams_->Remove(shared_from_this());
+  gate->Leave();  // last: the door may be gone after it
+}
 
 void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
   absl::MutexLock lock(&mutex_);

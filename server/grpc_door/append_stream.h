@@ -27,6 +27,7 @@
 #include "absl/synchronization/mutex.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
+#include "server/grpc_door/call_gate.h"
 #include "server/ledger_service.h"
 
 namespace dpledger::server {
@@ -38,8 +39,8 @@ class AppendStreams {
  public:
   // Opens a stream; gRPC owns it until it is done.
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Open(LedgerService* service,
-                                                                    size_t window);
-  // Drains every stream that is open now, and those that open later at once.
+                                                                    CallGate* gate, size_t window);
+  // Drains every stream that is open. Those that come when the gate is closed end at once.
   void Drain();
 
  private:
@@ -47,15 +48,14 @@ class AppendStreams {
   void Remove(const std::shared_ptr<AppendStream>& stream);
 
   absl::Mutex mutex_;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::unordered_set<std::shared_ptr<AppendStream>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
 class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                      public std::enable_shared_from_this<AppendStream> {
  public:
-  AppendStream(LedgerService* service, AppendStreams* streams, size_t window)
-      : service_(service), streams_(streams), window_(window) {}
+  AppendStream(LedgerService* service, AppendStreams* streams, CallGate* gate, size_t window)
+      : service_(service), streams_(streams), gate_(gate), window_(window) {}
 
   // Does what can be done now: acknowledges, reads, or finishes. Called after every change of the
   // state below.
@@ -82,6 +82,7 @@ class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
 
   LedgerService* const service_;
   AppendStreams* const streams_;
+  CallGate* const gate_;
   const size_t window_;
   const std::shared_ptr<AppendLine> line_ = std::make_shared<AppendLine>();
 

@@ -6,6 +6,8 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
@@ -46,8 +48,8 @@ GrpcDoor::GrpcDoor(const GrpcDoorOptions& options, LedgerService* ledgers,
                    AccountingService* accounting, const Log* log)
     : store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
       query_pool_("accounting", options.query_threads, options.max_queued_queries),
-      ledger_door_(ledgers, &store_pool_, options.append_window, log),
-      accounting_door_(accounting, &query_pool_, log) {}
+      ledger_door_(ledgers, &store_pool_, options.append_window, {&gate_, log}),
+      accounting_door_(accounting, &query_pool_, {&gate_, log}) {}
 
 GrpcDoor::~GrpcDoor() { Close(absl::InfinitePast()); }
 
@@ -86,8 +88,11 @@ void GrpcDoor::SetServing(bool serving) {
 void GrpcDoor::Close(absl::Time deadline) {
   if (server_ == nullptr) return;
   SetServing(false);
+  gate_.Close();
   ledger_door_.Drain();
-  server_->Shutdown(absl::ToChronoTime(deadline));
+  gate_.AwaitEmpty(deadline);
+  // Cancels what is left: calls past the deadline, and those that only watch.
+  server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
   server_.reset();
 }

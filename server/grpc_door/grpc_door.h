@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/accounting_service.h"
+#include "server/grpc_door/call_gate.h"
 #include "server/grpc_door/services.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
@@ -50,6 +51,7 @@ class GrpcDoor {
   GrpcDoor(const GrpcDoorOptions& options, LedgerService* ledgers, AccountingService* accounting,
            const Log* log);
 
+  CallGate gate_;
   // Pools last to go: they hold calls of the server. Server first: nothing comes in any more.
   WorkerPool store_pool_;
   WorkerPool query_pool_;

@@ -31,86 +31,95 @@ auto Bounded(AccountingService* service,
 
 ServerUnaryReactor* LedgerDoor::CreateLedger(CallbackServerContext* context,
                                              const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::CreateLedgerRequest>(*pool_,
-                                          {context, request, response, "CreateLedger", log_},
-                                          Plain(service_, &LedgerService::CreateLedger));
+  return ServeOn<v1::CreateLedgerRequest>(
+      *pool_, new UnaryCall(context, request, response, "CreateLedger", environment_),
+      Plain(service_, &LedgerService::CreateLedger));
 }
 
 ServerUnaryReactor* LedgerDoor::GetLedger(CallbackServerContext* context, const ByteBuffer* request,
                                           ByteBuffer* response) {
-  return ServeOn<v1::GetLedgerRequest>(*pool_, {context, request, response, "GetLedger", log_},
-                                       Plain(service_, &LedgerService::GetLedger));
+  return ServeOn<v1::GetLedgerRequest>(
+      *pool_, new UnaryCall(context, request, response, "GetLedger", environment_),
+      Plain(service_, &LedgerService::GetLedger));
 }
 
 ServerUnaryReactor* LedgerDoor::ListLedgers(CallbackServerContext* context,
                                             const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::ListLedgersRequest>(*pool_, {context, request, response, "ListLedgers", log_},
-                                         Plain(service_, &LedgerService::ListLedgers));
+  return ServeOn<v1::ListLedgersRequest>(
+      *pool_, new UnaryCall(context, request, response, "ListLedgers", environment_),
+      Plain(service_, &LedgerService::ListLedgers));
 }
 
 ServerUnaryReactor* LedgerDoor::ReadEntries(CallbackServerContext* context,
                                             const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::ReadEntriesRequest>(*pool_, {context, request, response, "ReadEntries", log_},
-                                         Plain(service_, &LedgerService::ReadEntries));
+  return ServeOn<v1::ReadEntriesRequest>(
+      *pool_, new UnaryCall(context, request, response, "ReadEntries", environment_),
+      Plain(service_, &LedgerService::ReadEntries));
 }
 
 ServerUnaryReactor* LedgerDoor::SealLedger(CallbackServerContext* context,
                                            const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::SealLedgerRequest>(*pool_, {context, request, response, "SealLedger", log_},
-                                        Plain(service_, &LedgerService::SealLedger));
+  return ServeOn<v1::SealLedgerRequest>(
+      *pool_, new UnaryCall(context, request, response, "SealLedger", environment_),
+      Plain(service_, &LedgerService::SealLedger));
 }
 
 // Not on the pool: a thread that waits for the disk would keep others from joining the same sync.
 ServerUnaryReactor* LedgerDoor::AppendBatch(CallbackServerContext* context,
                                             const ByteBuffer* request, ByteBuffer* response) {
-  const UnaryCall call{context, request, response, "AppendBatch", log_};
+  auto* const call = new UnaryCall(context, request, response, "AppendBatch", environment_);
+  if (!call->admitted().ok()) {
+    call->Answer(call->admitted());
+    return call;
+  }
   absl::StatusOr<v1::AppendBatchRequest> batch = Parse<v1::AppendBatchRequest>(*request);
   if (!batch.ok()) {
-    call.Finish(batch.status());
-    return call.reactor;
+    call->Answer(batch.status());
+    return call;
   }
   service_->AppendBatch(*std::move(batch), nullptr, [call](absl::StatusOr<v1::Receipt> receipt) {
     if (!receipt.ok()) {
-      call.Finish(receipt.status());
+      call->Answer(receipt.status());
       return;
     }
     v1::AppendBatchResponse answer;
     *answer.mutable_receipt() = *std::move(receipt);
-    call.Finish(Serialize(answer));
+    call->Answer(Serialize(answer));
   });
-  return call.reactor;
+  return call;
 }
 
 grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* LedgerDoor::Append(CallbackServerContext*) {
-  return streams_.Open(service_, append_window_);
+  return streams_.Open(service_, environment_.gate, append_window_);
 }
 
 ServerUnaryReactor* AccountingDoor::ComputeEpsilon(CallbackServerContext* context,
                                                    const ByteBuffer* request,
                                                    ByteBuffer* response) {
-  return ServeOn<v1::ComputeEpsilonRequest>(*pool_,
-                                            {context, request, response, "ComputeEpsilon", log_},
-                                            Bounded(service_, &AccountingService::ComputeEpsilon));
+  return ServeOn<v1::ComputeEpsilonRequest>(
+      *pool_, new UnaryCall(context, request, response, "ComputeEpsilon", environment_),
+      Bounded(service_, &AccountingService::ComputeEpsilon));
 }
 
 ServerUnaryReactor* AccountingDoor::ComputeDelta(CallbackServerContext* context,
                                                  const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::ComputeDeltaRequest>(*pool_,
-                                          {context, request, response, "ComputeDelta", log_},
-                                          Bounded(service_, &AccountingService::ComputeDelta));
+  return ServeOn<v1::ComputeDeltaRequest>(
+      *pool_, new UnaryCall(context, request, response, "ComputeDelta", environment_),
+      Bounded(service_, &AccountingService::ComputeDelta));
 }
 
 ServerUnaryReactor* AccountingDoor::Calibrate(CallbackServerContext* context,
                                               const ByteBuffer* request, ByteBuffer* response) {
-  return ServeOn<v1::CalibrateRequest>(*pool_, {context, request, response, "Calibrate", log_},
-                                       Bounded(service_, &AccountingService::Calibrate));
+  return ServeOn<v1::CalibrateRequest>(
+      *pool_, new UnaryCall(context, request, response, "Calibrate", environment_),
+      Bounded(service_, &AccountingService::Calibrate));
 }
 
 ServerUnaryReactor* AccountingDoor::ComputeTuningCost(CallbackServerContext* context,
                                                       const ByteBuffer* request,
                                                       ByteBuffer* response) {
   return ServeOn<v1::ComputeTuningCostRequest>(
-      *pool_, {context, request, response, "ComputeTuningCost", log_},
+      *pool_, new UnaryCall(context, request, response, "ComputeTuningCost", environment_),
       Bounded(service_, &AccountingService::ComputeTuningCost));
 }
 

@@ -7,7 +7,6 @@
 #include "server/grpc_door/append_stream.h"
 #include "server/grpc_door/unary.h"
 #include "server/ledger_service.h"
-#include "server/log.h"
 #include "server/worker_pool.h"
 
 namespace dpledger::server {
@@ -23,8 +22,9 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
  public:
   // `append_window`: batches of one stream that may be unacknowledged. Reads and other waits for
   // the disk run on `pool`.
-  LedgerDoor(LedgerService* service, WorkerPool* pool, size_t append_window, const Log* log)
-      : service_(service), pool_(pool), append_window_(append_window), log_(log) {}
+  LedgerDoor(LedgerService* service, WorkerPool* pool, size_t append_window,
+             const DoorEnvironment& environment)
+      : service_(service), pool_(pool), append_window_(append_window), environment_(environment) {}
 
   void Drain() { streams_.Drain(); }
 
@@ -53,7 +53,7 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
   LedgerService* const service_;
   WorkerPool* const pool_;
   const size_t append_window_;
-  const Log* const log_;
+  const DoorEnvironment environment_;
   AppendStreams streams_;
 };
 
@@ -63,8 +63,8 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
                                    v1::AccountingService::WithRawCallbackMethod_ComputeTuningCost<
                                        v1::AccountingService::Service>>>> {
  public:
-  AccountingDoor(AccountingService* service, WorkerPool* pool, const Log* log)
-      : service_(service), pool_(pool), log_(log) {}
+  AccountingDoor(AccountingService* service, WorkerPool* pool, const DoorEnvironment& environment)
+      : service_(service), pool_(pool), environment_(environment) {}
 
   grpc::ServerUnaryReactor* ComputeEpsilon(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
@@ -82,7 +82,7 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
  private:
   AccountingService* const service_;
   WorkerPool* const pool_;
-  const Log* const log_;
+  const DoorEnvironment environment_;
 };
 
 }  // namespace dpledger::server

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/call_context.h"
+#include "server/grpc_door/call_gate.h"
 #include "server/grpc_door/message.h"
 #include "server/grpc_door/status.h"
 #include "server/log.h"
@@ -18,52 +19,69 @@
 
 namespace dpledger::server {
 
-// A call on its way: knows how to end it, once.
-struct UnaryCall {
-  UnaryCall(grpc::CallbackServerContext* call_context, const grpc::ByteBuffer* call_request,
-            grpc::ByteBuffer* call_response, std::string_view method_name, const Log* call_log)
-      : context(call_context),
-        // Once only: each DefaultReactor() makes a new one in the place of the one before.
-        reactor(call_context->DefaultReactor()),
-        request(call_request),
-        response(call_response),
-        method(method_name),
-        log(call_log) {}
-
-  grpc::CallbackServerContext* context;
-  grpc::ServerUnaryReactor* reactor;
-  const grpc::ByteBuffer* request;
-  grpc::ByteBuffer* response;
-  std::string_view method;
+// What all calls of a door share.
+struct DoorEnvironment {
+  CallGate* gate;
   const Log* log;
-  absl::Time start = absl::Now();
-
-  CallContext Context() const {
-    return {absl::FromChrono(context->deadline()),
-            [context = context] { return context->IsCancelled(); }};
-  }
-
-  void Finish(absl::StatusOr<grpc::ByteBuffer> answer) const {
-    if (answer.ok()) *response = *std::move(answer);
-    if (log->Wants(LogLevel::kDebug)) {
-      log->Write(LogLevel::kDebug, "call",
-                 {{"method", std::string(method)},
-                  {"code", absl::StatusCodeToString(answer.status().code())},
-                  {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - start)}});
-    }
-    reactor->Finish(ToGrpc(answer.status()));
-  }
 };
 
-// What `handler` answers to the call, as bytes.
+// A unary call on its way. gRPC owns it until OnDone, when it deletes itself.
+class UnaryCall : public grpc::ServerUnaryReactor {
+ public:
+  UnaryCall(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+            grpc::ByteBuffer* response, std::string_view method, const DoorEnvironment& environment)
+      : context_(context),
+        request_(request),
+        response_(response),
+        method_(method),
+        environment_(environment),
+        admitted_(environment.gate->Enter()) {}
+
+  // Not OK while the server closes: the call is then to be answered with this.
+  const absl::Status& admitted() const { return admitted_; }
+  const grpc::ByteBuffer& request() const { return *request_; }
+  CallContext context() const {
+    return {absl::FromChrono(context_->deadline()),
+            [context = context_] { return context->IsCancelled(); }};
+  }
+
+  // Ends the call. It may be gone when this returns.
+  void Answer(absl::StatusOr<grpc::ByteBuffer> answer) {
+    if (answer.ok()) *response_ = *std::move(answer);
+    if (environment_.log->Wants(LogLevel::kDebug)) {
+      environment_.log->Write(LogLevel::kDebug, "call",
+                              {{"method", std::string(method_)},
+                               {"code", absl::StatusCodeToString(answer.status().code())},
+                               {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - start_)}});
+    }
+    Finish(ToGrpc(answer.status()));
+  }
+
+  void OnDone() override {
+    environment_.gate->Leave();
+    delete this;
+  }
+
+ private:
+  grpc::CallbackServerContext* const context_;
+  const grpc::ByteBuffer* const request_;
+  grpc::ByteBuffer* const response_;
+  const std::string_view method_;
+  const DoorEnvironment environment_;
+  const absl::Status admitted_;
+  const absl::Time start_ = absl::Now();
+};
+
+// What `handler` answers to the request, as bytes.
 template <typename Request, typename Handler>
-absl::StatusOr<grpc::ByteBuffer> Answer(const UnaryCall& call, const Handler& handler) {
+absl::StatusOr<grpc::ByteBuffer> Handle(const grpc::ByteBuffer& bytes, const CallContext& context,
+                                        const Handler& handler) {
   // Our code throws nothing, but memory can run out anywhere, and one call must not take the server
   // down.
   try {
-    if (call.context->IsCancelled()) return absl::CancelledError("the caller has gone");
-    ASSIGN_OR_RETURN(const Request request, Parse<Request>(*call.request));
-    ASSIGN_OR_RETURN(const auto response, handler(request, call.Context()));
+    if (context.cancelled()) return absl::CancelledError("the caller has gone");
+    ASSIGN_OR_RETURN(const Request request, Parse<Request>(bytes));
+    ASSIGN_OR_RETURN(const auto response, handler(request, context));
     return Serialize(response);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
@@ -76,11 +94,15 @@ absl::StatusOr<grpc::ByteBuffer> Answer(const UnaryCall& call, const Handler& ha
 // `pool` and ends the call with what it returns. A call that is cancelled while it waits is not
 // run.
 template <typename Request, typename Handler>
-grpc::ServerUnaryReactor* ServeOn(WorkerPool& pool, const UnaryCall& call, Handler handler) {
-  absl::Status accepted = pool.Submit(
-      [call, handler = std::move(handler)] { call.Finish(Answer<Request>(call, handler)); });
-  if (!accepted.ok()) call.Finish(std::move(accepted));
-  return call.reactor;
+grpc::ServerUnaryReactor* ServeOn(WorkerPool& pool, UnaryCall* call, Handler handler) {
+  absl::Status accepted = call->admitted();
+  if (accepted.ok()) {
+    accepted = pool.Submit([call, handler = std::move(handler)] {
+      call->Answer(Handle<Request>(call->request(), call->context(), handler));
+    });
+  }
+  if (!accepted.ok()) call->Answer(std::move(accepted));
+  return call;
 }
 
 }  // namespace dpledger::server

@@ -206,6 +206,19 @@ TEST(Drain, AnswersTheCallThatIsUnderWay) {
   EXPECT_TRUE(IsOk(status));
 }
 
+TEST(Drain, DoesNotWaitForThoseWhoOnlyWatch) {
+  RunningServer running;
+  const auto health = grpc::health::v1::Health::NewStub(running.channel());
+  grpc::ClientContext context;
+  const auto watch = health->Watch(&context, {});
+  grpc::health::v1::HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), Health::SERVING);
+  running.server().Stop(absl::InfiniteFuture());
+  while (watch->Read(&response)) EXPECT_EQ(response.status(), Health::NOT_SERVING);
+  EXPECT_FALSE(watch->Finish().ok());
+}
+
 // ---- Error details ----
 
 TEST(ErrorDetails, LongTextsAreCutBetweenCharacters) {
