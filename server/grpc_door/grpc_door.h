@@ -2,7 +2,7 @@
 //
 // Health: "" and each service are SERVING until SetServing(false) or Close. Reflection lists the
 // services, so that tools such as grpcurl need no .proto files. There is no TLS and no
-// authentication here yet: see main.cc for what that means for the address.
+// authentication here yet: see flags.cc for what that means for the address.
 #pragma once
 
 #include <grpcpp/server.h>
