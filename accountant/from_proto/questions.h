@@ -29,7 +29,7 @@ struct Subject {
 };
 
 // Each checks its request (INVALID_ARGUMENT naming the field), refuses ADAPTIVE
-// (FAILED_PRECONDITION, reason ADAPTIVE_WITHOUT_FILTER or NO_ANALYSIS) and fills `details`. The
+// (FAILED_PRECONDITION, reason ADAPTIVE_NOT_ANALYSED) and fills `details`. The
 // request's own `subject` is not read.
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,

@@ -7,9 +7,9 @@
 
 namespace dpledger::accountant {
 
-// f decreasing, f(lo) > 0 >= f(hi), both finite or infinite in sign. Returns a bracket (a, b)
-// inside [lo, hi] with f(a) > 0 >= f(b), both evaluated, and b - a <= tolerance·max(1, |b|)... or
-// as narrow as 200 evaluations made it.
+// f decreasing, f(lo) > 0 >= f(hi). Returns (a, b) inside [lo, hi] with f(a) > 0 >= f(b), both
+// evaluated, and about relative_tolerance·|b| apart. Where f is not quite monotone (rounding) a may
+// lie above b; each is still what it says.
 template <typename F>
 std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double relative_tolerance) {
   double positive = lo, negative = hi;
@@ -29,6 +29,14 @@ std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double re
           return std::fabs(b - a) <= relative_tolerance * std::fmax(std::fabs(a), std::fabs(b));
         },
         evaluations);
+  }
+  // The search ends at once where f is exactly 0, which may leave the other side far away: probe
+  // towards it.
+  const double step = relative_tolerance * std::fmax(std::fabs(positive), std::fabs(negative));
+  for (double away = step; negative - positive > 4 * step && away < negative - positive;
+       away *= 2) {
+    seen(negative - away);
+    seen(positive + away);
   }
   return {positive, negative};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/small_differences.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
@@ -16,28 +17,6 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kGreatestNodes = 1 << 20;
 // e^{-kDigits} is the quadrature's relative error: 1e-17, below the roundoff of the sum.
 constexpr double kDigits = 39.2;
-
-// e^y - 1 - y, relative error a few ulp.
-double ExpM1MinusX(double y) {
-  if (std::fabs(y) > 0.5) return std::expm1(y) - y;
-  double term = y * y / 2, sum = 0;
-  for (int k = 3; std::fabs(term) > 1e-18 * std::fabs(sum); ++k) {
-    sum += term;
-    term *= y / k;
-  }
-  return sum;
-}
-
-// log(1 + u) - u, relative error a few ulp. u > -1.
-double Log1PMinusX(double u) {
-  if (std::fabs(u) > 0.25) return std::log1p(u) - u;
-  double power = -u * u, sum = 0;
-  for (int k = 2; std::fabs(power / k) > 1e-18 * std::fabs(sum); ++k) {
-    sum += power / k;
-    power *= -u;
-  }
-  return sum;
-}
 
 // The trapezoid's step. f(t) = φ(t)(1+u(t))^α is analytic for |Im t| < π/μ and |f(t + ia)| <=
 // e^{a²/2} f(t) there, so the relative error is at most 2 e^{a²/2}/(e^{2πa/h} - 1) (Trefethen and

@@ -79,6 +79,15 @@ TEST(Fft, NextFastSizeIsTheLeastEvenSmoothNumber) {
   EXPECT_EQ(NextFastSize(2049), 2160u);
 }
 
+// TOMS 748 stops when it hits an exact zero; the positive end was then left where it last was.
+TEST(Root, AnExactZeroDoesNotLeaveTheBracketWide) {
+  const auto f = [](double x) { return x < 2 ? 1 - x / 2 : (x == 2 ? 0.0 : -1.0); };
+  const auto [positive, negative] = BracketDecreasing(f, 0, 4, 1e-12);
+  EXPECT_LE(negative - positive, 1e-10);
+  EXPECT_GT(f(positive), 0);
+  EXPECT_LE(f(negative), 0);
+}
+
 // The assumption on FFTW of pld/CLAIM.md: against the sum itself in long double, for sizes of every
 // kind of factor and inputs as the accountant makes them (positive, summing to one) and spiky ones.
 TEST(Fft, ErrorStaysWithinTheAssumedBound) {
