@@ -15,11 +15,23 @@ namespace {
 // user sees.
 constexpr auto kDeadline = std::chrono::minutes(5);
 
+constexpr auto kConnectPatience = std::chrono::seconds(1);
+
+}  // namespace
+
+ServerCalls::ServerCalls(const std::string& address)
+    : address_(address),
+      channel_(client::Connect(address)),
+      ledgers_(v1::LedgerService::NewStub(channel_)),
+      accounting_(v1::AccountingService::NewStub(channel_)) {}
+
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(const std::string& address, Stub& stub,
-                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                           Response*),
-                              const Request& request) {
+absl::StatusOr<Response> ServerCalls::Call(Stub& stub,
+                                           grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                        const Request&, Response*),
+                                           const Request& request) {
+  // Whether it worked shows in the call itself, with the reason if not.
+  channel_->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   Response response;
@@ -27,58 +39,50 @@ absl::StatusOr<Response> Call(const std::string& address, Stub& stub,
   if (status.ok()) return response;
   if (!absl::IsUnavailable(status)) return status;
   return WithReason(
-      absl::UnavailableError(absl::StrCat("server ", address, ": ", status.message())),
+      absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message())),
       ReasonOf(status));
-}
-
-}  // namespace
-
-ServerCalls::ServerCalls(const std::string& address) : address_(address) {
-  const auto channel = client::Connect(address);
-  ledgers_ = v1::LedgerService::NewStub(channel);
-  accounting_ = v1::AccountingService::NewStub(channel);
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> ServerCalls::Ask(
     const v1::ComputeEpsilonRequest& request) {
-  return Call(address_, *accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
+  return Call(*accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> ServerCalls::Ask(const v1::ComputeDeltaRequest& request) {
-  return Call(address_, *accounting_, &v1::AccountingService::Stub::ComputeDelta, request);
+  return Call(*accounting_, &v1::AccountingService::Stub::ComputeDelta, request);
 }
 
 absl::StatusOr<v1::ComputeTuningCostResponse> ServerCalls::Ask(
     const v1::ComputeTuningCostRequest& request) {
-  return Call(address_, *accounting_, &v1::AccountingService::Stub::ComputeTuningCost, request);
+  return Call(*accounting_, &v1::AccountingService::Stub::ComputeTuningCost, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {
-  return Call(address_, *ledgers_, &v1::LedgerService::Stub::CreateLedger, request);
+  return Call(*ledgers_, &v1::LedgerService::Stub::CreateLedger, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name) {
   v1::GetLedgerRequest request;
   request.set_name(name);
-  return Call(address_, *ledgers_, &v1::LedgerService::Stub::GetLedger, request);
+  return Call(*ledgers_, &v1::LedgerService::Stub::GetLedger, request);
 }
 
 absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersRequest& request) {
-  return Call(address_, *ledgers_, &v1::LedgerService::Stub::ListLedgers, request);
+  return Call(*ledgers_, &v1::LedgerService::Stub::ListLedgers, request);
 }
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
   ASSIGN_OR_RETURN(v1::AppendBatchResponse response,
-                   Call(address_, *ledgers_, &v1::LedgerService::Stub::AppendBatch, request));
+                   Call(*ledgers_, &v1::LedgerService::Stub::AppendBatch, request));
   return response.receipt();
 }
 
 absl::StatusOr<v1::ReadEntriesResponse> ServerCalls::Read(const v1::ReadEntriesRequest& request) {
-  return Call(address_, *ledgers_, &v1::LedgerService::Stub::ReadEntries, request);
+  return Call(*ledgers_, &v1::LedgerService::Stub::ReadEntries, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Seal(const v1::SealLedgerRequest& request) {
-  return Call(address_, *ledgers_, &v1::LedgerService::Stub::SealLedger, request);
+  return Call(*ledgers_, &v1::LedgerService::Stub::SealLedger, request);
 }
 
 }  // namespace dpledger::cli

@@ -28,7 +28,15 @@ class ServerCalls {
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
 
  private:
+  // Makes one call. Connecting gets a second's patience: a server may be just starting.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request);
+
   std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
 };
