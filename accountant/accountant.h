@@ -49,7 +49,7 @@ struct CalibrationParameters {
 struct Calibration {
   CalibrationParameters parameters;  // the unknown filled in, on the safe side
   Interval optimum;                  // contains the value at which ε equals the target
-  Answer epsilon;                    // at the solution; its upper is below the target by a share of relative_gap
+  Answer epsilon;  // at the solution; its upper is below the target by a share of relative_gap
 };
 // FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the
 // target.

@@ -95,6 +95,7 @@ int Main(double seconds) {
 
 int main(int argc, char** argv) {
   // --seconds S, as bench/run passes it.
-  const double seconds = argc > 2 && std::string(argv[1]) == "--seconds" ? std::strtod(argv[2], nullptr) : 24;
+  const double seconds =
+      argc > 2 && std::string(argv[1]) == "--seconds" ? std::strtod(argv[2], nullptr) : 24;
   return dpledger::accountant::Main(seconds);
 }

@@ -19,8 +19,8 @@ constexpr double kPi = 3.14159265358979323846;
 // What each of aliases, truncation and quadrature may take of δ: far below what reports show, above
 // rounding.
 const double kLogShare = std::log(1e-13);
-// Nodes on the line times nodes in t, over all steps: about 50 ms.
-constexpr double kGreatestWork = 2e6;
+// Nodes on the line times nodes in t, over all steps: about a second.
+constexpr double kGreatestWork = 5e7;
 constexpr double kGreatestLineNodes = 4000;
 constexpr double kUsefulGap = 1e-3;
 
@@ -35,7 +35,7 @@ struct Saddle {
 Saddle MomentsAt(const Steps& steps, double c) {
   Saddle sum{c, 0, 0, 0, 0};
   for (const Step& step : steps) {
-    const Tilted tilted = Tilt(step, c, 0, 38 + std::log(step.count));
+    const Tilted tilted = Tilt(step, c, 0, 38 + std::log(step.count), Precision::kRough);
     sum.log_mgf += step.count * tilted.log_mgf;
     sum.error += step.count * tilted.log_mgf_error + 2 * kUnitRoundoff * std::fabs(sum.log_mgf);
     sum.mean += step.count * tilted.mean;
@@ -181,12 +181,14 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
   line.spacing_ = 2 * kPi / line.period_;
 
   // 2. Where the line may end: the envelope falls for good, so what is past Y is at most B(Y)/(πY).
-  std::vector<Tilted> coarse;
-  for (const Step& step : steps) coarse.push_back(Tilt(step, c, 0, 38 + std::log(step.count)));
+  std::vector<Envelope> envelopes;
+  for (const Step& step : steps) {
+    envelopes.emplace_back(step, Tilt(step, c, 0, 38 + std::log(step.count), Precision::kExact), c);
+  }
   const auto log_truncation = [&](double y) {
     double log_envelope = 0;
     for (size_t i = 0; i < steps.size(); ++i)
-      log_envelope += steps[i].count * LogEnvelope(steps[i], coarse[i], c, y);
+      log_envelope += steps[i].count * envelopes[i].LogBound(y);
     return log_envelope - std::log(kPi * y);
   };
   double end = 8 / sd;
@@ -204,7 +206,8 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
   double work = 0, level_error = 0, log_mgf = 0;
   for (const Step& step : steps) {
     const double digits = 40 + std::log(step.count);
-    const Tilted tilted = Tilt(step, c, line.spacing_ * static_cast<double>(nodes), digits);
+    const Tilted tilted =
+        Tilt(step, c, line.spacing_ * static_cast<double>(nodes), digits, Precision::kExact);
     work += static_cast<double>(nodes * tilted.loss.size());
     if (!std::isfinite(tilted.log_mgf) || work > kGreatestWork) return std::nullopt;
     log_mgf += step.count * tilted.log_mgf;
@@ -251,11 +254,12 @@ struct Lines {
 absl::StatusOr<std::optional<Lines>> LinesFor(const Composition& composition, bool add,
                                               const Saddle& saddle, double epsilon,
                                               const Limits& limits) {
-  ASSIGN_OR_RETURN(std::optional<Line> upper,
-                   Line::Through(StepsOf(composition, add, true), saddle, epsilon, limits));
+  const Steps upper_steps = StepsOf(composition, add, true),
+              lower_steps = StepsOf(composition, add, false);
+  ASSIGN_OR_RETURN(std::optional<Line> upper, Line::Through(upper_steps, saddle, epsilon, limits));
   if (!upper.has_value()) return std::nullopt;
-  ASSIGN_OR_RETURN(std::optional<Line> lower,
-                   Line::Through(StepsOf(composition, add, false), saddle, epsilon, limits));
+  if (upper_steps == lower_steps) return std::optional<Lines>(Lines{*upper, *upper});
+  ASSIGN_OR_RETURN(std::optional<Line> lower, Line::Through(lower_steps, saddle, epsilon, limits));
   if (!lower.has_value()) return std::nullopt;
   return std::optional<Lines>(Lines{*std::move(upper), *std::move(lower)});
 }

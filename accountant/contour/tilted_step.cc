@@ -48,7 +48,7 @@ Range RangeOf(const Step& step, double order) {
 
 }  // namespace
 
-Tilted Tilt(const Step& step, double c, double greatest_y, double digits) {
+Tilted Tilt(const Step& step, double c, double greatest_y, double digits, Precision precision) {
   const double order = Order(step, c);
   Tilted result;
   const double sign = step.add ? -1 : 1;
@@ -80,6 +80,7 @@ Tilted Tilt(const Step& step, double c, double greatest_y, double digits) {
     exponent.push_back(log_normal + power);
     greatest = std::fmax(greatest, exponent.back());
     result.loss.push_back(sign * l);
+    if (precision == Precision::kRough) continue;
     const double normal = std::exp(log_normal);
     const double convex = power > 1 ? std::exp(log_normal + power) - normal * (1 + power)
                                     : normal * ExpM1MinusX(power);
@@ -114,7 +115,8 @@ Tilted Tilt(const Step& step, double c, double greatest_y, double digits) {
       kUnitRoundoff * (32 + nodes + 8 * (std::fabs(greatest) + std::fabs(by_logs))) + quadrature;
   const double excess = near_one * h;
   const double excess_error = kUnitRoundoff * (16 + nodes) * near_one_size * h + quadrature;
-  if (std::isfinite(excess) && excess < 0.5 && excess_error < logs_error) {
+  if (precision == Precision::kExact && std::isfinite(excess) && excess < 0.5 &&
+      excess_error < logs_error) {
     result.log_mgf = std::log1p(excess);
     result.log_mgf_error = 2 * excess_error + 4 * kUnitRoundoff * excess;
   } else {
@@ -149,42 +151,65 @@ LogRatio LogRatioAt(const Step& step, const Tilted& tilted, double c, double y, 
           1.1 * error / (modulus - error) + 4 * kUnitRoundoff * size};
 }
 
-// The t-contour moved up by η: |E[e^{(c+iy)L}]| <= e^{η²/2} E[|1+u(t+iη)|^order e^{-yθ(t)}], θ =
-// arg(1+u(t+iη)) >= 0, which falls with y. Its own quadrature is bounded on the strip that is left.
-double LogEnvelope(const Step& step, const Tilted& tilted, double c, double y) {
-  if (step.q == 1) return -0.5 * y * y * step.mu * step.mu;
-  const double order = Order(step, c);
-  const double limit = 0.9 * kPi / step.mu;
-  const Range range = RangeOf(step, order);
-  const double log_a = tilted.log_mgf - tilted.log_mgf_error;
-  // E[|1+u(t+iη)|^order e^{-yθ}], certified, over A(c).
-  const auto log_bound = [&](double eta) {
-    const double cos_eta = std::cos(step.mu * eta), sin_eta = std::sin(step.mu * eta);
-    const double digits = 36;
-    const double h = StepSize(step, order, 0, digits, 0.98 * kPi / step.mu - eta, eta);
-    if (!((range.last - range.first) / h < kGreatestNodes)) return 0.0;
-    double sum = 0;
-    for (double i = std::floor(range.first / h); i * h <= range.last; ++i) {
-      const double t = i * h;
-      const double rise = step.q * std::exp(step.mu * t - step.mu * step.mu / 2);
-      const double re = 1 - step.q + rise * cos_eta, im = rise * sin_eta;
-      const double log_modulus = 0.5 * std::log(re * re + im * im);
-      sum += std::exp(-0.5 * t * t - kLogSqrtTwoPi + order * log_modulus - y * std::atan2(im, re) -
-                      log_a);
-    }
+// |E[e^{(c+iy)L}]| <= e^{η²/2} E[|1+u(t+iη)|^order e^{-yθ(t)}], θ = arg(1+u(t+iη)) >= 0, which
+// falls with y. Its own quadrature is bounded on the strip that is left.
+Envelope::Envelope(const Step& step, const Tilted& tilted, double c)
+    : step_(step), order_(Order(step, c)), log_mgf_(tilted.log_mgf - tilted.log_mgf_error) {}
+
+const Envelope::Height& Envelope::At(size_t index) {
+  while (heights_.size() <= index) {
+    const double eta = 0.9 * kPi / step_.mu * std::exp2(-static_cast<double>(heights_.size()));
+    const double cos_eta = std::cos(step_.mu * eta), sin_eta = std::sin(step_.mu * eta);
+    constexpr double kDigits = 36;
+    const double h = StepSize(step_, order_, 0, kDigits, 0.98 * kPi / step_.mu - eta, eta);
+    const Range range = RangeOf(step_, order_);
     // What |1+u(t+iη)|^order may add outside the range, where it can exceed (1+u)^order.
     const double ends =
-        kEnds * (order < 0 ? std::exp(order * std::log(std::cos(step.mu * eta / 2))) : 1);
-    return eta * eta / 2 + std::log(sum * h * (1 + 1e-11) + 2 * std::exp(-digits) + ends);
-  };
-  // The best height lies near y q μ or so and is searched on a logarithmic scale; any height is
-  // valid.
-  double best = 0;
-  for (double eta = limit, tries = 0; tries < 14; eta /= 2, ++tries) {
-    const double bound = log_bound(eta);
-    if (std::isnan(bound)) continue;
-    if (bound > best && best < 0) break;
-    best = std::fmin(best, bound);
+        kEnds * (order_ < 0 ? std::exp(order_ * std::log(std::cos(step_.mu * eta / 2))) : 1);
+    Height height{eta, {}, {}, 2 * std::exp(-kDigits) + ends};
+    if (!((range.last - range.first) / h < kGreatestNodes)) height.error = kInfinity;
+    for (double i = std::floor(range.first / h); i * h <= range.last && std::isfinite(height.error);
+         ++i) {
+      const double t = i * h;
+      const double rise = step_.q * std::exp(step_.mu * t - step_.mu * step_.mu / 2);
+      const double re = 1 - step_.q + rise * cos_eta, im = rise * sin_eta;
+      height.log_weight.push_back(-0.5 * t * t - kLogSqrtTwoPi +
+                                  order_ * 0.5 * std::log(re * re + im * im) - log_mgf_ +
+                                  std::log(h));
+      height.angle.push_back(std::atan2(im, re));
+    }
+    heights_.push_back(std::move(height));
+  }
+  return heights_[index];
+}
+
+double Envelope::LogBoundAt(size_t index, double y) {
+  const Height& height = At(index);
+  double sum = 0;
+  for (size_t k = 0; k < height.angle.size(); ++k)
+    sum += std::exp(height.log_weight[k] - y * height.angle[k]);
+  const double bound = height.eta * height.eta / 2 + std::log(sum * (1 + 1e-11) + height.error);
+  return std::isnan(bound) ? 0 : std::fmin(0, bound);
+}
+
+double Envelope::LogBound(double y) {
+  if (step_.q == 1) return -0.5 * y * y * step_.mu * step_.mu;
+  // Any height is valid; the best falls with 1/y, so the search goes on from the last one's.
+  constexpr size_t kHeights = 16;
+  double best = LogBoundAt(best_, y);
+  for (size_t next = best_ + 1; next < kHeights; ++next) {
+    const double bound = LogBoundAt(next, y);
+    if (bound >= best && best < 0) break;
+    if (bound <= best) {
+      best = bound;
+      best_ = next;
+    }
+  }
+  while (best_ > 0) {
+    const double bound = LogBoundAt(best_ - 1, y);
+    if (bound >= best) break;
+    best = bound;
+    --best_;
   }
   return best;
 }

@@ -16,6 +16,7 @@ struct Step {
   double mu;
   double count;
   bool add;  // the direction
+  bool operator==(const Step&) const = default;
 };
 
 // K(c) and the law of the loss tilted by e^{cL}.
@@ -30,8 +31,11 @@ struct Tilted {
 };
 
 // `greatest_y`: the quadrature holds for every z = c + iy with |y| <= greatest_y, with relative
-// error e^{-digits} of A(c). log_mgf is infinite where that would take more than 2^16 nodes.
-Tilted Tilt(const Step& step, double c, double greatest_y, double digits);
+// error e^{-digits} of A(c). kRough leaves K(c) with the digits of A, kExact gives it those of A -
+// 1 where A is near one; both bound its error. log_mgf is infinite where that would take more than
+// 2^16 nodes.
+enum class Precision { kRough, kExact };
+Tilted Tilt(const Step& step, double c, double greatest_y, double digits, Precision precision);
 
 // log of E[e^{(c+iy)L}]/E[e^{cL}], with a bound on its error.
 struct LogRatio {
@@ -40,7 +44,31 @@ struct LogRatio {
 };
 LogRatio LogRatioAt(const Step& step, const Tilted& tilted, double c, double y, double digits);
 
-// An upper bound on log(|E[e^{(c+iy')L}]|/E[e^{cL}]) for every y' >= y: at most 0.
-double LogEnvelope(const Step& step, const Tilted& tilted, double c, double y);
+// Upper bounds on |E[e^{(c+iy')L}]|/E[e^{cL}] for all y' >= y, from the t-contour moved up by one
+// of a few heights.
+class Envelope {
+ public:
+  Envelope(const Step& step, const Tilted& tilted, double c);
+
+  // The logarithm of the bound, at most 0; falls with y.
+  double LogBound(double y);
+
+ private:
+  // The integrand at one height: at y it is Σ e^{log_weight - y·angle} + error, times e^{η²/2}.
+  struct Height {
+    double eta;
+    std::vector<double> log_weight;
+    std::vector<double> angle;
+    double error;
+  };
+  const Height& At(size_t index);
+  double LogBoundAt(size_t index, double y);
+
+  Step step_;
+  double order_;
+  double log_mgf_;
+  std::vector<Height> heights_;  // built as they are asked for, each half as high as the one before
+  size_t best_ = 0;
+};
 
 }  // namespace dpledger::accountant::contour

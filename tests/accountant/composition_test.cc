@@ -150,7 +150,7 @@ TEST(Epsilon, BestNamesItsMethod) {
       Resolve(Rounds({0, FullBatch{}}, {{"g", 1, 1}}, 5), Adjacency::kAddOrRemoveOne);
   EXPECT_EQ(ComputeEpsilon(*unsampled, 1e-5, {})->method, Method::kGaussian);
   const auto sampled = Resolve(Rounds(Poisson(.1), {{"g", 1, 1}}, 5), Adjacency::kAddOrRemoveOne);
-  EXPECT_EQ(ComputeEpsilon(*sampled, 1e-5, {})->method, Method::kPld);
+  EXPECT_EQ(ComputeEpsilon(*sampled, 1e-5, {})->method, Method::kContour);
   const auto extreme =
       Resolve(Rounds(Poisson(.5), {{"g", 1, 0.01}}, 5), Adjacency::kAddOrRemoveOne);
   const auto answer = ComputeEpsilon(*extreme, 1e-5, {});
