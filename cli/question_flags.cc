@@ -11,7 +11,7 @@ void MethodFlags::AddTo(CLI::App& app) {
                          {"pld", v1::PLD},
                          {"contour", v1::CONTOUR},
                          {"gaussian", v1::GAUSSIAN_CLOSED_FORM}},
-                        "best (default), rdp, pld or gaussian; contour is refused by name for now");
+                        "best (default), rdp, pld, contour or gaussian");
   AddAdjacency(app, adjacency);
 }
 
