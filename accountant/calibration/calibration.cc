@@ -148,12 +148,13 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Looks for an x below the safe one whose lower bound misses the target.
+  // Looks for an x close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
-    for (double back = options_.relative_gap; surely_missed_ == 0 && back < 1; back *= 2) {
+    for (double back = 2 * options_.relative_gap; back < 1; back *= 2) {
       const double x = std::fmax(scale_.least(), safe_ * (1 - back));
+      if (x <= surely_missed_) break;
       RETURN_IF_ERROR(Meets(x).status());
-      if (x == scale_.least()) break;
+      if (x <= surely_missed_ || x == scale_.least()) break;
     }
     return absl::OkStatus();
   }

@@ -27,7 +27,7 @@ TEST(Calibration, NoiseMultiplierNearTheOptimumAndNeverBelowIt) {
     EXPECT_GE(found->parameters.noise_multiplier, c.optimum * (1 - 1e-7));
     EXPECT_LE(found->parameters.noise_multiplier, c.optimum * (1 + 3e-4));
     EXPECT_LE(found->optimum.lower, c.optimum * (1 + 1e-7));
-    EXPECT_GT(found->optimum.lower, c.optimum * 0.99);
+    EXPECT_GT(found->optimum.lower, c.optimum * (1 - 1e-3));
     EXPECT_LE(found->epsilon.value.upper, c.epsilon);
   }
 }
