@@ -275,7 +275,11 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(const Composition& composition
     const double value = Estimate(at, EpsilonOf(at)) - log_delta;
     return std::isfinite(value) ? value : -1.0;  // out of reach: too far
   };
-  const double log_c = BracketDecreasing(above, std::log(1e-4), std::log(1e5), 1e-4).second;
+  // Orders far from the saddle take many nodes: the bracket grows from the usual ones.
+  double low = std::log(0.5), high = std::log(8.0);
+  while (high < std::log(1e5) && above(high) > 0) high += std::log(4.0);
+  while (low > std::log(1e-4) && above(low) <= 0) low -= std::log(4.0);
+  const double log_c = BracketDecreasing(above, low, high, 1e-3).second;
   RETURN_IF_ERROR(limits.Check());
   Saddle saddle = MomentsAt(steps, std::exp(log_c));
   double epsilon = EpsilonOf(saddle);
