@@ -22,6 +22,8 @@ const double kLogShare = std::log(1e-13);
 // Nodes on the line times nodes in t, over all steps: about a second.
 constexpr double kGreatestWork = 5e7;
 constexpr double kGreatestLineNodes = 4000;
+// Nodes of all envelopes together: 64 MiB.
+constexpr size_t kGreatestKept = size_t{1} << 22;
 constexpr double kUsefulGap = 1e-3;
 
 using Steps = std::vector<Step>;
@@ -32,17 +34,39 @@ struct Saddle {
   double log_mgf, error, mean, variance;
 };
 
-Saddle MomentsAt(const Steps& steps, double c) {
-  Saddle sum{c, 0, 0, 0, 0};
-  for (const Step& step : steps) {
-    const Tilted tilted = Tilt(step, c, 0, 38 + std::log(step.count), Precision::kRough);
-    sum.log_mgf += step.count * tilted.log_mgf;
-    sum.error += step.count * tilted.log_mgf_error + 2 * kUnitRoundoff * std::fabs(sum.log_mgf);
-    sum.mean += step.count * tilted.mean;
-    sum.variance += step.count * tilted.variance;
+// The composition, asked within limits: once they are passed every answer is NaN, and stopped()
+// says why.
+class Moments {
+ public:
+  // `limits` must outlive this.
+  Moments(Steps steps, const Limits& limits) : steps_(std::move(steps)), limits_(limits) {}
+
+  Saddle At(double c) {
+    if (stopped_.ok()) stopped_ = limits_.Check();
+    if (!stopped_.ok()) {
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      return {c, nan, nan, nan, nan};
+    }
+    Saddle sum{c, 0, 0, 0, 0};
+    for (const Step& step : steps_) {
+      const Tilted tilted = Tilt(step, c, 0, 38 + std::log(step.count), Precision::kRough);
+      sum.log_mgf += step.count * tilted.log_mgf;
+      sum.error += step.count * tilted.log_mgf_error + 2 * kUnitRoundoff * std::fabs(sum.log_mgf);
+      sum.mean += step.count * tilted.mean;
+      sum.variance += step.count * tilted.variance;
+    }
+    return sum;
   }
-  return sum;
-}
+
+  const Steps& steps() const { return steps_; }
+  const Limits& limits() const { return limits_; }
+  const absl::Status& stopped() const { return stopped_; }
+
+ private:
+  const Steps steps_;
+  const Limits& limits_;
+  absl::Status stopped_;
+};
 
 // log(c(1 + c)) and the like, from δ's kernel 1/(z(z+1)).
 double LogKernel(double c) { return std::log(c) + std::log1p(c); }
@@ -59,16 +83,16 @@ double Estimate(const Saddle& at, double epsilon) {
 double EpsilonOf(const Saddle& at) { return at.mean - 1 / at.c - 1 / (1 + at.c); }
 
 // The saddle for a given ε: the derivative of a convex function vanishes.
-Saddle SaddleFor(const Steps& steps, double epsilon, double start) {
+Saddle SaddleFor(Moments& moments, double epsilon, double start) {
   double lo = 1e-6, hi = 1e6;
-  Saddle at = MomentsAt(steps, start);
-  for (int i = 0; i < 40; ++i) {
+  Saddle at = moments.At(start);
+  for (int i = 0; i < 40 && moments.stopped().ok(); ++i) {
     const double slope = at.mean - epsilon - 1 / at.c - 1 / (1 + at.c);
     (slope < 0 ? lo : hi) = at.c;
     double next = at.c - slope / Curvature(at);
     if (!(next > lo && next < hi)) next = std::sqrt(lo * hi);
     if (std::fabs(next - at.c) < 1e-3 * at.c) break;
-    at = MomentsAt(steps, next);
+    at = moments.At(next);
   }
   return at;
 }
@@ -77,18 +101,18 @@ Saddle SaddleFor(const Steps& steps, double epsilon, double start) {
 class Line {
  public:
   // Nothing if it takes too many nodes.
-  static absl::StatusOr<std::optional<Line>> Through(const Steps& steps, const Saddle& saddle,
-                                                     double epsilon, const Limits& limits);
+  static absl::StatusOr<std::optional<Line>> Through(Moments& moments, const Saddle& saddle,
+                                                     double epsilon);
 
   // Bounds on log δ(ε), for ε near the one the line was laid for (elsewhere they are only looser).
   double LogUpper(double epsilon) const {
     const Sum sum = At(epsilon);
-    return Level(epsilon) + std::log(sum.value + sum.error) + level_error_;
+    return Level(epsilon) + std::log(sum.value + sum.error) + LevelError(epsilon);
   }
   double LogLower(double epsilon) const {
     const Sum sum = At(epsilon);
     const double left = sum.value - sum.error - Aliases(epsilon);
-    return left > 0 ? Level(epsilon) + std::log(left) - level_error_ : -kInfinity;
+    return left > 0 ? Level(epsilon) + std::log(left) - LevelError(epsilon) : -kInfinity;
   }
 
  private:
@@ -97,6 +121,9 @@ class Line {
   };
   // δ = e^{K(c) - cε} · sum.
   double Level(double epsilon) const { return log_mgf_ - c_ * epsilon; }
+  double LevelError(double epsilon) const {
+    return level_error_ + 8 * kUnitRoundoff * (std::fabs(log_mgf_) + c_ * std::fabs(epsilon) + 4);
+  }
 
   Sum At(double epsilon) const {
     double value = 0, error = truncation_;
@@ -119,7 +146,9 @@ class Line {
         std::exp(log_up_ - up_ * epsilon - up_ * period_) / -std::expm1(-up_ * period_);
     const double down =
         std::exp(log_down_ + down_ * epsilon - down_ * period_) / -std::expm1(-down_ * period_);
-    return (up + down) * (1 + 1e-9);
+    const double size =
+        std::fabs(log_up_) + std::fabs(log_down_) + (up_ + down_) * (std::fabs(epsilon) + period_);
+    return (up + down) * (1 + 1e-9 + 8 * kUnitRoundoff * size);
   }
 
   double c_ = 0, log_mgf_ = 0, level_error_ = 0;
@@ -134,8 +163,10 @@ class Line {
 // sup over losses of (1 - e^{ε-L})_+ e^{-r(L-ε)}: δ(ε) <= that times e^{K(r) - rε}.
 double LogChernoff(double r) { return r * std::log(r / (1 + r)) - std::log1p(r); }
 
-absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Saddle& saddle,
-                                                  double epsilon, const Limits& limits) {
+absl::StatusOr<std::optional<Line>> Line::Through(Moments& moments, const Saddle& saddle,
+                                                  double epsilon) {
+  const Steps& steps = moments.steps();
+  const Limits& limits = moments.limits();
   Line line;
   const double c = saddle.c;
   line.c_ = c;
@@ -148,9 +179,8 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
   // 1. The period: aliases above and below, each by the best of a few Chernoff exponents.
   double period_up = kInfinity, period_down = kInfinity;
   for (const double a : {0.6, 1.2, 2.5, 4.0, 6.0, 9.0}) {
-    RETURN_IF_ERROR(limits.Check());
     const double t = a / sd;
-    const Saddle up = MomentsAt(steps, c + t);
+    const Saddle up = moments.At(c + t);
     const double log_up =
         up.log_mgf + up.error + saddle.error - saddle.log_mgf + LogChernoff(c + t);
     if (std::isfinite(log_up)) {
@@ -165,7 +195,7 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
     // against e^{K(c) - cε}.
     double log_down = saddle.error - saddle.log_mgf, s = c;
     if (t < 0.95 * c) {
-      const Saddle down = MomentsAt(steps, c - t);
+      const Saddle down = moments.At(c - t);
       log_down = down.log_mgf + down.error + saddle.error - saddle.log_mgf + LogChernoff(c - t);
       s = t;
     }
@@ -176,28 +206,34 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
       line.log_down_ = log_down;
     }
   }
+  RETURN_IF_ERROR(moments.stopped());
   line.period_ = 1.02 * std::fmax(period_up, period_down);
   if (!std::isfinite(line.period_)) return std::nullopt;
   line.spacing_ = 2 * kPi / line.period_;
 
   // 2. Where the line may end: the envelope falls for good, so what is past Y is at most B(Y)/(πY).
   std::vector<Envelope> envelopes;
+  size_t kept = 0;  // nodes in memory
   for (const Step& step : steps) {
-    envelopes.emplace_back(step, Tilt(step, c, 0, 38 + std::log(step.count), Precision::kExact), c);
+    const Tilted tilted = Tilt(step, c, 0, 38 + std::log(step.count), Precision::kExact);
+    kept += tilted.loss.size();
+    if (kept > kGreatestKept) return std::nullopt;
+    envelopes.emplace_back(step, tilted, c);
   }
-  const auto log_truncation = [&](double y) {
-    double log_envelope = 0;
-    for (size_t i = 0; i < steps.size(); ++i)
-      log_envelope += steps[i].count * envelopes[i].LogBound(y);
-    return log_envelope - std::log(kPi * y);
-  };
-  double end = 8 / sd;
-  while (log_truncation(end) > log_small) {
-    RETURN_IF_ERROR(limits.Check());
+  double end = 8 / sd / 1.3, log_truncation = 0;
+  do {
     end *= 1.3;
-    if (end / line.spacing_ > kGreatestLineNodes) return std::nullopt;
-  }
-  line.truncation_ = std::exp(log_truncation(end)) * (1 + 1e-9);
+    if (!(end / line.spacing_ <= kGreatestLineNodes)) return std::nullopt;
+    log_truncation = -std::log(kPi * end);
+    kept = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (i % 16 == 0) RETURN_IF_ERROR(limits.Check());
+      log_truncation += steps[i].count * envelopes[i].LogBound(end);
+      kept += envelopes[i].size();
+      if (kept > kGreatestKept) return std::nullopt;
+    }
+  } while (!(log_truncation <= log_small));
+  line.truncation_ = std::exp(log_truncation) * (1 + 1e-9);
 
   // 3. The nodes.
   const size_t nodes = static_cast<size_t>(std::ceil(end / line.spacing_)) + 1;
@@ -218,12 +254,12 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
           LogRatioAt(step, tilted, c, line.spacing_ * static_cast<double>(k), digits);
       log_ratio[k] += step.count * ratio.value;
       line.f_error_[k] +=
-          step.count * ratio.error + 4 * kUnitRoundoff * step.count * std::abs(ratio.value);
+          step.count * ratio.error +
+          4 * kUnitRoundoff * (step.count * std::abs(ratio.value) + std::abs(log_ratio[k]));
     }
   }
   line.log_mgf_ = log_mgf;
-  line.level_error_ =
-      level_error + 8 * kUnitRoundoff * (std::fabs(log_mgf) + c * std::fabs(epsilon) + 4);
+  line.level_error_ = level_error;
   for (size_t k = 0; k < nodes; ++k) {
     const std::complex<double> z(c, line.spacing_ * static_cast<double>(k));
     line.f_.push_back(std::exp(log_ratio[k]) / (z * (1.0 + z)));
@@ -239,8 +275,9 @@ absl::StatusOr<std::optional<Line>> Line::Through(const Steps& steps, const Sadd
 Steps StepsOf(const Composition& composition, bool add, bool upper) {
   Steps steps;
   for (const SampledGaussian& s : composition.steps) {
-    const double mu =
-        upper ? DivUp(1, s.noise_multiplier.lower) : DivDown(1, s.noise_multiplier.upper);
+    const double z = upper ? s.noise_multiplier.lower : s.noise_multiplier.upper;
+    const bool exact = std::fma(z, 1 / z, -1.0) == 0;
+    const double mu = exact ? 1 / z : upper ? DivUp(1, z) : DivDown(1, z);
     steps.push_back({s.sampling_probability, mu, static_cast<double>(s.count), add});
   }
   return steps;
@@ -252,26 +289,28 @@ struct Lines {
   Line upper, lower;
 };
 absl::StatusOr<std::optional<Lines>> LinesFor(const Composition& composition, bool add,
-                                              const Saddle& saddle, double epsilon,
-                                              const Limits& limits) {
-  const Steps upper_steps = StepsOf(composition, add, true),
-              lower_steps = StepsOf(composition, add, false);
-  ASSIGN_OR_RETURN(std::optional<Line> upper, Line::Through(upper_steps, saddle, epsilon, limits));
+                                              Moments& upper_moments, const Saddle& saddle,
+                                              double epsilon) {
+  ASSIGN_OR_RETURN(std::optional<Line> upper, Line::Through(upper_moments, saddle, epsilon));
   if (!upper.has_value()) return std::nullopt;
-  if (upper_steps == lower_steps) return std::optional<Lines>(Lines{*upper, *upper});
-  ASSIGN_OR_RETURN(std::optional<Line> lower, Line::Through(lower_steps, saddle, epsilon, limits));
+  Moments lower_moments(StepsOf(composition, add, false), upper_moments.limits());
+  if (upper_moments.steps() == lower_moments.steps()) {
+    return std::optional<Lines>(Lines{*upper, *upper});
+  }
+  const Saddle lower_saddle = lower_moments.At(saddle.c);
+  ASSIGN_OR_RETURN(std::optional<Line> lower, Line::Through(lower_moments, lower_saddle, epsilon));
   if (!lower.has_value()) return std::nullopt;
   return std::optional<Lines>(Lines{*std::move(upper), *std::move(lower)});
 }
 
 absl::StatusOr<std::optional<Interval>> EpsilonIn(const Composition& composition, bool add,
                                                   double delta, const Limits& limits) {
-  const Steps steps = StepsOf(composition, add, true);
+  Moments moments(StepsOf(composition, add, true), limits);
   const double log_delta = std::log(delta);
   // The c at which the saddle-point estimate meets δ; not always monotone, so what comes of it is
   // checked, not trusted.
   const auto above = [&](double log_c) {
-    const Saddle at = MomentsAt(steps, std::exp(log_c));
+    const Saddle at = moments.At(std::exp(log_c));
     const double value = Estimate(at, EpsilonOf(at)) - log_delta;
     return std::isfinite(value) ? value : -1.0;  // out of reach: too far
   };
@@ -280,16 +319,17 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(const Composition& composition
   while (high < std::log(1e5) && above(high) > 0) high += std::log(4.0);
   while (low > std::log(1e-4) && above(low) <= 0) low -= std::log(4.0);
   const double log_c = BracketDecreasing(above, low, high, 1e-3).second;
-  RETURN_IF_ERROR(limits.Check());
-  Saddle saddle = MomentsAt(steps, std::exp(log_c));
+  Saddle saddle = moments.At(std::exp(log_c));
+  RETURN_IF_ERROR(moments.stopped());
   double epsilon = EpsilonOf(saddle);
   if (!std::isfinite(epsilon)) return std::nullopt;
   if (epsilon <= 0) {
     epsilon = 0;
-    saddle = SaddleFor(steps, 0, saddle.c);
+    saddle = SaddleFor(moments, 0, saddle.c);
+    RETURN_IF_ERROR(moments.stopped());
   }
   ASSIGN_OR_RETURN(const std::optional<Lines> lines,
-                   LinesFor(composition, add, saddle, epsilon, limits));
+                   LinesFor(composition, add, moments, saddle, epsilon));
   if (!lines.has_value()) return std::nullopt;
   const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
   const auto too_much = [&](double e) { return lines->upper.LogUpper(e) - log_delta_down; };
@@ -308,9 +348,13 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(const Composition& composition
 
 absl::StatusOr<std::optional<Interval>> DeltaIn(const Composition& composition, bool add,
                                                 double epsilon, const Limits& limits) {
-  const Saddle saddle = SaddleFor(StepsOf(composition, add, true), epsilon, 1);
+  Moments moments(StepsOf(composition, add, true), limits);
+  const Saddle saddle = SaddleFor(moments, epsilon, 1);
+  RETURN_IF_ERROR(moments.stopped());
+  // δ would be below the least double.
+  if (!(saddle.log_mgf - saddle.c * epsilon > -800)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Lines> lines,
-                   LinesFor(composition, add, saddle, epsilon, limits));
+                   LinesFor(composition, add, moments, saddle, epsilon));
   if (!lines.has_value()) return std::nullopt;
   const Interval found{ExpDown(lines->lower.LogLower(epsilon)),
                        std::fmin(1, ExpUp(lines->upper.LogUpper(epsilon)))};

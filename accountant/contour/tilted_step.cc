@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/sampled_loss.h"
 #include "accountant/numeric/small_differences.h"
 
 namespace dpledger::accountant::contour {
@@ -37,13 +38,13 @@ double StepSize(const Step& step, double order, double y, double digits, double 
 }
 
 // The integration range. Past its ends the log-integrand of φ(t)(1+u)^order falls with slope 11 or
-// more.
+// more; it also covers φ(t)u(t), whose mean is used as exactly 0.
 struct Range {
   double first, last;
 };
 Range RangeOf(const Step& step, double order) {
   if (order >= 0) return {-11, order * step.mu + 11};
-  return {order * step.mu * step.q - 11, 11};
+  return {order * step.mu * step.q - 11, step.mu + 11};
 }
 
 }  // namespace
@@ -70,12 +71,10 @@ Tilted Tilt(const Step& step, double c, double greatest_y, double digits, Precis
   // 0).
   std::vector<double> exponent;
   double greatest = -kInfinity, near_one = 0, near_one_size = 0;
-  const double log_q = std::log(step.q);
   for (double i = std::floor(range.first / h); i * h <= range.last; ++i) {
     const double t = i * h, y = step.mu * t - step.mu * step.mu / 2;
     const double u = step.q * std::expm1(y);
-    const double l =
-        y > 50 ? log_q + y + std::log1p((1 - step.q) / step.q * std::exp(-y)) : std::log1p(u);
+    const double l = SampledLoss(step.q, y);
     const double log_normal = -0.5 * t * t - kLogSqrtTwoPi, power = order * l;
     exponent.push_back(log_normal + power);
     greatest = std::fmax(greatest, exponent.back());
@@ -84,7 +83,7 @@ Tilted Tilt(const Step& step, double c, double greatest_y, double digits, Precis
     const double normal = std::exp(log_normal);
     const double convex = power > 1 ? std::exp(log_normal + power) - normal * (1 + power)
                                     : normal * ExpM1MinusX(power);
-    const double slope = normal * order * Log1PMinusX(u);
+    const double slope = normal * order * (u > -0.5 ? Log1PMinusX(u) : l - u);
     near_one += convex + slope;
     near_one_size += (std::fabs(convex) + std::fabs(slope)) *
                      (1 + 0.5 * t * t + step.mu * (std::fabs(t) + step.mu) + std::fabs(power));
@@ -112,6 +111,7 @@ Tilted Tilt(const Step& step, double c, double greatest_y, double digits, Precis
                quadrature = std::exp(-digits) * 4 * (1 + std::fabs(order)) + kEnds;
   const double by_logs = greatest + std::log(sum * h);
   const double logs_error =
+      result.weight_error +
       kUnitRoundoff * (32 + nodes + 8 * (std::fabs(greatest) + std::fabs(by_logs))) + quadrature;
   const double excess = near_one * h;
   const double excess_error = kUnitRoundoff * (16 + nodes) * near_one_size * h + quadrature;
@@ -146,7 +146,8 @@ LogRatio LogRatioAt(const Step& step, const Tilted& tilted, double c, double y, 
   const double error = 2 * size * relative + 2 * std::exp(-digits) + kEnds;
   const double modulus = std::hypot(1 + re, im);
   if (!(modulus > 2 * error)) return {{std::log(modulus), 0}, kInfinity};
-  const double log_modulus = 0.5 * std::log1p(re * (2 + re) + im * im);
+  const double log_modulus =
+      modulus < 0.5 ? std::log(modulus) : 0.5 * std::log1p(re * (2 + re) + im * im);
   return {{log_modulus, std::atan2(im, 1 + re)},
           1.1 * error / (modulus - error) + 4 * kUnitRoundoff * size};
 }
@@ -161,21 +162,30 @@ const Envelope::Height& Envelope::At(size_t index) {
     const double eta = 0.9 * kPi / step_.mu * std::exp2(-static_cast<double>(heights_.size()));
     const double cos_eta = std::cos(step_.mu * eta), sin_eta = std::sin(step_.mu * eta);
     constexpr double kDigits = 36;
-    const double h = StepSize(step_, order_, 0, kDigits, 0.98 * kPi / step_.mu - eta, eta);
+    const double strip = std::fmin(0.98 * kPi / step_.mu - eta, 0.5 * kPi / step_.mu);
+    const double h = StepSize(step_, order_, 0, kDigits, strip, eta);
     const Range range = RangeOf(step_, order_);
     // What |1+u(t+iη)|^order may add outside the range, where it can exceed (1+u)^order.
     const double ends =
         kEnds * (order_ < 0 ? std::exp(order_ * std::log(std::cos(step_.mu * eta / 2))) : 1);
-    Height height{eta, {}, {}, 2 * std::exp(-kDigits) + ends};
+    Height height{eta, {}, {}, 2 * std::exp(-kDigits) + ends, 0};
+    double greatest = -kInfinity;
     if (!((range.last - range.first) / h < kGreatestNodes)) height.error = kInfinity;
     for (double i = std::floor(range.first / h); i * h <= range.last && std::isfinite(height.error);
          ++i) {
       const double t = i * h;
       const double rise = step_.q * std::exp(step_.mu * t - step_.mu * step_.mu / 2);
       const double re = 1 - step_.q + rise * cos_eta, im = rise * sin_eta;
-      height.log_weight.push_back(-0.5 * t * t - kLogSqrtTwoPi +
-                                  order_ * 0.5 * std::log(re * re + im * im) - log_mgf_ +
-                                  std::log(h));
+      const double power = order_ * 0.5 * std::log(re * re + im * im);
+      height.log_weight.push_back(-0.5 * t * t - kLogSqrtTwoPi + power - log_mgf_ + std::log(h));
+      greatest = std::fmax(greatest, height.log_weight.back());
+      // Of the exponents' parts, where the term counts; below, they are in `error`.
+      if (height.log_weight.back() > greatest - 60) {
+        height.rounding = std::fmax(
+            height.rounding, 8 * kUnitRoundoff *
+                                 (64 + 0.5 * t * t + std::fabs(power) + std::fabs(log_mgf_) +
+                                  step_.mu * (std::fabs(t) + step_.mu) * (1 + std::fabs(order_))));
+      }
       height.angle.push_back(std::atan2(im, re));
     }
     heights_.push_back(std::move(height));
@@ -188,8 +198,16 @@ double Envelope::LogBoundAt(size_t index, double y) {
   double sum = 0;
   for (size_t k = 0; k < height.angle.size(); ++k)
     sum += std::exp(height.log_weight[k] - y * height.angle[k]);
-  const double bound = height.eta * height.eta / 2 + std::log(sum * (1 + 1e-11) + height.error);
+  const double nodes = static_cast<double>(height.angle.size());
+  const double bound = height.eta * height.eta / 2 +
+                       std::log(sum * (1 + height.rounding + nodes * kUnitRoundoff) + height.error);
   return std::isnan(bound) ? 0 : std::fmin(0, bound);
+}
+
+size_t Envelope::size() const {
+  size_t nodes = 0;
+  for (const Height& height : heights_) nodes += height.angle.size();
+  return nodes;
 }
 
 double Envelope::LogBound(double y) {

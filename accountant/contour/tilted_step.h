@@ -21,10 +21,10 @@ struct Step {
 
 // K(c) and the law of the loss tilted by e^{cL}.
 struct Tilted {
-  double log_mgf;           // K(c)
-  double log_mgf_error;     // |computed - exact|
-  double mean;              // K'(c)
-  double variance;          // K''(c)
+  double log_mgf = 0;        // K(c)
+  double log_mgf_error = 0;  // |computed - exact|
+  double mean = 0;           // K'(c)
+  double variance = 0;       // K''(c)
   double weight_error = 0;  // relative, of each weight that counts; and of losses, where they count
   std::vector<double> loss;    // empty for q = 1, where everything is closed form
   std::vector<double> weight;  // tilted probabilities, summing to one
@@ -52,6 +52,8 @@ class Envelope {
 
   // The logarithm of the bound, at most 0; falls with y.
   double LogBound(double y);
+  // Nodes kept so far, over all heights.
+  size_t size() const;
 
  private:
   // The integrand at one height: at y it is Σ e^{log_weight - y·angle} + error, times e^{η²/2}.
@@ -60,6 +62,7 @@ class Envelope {
     std::vector<double> log_weight;
     std::vector<double> angle;
     double error;
+    double rounding;  // relative, of the sum
   };
   const Height& At(size_t index);
   double LogBoundAt(size_t index, double y);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/sampled_loss.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
@@ -63,12 +64,7 @@ double LossGrid::T(double j) const { return std::log(Excess(j) / q_) / mu_ + mu_
 
 double LossGrid::ExcessAt(double t) const { return q_ * std::exp(mu_ * t - mu_ * mu_ / 2); }
 
-double LossGrid::LossAt(double t) const {
-  const double y = mu_ * t - mu_ * mu_ / 2;
-  if (q_ == 1) return y;
-  return y > 30 ? y + std::log(q_) + std::log1p(base_ / q_ * std::exp(-y))
-                : std::log1p(q_ * std::expm1(y));
-}
+double LossGrid::LossAt(double t) const { return SampledLoss(q_, mu_ * t - mu_ * mu_ / 2); }
 
 // A cell's mass is a sum of at most a few hundred positive panels of five terms, each of a few
 // roundings, with the exponent μ(t - end) rounded to 2u of its size.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/sampled_loss.h"
 #include "accountant/numeric/small_differences.h"
 
 namespace dpledger::accountant::rdp {
@@ -61,8 +62,7 @@ double LogMomentFarFromOne(double q, double mu, double alpha, double h, double f
   for (double i = std::floor(first / h); i * h <= last; ++i) {
     const double t = i * h;
     const double y = mu * t - mu * mu / 2;
-    const double log_ratio =
-        y > 50 ? log_q + y + std::log1p((1 - q) / q * std::exp(-y)) : std::log1p(q * std::expm1(y));
+    const double log_ratio = SampledLoss(q, y);
     logs.push_back(alpha * log_ratio - 0.5 * t * t);
     if (logs.back() > greatest) {
       greatest = logs.back();

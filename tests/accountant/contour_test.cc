@@ -6,6 +6,7 @@
 #include <random>
 
 #include "accountant/accountant.h"
+#include "accountant/contour/tilted_step.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/pld.h"
 #include "tests/support/json_file.h"
@@ -22,6 +23,34 @@ Composition One(double q, double z, uint64_t count) {
   Composition composition;
   composition.steps.push_back({q, {z, z}, count});
   return composition;
+}
+
+// K(c) by mpmath at 40 digits. Add with much signal: the range once stopped short of where u has
+// its mean. q next to 1: 1 + u once lost its digits at the edge.
+TEST(TiltedStep, LogMgfIsWithinItsErrorOfTheOracle) {
+  struct Case {
+    double q, mu, c;
+    bool add;
+    double log_mgf;
+  };
+  for (const Case& c : {Case{0.00456, 6.09, 0.84, true, 0.003761659820998582},
+                        Case{0.00012, 5.73, 0.09, true, 9.2756333397920695e-6},
+                        Case{0.134, 7.41, 0.0097, true, 0.0013944618963358491},
+                        Case{0.551, 11.8, 0.0006, true, 0.00048043943106062998},
+                        Case{0.999999999999992, 6.3, 0.42, true, 10.841722645246745},
+                        Case{0.999999999999996, 2.45, 9.8, true, 241.02708257661955},
+                        Case{0.999999984, 1.47, 37.5, true, 586.38193971955677},
+                        Case{0.01, 1, 4, false, 0.0018746689686766193},
+                        Case{0.3, 2, 1.5, false, 4.5106375433041426},
+                        Case{0.01, 1, 4, true, 0.0015090287887813682}}) {
+    for (const auto precision : {contour::Precision::kRough, contour::Precision::kExact}) {
+      const contour::Tilted tilted = contour::Tilt({c.q, c.mu, 1, c.add}, c.c, 0, 40, precision);
+      EXPECT_LE(std::fabs(tilted.log_mgf - c.log_mgf),
+                tilted.log_mgf_error + 4e-16 * std::fabs(c.log_mgf))
+          << c.q << " " << c.mu << " " << c.c;
+      EXPECT_LE(tilted.log_mgf_error, 1e-10 * (1 + std::fabs(c.log_mgf)));
+    }
+  }
 }
 
 // `both` is the larger direction, which every one-direction value bounds from below.
@@ -124,6 +153,18 @@ TEST(Contour, BestUsesItAndItsIntervalIsNarrow) {
   EXPECT_EQ(best->method, Method::kContour);
   EXPECT_TRUE(best->value.Contains(6.187712389971539));
   EXPECT_LE(best->value.RelativeGap(), 1e-9);
+}
+
+// 1000 distinct steps at an absurd ε once kept gigabytes of envelopes.
+TEST(Contour, AbsurdQuestionsOverManyStepsEndSoon) {
+  Composition composition;
+  for (int i = 0; i < 1000; ++i) {
+    const double z = 1 + 1e-4 * i;
+    composition.steps.push_back({1e-3, {z, z}, 1});
+  }
+  const auto found = contour::Delta(composition, 1e7, {});
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->has_value());
 }
 
 TEST(Contour, StopsWhenCancelled) {
