@@ -14,7 +14,6 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Mesh refinements at most. Each at least halves the gap where the error law holds; the first guess
 // usually does.
 constexpr int kRefinements = 8;

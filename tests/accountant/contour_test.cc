@@ -9,6 +9,7 @@
 #include "accountant/contour/tilted_step.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/pld.h"
+#include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant {
@@ -60,13 +61,7 @@ TEST(Contour, EpsilonContainsEveryCertifiedValue) {
   for (const auto& value : ListAt(certified, "cases")) {
     const auto& c = value.struct_value();
     if (StringAt(c, "direction") == "add") continue;  // remove is the larger in all of these
-    Composition composition;
-    for (const auto& step : ListAt(c, "steps")) {
-      const double z = NumberAt(step.struct_value(), "noise_multiplier");
-      composition.steps.push_back({NumberAt(step.struct_value(), "q"),
-                                   {z, z},
-                                   static_cast<uint64_t>(NumberAt(step.struct_value(), "count"))});
-    }
+    const Composition composition = StepsOf(c);
     const auto found = contour::Epsilon(composition, NumberAt(c, "delta"), {});
     ASSERT_TRUE(found.ok()) << found.status();
     ++asked;

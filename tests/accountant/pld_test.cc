@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/discrete_pair.h"
+#include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant {
@@ -18,17 +19,6 @@ using ::dpledger::testing::NumberAt;
 using ::dpledger::testing::ReadJsonFile;
 using ::dpledger::testing::StringAt;
 using pld::Direction;
-
-Composition StepsOf(const google::protobuf::Struct& c) {
-  Composition composition;
-  for (const auto& step : ListAt(c, "steps")) {
-    const double z = NumberAt(step.struct_value(), "noise_multiplier");
-    composition.steps.push_back({NumberAt(step.struct_value(), "q"),
-                                 {z, z},
-                                 static_cast<uint64_t>(NumberAt(step.struct_value(), "count"))});
-  }
-  return composition;
-}
 
 Composition One(double q, double z, uint64_t count) {
   Composition composition;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "accountant/rdp/sampled_gaussian.h"
+#include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant {
@@ -69,13 +70,7 @@ TEST(Rdp, NeverAboveOtherLibrariesAndNeverBelowTheTruthTheyBound) {
   for (const auto& value : ListAt(peers, "cases")) {
     const auto& c = value.struct_value();
     if (StringAt(c, "quantity") != "epsilon") continue;
-    Composition composition;
-    for (const auto& step : ListAt(c, "steps")) {
-      const double z = NumberAt(step.struct_value(), "noise_multiplier");
-      composition.steps.push_back({NumberAt(step.struct_value(), "q"),
-                                   {z, z},
-                                   static_cast<uint64_t>(NumberAt(step.struct_value(), "count"))});
-    }
+    const Composition composition = StepsOf(c);
     const auto epsilon = rdp::EpsilonFromCurve(rdp::CurveOf(composition), NumberAt(c, "delta"), {});
     ASSERT_TRUE(epsilon.ok());
     if (StringAt(c, "accountant") == "rdp") {

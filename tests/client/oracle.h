@@ -1,31 +1,21 @@
 // Values that tests/oracle/client_randomness.py computed from the text of docs/formats.md.
 #pragma once
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "base/file.h"
-#include "gtest/gtest.h"
+#include "tests/support/json_file.h"
 
 namespace dpledger::client {
 
-using JsonList = google::protobuf::RepeatedPtrField<google::protobuf::Value>;
-using JsonObject = google::protobuf::Map<std::string, google::protobuf::Value>;
+using testing::JsonList;
+using testing::JsonObject;
 
 inline google::protobuf::Struct LoadOracle() {
-  const char* source = std::getenv("DPLEDGER_SOURCE");
-  auto json = ReadFile(std::string(source ? source : ".") + "/tests/oracle/client_randomness.json");
-  EXPECT_TRUE(json.ok()) << json.status();
-  google::protobuf::Struct oracle;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json.value_or("{}"), &oracle);
-  EXPECT_TRUE(parsed.ok()) << parsed;
-  return oracle;
+  return testing::ReadJsonFile("tests/oracle/client_randomness.json");
 }
 
 inline const JsonList& ListAt(const JsonObject& object, const std::string& key) {
