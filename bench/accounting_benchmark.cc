@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "accountant/accountant.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/sampled_gaussian.h"
+#include "bench/program.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -48,10 +48,7 @@ Composition Heterogeneous() {
 }
 
 void Require(bool ok) {
-  if (!ok) {
-    std::fprintf(stderr, "accounting_benchmark: a question failed\n");
-    std::exit(1);
-  }
+  if (!ok) bench::Die("a question failed");
 }
 
 // Each figure gets an equal share of `seconds`, and at least one run.
@@ -94,8 +91,5 @@ int Main(double seconds) {
 }  // namespace dpledger::accountant
 
 int main(int argc, char** argv) {
-  // --seconds S, as bench/run passes it.
-  const double seconds =
-      argc > 2 && std::string(argv[1]) == "--seconds" ? std::strtod(argv[2], nullptr) : 24;
-  return dpledger::accountant::Main(seconds);
+  return dpledger::accountant::Main(dpledger::bench::Seconds(argc, argv));
 }

@@ -7,35 +7,25 @@
 // A step computes for about 10 ms, then records one sum query and waits until it may be released,
 // as a privatizer does at the end of a step. Steps with and without take turns, so that both meet
 // the same load and disk. Prints one JSON object.
-#include <stdlib.h>
-
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bench/local_server.h"
+#include "bench/program.h"
 #include "client/recorder.h"
-#include "ledger_store/embedded/embedded_store.h"
-#include "server/server.h"
 
 namespace dpledger {
 namespace {
 
 constexpr absl::Duration kStep = absl::Milliseconds(10);
 
-[[noreturn]] void Die(const std::string& message) {
-  std::fprintf(stderr, "recorder_benchmark: %s\n", message.c_str());
-  std::exit(1);
-}
-
-void Check(const absl::Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
+using bench::Check;
+using bench::Die;
 
 // Keeps a processor busy; the result must be used, or the work could be left out.
 double Compute(int64_t iterations) {
@@ -110,26 +100,12 @@ double OverheadPercent(int port, const std::string& folder, v1::SpoolPolicy poli
 }
 
 int Run(int argc, char** argv) {
-  double seconds = 12;
-  for (int i = 1; i < argc; i += 2) {
-    if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
-        !absl::SimpleAtod(argv[i + 1], &seconds) || !(seconds > 0)) {
-      std::fprintf(stderr, "usage: recorder_benchmark [--seconds S]\n");
-      return 2;
-    }
-  }
-  std::string folder = (std::filesystem::current_path() / "recorder_benchmark_XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) Die("cannot make a folder here");
-  const server::Log log(server::LogLevel::kError, 2);
-  auto store = OpenEmbeddedStore({.folder = folder + "/store"});
-  Check(store.status());
-  server::ServerOptions options;
-  options.door.address = "127.0.0.1:0";
-  auto server = server::Server::Start(options, *std::move(store), &log);
-  Check(server.status());
+  const double seconds = bench::Seconds(argc, argv);
+  const bench::ScratchFolder folder;
+  const bench::LocalServer server(folder.path() + "/store");
 
   const auto measure = [&](v1::SpoolPolicy policy) {
-    return OverheadPercent((*server)->port(), folder + "/spool", policy, seconds / 2);
+    return OverheadPercent(server.port(), folder.path() + "/spool", policy, seconds / 2);
   };
   std::printf(
       "{\n"
@@ -137,8 +113,6 @@ int Run(int argc, char** argv) {
       "  \"client/recorder_spool_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"}\n"
       "}\n",
       measure(v1::FAIL_CLOSED), measure(v1::SPOOL));
-  server->reset();
-  std::filesystem::remove_all(folder);
   return 0;
 }
 

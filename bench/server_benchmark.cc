@@ -9,24 +9,21 @@
 // rounds by the default method, as fast as they are answered. Prints one JSON object.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "bench/local_server.h"
+#include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
-#include "ledger_store/embedded/embedded_store.h"
-#include "server/server.h"
 
 namespace dpledger {
 namespace {
@@ -38,10 +35,7 @@ constexpr int kCallers = 4;
 // reading.
 constexpr uint64_t kWindow = 16;
 
-[[noreturn]] void Die(const std::string& message) {
-  std::fprintf(stderr, "server_benchmark: %s\n", message.c_str());
-  std::exit(1);
-}
+using bench::Die;
 
 void Check(const grpc::Status& status) {
   if (!status.ok()) Die(status.error_message());
@@ -188,36 +182,20 @@ std::string Line(const std::string& name, double value) {
 }
 
 int Run(int argc, char** argv) {
-  double seconds = 12;
-  for (int i = 1; i < argc; i += 2) {
-    if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
-        !absl::SimpleAtod(argv[i + 1], &seconds) || !(seconds > 0)) {
-      std::fprintf(stderr, "usage: server_benchmark [--seconds S]\n");
-      return 2;
-    }
-  }
-  std::string folder = (std::filesystem::current_path() / "server_benchmark_XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) Die("cannot make a folder here");
-  const server::Log log(server::LogLevel::kError, 2);
-  auto store = OpenEmbeddedStore({.folder = folder});
-  if (!store.ok()) Die(store.status().ToString());
-  server::ServerOptions options;
-  options.door.address = "127.0.0.1:0";
-  auto server = server::Server::Start(options, *std::move(store), &log);
-  if (!server.ok()) Die(server.status().ToString());
+  const double seconds = bench::Seconds(argc, argv);
+  const bench::ScratchFolder folder;
+  const bench::LocalServer server(folder.path());
 
   const double share = seconds / 4;
   std::vector<std::string> lines;
   for (const int streams : kStreamCounts) {
     lines.push_back(Line(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
-                         EventsPerSecond((*server)->port(), streams, share)));
+                         EventsPerSecond(server.port(), streams, share)));
   }
   lines.push_back(
-      Line("accounting/epsilon_queries_per_s", QuestionsPerSecond((*server)->port(), share)));
+      Line("accounting/epsilon_queries_per_s", QuestionsPerSecond(server.port(), share)));
   std::printf("{\n%s,\n%s,\n%s,\n%s\n}\n", lines[0].c_str(), lines[1].c_str(), lines[2].c_str(),
               lines[3].c_str());
-  server->reset();
-  std::filesystem::remove_all(folder);
   return 0;
 }
 

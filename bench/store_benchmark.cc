@@ -14,19 +14,18 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "bench/program.h"
 #include "ledger_store/embedded/embedded_store.h"
 
 namespace dpledger {
@@ -35,10 +34,7 @@ namespace {
 constexpr int kWriters = 64;
 constexpr int kTurns = 3;
 
-[[noreturn]] void Die(const std::string& message) {
-  std::fprintf(stderr, "store_benchmark: %s\n", message.c_str());
-  std::exit(1);
-}
+using bench::Die;
 
 // Appends what waits to a file, with one thread and one fdatasync for all of it.
 class RawLog {
@@ -180,27 +176,16 @@ std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) 
 }
 
 int Run(int argc, char** argv) {
-  double seconds = 12;
-  for (int i = 1; i < argc; i += 2) {
-    if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
-        !absl::SimpleAtod(argv[i + 1], &seconds) || !(seconds > 0)) {
-      std::fprintf(stderr, "usage: store_benchmark [--seconds S]\n");
-      return 2;
-    }
-  }
-  std::string folder = (std::filesystem::current_path() / "store_benchmark_XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) Die("cannot make a folder here");
-  {
-    EmbeddedOptions options;
-    options.folder = folder + "/store";
-    auto store = OpenEmbeddedStore(options);
-    if (!store.ok()) Die(std::string(store.status().message()));
-    RawLog raw(folder + "/raw.log");
-    const std::string one = Measure(**store, raw, 1, seconds / 2);
-    const std::string hundred = Measure(**store, raw, 100, seconds / 2);
-    std::printf("{\n%s,\n%s\n}\n", one.c_str(), hundred.c_str());
-  }
-  std::filesystem::remove_all(folder);
+  const double seconds = bench::Seconds(argc, argv);
+  const bench::ScratchFolder folder;
+  EmbeddedOptions options;
+  options.folder = folder.path() + "/store";
+  auto store = OpenEmbeddedStore(options);
+  bench::Check(store.status());
+  RawLog raw(folder.path() + "/raw.log");
+  const std::string one = Measure(**store, raw, 1, seconds / 2);
+  const std::string hundred = Measure(**store, raw, 100, seconds / 2);
+  std::printf("{\n%s,\n%s\n}\n", one.c_str(), hundred.c_str());
   return 0;
 }
 

@@ -3,7 +3,6 @@
 #   dpledger_library(NAME x SRCS ... DEPS ...)     a static library dpledger_x, alias dpledger::x
 #   dpledger_program(NAME x SRCS ... DEPS ...)     a program in build/<preset>/bin
 #   dpledger_test(NAME x SRCS ... DEPS ... [LABELS slow] [ARGS ...] [TIMEOUT seconds])
-#   dpledger_benchmark(NAME x SRCS ... DEPS ...)   a Google Benchmark program in build/<preset>/bin
 #
 # Every dependency is spelled out in DEPS. A test without LABELS is in `./test --quick`; LABELS slow
 # marks those that kill processes or run long.
@@ -46,10 +45,4 @@ function(dpledger_test)
   set_tests_properties(${ARG_NAME} PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "DPLEDGER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};DPLEDGER_SOURCE=${CMAKE_SOURCE_DIR}")
-endfunction()
-
-function(dpledger_benchmark)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
-  add_executable(${ARG_NAME} ${ARG_SRCS})
-  target_link_libraries(${ARG_NAME} PRIVATE dpledger_options benchmark::benchmark ${ARG_DEPS})
 endfunction()

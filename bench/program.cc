@@ -1,0 +1,44 @@
+#include "bench/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "absl/strings/numbers.h"
+
+namespace dpledger::bench {
+
+void Die(const std::string& message) {
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, message.c_str());
+  std::exit(1);
+}
+
+void Check(const absl::Status& status) {
+  if (!status.ok()) Die(status.ToString());
+}
+
+double Seconds(int argc, char** argv) {
+  double seconds = 12;
+  for (int i = 1; i < argc; i += 2) {
+    if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
+        !absl::SimpleAtod(argv[i + 1], &seconds) || !(seconds > 0)) {
+      std::fprintf(stderr, "usage: %s [--seconds S]\n", program_invocation_short_name);
+      std::exit(2);
+    }
+  }
+  return seconds;
+}
+
+ScratchFolder::ScratchFolder()
+    : path_((std::filesystem::current_path() / "benchmark_XXXXXX").string()) {
+  if (::mkdtemp(path_.data()) == nullptr) Die("cannot make a folder here");
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace dpledger::bench
