@@ -33,6 +33,11 @@ absl::Status DoesNotApply(Method method, std::string_view why) {
       {"METHOD_DOES_NOT_APPLY", {{"method", MethodName(method)}}});
 }
 
+std::string WiderThanAsked(const Interval& interval, const Options& options) {
+  return absl::StrCat("the interval is wider than asked for: relative gap ", interval.RelativeGap(),
+                      ", wanted ", options.relative_gap);
+}
+
 // One question with the functions that answer it by each method.
 template <typename Gaussian, typename Rdp, typename Pld, typename Contour>
 absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& options,
@@ -50,17 +55,19 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
     }
     Answer answer{bounds.value, Method::kPld, {}};
     if (!bounds.met) {
-      answer.warnings.push_back(absl::StrCat("the interval is wider than asked for: relative gap ",
-                                             bounds.value.RelativeGap(), ", wanted ",
-                                             options.relative_gap));
+      answer.warnings.push_back(WiderThanAsked(bounds.value, options));
     }
     return answer;
   };
   const auto by_contour =
       [&](const std::function<absl::StatusOr<Answer>()>& otherwise) -> absl::StatusOr<Answer> {
     ASSIGN_OR_RETURN(const std::optional<Interval> interval, contour());
-    if (!interval.has_value() || interval->RelativeGap() > options.relative_gap) return otherwise();
-    return Answer{*interval, Method::kContour, {}};
+    if (interval.has_value() && interval->RelativeGap() <= options.relative_gap) {
+      return Answer{*interval, Method::kContour, {}};
+    }
+    ASSIGN_OR_RETURN(Answer other, otherwise());
+    if (!interval.has_value() || other.value.RelativeGap() <= interval->RelativeGap()) return other;
+    return Answer{*interval, Method::kContour, {WiderThanAsked(*interval, options)}};
   };
   switch (options.method) {
     case Method::kBest:

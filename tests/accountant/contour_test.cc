@@ -150,6 +150,21 @@ TEST(Contour, BestUsesItAndItsIntervalIsNarrow) {
   EXPECT_LE(best->value.RelativeGap(), 1e-9);
 }
 
+// Where neither engine reaches the wanted gap, best gives the narrower interval and says what it
+// is.
+TEST(Contour, BestKeepsTheNarrowerOfTwoTooWideIntervals) {
+  Options options;
+  options.relative_gap = 1e-8;
+  options.limits.max_fft_bins = 1 << 12;
+  const auto best = ComputeEpsilon(One(1e-4, 0.7, 100000), 1e-10, options);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->method, Method::kContour);
+  EXPECT_TRUE(best->value.Contains(1.354022841780));
+  EXPECT_LE(best->value.RelativeGap(), 1e-6);
+  ASSERT_EQ(best->warnings.size(), 1u);
+  EXPECT_EQ(best->warnings[0].rfind("the interval is wider than asked for", 0), 0u);
+}
+
 // 1000 distinct steps at an absurd ε once kept gigabytes of envelopes.
 TEST(Contour, AbsurdQuestionsOverManyStepsEndSoon) {
   Composition composition;

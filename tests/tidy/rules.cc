@@ -218,4 +218,25 @@ Complaints MissingClaims(const std::vector<SourceFile>& files) {
   return complaints;
 }
 
+Complaints StaleClaims(const std::vector<SourceFile>& files) {
+  std::string code;
+  for (const SourceFile& file : files) {
+    if (absl::StartsWith(file.path, "accountant/") && IsCode(file)) code += file.text;
+  }
+  static const std::regex name("`([A-Za-z_][A-Za-z0-9_]*)`");
+  Complaints complaints;
+  for (const SourceFile& file : files) {
+    if (!absl::StartsWith(file.path, "accountant/") || !absl::EndsWith(file.path, "CLAIM.md"))
+      continue;
+    for (std::sregex_iterator match(file.text.begin(), file.text.end(), name), end; match != end;
+         ++match) {
+      const std::string word = (*match)[1];
+      if (!std::regex_search(code, std::regex("\\b" + word + "\\b"))) {
+        complaints.push_back(absl::StrCat(file.path, ": no ", word, " in the code"));
+      }
+    }
+  }
+  return complaints;
+}
+
 }  // namespace dpledger::tidy

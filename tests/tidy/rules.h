@@ -35,4 +35,8 @@ Complaints FileSizes(const std::vector<SourceFile>& files);
 // Every folder of the accountant that answers a question has its CLAIM.md.
 Complaints MissingClaims(const std::vector<SourceFile>& files);
 
+// What a CLAIM.md calls by a name in backticks is there, in the accountant's code: a claim says
+// where each of its lines is, and goes stale when the code is renamed.
+Complaints StaleClaims(const std::vector<SourceFile>& files);
+
 }  // namespace dpledger::tidy

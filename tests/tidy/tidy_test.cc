@@ -44,6 +44,8 @@ TEST_F(Sources, HaveHeadersThatSayWhatTheyAreFor) { EXPECT_THAT(Over(HeaderShape
 TEST_F(Sources, AreSmallFiles) { EXPECT_THAT(FileSizes(*files_), IsEmpty()); }
 TEST_F(Sources, HaveAClaimForEveryMethod) { EXPECT_THAT(MissingClaims(*files_), IsEmpty()); }
 
+TEST_F(Sources, HaveWhatTheirClaimsName) { EXPECT_THAT(StaleClaims(*files_), IsEmpty()); }
+
 TEST(IncludeDirections, NoticesAnArrowTheOtherWay) {
   EXPECT_THAT(IncludeDirections({"base/x.cc", "#include \"merkle/compact_tree.h\"\n"}),
               ElementsAre(HasSubstr("base must not include merkle/compact_tree.h")));
@@ -98,6 +100,13 @@ TEST(MissingClaims, NoticesAMethodWithoutOne) {
                              {"accountant/contour/CLAIM.md", ""},
                              {"accountant/numeric/fft.cc", ""}}),
               IsEmpty());
+}
+
+TEST(StaleClaims, NoticesANameThatIsGone) {
+  EXPECT_THAT(
+      StaleClaims({{"accountant/contour/CLAIM.md", "| tail | `Envelope` and `LogEnvelope` |"},
+                   {"accountant/contour/x.cc", "class Envelope {};\n"}}),
+      ElementsAre("accountant/contour/CLAIM.md: no LogEnvelope in the code"));
 }
 
 }  // namespace
