@@ -209,9 +209,10 @@ absl::StatusOr<int> Run(const Flags& flags) {
   if (stop) {
     std::fprintf(
         stderr,
-        "stopped after %llu of %llu steps: the model of the last step and its ledger are kept\n",
+        "stopped after %llu of %llu steps: the model of the last step and its ledger are kept; "
+        "closing the ledger (Ctrl-C again leaves what is not delivered in %s)\n",
         static_cast<unsigned long long>(state.steps_done),
-        static_cast<unsigned long long>(plan.steps));
+        static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
   }
   PrintAccuracy(input, plan, flags.test_fraction, network, state);
   std::fflush(stdout);
