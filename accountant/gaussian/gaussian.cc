@@ -31,6 +31,7 @@ Interval Mu(const Composition& composition) {
 }  // namespace
 
 bool Applies(const Composition& composition) {
+  if (!composition.OnlyGaussians()) return false;
   return !composition.non_private &&
          std::all_of(composition.steps.begin(), composition.steps.end(),
                      [](const SampledGaussian& step) { return step.sampling_probability == 1; });

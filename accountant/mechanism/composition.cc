@@ -195,7 +195,13 @@ class Resolver {
 
 double Composition::TotalCount() const {
   double total = 0;
-  for (const SampledGaussian& step : steps) total += static_cast<double>(step.count);
+  const auto add = [&total](const auto& list) {
+    for (const auto& step : list) total += static_cast<double>(step.count);
+  };
+  add(steps);
+  add(pairs);
+  add(allocations);
+  add(curves);
   return total;
 }
 

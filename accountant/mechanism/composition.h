@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
 #include "accountant/mechanism/history.h"
+#include "accountant/mechanism/pair.h"
+#include "accountant/mechanism/renyi_bound.h"
 
 namespace dpledger::accountant {
 
@@ -25,14 +28,50 @@ struct SampledGaussian {
   uint64_t count;
 };
 
+// `count` runs of a mechanism that is known by pairs of distributions. Bounds compose the pairs:
+// `upper` is at least as revealing as the mechanism, `lower` at most (Pair::Nothing() where nothing
+// is proved).
+struct PairStep {
+  Pair upper;
+  Pair lower;
+  // Where a tighter Rényi curve is known than that of `upper`.
+  std::optional<RenyiBound> renyi;
+  uint64_t count;
+};
+
+// `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a
+// Gaussian mechanism of noise multiplier z runs in every round.
+struct AllocatedGaussian {
+  uint64_t rounds;  // >= 1
+  Interval noise_multiplier;
+  uint64_t count;
+};
+
+// `count` runs of a mechanism of which only a Rényi curve is known.
+struct CurveStep {
+  RenyiBound renyi;
+  uint64_t count;
+};
+
+// Steps by what is known of them. Every method says which of the lists it can answer for; an answer
+// that leaves one out would be wrong.
 struct Composition {
   std::vector<SampledGaussian> steps;  // distinct (q, z)
-  bool non_private = false;            // ε is infinite
+  std::vector<PairStep> pairs;
+  std::vector<AllocatedGaussian> allocations;
+  std::vector<CurveStep> curves;
+  bool non_private = false;  // ε is infinite
   Adjacency adjacency = Adjacency::kAddOrRemoveOne;
   std::set<std::string> schemes;
   std::set<std::string> assumptions;
+  std::set<std::string>
+      warnings;  // a scheme accounted as another, a looser bound than the best known
 
-  // Total number of steps, as a double (counts can exceed 2^53 together).
+  // Only Poisson-sampled and unsampled Gaussians.
+  bool OnlyGaussians() const { return pairs.empty() && allocations.empty() && curves.empty(); }
+  // Nothing was released.
+  bool Empty() const { return steps.empty() && OnlyGaussians() && !non_private; }
+  // Total number of steps of all lists, as a double (counts can exceed 2^53 together).
   double TotalCount() const;
 };
 

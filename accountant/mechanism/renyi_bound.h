@@ -1,0 +1,43 @@
+// What is known of a mechanism as a Rényi curve: upper bounds R(α) on its Rényi divergence of every
+// order α > 1, in both directions. Values only; rdp/ evaluates them.
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace dpledger::accountant {
+
+struct Composition;
+
+// R(α) <= xi + rho·α (Bun and Steinke 2016, def. 8.1).
+struct ZeroConcentrated {
+  double rho, xi;
+  bool operator==(const ZeroConcentrated&) const = default;
+};
+
+// R(orders[i]) <= epsilons[i]; orders > 1, increasing. Between them (α - 1) R(α) is convex; past
+// the last it may be infinite.
+struct OrdersCurve {
+  std::vector<double> orders, epsilons;
+  bool operator==(const OrdersCurve&) const = default;
+};
+
+// A mechanism whose privacy loss has a range of at most epsilon: the exponential mechanism (Dong,
+// Durfee, Rogers 2020, arXiv 1909.13830, def. 3).
+struct BoundedRange {
+  double epsilon;
+  bool operator==(const BoundedRange&) const = default;
+};
+
+// The best of K runs of one composition, K drawn from a truncated negative binomial (eta finite) or
+// a Poisson distribution (eta infinite).
+struct BestOf {
+  std::shared_ptr<const Composition> run;
+  double eta;   // > -1
+  double mean;  // of K
+};
+
+using RenyiBound = std::variant<ZeroConcentrated, OrdersCurve, BoundedRange, BestOf>;
+
+}  // namespace dpledger::accountant
