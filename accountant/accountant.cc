@@ -92,12 +92,21 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
   return absl::InternalError("unknown method");
 }
 
+absl::Status CheckDelta(double delta) {
+  if (delta > 0 && delta < 1) return absl::OkStatus();
+  return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+}
+
+absl::Status CheckEpsilon(double epsilon) {
+  if (epsilon >= 0 && std::isfinite(epsilon)) return absl::OkStatus();
+  return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
+}
+
 }  // namespace
 
 absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
                                       const Options& options) {
-  if (!(delta > 0 && delta < 1))
-    return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
   return Dispatch(
@@ -109,9 +118,7 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
 
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
                                     const Options& options) {
-  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
-    return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
-  }
+  RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
   return Dispatch(
@@ -119,6 +126,34 @@ absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsil
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
       [&] { return pld::Delta(composition, epsilon, options.relative_gap, options.limits); },
       [&] { return contour::Delta(composition, epsilon, options.limits); });
+}
+
+absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
+                                        double delta, const Options& options) {
+  RETURN_IF_ERROR(CheckDelta(delta));
+  RETURN_IF_ERROR(CheckOptions(options));
+  if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
+  return Dispatch(
+      composition, options, [&] { return gaussian::Epsilon(composition, delta); },
+      [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
+      [&] {
+        return pld::EpsilonIn(direction, composition, delta, options.relative_gap, options.limits);
+      },
+      [&] { return contour::EpsilonIn(direction, composition, delta, options.limits); });
+}
+
+absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
+                                      double epsilon, const Options& options) {
+  RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  RETURN_IF_ERROR(CheckOptions(options));
+  if (composition.non_private) return Answer{{1, 1}, options.method, {}};
+  return Dispatch(
+      composition, options, [&] { return gaussian::Delta(composition, epsilon); },
+      [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
+      [&] {
+        return pld::DeltaIn(direction, composition, epsilon, options.relative_gap, options.limits);
+      },
+      [&] { return contour::DeltaIn(direction, composition, epsilon, options.limits); });
 }
 
 }  // namespace dpledger::accountant

@@ -31,6 +31,13 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
                                     const Options& options);
 
+// The same for one direction alone. Where a method knows a bound for both directions only, that
+// bound is the answer (rdp).
+absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
+                                        double delta, const Options& options);
+absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
+                                      double epsilon, const Options& options);
+
 // ---- Calibration: any one parameter of Poisson-sampled Gaussian steps ----
 
 enum class Unknown { kNoiseMultiplier, kSteps, kSamplingProbability };

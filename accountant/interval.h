@@ -19,6 +19,9 @@ struct Interval {
 
 enum class Method { kBest, kRdp, kPld, kContour, kGaussian };
 enum class Adjacency { kAddOrRemoveOne, kReplaceOne, kZeroOut };
+// Which of a dominating pair's distributions is asked about: P against Q, or Q against P
+// (mechanism/pair.h). A guarantee is the worse of both.
+enum class Direction { kRemove, kAdd };
 
 // "rdp", "pld", ...
 std::string MethodName(Method method);

@@ -386,4 +386,17 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
   return Worse([&](bool add) { return DeltaIn(composition, add, epsilon, limits); });
 }
 
+absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
+                                                  const Composition& composition, double delta,
+                                                  const Limits& limits) {
+  if (composition.steps.empty()) return Interval{0, 0};
+  return EpsilonIn(composition, direction == Direction::kAdd, delta, limits);
+}
+
+absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
+                                                double epsilon, const Limits& limits) {
+  if (composition.steps.empty()) return Interval{0, 0};
+  return DeltaIn(composition, direction == Direction::kAdd, epsilon, limits);
+}
+
 }  // namespace dpledger::accountant::contour

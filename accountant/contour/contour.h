@@ -21,4 +21,11 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
                                               const Limits& limits);
 
+// The same for one direction alone.
+absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
+                                                  const Composition& composition, double delta,
+                                                  const Limits& limits);
+absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
+                                                double epsilon, const Limits& limits);
+
 }  // namespace dpledger::accountant::contour

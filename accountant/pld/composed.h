@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "accountant/interval.h"
 #include "accountant/limits.h"
 #include "accountant/pld/discrete_pair.h"
 
 namespace dpledger::accountant::pld {
-
-enum class Direction { kRemove, kAdd };
 
 struct CountedPair {
   DiscretePair pair;

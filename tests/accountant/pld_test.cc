@@ -18,7 +18,6 @@ using ::dpledger::testing::ListAt;
 using ::dpledger::testing::NumberAt;
 using ::dpledger::testing::ReadJsonFile;
 using ::dpledger::testing::StringAt;
-using pld::Direction;
 
 Composition One(double q, double z, uint64_t count) {
   Composition composition;
