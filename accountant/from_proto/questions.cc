@@ -8,17 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
 #include "accountant/from_proto/event_from_proto.h"
+#include "accountant/from_proto/question.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
 namespace {
-
-// A request's options and its subject, resolved into what the accountant is asked.
-struct Question {
-  Composition composition;
-  Options options;
-  v1::AnswerDetails details;
-};
 
 absl::StatusOr<Method> MethodFromProto(v1::Method method) {
   switch (method) {
@@ -46,13 +40,6 @@ absl::StatusOr<Options> OptionsFromProto(const v1::AccountingOptions& options,
   if (options.relative_gap() != 0) result.relative_gap = options.relative_gap();
   result.limits = limits;
   return result;
-}
-
-v1::Interval ToProto(const Interval& interval) {
-  v1::Interval proto;
-  proto.set_lower(interval.lower);
-  proto.set_upper(interval.upper);
-  return proto;
 }
 
 // The adjacency asked for, else the declared one, else add-or-remove-one with a warning.
@@ -105,6 +92,15 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
   return absl::OkStatus();
 }
 
+}  // namespace
+
+v1::Interval ToProto(const Interval& interval) {
+  v1::Interval proto;
+  proto.set_lower(interval.lower);
+  proto.set_upper(interval.upper);
+  return proto;
+}
+
 absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
                              const Limits& limits) {
   Question question;
@@ -129,8 +125,6 @@ void Describe(const Answer& answer, v1::AnswerDetails& details) {
   for (const std::string& warning : answer.warnings) details.add_warnings(warning);
 }
 
-// The composition of the whole plan, when it has rounds to come: they are taken to be of the
-// costliest kind recorded. Empty when there is nothing to plan with.
 std::optional<Composition> PlanOf(const Subject& subject, const Composition& spent,
                                   v1::AnswerDetails& details) {
   const uint64_t done = subject.history.RoundCount();
@@ -159,8 +153,6 @@ std::optional<Composition> PlanOf(const Subject& subject, const Composition& spe
   details.add_assumptions("plan: the rounds to come are of the costliest kind recorded so far");
   return plan;
 }
-
-}  // namespace
 
 std::string Version() { return DPLEDGER_VERSION; }
 
