@@ -104,6 +104,8 @@ class Line {
   static absl::StatusOr<std::optional<Line>> Through(Moments& moments, const Saddle& saddle,
                                                      double epsilon);
 
+  double order() const { return c_; }
+
   // Bounds on log δ(ε), for ε near the one the line was laid for (elsewhere they are only looser).
   double LogUpper(double epsilon) const {
     const Sum sum = At(epsilon);
@@ -346,20 +348,59 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(const Composition& composition
   return found;
 }
 
-absl::StatusOr<std::optional<Interval>> DeltaIn(const Composition& composition, bool add,
-                                                double epsilon, const Limits& limits) {
-  Moments moments(StepsOf(composition, add, true), limits);
-  const Saddle saddle = SaddleFor(moments, epsilon, 1);
+// Lines through the saddle of δ(epsilon); nothing if none are within reach.
+absl::StatusOr<std::optional<Lines>> LinesAt(const Composition& composition, bool add,
+                                             Moments& moments, double epsilon, double start) {
+  const Saddle saddle = SaddleFor(moments, epsilon, start);
   RETURN_IF_ERROR(moments.stopped());
   // δ would be below the least double.
   if (!(saddle.log_mgf - saddle.c * epsilon > -800)) return std::nullopt;
+  return LinesFor(composition, add, moments, saddle, epsilon);
+}
+
+Interval DeltaOn(const Lines& lines, double epsilon) {
+  return {ExpDown(lines.lower.LogLower(epsilon)),
+          std::fmin(1, ExpUp(lines.upper.LogUpper(epsilon)))};
+}
+
+bool Useful(const Interval& delta) { return delta.lower > 0 && delta.RelativeGap() <= kUsefulGap; }
+
+absl::StatusOr<std::optional<Interval>> DeltaIn(const Composition& composition, bool add,
+                                                double epsilon, const Limits& limits) {
+  Moments moments(StepsOf(composition, add, true), limits);
   ASSIGN_OR_RETURN(const std::optional<Lines> lines,
-                   LinesFor(composition, add, moments, saddle, epsilon));
+                   LinesAt(composition, add, moments, epsilon, 1));
   if (!lines.has_value()) return std::nullopt;
-  const Interval found{ExpDown(lines->lower.LogLower(epsilon)),
-                       std::fmin(1, ExpUp(lines->upper.LogUpper(epsilon)))};
-  if (!(found.lower > 0) || found.RelativeGap() > kUsefulGap) return std::nullopt;
+  const Interval found = DeltaOn(*lines, epsilon);
+  if (!Useful(found)) return std::nullopt;
   return found;
+}
+
+absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(const Composition& composition,
+                                                              bool add,
+                                                              const std::vector<double>& epsilons,
+                                                              const Limits& limits) {
+  // A line serves as far as it keeps this gap, or twice the gap it has where it was laid.
+  constexpr double kSharedGap = 1e-8;
+  Moments moments(StepsOf(composition, add, true), limits);
+  std::optional<Lines> lines;
+  double start = 1, shared_gap = kSharedGap;
+  std::vector<std::optional<Interval>> result;
+  for (const double epsilon : epsilons) {
+    Interval delta{0, 1};
+    if (lines.has_value()) delta = DeltaOn(*lines, epsilon);
+    if (!(delta.lower > 0 && delta.RelativeGap() <= shared_gap)) {
+      ASSIGN_OR_RETURN(lines, LinesAt(composition, add, moments, epsilon, start));
+      if (lines.has_value()) {
+        delta = DeltaOn(*lines, epsilon);
+        start = lines->upper.order();
+        shared_gap = std::fmax(kSharedGap, 2 * delta.RelativeGap());
+      }
+    }
+    result.push_back(lines.has_value() && Useful(delta) ? std::optional<Interval>(delta)
+                                                        : std::nullopt);
+  }
+  return result;
 }
 
 // The guarantee is the worse of the two directions.
@@ -397,6 +438,16 @@ absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Compo
                                                 double epsilon, const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
   return DeltaIn(composition, direction == Direction::kAdd, epsilon, limits);
+}
+
+absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
+                                                              const Composition& composition,
+                                                              const std::vector<double>& epsilons,
+                                                              const Limits& limits) {
+  if (composition.steps.empty()) {
+    return std::vector<std::optional<Interval>>(epsilons.size(), Interval{0, 0});
+  }
+  return DeltasIn(composition, direction == Direction::kAdd, epsilons, limits);
 }
 
 }  // namespace dpledger::accountant::contour

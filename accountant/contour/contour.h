@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
@@ -27,5 +28,10 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Limits& limits);
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits);
+// DeltaIn at each of `epsilons`, ascending, cheaply: neighbours share a line.
+absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
+                                                              const Composition& composition,
+                                                              const std::vector<double>& epsilons,
+                                                              const Limits& limits);
 
 }  // namespace dpledger::accountant::contour

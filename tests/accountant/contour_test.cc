@@ -76,6 +76,29 @@ TEST(Contour, EpsilonContainsEveryCertifiedValue) {
   EXPECT_GE(answered, asked * 8 / 10);
 }
 
+TEST(Contour, ManyEpsilonsOnSharedLinesMeetEachAlone) {
+  for (const Composition& composition : {One(0.005, 1, 200), One(0.005, 1, 20000)}) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      std::vector<double> epsilons;
+      for (int i = 0; i < 40; ++i) epsilons.push_back(0.05 * i);
+      const auto together = contour::DeltasIn(direction, composition, epsilons, {});
+      ASSERT_TRUE(together.ok()) << together.status();
+      ASSERT_EQ(together->size(), epsilons.size());
+      int met = 0;
+      for (size_t i = 0; i < epsilons.size(); ++i) {
+        const auto alone = contour::DeltaIn(direction, composition, epsilons[i], {});
+        ASSERT_TRUE(alone.ok()) << alone.status();
+        if (!alone->has_value() || !(*together)[i].has_value()) continue;
+        ++met;
+        EXPECT_LE((*alone)->lower, (*together)[i]->upper) << epsilons[i];
+        EXPECT_GE((*alone)->upper, (*together)[i]->lower) << epsilons[i];
+        EXPECT_LE((*together)[i]->RelativeGap(), 1e-7) << epsilons[i];
+      }
+      EXPECT_GE(met, 8);
+    }
+  }
+}
+
 // The two engines share nothing but the definition of the loss.
 TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
   std::mt19937_64 random(20);
