@@ -1,0 +1,97 @@
+#include "accountant/profile/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/numeric/rounding.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::profile {
+namespace {
+
+absl::Status CheckPoints(const std::string& field, const std::vector<double>& values,
+                         bool (*inside)(double), const char* rule) {
+  if (values.size() > kGreatestPoints) {
+    return FieldError(
+        field, absl::StrCat("must have at most ", kGreatestPoints, " values, got ", values.size()));
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!inside(values[i])) {
+      return FieldError(absl::StrCat(field, "[", i, "]"), absl::StrCat(rule, ", got ", values[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool InOpenUnitInterval(double x) { return x > 0 && x < 1; }
+
+// One answer a value.
+template <typename Ask>
+absl::StatusOr<Curve> CurveOver(const std::vector<double>& at, const Limits& limits, Ask ask) {
+  Curve curve;
+  for (const double x : at) {
+    RETURN_IF_ERROR(limits.Check());
+    ASSIGN_OR_RETURN(const Answer answer, ask(x));
+    curve.values.push_back(answer.value);
+    curve.origin.Add(answer);
+  }
+  return curve;
+}
+
+template <typename T>
+void AddNew(const std::vector<T>& from, std::vector<T>& to) {
+  for (const T& value : from) {
+    if (std::find(to.begin(), to.end(), value) == to.end()) to.push_back(value);
+  }
+}
+
+}  // namespace
+
+void Origin::Add(const Answer& answer) { Add(Origin{{answer.method}, answer.warnings}); }
+
+void Origin::Add(const Origin& other) {
+  AddNew(other.methods, methods);
+  AddNew(other.warnings, warnings);
+}
+
+absl::StatusOr<Curve> DeltasAt(const Composition& composition, const std::vector<double>& epsilons,
+                               const Options& options) {
+  RETURN_IF_ERROR(CheckPoints(
+      "epsilons", epsilons, [](double x) { return x >= 0 && std::isfinite(x); },
+      "must be finite and >= 0"));
+  return CurveOver(epsilons, options.limits,
+                   [&](double epsilon) { return ComputeDelta(composition, epsilon, options); });
+}
+
+absl::StatusOr<Curve> EpsilonsAt(const Composition& composition, const std::vector<double>& deltas,
+                                 const Options& options) {
+  RETURN_IF_ERROR(CheckPoints("deltas", deltas, &InOpenUnitInterval, "must be in (0, 1)"));
+  return CurveOver(deltas, options.limits,
+                   [&](double delta) { return ComputeEpsilon(composition, delta, options); });
+}
+
+absl::StatusOr<Answer> ComputeAdvantage(const Composition& composition, const Options& options) {
+  return ComputeDelta(composition, 0, options);
+}
+
+absl::StatusOr<Curve> ComputeBayesSuccess(const Composition& composition,
+                                          const std::vector<double>& priors,
+                                          const Options& options) {
+  RETURN_IF_ERROR(CheckPoints("priors", priors, &InOpenUnitInterval, "must be in (0, 1)"));
+  return CurveOver(priors, options.limits, [&](double prior) -> absl::StatusOr<Answer> {
+    const double rest = 1 - prior;
+    const double large = std::fmax(prior, rest), small = std::fmin(prior, rest);
+    ASSIGN_OR_RETURN(Answer answer, ComputeDelta(composition, std::log(large / small), options));
+    // Success is large + small·δ(log(large/small)). The rounding of ε moves small·δ by less than
+    // 4u: the profile falls by at most |x - x'| between x = e^ε and x', and small·x = large.
+    constexpr double kRounding = 8 * kUnitRoundoff;
+    answer.value = {
+        std::fmax(large, AddDown(large, MulDown(small, answer.value.lower)) - kRounding),
+        std::fmin(1, AddUp(large, MulUp(small, answer.value.upper)) + kRounding)};
+    return answer;
+  });
+}
+
+}  // namespace dpledger::accountant::profile

@@ -1,0 +1,58 @@
+// δ(ε) at as many ε as a curve turns out to need, each asked of the accountant once.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "accountant/profile/profile.h"
+#include "accountant/profile/trade_off.h"
+
+namespace dpledger::accountant::profile {
+
+// Past e^700 doubles end.
+inline constexpr double kGreatestEpsilon = 700;
+
+class SampledProfile {
+ public:
+  // Both must outlive the profile. Where δ of one direction is below `nothing` at some ε it is not
+  // asked for at a larger one: it lies between 0 and that.
+  SampledProfile(const Composition& composition, const Options& options, double nothing)
+      : composition_(composition), options_(options), nothing_(nothing) {}
+
+  // Makes sure that δ(epsilon) is known in both directions; epsilon in [0, kGreatestEpsilon].
+  absl::Status Sample(double epsilon);
+
+  size_t size() const { return deltas_.size(); }
+  double greatest_epsilon() const { return deltas_.rbegin()->first; }
+  const Origin& origin() const { return origin_; }
+
+  // The risk function of one direction, or of the worse of both at every ε. At least two ε, of
+  // which one is 0.
+  RiskFunction Remove() const;
+  RiskFunction Add() const;
+  RiskFunction Symmetric() const;
+  // The worse of both directions, by increasing ε.
+  std::vector<ProfilePoint> Worse() const;
+
+ private:
+  struct Deltas {
+    Interval remove, add;
+  };
+  absl::StatusOr<Interval> DeltaIn(Direction direction, double epsilon);
+  static Interval WorseOf(const Deltas& deltas);
+  using Side = Interval (*)(const Deltas&);
+  RiskFunction Risk(Side above, Side below) const;
+
+  const Composition& composition_;
+  const Options& options_;
+  const double nothing_;
+  std::map<double, Deltas> deltas_;
+  // Per direction, the least ε so far at which δ is below nothing_, and that δ.
+  std::map<Direction, std::pair<double, Interval>> nothing_from_;
+  Origin origin_;
+};
+
+}  // namespace dpledger::accountant::profile
