@@ -69,6 +69,9 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
     if (!interval.has_value() || other.value.RelativeGap() <= interval->RelativeGap()) return other;
     return Answer{*interval, Method::kContour, {WiderThanAsked(*interval, options)}};
   };
+  if (!composition.OnlyGaussians()) {
+    return DoesNotApply(options.method, "answers for Gaussians only");
+  }
   switch (options.method) {
     case Method::kBest:
       if (gaussian::Applies(composition)) return Answer{gaussian(), Method::kGaussian, {}};

@@ -25,6 +25,8 @@ void QuestionFlags::AddTo(CLI::App& app) {
   AddParameters(app, parameters);
   AddReal(app, "--relative-gap", relative_gap, kRelativeGap,
           "wanted width of the interval over its upper bound; default 1e-4");
+  AddCount(app, "--group-size", group_size, 1,
+           "neighbours differ in up to so many records (user-level privacy); default 1");
 }
 
 void QuestionFlags::CheckSubject() const {
@@ -42,6 +44,7 @@ v1::AccountingOptions QuestionFlags::Options() const {
   options.set_adjacency(method.adjacency);
   options.set_parameters(parameters);
   options.set_relative_gap(relative_gap);
+  options.set_group_size(group_size);
   return options;
 }
 

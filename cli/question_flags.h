@@ -31,6 +31,7 @@ struct QuestionFlags {
   MethodFlags method;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   double relative_gap = 0;
+  uint64_t group_size = 0;
 
   void AddTo(CLI::App& app);
   // Throws CLI::ValidationError unless the subject is either an event file or ledgers of a server.

@@ -56,6 +56,9 @@ absl::Status CheckFields(const v1::ExponentialMechanism& m) {
 absl::Status CheckFields(const v1::PermuteAndFlip& m) {
   return NonNegative("epsilon", m.epsilon());
 }
+absl::Status CheckFields(const v1::ReportNoisyMax& m) {
+  return Positive("noise_multiplier", m.noise_multiplier());
+}
 absl::Status CheckFields(const v1::MixtureOfGaussians& m) {
   RETURN_IF_ERROR(Positive("standard_deviation", m.standard_deviation()));
   RETURN_IF_ERROR(NotEmpty("sensitivities", m.sensitivities_size()));
@@ -153,75 +156,138 @@ absl::StatusOr<Composed> ConvertComposed(const v1::Composed& m, int depth) {
 using Kind = decltype(Mechanism::kind);
 using Case = v1::MechanismEvent::KindCase;
 
-template <typename Leaf>
-absl::StatusOr<Kind> Unanalysed(const Leaf& leaf, std::string_view name) {
-  RETURN_IF_ERROR(CheckFields(leaf));
-  return NotAnalysed{std::string(name)};
-}
-template <typename Node>
-absl::StatusOr<Kind> UnanalysedTree(const Node& node, std::string_view name, int depth) {
-  RETURN_IF_ERROR(CheckFields(node));
-  RETURN_IF_ERROR(TreeBelow(node, depth).status());
-  return NotAnalysed{std::string(name)};
+template <typename Field>
+std::vector<typename Field::value_type> ToVector(const Field& field) {
+  return {field.begin(), field.end()};
 }
 
-absl::StatusOr<Kind> ConvertKind(const v1::MechanismEvent& m, std::string_view name, int depth) {
+// ---- Leaves as values; their fields have been checked ----
+
+Kind ValueOf(const v1::Unsupported& m) { return Unsupported{m.description()}; }
+Kind ValueOf(const v1::Gaussian& m) { return Gaussian{m.noise_multiplier()}; }
+Kind ValueOf(const v1::Laplace& m) { return Laplace{m.noise_multiplier()}; }
+Kind ValueOf(const v1::DiscreteLaplace& m) {
+  return DiscreteLaplace{m.noise_parameter(), m.sensitivity()};
+}
+Kind ValueOf(const v1::DiscreteGaussian& m) {
+  return DiscreteGaussian{m.sigma(), m.sensitivity(), m.dimension()};
+}
+Kind ValueOf(const v1::RandomizedResponse& m) {
+  return RandomizedResponse{m.noise_parameter(), m.num_buckets()};
+}
+Kind ValueOf(const v1::EpsilonDelta& m) { return EpsilonDelta{m.epsilon(), m.delta()}; }
+Kind ValueOf(const v1::ZCDp& m) { return ZCDp{m.rho(), m.xi()}; }
+Kind ValueOf(const v1::ExponentialMechanism& m) { return ExponentialMechanism{m.epsilon()}; }
+Kind ValueOf(const v1::PermuteAndFlip& m) { return PermuteAndFlip{m.epsilon()}; }
+Kind ValueOf(const v1::ReportNoisyMax& m) {
+  using Noise = ReportNoisyMax::Noise;
+  return ReportNoisyMax{m.noise_multiplier(),
+                        m.noise() == v1::LAPLACE_NOISE       ? Noise::kLaplace
+                        : m.noise() == v1::EXPONENTIAL_NOISE ? Noise::kExponential
+                                                             : Noise::kGumbel,
+                        m.monotonic()};
+}
+Kind ValueOf(const v1::MixtureOfGaussians& m) {
+  return MixtureOfGaussians{m.standard_deviation(), ToVector(m.sensitivities()),
+                            ToVector(m.sampling_probs())};
+}
+Kind ValueOf(const v1::TruncatedSubsampledGaussian& m) {
+  return TruncatedSubsampledGaussian{m.dataset_size(), m.sampling_probability(),
+                                     m.truncated_batch_size(), m.noise_multiplier()};
+}
+Kind ValueOf(const v1::SingleEpochTreeAggregation& m) {
+  return SingleEpochTreeAggregation{m.noise_multiplier(), ToVector(m.step_counts())};
+}
+Kind ValueOf(const v1::MatrixMechanism& m) {
+  return MatrixMechanism{m.sensitivity(), m.noise_stddev()};
+}
+Kind ValueOf(const v1::RenyiCurve& m) {
+  return RenyiCurve{ToVector(m.orders()), ToVector(m.epsilons())};
+}
+
+template <typename Leaf>
+absl::StatusOr<Kind> ConvertLeaf(const Leaf& leaf) {
+  RETURN_IF_ERROR(CheckFields(leaf));
+  return ValueOf(leaf);
+}
+
+// ---- Nodes as values, the tree below given ----
+
+Kind ValueOf(const v1::PoissonSampled& m, std::vector<Mechanism> tree) {
+  return PoissonSampled{m.sampling_probability(), std::move(tree)};
+}
+Kind ValueOf(const v1::SampledWithoutReplacement& m, std::vector<Mechanism> tree) {
+  return SampledWithoutReplacement{m.source_dataset_size(), m.sample_size(), std::move(tree)};
+}
+Kind ValueOf(const v1::SampledWithReplacement& m, std::vector<Mechanism> tree) {
+  return SampledWithReplacement{m.source_dataset_size(), m.sample_size(), std::move(tree)};
+}
+Kind ValueOf(const v1::RepeatAndSelect& m, std::vector<Mechanism> tree) {
+  return RepeatAndSelect{std::move(tree), m.mean(), m.shape()};
+}
+Kind ValueOf(const v1::SelfComposed& m, std::vector<Mechanism> tree) {
+  return SelfComposed{std::move(tree), m.count()};
+}
+
+template <typename Node>
+absl::StatusOr<Kind> ConvertNode(const Node& node, int depth) {
+  RETURN_IF_ERROR(CheckFields(node));
+  ASSIGN_OR_RETURN(std::vector<Mechanism> tree, TreeBelow(node, depth));
+  return ValueOf(node, std::move(tree));
+}
+
+absl::StatusOr<Kind> ConvertKind(const v1::MechanismEvent& m, int depth) {
   switch (m.kind_case()) {
     case Case::kNoOp:
       return NoOp{};
     case Case::kNonPrivate:
       return NonPrivate{};
     case Case::kUnsupported:
-      return Unanalysed(m.unsupported(), name);
+      return ConvertLeaf(m.unsupported());
     case Case::kGaussian:
-      RETURN_IF_ERROR(CheckFields(m.gaussian()));
-      return Gaussian{m.gaussian().noise_multiplier()};
+      return ConvertLeaf(m.gaussian());
     case Case::kLaplace:
-      return Unanalysed(m.laplace(), name);
+      return ConvertLeaf(m.laplace());
     case Case::kDiscreteLaplace:
-      return Unanalysed(m.discrete_laplace(), name);
+      return ConvertLeaf(m.discrete_laplace());
     case Case::kDiscreteGaussian:
-      return Unanalysed(m.discrete_gaussian(), name);
+      return ConvertLeaf(m.discrete_gaussian());
     case Case::kRandomizedResponse:
-      return Unanalysed(m.randomized_response(), name);
+      return ConvertLeaf(m.randomized_response());
     case Case::kEpsilonDelta:
-      return Unanalysed(m.epsilon_delta(), name);
+      return ConvertLeaf(m.epsilon_delta());
     case Case::kZcdp:
-      return Unanalysed(m.zcdp(), name);
+      return ConvertLeaf(m.zcdp());
     case Case::kExponentialMechanism:
-      return Unanalysed(m.exponential_mechanism(), name);
+      return ConvertLeaf(m.exponential_mechanism());
     case Case::kPermuteAndFlip:
-      return Unanalysed(m.permute_and_flip(), name);
+      return ConvertLeaf(m.permute_and_flip());
+    case Case::kReportNoisyMax:
+      return ConvertLeaf(m.report_noisy_max());
     case Case::kMixtureOfGaussians:
-      return Unanalysed(m.mixture_of_gaussians(), name);
-    case Case::kPoissonSampled: {
-      RETURN_IF_ERROR(CheckFields(m.poisson_sampled()));
-      ASSIGN_OR_RETURN(std::vector<Mechanism> tree, TreeBelow(m.poisson_sampled(), depth));
-      return PoissonSampled{m.poisson_sampled().sampling_probability(), std::move(tree)};
-    }
-    case Case::kSampledWithoutReplacement:
-      return UnanalysedTree(m.sampled_without_replacement(), name, depth);
-    case Case::kSampledWithReplacement:
-      return UnanalysedTree(m.sampled_with_replacement(), name, depth);
+      return ConvertLeaf(m.mixture_of_gaussians());
     case Case::kTruncatedSubsampledGaussian:
-      return Unanalysed(m.truncated_subsampled_gaussian(), name);
+      return ConvertLeaf(m.truncated_subsampled_gaussian());
     case Case::kSingleEpochTreeAggregation:
-      return Unanalysed(m.single_epoch_tree_aggregation(), name);
+      return ConvertLeaf(m.single_epoch_tree_aggregation());
+    case Case::kMatrixMechanism:
+      return ConvertLeaf(m.matrix_mechanism());
+    case Case::kRenyiCurve:
+      return ConvertLeaf(m.renyi_curve());
+    case Case::kPoissonSampled:
+      return ConvertNode(m.poisson_sampled(), depth);
+    case Case::kSampledWithoutReplacement:
+      return ConvertNode(m.sampled_without_replacement(), depth);
+    case Case::kSampledWithReplacement:
+      return ConvertNode(m.sampled_with_replacement(), depth);
     case Case::kRepeatAndSelect:
-      return UnanalysedTree(m.repeat_and_select(), name, depth);
-    case Case::kSelfComposed: {
-      RETURN_IF_ERROR(CheckFields(m.self_composed()));
-      ASSIGN_OR_RETURN(std::vector<Mechanism> tree, TreeBelow(m.self_composed(), depth));
-      return SelfComposed{std::move(tree), m.self_composed().count()};
-    }
+      return ConvertNode(m.repeat_and_select(), depth);
+    case Case::kSelfComposed:
+      return ConvertNode(m.self_composed(), depth);
     case Case::kComposed: {
       ASSIGN_OR_RETURN(Composed composed, ConvertComposed(m.composed(), depth));
       return composed;
     }
-    case Case::kMatrixMechanism:
-      return Unanalysed(m.matrix_mechanism(), name);
-    case Case::kRenyiCurve:
-      return Unanalysed(m.renyi_curve(), name);
     case Case::KIND_NOT_SET:
       break;
   }
@@ -238,7 +304,7 @@ absl::StatusOr<Mechanism> Convert(const v1::MechanismEvent& event, int depth) {
     RETURN_IF_ERROR(Count("count", event.count()));
     mechanism.count = event.count();
   }
-  ASSIGN_OR_RETURN(mechanism.kind, Within(name, ConvertKind(event, name, depth)));
+  ASSIGN_OR_RETURN(mechanism.kind, Within(name, ConvertKind(event, depth)));
   return mechanism;
 }
 

@@ -7,8 +7,7 @@
 
 namespace dpledger::accountant {
 
-// Fields of errors are relative to `event`. A case without an analysis becomes NotAnalysed after
-// its fields and the trees below it have been checked.
+// Fields of errors are relative to `event`; every field of the tree is checked.
 absl::StatusOr<Mechanism> MechanismFromProto(const v1::MechanismEvent& event);
 
 }  // namespace dpledger::accountant

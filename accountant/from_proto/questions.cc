@@ -113,7 +113,21 @@ absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions
   RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
   ASSIGN_OR_RETURN(const Adjacency adjacency,
                    ChooseAdjacency(options.adjacency(), subject.adjacency, details));
-  ASSIGN_OR_RETURN(question.composition, Resolve(subject.history, adjacency));
+  Neighbours neighbours = adjacency;
+  if (subject.adjacency != v1::ADJACENCY_UNSPECIFIED) {
+    ASSIGN_OR_RETURN(neighbours.declared, AdjacencyFromProto(subject.adjacency));
+  }
+  if (options.group_size() > kGreatestGroup) {
+    return FieldError("options.group_size", absl::StrCat("must be at most ", kGreatestGroup,
+                                                         ", got ", options.group_size()));
+  }
+  if (options.group_size() > 1) neighbours.group_size = options.group_size();
+  ASSIGN_OR_RETURN(question.composition, Resolve(subject.history, neighbours));
+  for (const std::string& warning : question.composition.warnings) details.add_warnings(warning);
+  if (neighbours.group_size > 1) {
+    details.add_assumptions(
+        absl::StrCat("neighbours differ in up to ", neighbours.group_size, " records"));
+  }
   for (const std::string& scheme : question.composition.schemes) details.add_schemes(scheme);
   for (const std::string& assumption : question.composition.assumptions)
     details.add_assumptions(assumption);
@@ -139,6 +153,10 @@ std::optional<Composition> PlanOf(const Subject& subject, const Composition& spe
                    " planned rounds: the number for what was spent covers the part so far of a run "
                    "that goes on as planned; a run "
                    "stopped early for what it showed is covered by the plan's number only"));
+  if (!spent.OnlyGaussians() || spent.schemes.count("disjoint_batches") > 0) {
+    details.add_warnings("the plan's cost is not answered for these mechanisms");
+    return std::nullopt;
+  }
   if (spent.steps.empty()) return std::nullopt;
   Composition plan = spent;
   const auto second_moment = [](const SampledGaussian& step) {

@@ -75,11 +75,25 @@ struct Composition {
   double TotalCount() const;
 };
 
+// Which data sets are neighbours.
+struct Neighbours {
+  Neighbours(Adjacency asked)
+      : adjacency(asked), declared(asked) {}  // NOLINT: an adjacency says it all
+  Adjacency adjacency;
+  // The adjacency that what was measured, not derived, holds under: (ε, δ) statements, curves,
+  // randomized response.
+  Adjacency declared;
+  // They differ in up to this many records (user-level privacy).
+  uint64_t group_size = 1;
+};
+inline constexpr uint64_t kGreatestGroup = 1024;
+
 // FAILED_PRECONDITION, naming the scheme or mechanism and the adjacency, for what has no analysis
-// (reason NO_ANALYSIS): an unknown event never costs zero.
+// (reason NO_ANALYSIS): an unknown event never costs zero. Which pair stands for what, and why:
+// mechanism/CLAIM.md.
 //
-// Adjacency: noise multipliers speak of what adding, removing or zeroing one record changes; under
-// replace-one the distance doubles (z/2), which is analysed here for unsampled Gaussians only.
-absl::StatusOr<Composition> Resolve(const History& history, Adjacency adjacency);
+// Noise multipliers speak of what adding, removing or zeroing one record changes; replacing one
+// doubles the distance, a group of k records makes it k times as long.
+absl::StatusOr<Composition> Resolve(const History& history, const Neighbours& neighbours);
 
 }  // namespace dpledger::accountant

@@ -87,31 +87,103 @@ struct RoundsEvent {
 
 struct Mechanism;
 
+// Trees below a node hold exactly one element where the wire has one event.
 struct NoOp {};
 struct NonPrivate {};
+// Known to be private, with no analysis: every answer refuses it.
+struct Unsupported {
+  std::string description;
+};
 struct Gaussian {
   double noise_multiplier;
 };
+struct Laplace {
+  double noise_multiplier;  // scale over L1 sensitivity
+};
+struct DiscreteLaplace {
+  double noise_parameter;
+  uint64_t sensitivity;
+};
+struct DiscreteGaussian {
+  double sigma;
+  uint64_t sensitivity;
+  uint64_t dimension = 0;  // 0 = not stated
+};
+struct RandomizedResponse {
+  double noise_parameter;
+  uint64_t num_buckets;
+};
+struct EpsilonDelta {
+  double epsilon, delta;
+};
+struct ZCDp {
+  double rho, xi;
+};
+struct ExponentialMechanism {
+  double epsilon;
+};
+struct PermuteAndFlip {
+  double epsilon;
+};
+// The best of several scores, each with fresh noise, its index released.
+struct ReportNoisyMax {
+  enum class Noise { kLaplace, kExponential, kGumbel };
+  double noise_multiplier;  // scale over what one record can change in a score
+  Noise noise;
+  bool monotonic;  // one record moves all scores the same way
+};
+struct MixtureOfGaussians {
+  double standard_deviation;
+  std::vector<double> sensitivities, sampling_probs;
+};
+struct TruncatedSubsampledGaussian {
+  uint64_t dataset_size;
+  double sampling_probability;
+  uint64_t truncated_batch_size;
+  double noise_multiplier;
+};
+struct SingleEpochTreeAggregation {
+  double noise_multiplier;
+  std::vector<uint64_t> step_counts;
+};
+struct MatrixMechanism {
+  double sensitivity, noise_stddev;
+};
+struct RenyiCurve {
+  std::vector<double> orders, epsilons;
+};
 struct PoissonSampled {
   double sampling_probability;
-  std::vector<Mechanism> event;  // exactly one
+  std::vector<Mechanism> event;
+};
+struct SampledWithoutReplacement {
+  uint64_t source_dataset_size, sample_size;
+  std::vector<Mechanism> event;
+};
+struct SampledWithReplacement {
+  uint64_t source_dataset_size, sample_size;
+  std::vector<Mechanism> event;
+};
+struct RepeatAndSelect {
+  std::vector<Mechanism> event;
+  double mean, shape;
 };
 struct SelfComposed {
-  std::vector<Mechanism> event;  // exactly one
+  std::vector<Mechanism> event;
   uint64_t count;
 };
 struct Composed {
   std::vector<Mechanism> events;
 };
-// A mechanism that is known, checked and stored, and has no analysis here yet: answers refuse it by
-// this name.
-struct NotAnalysed {
-  std::string name;  // the wire's name of the case: "laplace", "single_epoch_tree_aggregation"
-};
 
 struct Mechanism {
   uint64_t count = 1;
-  std::variant<NoOp, NonPrivate, Gaussian, PoissonSampled, SelfComposed, Composed, NotAnalysed>
+  std::variant<NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian,
+               RandomizedResponse, EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip,
+               ReportNoisyMax, MixtureOfGaussians, TruncatedSubsampledGaussian,
+               SingleEpochTreeAggregation, MatrixMechanism, RenyiCurve, PoissonSampled,
+               SampledWithoutReplacement, SampledWithReplacement, RepeatAndSelect, SelfComposed,
+               Composed>
       kind;
 };
 

@@ -39,13 +39,22 @@ struct SchemeKey {
   }
 };
 
+bool IsByEpoch(const Round& round) {
+  return std::holds_alternative<DisjointBatches>(round.scheme.kind) ||
+         std::holds_alternative<RandomAllocation>(round.scheme.kind);
+}
+
 // The scheme, then the multiset of queries. A query's group is a label for people and costs
 // nothing, so rounds that differ in labels or in the order of their queries are one.
-std::string CanonicalKey(const Round& round) {
+std::string CanonicalKey(const std::string& writer, const Round& round) {
   std::string key;
   AppendWord(uint64_t{round.scheme.kind.index()}, key);
   AppendWord(round.scheme.population_size, key);
   std::visit(SchemeKey{key}, round.scheme.kind);
+  if (IsByEpoch(round)) {
+    AppendWord(uint64_t{writer.size()}, key);
+    key += writer;
+  }
 
   std::vector<std::string> queries;
   queries.reserve(round.queries.size());
@@ -63,12 +72,13 @@ std::string CanonicalKey(const Round& round) {
 
 // Counts `count` more of `round`. A count that would pass 2^64 - 1 is carried on under a longer
 // key: nothing is lost.
-void AddTo(std::map<std::string, History::CountedRound>& rounds, const Round& round,
-           uint64_t count) {
+void AddTo(std::map<std::string, History::CountedRound>& rounds, const std::string& writer,
+           const Round& round, uint64_t count) {
   if (round.queries.empty()) return;
-  for (std::string key = CanonicalKey(round); count > 0; key.push_back('+')) {
+  for (std::string key = CanonicalKey(writer, round); count > 0; key.push_back('+')) {
     History::CountedRound& counted =
-        rounds.try_emplace(key, History::CountedRound{round, 0}).first->second;
+        rounds.try_emplace(key, History::CountedRound{round, 0, IsByEpoch(round) ? writer : ""})
+            .first->second;
     const uint64_t added = std::min(count, kMaxCount - counted.count);
     counted.count += added;
     count -= added;
@@ -77,25 +87,27 @@ void AddTo(std::map<std::string, History::CountedRound>& rounds, const Round& ro
 
 }  // namespace
 
-void History::Close(const Round& round, uint64_t count) { AddTo(closed_, round, count); }
+void History::Close(const std::string& writer, const Round& round, uint64_t count) {
+  AddTo(closed_, writer, round, count);
+}
 
 void History::Add(const std::string& writer, const Event& event) {
   if (const auto* sampling = std::get_if<SamplingEvent>(&event)) {
     // Whatever was open is over, even under the same number: a round has one sample.
     OpenRound& open = open_[writer];
-    Close(open.round, 1);
+    Close(writer, open.round, 1);
     open = {sampling->round, {sampling->scheme, {}}};
   } else if (const auto* sum = std::get_if<SumQueryEvent>(&event)) {
     const auto [it, is_new] = open_.try_emplace(writer);
     OpenRound& open = it->second;
     if (is_new || open.number != sum->round) {
       // No sampling event opened this round, so it counts as unsampled.
-      Close(open.round, 1);
+      Close(writer, open.round, 1);
       open = {sum->round, {{0, FullBatch{}}, {}}};
     }
     open.round.queries.push_back(sum->query);
   } else if (const auto* rounds = std::get_if<RoundsEvent>(&event)) {
-    Close(rounds->round, rounds->count);
+    Close(writer, rounds->round, rounds->count);
   } else {
     mechanisms_.push_back(std::get<Mechanism>(event));
   }
@@ -103,7 +115,7 @@ void History::Add(const std::string& writer, const Event& event) {
 
 std::vector<History::CountedRound> History::Rounds() const {
   std::map<std::string, CountedRound> all = closed_;
-  for (const auto& [writer, open] : open_) AddTo(all, open.round, 1);
+  for (const auto& [writer, open] : open_) AddTo(all, writer, open.round, 1);
   std::vector<CountedRound> rounds;
   rounds.reserve(all.size());
   for (auto& [key, counted] : all) rounds.push_back(std::move(counted));
@@ -123,7 +135,9 @@ void History::Merge(const History& other) {
   // Copies first, so that a history can be merged with itself.
   const std::vector<CountedRound> rounds = other.Rounds();
   const std::vector<Mechanism> mechanisms = other.mechanisms_;
-  for (const CountedRound& counted : rounds) Close(counted.round, counted.count);
+  const std::string prefix = std::to_string(++merged_) + "/";
+  for (const CountedRound& counted : rounds)
+    Close(prefix + counted.writer, counted.round, counted.count);
   mechanisms_.insert(mechanisms_.end(), mechanisms.begin(), mechanisms.end());
 }
 

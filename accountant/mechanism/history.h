@@ -27,6 +27,8 @@ class History {
   struct CountedRound {
     Round round;
     uint64_t count;
+    // Of epoch schemes only: whose epochs these are. Two writers' epochs of one number are two.
+    std::string writer;
   };
   // Every distinct round with its count, open rounds included. Rounds without a sum query released
   // nothing and are left out.
@@ -45,11 +47,12 @@ class History {
     Round round;
   };
 
-  void Close(const Round& round, uint64_t count);
+  void Close(const std::string& writer, const Round& round, uint64_t count);
 
   std::map<std::string, OpenRound> open_;       // by writer
   std::map<std::string, CountedRound> closed_;  // by canonical key
   std::vector<Mechanism> mechanisms_;
+  uint64_t merged_ = 0;  // histories merged so far
 };
 
 }  // namespace dpledger::accountant

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "accountant/accountant.h"
+#include "accountant/mechanism/joint_noise.h"
+#include "accountant/mechanism/sampling.h"
+#include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -49,35 +52,146 @@ TEST(Resolve, ReplaceOneDoublesTheDistanceOfUnsampledGaussians) {
   EXPECT_NEAR(ComputeEpsilon(*composition, 1e-5, {})->value.upper, 9.997, 1e-3);
 }
 
+std::string Refusal(const History& history, const Neighbours& neighbours) {
+  const absl::Status status = Resolve(history, neighbours).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(status).reason, "NO_ANALYSIS");
+  return std::string(status.message());
+}
+History Of(Mechanism mechanism) {
+  History history;
+  history.Add("w", std::move(mechanism));
+  return history;
+}
+const std::vector<SumQuery> kQuery = {{"g", 1, 1}};
+
 TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
-  const auto refusal = [](const History& history, Adjacency adjacency) {
-    const absl::Status status = Resolve(history, adjacency).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(ReasonOf(status).reason, "NO_ANALYSIS");
-    return std::string(status.message());
-  };
-  const std::vector<SumQuery> query = {{"g", 1, 1}};
-  const auto add = Adjacency::kAddOrRemoveOne;
-  EXPECT_THAT(refusal(Rounds({10, FixedSizeSampling{3, false}}, query, 1), add),
-              HasSubstr("without_replacement"));
-  EXPECT_THAT(refusal(Rounds({10, FixedSizeSampling{3, true}}, query, 1), add),
-              HasSubstr("with_replacement"));
-  EXPECT_THAT(refusal(Rounds({10, DisjointBatches{3, 0}}, query, 3), add),
-              HasSubstr("disjoint_batches"));
-  EXPECT_THAT(refusal(Rounds({10, RandomAllocation{3, 0}}, query, 3), add),
-              HasSubstr("random_allocation"));
-  EXPECT_THAT(refusal(Rounds({10, TruncatedPoisson{.1, 3}}, query, 1), add),
-              HasSubstr("truncated_poisson"));
-  EXPECT_THAT(refusal(Rounds(Poisson(.1), {{"g", 1, 1, NoiseKind::kDiscreteGaussian}}, 1), add),
-              HasSubstr("DISCRETE_GAUSSIAN"));
-  EXPECT_THAT(refusal(Rounds(Poisson(.1), query, 1), Adjacency::kReplaceOne),
-              HasSubstr("Poisson-sampled Gaussian: no analysis under REPLACE_ONE"));
-  History laplace;
-  laplace.Add("w", Mechanism{1, NotAnalysed{"laplace"}});
-  EXPECT_THAT(refusal(laplace, add), HasSubstr("mechanism laplace"));
-  History sampled;
-  sampled.Add("w", Mechanism{1, PoissonSampled{.1, {Mechanism{1, NotAnalysed{"laplace"}}}}});
-  EXPECT_THAT(refusal(sampled, add), HasSubstr("poisson_sampled of anything but Gaussians"));
+  const auto add = Adjacency::kAddOrRemoveOne, replace = Adjacency::kReplaceOne;
+  EXPECT_THAT(Refusal(Rounds({10, FixedSizeSampling{3, false}}, kQuery, 1), add),
+              HasSubstr("without_replacement: no analysis under ADD_OR_REMOVE_ONE"));
+  EXPECT_THAT(Refusal(Rounds({10, FixedSizeSampling{3, true}}, kQuery, 1), add),
+              HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE"));
+  EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, kQuery, 3), add),
+              HasSubstr("disjoint_batches (removing a record shifts the other batches"));
+  EXPECT_THAT(Refusal(Rounds({10, RandomAllocation{3, 0}}, kQuery, 3), replace),
+              HasSubstr("random_allocation: no analysis under REPLACE_ONE"));
+  EXPECT_THAT(Refusal(Rounds(Poisson(.1), {{"g", 1, 1, NoiseKind::kDiscreteGaussian}}, 1), add),
+              HasSubstr("DISCRETE_GAUSSIAN on a sample"));
+  EXPECT_THAT(Refusal(Of({1, Unsupported{"sparse vector"}}), add),
+              HasSubstr("mechanism unsupported (sparse vector)"));
+  EXPECT_THAT(Refusal(Of({1, RandomizedResponse{.5, 2}}), add),
+              HasSubstr("mechanism randomized_response"));
+  EXPECT_THAT(Refusal(Of({1, SingleEpochTreeAggregation{1, {8}}}), add),
+              HasSubstr("single_epoch_tree_aggregation (removing a record shifts the others"));
+  const Mechanism laplace{1, Laplace{1}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {laplace}}}), replace),
+              HasSubstr("poisson_sampled of anything but Gaussians"));
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {Mechanism{2, Laplace{1}}}}}), add),
+              HasSubstr("poisson_sampled of a composition of other mechanisms"));
+  EXPECT_THAT(Refusal(Of({1, SampledWithoutReplacement{10, 2, {laplace}}}), replace),
+              HasSubstr("sampled_without_replacement of anything but Gaussians"));
+  EXPECT_THAT(Refusal(Of({1, MixtureOfGaussians{1, {0, 1}, {.5, .5}}}), replace),
+              HasSubstr("mixture_of_gaussians"));
+}
+
+// What was stated under one adjacency says nothing about another.
+TEST(Resolve, StatementsHoldAsDeclaredOnly) {
+  Neighbours asked = Adjacency::kZeroOut;
+  asked.declared = Adjacency::kReplaceOne;
+  for (const Mechanism& statement :
+       {Mechanism{1, EpsilonDelta{1, 0}}, Mechanism{1, ZCDp{.1, 0}},
+        Mechanism{1, RenyiCurve{{2}, {1}}}, Mechanism{1, RandomizedResponse{.5, 2}},
+        Mechanism{1, ExponentialMechanism{1}}, Mechanism{1, PermuteAndFlip{1}}}) {
+    EXPECT_THAT(Refusal(Of(statement), asked),
+                HasSubstr("which holds under REPLACE_ONE as declared: no analysis under ZERO_OUT"));
+    EXPECT_TRUE(Resolve(Of(statement), Adjacency::kReplaceOne).ok());
+  }
+}
+
+TEST(Resolve, ReplaceOneDoublesEveryDistance) {
+  const auto replace = Adjacency::kReplaceOne;
+  EXPECT_EQ(Resolve(Of({1, Laplace{1}}), replace)->pairs.at(0).upper,
+            LaplacePair(2, Bound::kUpper));
+  EXPECT_EQ(Resolve(Of({1, DiscreteLaplace{.5, 3}}), replace)->pairs.at(0).upper,
+            DiscreteLaplacePair(.5, 6, Bound::kUpper));
+  EXPECT_EQ(Resolve(Of({1, MatrixMechanism{2, 4}}), replace)->steps.at(0).noise_multiplier.upper,
+            1);
+  EXPECT_EQ(
+      Resolve(Rounds({10, FixedSizeSampling{2, false}}, kQuery, 7), replace)->pairs.at(0).upper,
+      WithoutReplacementPair(Quotient(2, 10).upper, 2));
+  EXPECT_EQ(Resolve(Rounds(Poisson(.1), kQuery, 1), replace)->pairs.at(0).upper,
+            OpposedGaussianPair(.1, 1, 1));
+}
+
+TEST(Resolve, GroupsMultiplyDistancesAndMixSamples) {
+  Neighbours three = Adjacency::kAddOrRemoveOne;
+  three.group_size = 3;
+  EXPECT_TRUE(Resolve(Of({1, Gaussian{6}}), three)->steps.at(0).noise_multiplier.Contains(2));
+  EXPECT_EQ(Resolve(Of({1, Laplace{1}}), three)->pairs.at(0).upper, LaplacePair(3, Bound::kUpper));
+  EXPECT_EQ(Resolve(Rounds(Poisson(.1), kQuery, 5), three)->pairs.at(0).upper,
+            GroupSampledGaussianPair(3, .1, 1, Bound::kUpper));
+  EXPECT_THAT(Refusal(Of({1, EpsilonDelta{1, 0}}), three),
+              HasSubstr("mechanism epsilon_delta: no analysis under ADD_OR_REMOVE_ONE for groups "
+                        "of 3 records"));
+}
+
+// A record is in one batch of an epoch; an epoch begun counts as whole; two writers' epochs are
+// two.
+TEST(Resolve, EpochsAreTheUnitOfEpochSchemes) {
+  const auto zero = Adjacency::kZeroOut;
+  History history;
+  for (uint64_t round = 0; round < 5; ++round) {
+    for (const char* writer : {"a", "b"}) {
+      history.Add(writer, SamplingEvent{round, {0, DisjointBatches{4, round / 4}}});
+      history.Add(writer, SumQueryEvent{round, {"g", 1, round == 2 ? 1.0 : 2.0}});
+    }
+  }
+  const auto composition = Resolve(history, zero);
+  // Each writer: epoch 0 whole, with the least noise of its rounds; epoch 1 begun.
+  ASSERT_EQ(composition->steps.size(), 2u);
+  EXPECT_EQ(composition->steps[0].noise_multiplier.lower, 1);
+  EXPECT_EQ(composition->steps[0].count, 2u);
+  EXPECT_EQ(composition->steps[1].noise_multiplier.lower, 2);
+  EXPECT_EQ(composition->steps[1].count, 2u);
+  EXPECT_EQ(composition->warnings.count("a partial epoch is accounted as a whole one"), 1u);
+  // Ledgers are other writers, whatever their writers are called.
+  History both = history;
+  both.Merge(history);
+  EXPECT_EQ(Resolve(both, zero)->steps.at(1).count, 4u);
+
+  const auto allocated = Resolve(Rounds({0, RandomAllocation{8, 0}}, kQuery, 24), zero);
+  ASSERT_EQ(allocated->allocations.size(), 1u);
+  EXPECT_EQ(allocated->allocations[0].rounds, 8u);
+  EXPECT_EQ(allocated->allocations[0].count, 3u);
+}
+
+TEST(Resolve, ASampleOfASampleHasTheProductsRate) {
+  const Mechanism inner{1, PoissonSampled{.5, {Mechanism{1, Gaussian{1}}}}};
+  const auto composition =
+      Resolve(Of({4, PoissonSampled{.25, {inner}}}), Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(composition->pairs.size(), 1u);
+  EXPECT_EQ(composition->pairs[0].lower, SampledGaussianPair(NextDown(.125), 1));
+  EXPECT_EQ(composition->pairs[0].count, 4u);
+}
+
+TEST(Resolve, SelectionKeepsItsRunAndOneRunIsNoSelection) {
+  const Mechanism run{7, Gaussian{2}};
+  const auto selection =
+      Resolve(Of({2, RepeatAndSelect{{run}, 10, 1}}), Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(selection->curves.size(), 1u);
+  EXPECT_EQ(selection->curves[0].count, 2u);
+  EXPECT_EQ(std::get<BestOf>(selection->curves[0].renyi).run->steps.at(0).count, 7u);
+  const auto once = Resolve(Of({2, RepeatAndSelect{{run}, 1, 1}}), Adjacency::kAddOrRemoveOne);
+  EXPECT_EQ(once->steps.at(0).count, 14u);
+}
+
+TEST(Resolve, EqualMechanismsAreCountedTogether) {
+  History history;
+  for (int i = 0; i < 3; ++i) history.Add("w", Mechanism{2, Laplace{.5}});
+  history.Add("w", Mechanism{1, Laplace{.25}});
+  const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(composition->pairs.size(), 2u);
+  EXPECT_EQ(composition->pairs[0].count, 6u);
 }
 
 // A published library counts Composed[Gaussian(1), Gaussian(1)] inside Poisson sampling as one

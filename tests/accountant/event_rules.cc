@@ -192,6 +192,10 @@ std::vector<FieldRule> LeafRules() {
       MechanismRule("exponential_mechanism { epsilon: @ }", "0",
                     Negative("exponential_mechanism.epsilon")),
       MechanismRule("permute_and_flip { epsilon: @ }", "1", Negative("permute_and_flip.epsilon")),
+      MechanismRule("report_noisy_max { noise_multiplier: @ }", "1",
+                    NotPositive("report_noisy_max.noise_multiplier")),
+      MechanismRule("report_noisy_max { noise_multiplier: 1 noise: @ }", "GUMBEL_NOISE",
+                    {{"3", "report_noisy_max.noise: enum number 3 is not known to this version"}}),
       MechanismRule(
           "mixture_of_gaussians { standard_deviation: @ sensitivities: 1 sampling_probs: 1 }", "2",
           NotPositive("mixture_of_gaussians.standard_deviation")),

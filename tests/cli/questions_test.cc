@@ -193,7 +193,8 @@ TEST_F(Questions, WhatHasNoAnalysisIsRefusedByName) {
     std::string line;
     std::string name;
   } cases[] = {
-      {R"({"mechanism":{"laplace":{"noiseMultiplier":1}}})", "laplace"},
+      {R"({"mechanism":{"randomizedResponse":{"noiseParameter":0.5,"numBuckets":"2"}}})",
+       "randomized_response"},
       {R"({"sampling":{"round":"0","scheme":{"populationSize":"9","withoutReplacement":{"sampleSize":"3"}}}})"
        "\n"
        R"({"sumQuery":{"round":"0","query":{"l2NormBound":1,"noiseStddev":1}}})",

@@ -211,10 +211,10 @@ TEST_F(AccountingTest, RefusesAMechanismThatHasNoAnalysis) {
   running_.Create(kLedger);
   v1::AppendBatchRequest batch = Batch(kLedger, "w", "r");
   *batch.add_entries()->mutable_event() =
-      FromText<v1::Event>("mechanism { laplace { noise_multiplier: 1 } }");
+      FromText<v1::Event>("mechanism { unsupported { description: 'home made' } }");
   running_.Append(batch);
   EXPECT_TRUE(IsError(Ask(AboutLedgers({kLedger})), StatusCode::FAILED_PRECONDITION, "NO_ANALYSIS",
-                      "laplace"));
+                      "home made"));
 }
 
 TEST_F(AccountingTest, NamesHowManyOtherLedgersDeclareTheDataSet) {

@@ -1,0 +1,255 @@
+#include "accountant/mechanism/resolver.h"
+
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/mechanism/sampling.h"
+#include "accountant/numeric/rounding.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
+
+absl::Status TooMany(absl::string_view what) {
+  return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
+}
+
+absl::StatusOr<uint64_t> Multiply(uint64_t a, uint64_t b) {
+  if (a != 0 && b > kGreatestCount / a)
+    return TooMany("the nested counts of a mechanism multiply to more than 2^53");
+  return a * b;
+}
+
+bool OnlyGaussians(const Mechanism& mechanism) {
+  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
+    return OnlyGaussians(self->event.front());
+  }
+  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
+    for (const Mechanism& event : composed->events) {
+      if (!OnlyGaussians(event)) return false;
+    }
+    return true;
+  }
+  return std::holds_alternative<Gaussian>(mechanism.kind) ||
+         std::holds_alternative<NoOp>(mechanism.kind);
+}
+
+// A null record changes nothing in a sum, so that a sample with it is like one without.
+bool IsNoiseOnASum(const Mechanism& mechanism) {
+  return std::holds_alternative<Laplace>(mechanism.kind) ||
+         std::holds_alternative<DiscreteLaplace>(mechanism.kind) ||
+         std::holds_alternative<DiscreteGaussian>(mechanism.kind) ||
+         std::holds_alternative<MixtureOfGaussians>(mechanism.kind);
+}
+
+}  // namespace
+
+Resolver::Resolver(const Neighbours& neighbours) : neighbours_(neighbours) {
+  composition_.adjacency = neighbours.adjacency;
+}
+
+absl::Status Resolver::AddCount(uint64_t count, uint64_t& total) {
+  if (count > kGreatestCount - total) return TooMany("more than 2^53 equal rounds");
+  total += count;
+  return absl::OkStatus();
+}
+
+Composition Resolver::Finish() && {
+  for (const auto& [key, count] : gaussians_) {
+    composition_.steps.push_back({std::get<0>(key), {std::get<1>(key), std::get<2>(key)}, count});
+  }
+  return std::move(composition_);
+}
+
+absl::Status Resolver::NoAnalysis(std::string_view what) const {
+  const std::string subject(what), adjacency = AdjacencyName(neighbours_.adjacency);
+  const std::string group =
+      neighbours_.group_size == 1
+          ? ""
+          : absl::StrCat(" for groups of ", neighbours_.group_size, " records");
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(subject, ": no analysis under ", adjacency, group,
+                                                 "; it is refused, not approximated")),
+      {"NO_ANALYSIS", {{"subject", subject}, {"adjacency", adjacency}}});
+}
+
+absl::Status Resolver::OnlyAsDeclared(std::string_view what) const {
+  if (neighbours_.adjacency == neighbours_.declared) return OnlySingleRecords(what);
+  return NoAnalysis(absl::StrCat(ToAbsl(what), ", which holds under ",
+                                 AdjacencyName(neighbours_.declared), " as declared"));
+}
+
+absl::Status Resolver::OnlySingleRecords(std::string_view what) const {
+  return neighbours_.group_size == 1 ? absl::OkStatus() : NoAnalysis(what);
+}
+
+Interval Resolver::Distance(Interval z) const {
+  const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
+  const Interval least = Quotient(factor, z.upper), greatest = Quotient(factor, z.lower);
+  return {least.lower, greatest.upper};
+}
+
+absl::Status Resolver::AddUnsampled(Interval z, uint64_t count) {
+  const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
+  return AddCount(
+      count, gaussians_[{1, Quotient(z.lower, factor).lower, Quotient(z.upper, factor).upper}]);
+}
+
+absl::Status Resolver::AddPoisson(double q, Interval z, uint64_t count) {
+  if (q == 1) return AddUnsampled(z, count);
+  if (!replaces() && neighbours_.group_size == 1) {
+    return AddCount(count, gaussians_[{q, z.lower, z.upper}]);
+  }
+  const Interval one = {Quotient(1, z.upper).lower, Quotient(1, z.lower).upper};
+  const std::string key = absl::StrCat("poisson ", absl::Hex(std::bit_cast<uint64_t>(q)), " ",
+                                       absl::Hex(std::bit_cast<uint64_t>(z.lower)), " ",
+                                       absl::Hex(std::bit_cast<uint64_t>(z.upper)));
+  if (replaces()) {
+    RETURN_IF_ERROR(OnlySingleRecords("Poisson-sampled Gaussian"));
+    return AddPair(key, OpposedGaussianPair(q, one.upper, one.upper),
+                   OpposedGaussianPair(q, one.lower, one.lower), count);
+  }
+  const uint64_t k = neighbours_.group_size;
+  return AddPair(key, GroupSampledGaussianPair(k, q, one.upper, Bound::kUpper),
+                 GroupSampledGaussianPair(k, q, one.lower, Bound::kLower), count);
+}
+
+absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
+                               std::optional<RenyiBound> renyi) {
+  const auto [it, is_new] = pairs_.try_emplace(key, composition_.pairs.size());
+  if (is_new) {
+    composition_.pairs.push_back({std::move(upper), std::move(lower), std::move(renyi), 0});
+  }
+  return AddCount(count, composition_.pairs[it->second].count);
+}
+
+absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count) {
+  composition_.curves.push_back({std::move(bound), count});
+  return absl::OkStatus();
+}
+
+// ---- Trees ----
+
+absl::Status Resolver::AddMechanism(const Mechanism& mechanism, uint64_t outer_count) {
+  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
+  return std::visit([&](const auto& kind) { return Add(kind, count); }, mechanism.kind);
+}
+
+absl::Status Resolver::Add(const SelfComposed& m, uint64_t count) {
+  ASSIGN_OR_RETURN(const uint64_t inner, Multiply(m.count, count));
+  return AddMechanism(m.event.front(), inner);
+}
+
+absl::Status Resolver::Add(const Composed& m, uint64_t count) {
+  for (const Mechanism& event : m.events) RETURN_IF_ERROR(AddMechanism(event, count));
+  return absl::OkStatus();
+}
+
+absl::Status Resolver::CollectGaussians(const Mechanism& mechanism, uint64_t outer_count,
+                                        std::string_view around, JointNoise& noise) const {
+  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
+  if (const auto* gaussian = std::get_if<Gaussian>(&mechanism.kind)) {
+    return noise.Add({gaussian->noise_multiplier, gaussian->noise_multiplier}, count);
+  }
+  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
+    ASSIGN_OR_RETURN(const uint64_t inner, Multiply(self->count, count));
+    return CollectGaussians(self->event.front(), inner, around, noise);
+  }
+  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
+    for (const Mechanism& event : composed->events)
+      RETURN_IF_ERROR(CollectGaussians(event, count, around, noise));
+    return absl::OkStatus();
+  }
+  if (std::holds_alternative<NoOp>(mechanism.kind)) return absl::OkStatus();
+  return NoAnalysis(absl::StrCat("mechanism ", ToAbsl(around), " of anything but Gaussians"));
+}
+
+absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
+  const Mechanism& event = m.event.front();
+  const double q = m.sampling_probability;
+  composition_.schemes.insert("poisson");
+  if (OnlyGaussians(event)) {
+    // Several Gaussian mechanisms on one sample are one Gaussian mechanism on it.
+    JointNoise noise;
+    RETURN_IF_ERROR(CollectGaussians(event, 1, "poisson_sampled", noise));
+    if (noise.empty()) return absl::OkStatus();
+    composition_.assumptions.insert(kFloatingPointNoise);
+    return AddPoisson(q, noise.multiplier(), count);
+  }
+  const std::string_view what = "mechanism poisson_sampled of anything but Gaussians";
+  if (replaces()) return NoAnalysis(what);
+  RETURN_IF_ERROR(OnlySingleRecords(what));
+  Resolver below(neighbours_);
+  RETURN_IF_ERROR(below.AddMechanism(event, 1));
+  Composition inner = std::move(below).Finish();
+  composition_.assumptions.merge(inner.assumptions);
+  composition_.warnings.merge(inner.warnings);
+  if (inner.Empty()) return absl::OkStatus();
+  const bool added = neighbours_.adjacency == Adjacency::kAddOrRemoveOne;
+  const std::string key = absl::StrCat("sampled ", composition_.pairs.size());
+  if (inner.non_private && inner.TotalCount() == 0) {
+    if (!added) return NoAnalysis(what);
+    return AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
+  }
+  if (inner.non_private || inner.TotalCount() != 1 || !inner.curves.empty() ||
+      !inner.allocations.empty()) {
+    return NoAnalysis(
+        "mechanism poisson_sampled of a composition of other mechanisms than Gaussians");
+  }
+  if (!inner.steps.empty()) {  // a sample of a sample
+    const SampledGaussian& step = inner.steps.front();
+    const Interval once = {Quotient(1, step.noise_multiplier.upper).lower,
+                           Quotient(1, step.noise_multiplier.lower).upper};
+    return AddPair(
+        key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper),
+        SampledGaussianPair(MulDown(q, step.sampling_probability), once.lower), count);
+  }
+  if (!added && !IsNoiseOnASum(event)) return NoAnalysis(what);
+  return AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
+                 PoissonSampledPair(q, inner.pairs.front().lower), count);
+}
+
+absl::Status Resolver::Add(const SampledWithoutReplacement& m, uint64_t count) {
+  JointNoise noise;
+  RETURN_IF_ERROR(CollectGaussians(m.event.front(), 1, "sampled_without_replacement", noise));
+  if (noise.empty()) return absl::OkStatus();
+  composition_.assumptions.insert(kFloatingPointNoise);
+  return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, false}},
+                     noise.multiplier(), count);
+}
+
+absl::Status Resolver::Add(const SampledWithReplacement& m, uint64_t count) {
+  JointNoise noise;
+  RETURN_IF_ERROR(CollectGaussians(m.event.front(), 1, "sampled_with_replacement", noise));
+  if (noise.empty()) return absl::OkStatus();
+  composition_.assumptions.insert(kFloatingPointNoise);
+  return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, true}},
+                     noise.multiplier(), count);
+}
+
+absl::Status Resolver::Add(const RepeatAndSelect& m, uint64_t count) {
+  if (m.mean == 1 && std::isfinite(m.shape)) return AddMechanism(m.event.front(), count);
+  Resolver below(neighbours_);
+  RETURN_IF_ERROR(below.AddMechanism(m.event.front(), 1));
+  Composition run = std::move(below).Finish();
+  composition_.schemes.insert(run.schemes.begin(), run.schemes.end());
+  composition_.assumptions.insert(run.assumptions.begin(), run.assumptions.end());
+  composition_.warnings.insert(run.warnings.begin(), run.warnings.end());
+  composition_.assumptions.insert(
+      "repeat_and_select: runs use fresh randomness, their number is drawn as stated and kept "
+      "secret, and only the best run's result is released");
+  if (run.non_private) {
+    composition_.non_private = true;
+    return absl::OkStatus();
+  }
+  if (run.Empty()) return absl::OkStatus();
+  return AddCurve(BestOf{std::make_shared<const Composition>(std::move(run)), m.shape, m.mean},
+                  count);
+}
+
+}  // namespace dpledger::accountant

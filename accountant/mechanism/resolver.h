@@ -1,0 +1,89 @@
+// Turns events into a composition, one at a time. Private to mechanism/; the front door is
+// Resolve() in composition.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/mechanism/joint_noise.h"
+
+namespace dpledger::accountant {
+
+inline constexpr char kFloatingPointNoise[] =
+    "floating-point noise: GAUSSIAN noise is taken to be real-valued and added exactly";
+
+class Resolver {
+ public:
+  explicit Resolver(const Neighbours& neighbours);
+
+  absl::Status AddRounds(const std::vector<History::CountedRound>& rounds);
+  absl::Status AddMechanism(const Mechanism& mechanism, uint64_t outer_count);
+  Composition Finish() &&;
+
+ private:
+  // `count` runs of each kind of mechanism.
+  absl::Status Add(const NoOp&, uint64_t count);
+  absl::Status Add(const NonPrivate&, uint64_t count);
+  absl::Status Add(const Unsupported& m, uint64_t count);
+  absl::Status Add(const Gaussian& m, uint64_t count);
+  absl::Status Add(const Laplace& m, uint64_t count);
+  absl::Status Add(const DiscreteLaplace& m, uint64_t count);
+  absl::Status Add(const DiscreteGaussian& m, uint64_t count);
+  absl::Status Add(const RandomizedResponse& m, uint64_t count);
+  absl::Status Add(const EpsilonDelta& m, uint64_t count);
+  absl::Status Add(const ZCDp& m, uint64_t count);
+  absl::Status Add(const ExponentialMechanism& m, uint64_t count);
+  absl::Status Add(const PermuteAndFlip& m, uint64_t count);
+  absl::Status Add(const ReportNoisyMax& m, uint64_t count);
+  absl::Status Add(const MixtureOfGaussians& m, uint64_t count);
+  absl::Status Add(const TruncatedSubsampledGaussian& m, uint64_t count);
+  absl::Status Add(const SingleEpochTreeAggregation& m, uint64_t count);
+  absl::Status Add(const MatrixMechanism& m, uint64_t count);
+  absl::Status Add(const RenyiCurve& m, uint64_t count);
+  absl::Status Add(const PoissonSampled& m, uint64_t count);
+  absl::Status Add(const SampledWithoutReplacement& m, uint64_t count);
+  absl::Status Add(const SampledWithReplacement& m, uint64_t count);
+  absl::Status Add(const RepeatAndSelect& m, uint64_t count);
+  absl::Status Add(const SelfComposed& m, uint64_t count);
+  absl::Status Add(const Composed& m, uint64_t count);
+
+  // Gaussians of joint noise multiplier z on one sample drawn by a scheme.
+  absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count);
+  absl::Status AddPoisson(double q, Interval z, uint64_t count);
+  absl::Status AddFixedSize(const FixedSizeSampling& scheme, uint64_t population, Interval z,
+                            uint64_t count);
+  absl::Status AddTruncated(const TruncatedPoisson& scheme, uint64_t population, Interval z,
+                            uint64_t count);
+  // Only Gaussians and what composes them, as one noise multiplier.
+  absl::Status CollectGaussians(const Mechanism& mechanism, uint64_t outer_count,
+                                std::string_view around, JointNoise& noise) const;
+  absl::Status AddEpochs(const std::vector<History::CountedRound>& rounds);
+
+  // `distance` is what one record moves, in standard deviations; the group's and replace-one's
+  // factors included.
+  Interval Distance(Interval z) const;
+  static absl::Status AddCount(uint64_t count, uint64_t& total);
+  absl::Status AddUnsampled(Interval z, uint64_t count);
+  absl::Status AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
+                       std::optional<RenyiBound> renyi = std::nullopt);
+  absl::Status AddCurve(RenyiBound bound, uint64_t count);
+
+  absl::Status NoAnalysis(std::string_view what) const;
+  // Refusals of what holds under the declared adjacency alone, and of groups.
+  absl::Status OnlyAsDeclared(std::string_view what) const;
+  absl::Status OnlySingleRecords(std::string_view what) const;
+  bool replaces() const { return neighbours_.adjacency == Adjacency::kReplaceOne; }
+
+  const Neighbours neighbours_;
+  Composition composition_;
+  std::map<std::tuple<double, double, double>, uint64_t> gaussians_;  // by (q, z.lower, z.upper)
+  std::map<std::string, size_t> pairs_;                               // by key
+};
+
+}  // namespace dpledger::accountant

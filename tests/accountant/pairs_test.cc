@@ -1,0 +1,257 @@
+// Every pair's mass and profile against the mechanism's own closed form, by plain quadrature.
+#include "accountant/mechanism/pairs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "accountant/mechanism/sampling.h"
+
+namespace dpledger::accountant {
+namespace {
+
+// Simpson's rule on a smooth integrand, ends cut where a standard normal has nothing left.
+double Integral(const std::function<double(double)>& f, double from, double to) {
+  from = std::fmax(from, -60);
+  to = std::fmin(to, 90);
+  constexpr int kPanels = 60000;
+  const double h = (to - from) / kPanels;
+  double sum = f(from) + f(to);
+  for (int i = 1; i < kPanels; ++i) sum += f(from + i * h) * (i % 2 == 1 ? 4 : 2);
+  return sum * h / 3;
+}
+
+double Density(const DensityPiece& piece, const std::vector<ExponentialTerm>& terms, double t) {
+  double sum = 0;
+  for (const ExponentialTerm& term : terms) {
+    sum += std::exp(piece.constant + piece.linear * t + piece.quadratic * t * t +
+                    term.log_coefficient + term.rate * t);
+  }
+  return sum;
+}
+
+// ∫ (p - e^ε q)_+ for remove, ∫ (q - e^ε p)_+ for add.
+double Profile(const Pair& pair, double epsilon, bool add) {
+  const auto positive = [&](double p, double q) {
+    return std::fmax(0, add ? q - std::exp(epsilon) * p : p - std::exp(epsilon) * q);
+  };
+  double sum = 0;
+  for (const Atom& atom : pair.atoms) sum += positive(atom.p, atom.q);
+  for (const DensityPiece& piece : pair.pieces) {
+    sum += Integral(
+        [&](double t) { return positive(Density(piece, piece.p, t), Density(piece, piece.q, t)); },
+        piece.from, piece.to);
+  }
+  return sum;
+}
+
+double Phi(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+double GaussianProfile(double mu, double epsilon) {
+  return Phi(mu / 2 - epsilon / mu) - std::exp(epsilon) * Phi(-mu / 2 - epsilon / mu);
+}
+
+struct Case {
+  std::string name;
+  Pair pair;
+  std::function<double(double)> remove;  // its profile; of add too where the pair is symmetric
+};
+
+std::vector<Case> Cases() {
+  const auto pure = [](double e0) {
+    return
+        [e0](double e) { return std::fmax(0, (std::exp(e0) - std::exp(e)) / (1 + std::exp(e0))); };
+  };
+  const auto laplace = [](double d) {
+    return [d](double e) { return e < d ? -std::expm1((e - d) / 2) : 0; };
+  };
+  const auto sampled = [](double q, const std::function<double(double)>& base) {
+    // Li, Qardaji, Su 2012: e^ε' = 1 + q(e^ε - 1), δ' = qδ.
+    return [q, base](double e) { return q * base(std::log1p(std::expm1(e) / q)); };
+  };
+  const auto gaussian = [](double mu) { return [mu](double e) { return GaussianProfile(mu, e); }; };
+  const double a = 0.3;
+  const auto discrete_laplace = [a](double e) {
+    double sum = 0;
+    for (int k = -400; k <= 400; ++k) {
+      sum += std::tanh(a / 2) *
+             std::fmax(0, std::exp(-a * std::abs(k - 4)) - std::exp(e - a * std::abs(k)));
+    }
+    return sum;
+  };
+  // Canonne, Kamath, Steinke 2020, thm. 7: Pr[Y > εσ²/Δ - Δ/2] - e^ε Pr[Y > εσ²/Δ + Δ/2].
+  const double sigma = 1.7, shift = 2;
+  const auto discrete_gaussian = [=](double e) {
+    double total = 0, first = 0, second = 0;
+    for (int k = -100; k <= 100; ++k) {
+      const double weight = std::exp(-k * k / (2 * sigma * sigma));
+      total += weight;
+      if (k > e * sigma * sigma / shift - shift / 2) first += weight;
+      if (k > e * sigma * sigma / shift + shift / 2) second += weight;
+    }
+    return (first - std::exp(e) * second) / total;
+  };
+  // sup over t of the two-point mechanisms with losses t and t - ε.
+  const auto bounded_range = [](double e) {
+    double most = 0;
+    for (double t = 0; t <= 2; t += 1e-4) {
+      const double p = (std::exp(2.0) - std::exp(t)) / std::expm1(2.0);
+      most = std::fmax(most, p * -std::expm1(e - t));
+    }
+    return most;
+  };
+  const auto with_replacement = [](double e) {  // Balle, Barthe, Gaboardi 2018, thm. 10
+    const double n = 10, m = 4, some = 1 - std::pow(1 - 1 / n, m);
+    const double inner = std::log1p(std::expm1(e) / some);
+    double sum = 0, choose = 1;
+    for (double k = 1; k <= m; ++k) {
+      choose *= (m - k + 1) / k;
+      sum += choose * std::pow(1 / n, k) * std::pow(1 - 1 / n, m - k) *
+             GaussianProfile(k * 0.8, inner);
+    }
+    return sum;
+  };
+  const auto response = [](double e) {  // p = .4, 3 answers
+    const double other = 0.4 / 3, own = 0.6 + other;
+    return std::fmax(0, own - std::exp(e) * other);
+  };
+  return {
+      {"Laplace", LaplacePair(1.3, Bound::kUpper), laplace(1.3)},
+      {"discrete Laplace", DiscreteLaplacePair(a, 4, Bound::kUpper), discrete_laplace},
+      {"discrete Gaussian", DiscreteGaussianPair(sigma, 2, Bound::kUpper), discrete_gaussian},
+      {"randomized response", RandomizedResponsePair(0.4, 3), response},
+      {"pure", EpsilonDeltaPair(1.1, 0, Bound::kUpper), pure(1.1)},
+      {"bounded range", BoundedRangePair(2, Bound::kUpper), bounded_range},
+      {"Gaussian", SampledGaussianPair(1, 1.5), gaussian(1.5)},
+      {"sampled Gaussian", SampledGaussianPair(0.2, 1.5), sampled(0.2, gaussian(1.5))},
+      {"sampled Laplace", PoissonSampledPair(0.2, LaplacePair(1.3, Bound::kUpper)),
+       sampled(0.2, laplace(1.3))},
+      {"without replacement", WithoutReplacementPair(0.2, 1.5), sampled(0.2, gaussian(1.5))},
+      {"with replacement", WithReplacementPair(10, 4, 0.8, Bound::kUpper), with_replacement},
+      {"mixture of one", MixturePair({0, 1.5}, {0.8, 0.2}, 0, Bound::kUpper),
+       sampled(0.2, gaussian(1.5))},
+      {"group of one", GroupSampledGaussianPair(1, 0.2, 1.5, Bound::kUpper),
+       sampled(0.2, gaussian(1.5))},
+      // A sample that is always full: 3 of 4 records, of which 2 stay.
+      {"truncated, never full",
+       TruncatedPoissonPair(5, 0.2, 5, 1.5, Neighbour::kAbsent, Bound::kUpper),
+       sampled(0.2, gaussian(1.5))},
+  };
+}
+
+TEST(Pairs, HaveTheProfileOfTheirMechanism) {
+  for (const Case& c : Cases()) {
+    for (const double epsilon : {0.0, 0.1, 0.5, 1.0, 1.25, 1.9, 3.0}) {
+      const double expected = c.remove(epsilon);
+      EXPECT_NEAR(Profile(c.pair, epsilon, false), expected, 2e-7) << c.name << " " << epsilon;
+      if (c.pair.symmetric) {
+        EXPECT_NEAR(Profile(c.pair, epsilon, true), expected, 2e-7) << c.name << " " << epsilon;
+      }
+    }
+  }
+}
+
+// The control: one per cent more distance is seen.
+TEST(Pairs, ProfilesShowAWrongDistance) {
+  EXPECT_GT(std::fabs(Profile(LaplacePair(1.313, Bound::kUpper), 0.5, false) + std::expm1(-0.4)),
+            1e-4);
+}
+
+double Mass(const Pair& pair, bool q) {
+  double sum = 0;
+  for (const Atom& atom : pair.atoms) sum += q ? atom.q : atom.p;
+  for (const DensityPiece& piece : pair.pieces) {
+    sum += Integral([&](double t) { return Density(piece, q ? piece.q : piece.p, t); }, piece.from,
+                    piece.to);
+  }
+  return sum;
+}
+
+TEST(Pairs, HaveMassOneOnBothSides) {
+  std::vector<Case> cases = Cases();
+  const auto add = [&](std::string name, Pair pair) { cases.push_back({name, pair, {}}); };
+  add("everything", Everything());
+  add("nothing", Pair::Nothing());
+  add("(1, .01)", EpsilonDeltaPair(1, 0.01, Bound::kUpper));
+  add("against uniform", RandomizedResponseAgainstUniform(0.3, 7));
+  add("opposed", OpposedGaussianPair(0.3, 1, 2));
+  add("sampled everything", PoissonSampledPair(0.3, Everything()));
+  add("discrete Gaussian, lower", DiscreteGaussianPair(0.05, 1, Bound::kLower));
+  add("truncated", TruncatedPoissonPair(9, 0.5, 4, 1, Neighbour::kNull, Bound::kUpper));
+  add("truncated, other", TruncatedPoissonPair(9, 0.5, 4, 1, Neighbour::kOther, Bound::kUpper));
+  add("group", GroupSampledGaussianPair(12, 0.1, 0.5, Bound::kUpper));
+  add("with replacement, lower", WithReplacementPair(3, 7, 0.5, Bound::kLower));
+  add("many draws", WithReplacementPair(2, 4000, 1e-3, Bound::kUpper));
+  for (const Case& c : cases) {
+    EXPECT_NEAR(Mass(c.pair, false), 1, 1e-7) << c.name;
+    EXPECT_NEAR(Mass(c.pair, true), 1, 1e-7) << c.name;
+  }
+}
+
+TEST(Pairs, LossesDoNotFallWithinAPiece) {
+  for (const Case& c : Cases()) {
+    for (const DensityPiece& piece : c.pair.pieces) {
+      double before = piece.Loss(piece.from);
+      for (double t = std::fmax(piece.from, -20); t <= std::fmin(piece.to, 20); t += 0.01) {
+        EXPECT_LE(before, piece.Loss(t) + 1e-14) << c.name;
+        before = piece.Loss(t);
+      }
+      EXPECT_LE(before, piece.Loss(piece.to)) << c.name;
+    }
+  }
+}
+
+// Lower pairs are at most as revealing as upper ones, in both directions.
+TEST(Pairs, LowerIsBelowUpper) {
+  const auto check = [](const std::string& name, const Pair& lower, const Pair& upper) {
+    for (const double epsilon : {0.0, 0.2, 0.7, 1.5}) {
+      for (const bool add : {false, true}) {
+        EXPECT_LE(Profile(lower, epsilon, add), Profile(upper, epsilon, add) + 2e-7)
+            << name << " " << epsilon << " " << add;
+      }
+    }
+  };
+  check("bounded range", BoundedRangePair(2, Bound::kLower), BoundedRangePair(2, Bound::kUpper));
+  check("without replacement", SampledGaussianPair(0.3, 1), WithoutReplacementPair(0.3, 1));
+  check("with replacement", WithReplacementPair(10, 4, 0.8, Bound::kLower),
+        WithReplacementPair(10, 4, 0.8, Bound::kUpper));
+  for (const Neighbour neighbour : {Neighbour::kAbsent, Neighbour::kNull, Neighbour::kOther}) {
+    check("truncated", TruncatedPoissonPair(9, 0.5, 4, 1, neighbour, Bound::kLower),
+          TruncatedPoissonPair(9, 0.5, 4, 1, neighbour, Bound::kUpper));
+  }
+  check("group", GroupSampledGaussianPair(5, 0.3, 1, Bound::kLower),
+        GroupSampledGaussianPair(5, 0.3, 1, Bound::kUpper));
+}
+
+// The claim's comparison: among contributions of norm at most one, opposite ones are told apart
+// best.
+TEST(Pairs, OpposedContributionsAreTheWorst) {
+  const Pair worst = OpposedGaussianPair(0.3, 1, 1);
+  for (const double cosine : {-0.9, 0.0, 0.7}) {
+    for (const double epsilon : {0.0, 0.3, 0.8}) {
+      // (1-q)N(0) + qN(v) against (1-q)N(0) + qN(v') in the plane, |v| = |v'| = 1.
+      const double vx = 1, wx = cosine, wy = std::sqrt(1 - cosine * cosine);
+      double delta = 0;
+      for (double x = -8; x <= 8; x += 0.02) {
+        for (double y = -8; y <= 8; y += 0.02) {
+          const double at = std::exp(-(x * x + y * y) / 2) / (2 * M_PI) * 0.0004;
+          const double p = 0.7 + 0.3 * std::exp(vx * x - 0.5);
+          const double q = 0.7 + 0.3 * std::exp(wx * x + wy * y - 0.5);
+          delta += at * std::fmax(0, p - std::exp(epsilon) * q);
+        }
+      }
+      EXPECT_LT(delta, Profile(worst, epsilon, false)) << cosine << " " << epsilon;
+    }
+  }
+}
+
+TEST(Pairs, BeyondDoublesEverythingOrNothingIsSaid) {
+  EXPECT_EQ(LaplacePair(1e3, Bound::kUpper), Everything());
+  EXPECT_EQ(LaplacePair(1e3, Bound::kLower), Pair::Nothing());
+  EXPECT_EQ(EpsilonDeltaPair(1e300, 0, Bound::kUpper), Everything());
+  EXPECT_EQ(DiscreteLaplacePair(1e300, 1, Bound::kLower), Pair::Nothing());
+}
+
+}  // namespace
+}  // namespace dpledger::accountant
