@@ -36,13 +36,13 @@ Composition Standard(uint64_t steps) {
   return composition;
 }
 
-// 1000 distinct (q, z), one round each: q log-uniform in 1e-3..1e-2, z uniform in 0.8..2, on a
+// 1000 distinct (q, z), 20 rounds each: q log-uniform in 1e-3..1e-2, z uniform in 0.8..2, on a
 // fixed lattice.
 Composition Heterogeneous() {
   Composition composition;
   for (int i = 0; i < 1000; ++i) {
     const double z = 0.8 + 1.2 * std::fmod(i * 0.6180339887498949, 1.0);
-    composition.steps.push_back({1e-3 * std::pow(10, i / 999.0), {z, z}, 1});
+    composition.steps.push_back({1e-3 * std::pow(10, i / 999.0), {z, z}, 20});
   }
   return composition;
 }

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "accountant/accountant.h"
-#include "accountant/contour/tilted_step.h"
+#include "accountant/contour/step.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/pld.h"
 #include "tests/accountant/reference_steps.h"
@@ -28,7 +28,7 @@ Composition One(double q, double z, uint64_t count) {
 
 // K(c) by mpmath at 40 digits. Add with much signal: the range once stopped short of where u has
 // its mean. q next to 1: 1 + u once lost its digits at the edge.
-TEST(TiltedStep, LogMgfIsWithinItsErrorOfTheOracle) {
+TEST(StepOnLine, LogMgfIsWithinItsErrorOfTheOracle) {
   struct Case {
     double q, mu, c;
     bool add;
@@ -44,36 +44,89 @@ TEST(TiltedStep, LogMgfIsWithinItsErrorOfTheOracle) {
                         Case{0.01, 1, 4, false, 0.0018746689686766193},
                         Case{0.3, 2, 1.5, false, 4.5106375433041426},
                         Case{0.01, 1, 4, true, 0.0015090287887813682}}) {
-    for (const auto precision : {contour::Precision::kRough, contour::Precision::kExact}) {
-      const contour::Tilted tilted = contour::Tilt({c.q, c.mu, 1, c.add}, c.c, 0, 40, precision);
-      EXPECT_LE(std::fabs(tilted.log_mgf - c.log_mgf),
-                tilted.log_mgf_error + 4e-16 * std::fabs(c.log_mgf))
-          << c.q << " " << c.mu << " " << c.c;
-      EXPECT_LE(tilted.log_mgf_error, 1e-10 * (1 + std::fabs(c.log_mgf)));
+    contour::StepOnLine on_line;
+    ASSERT_TRUE(contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, 0.1, 1, 40, 1e6, on_line));
+    EXPECT_LE(std::fabs(on_line.log_mgf - c.log_mgf),
+              on_line.log_mgf_error + 4e-16 * std::fabs(c.log_mgf))
+        << c.q << " " << c.mu << " " << c.c;
+    EXPECT_LE(on_line.log_mgf_error, 1e-10 * (1 + std::fabs(c.log_mgf)));
+  }
+}
+
+// The complex transform, and its error, by mpmath at 30 digits (quad over t).
+TEST(StepOnLine, RatioIsWithinItsErrorOfTheOracle) {
+  struct Case {
+    double q, mu, c, y;
+    bool add;
+    double log_modulus, phase;
+  };
+  for (const Case& c :
+       {Case{0.01, 1, 4, 3, false, -0.001100364314284921857, 0.002574404472813378775},
+        Case{0.01, 1, 4, 3, true, -0.000569831189429648451, 0.001981152170788583587},
+        Case{0.3, 2, 1.5, 0.7, false, -1.014580934488306347, -1.519979731605610661},
+        Case{0.001, 0.25, 20, 15, false, -7.284366579390090855e-6, 0.00001986308783573368689},
+        Case{0.9, 0.5, 3, 2, true, -0.2907638425291309879, 1.238593879667894082},
+        Case{0.0001, 1.4, 6, 40, false, -0.0000495178215449908603, 0.00001251256912827515141}}) {
+    // The wanted node as the 1st, the 16th (just before the turning starts afresh) and the 150th
+    // (in the second tile).
+    for (const size_t nodes : {1, 16, 150}) {
+      contour::StepOnLine on_line;
+      const double spacing = c.y / static_cast<double>(nodes);
+      ASSERT_TRUE(
+          contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, spacing, nodes, 40, 1e7, on_line));
+      const double error = on_line.error[nodes - 1] + 1e-18;
+      EXPECT_NEAR(on_line.log_modulus[nodes - 1], c.log_modulus, error) << c.q << " " << nodes;
+      EXPECT_NEAR(on_line.phase[nodes - 1], c.phase, error) << c.q << " " << nodes;
+      EXPECT_LE(error, 1e-11);
     }
   }
 }
 
-// `both` is the larger direction, which every one-direction value bounds from below.
+bool ContainsCertified(const Interval& interval, const google::protobuf::Struct& c, double shift) {
+  const double truth = NumberAt(c, "epsilon") * (1 + shift);
+  const double slack = truth * NumberAt(c, "relative_uncertainty");
+  return interval.lower <= truth + slack && interval.upper >= truth - slack;
+}
+
 TEST(Contour, EpsilonContainsEveryCertifiedValue) {
   const auto certified = ReadJsonFile("tests/data/certified_epsilon.json");
-  int answered = 0, asked = 0;
   for (const auto& value : ListAt(certified, "cases")) {
     const auto& c = value.struct_value();
-    if (StringAt(c, "direction") == "add") continue;  // remove is the larger in all of these
     const Composition composition = StepsOf(c);
-    const auto found = contour::Epsilon(composition, NumberAt(c, "delta"), {});
+    const std::string direction = StringAt(c, "direction");
+    const double delta = NumberAt(c, "delta");
+    const auto found =
+        direction == "both"
+            ? contour::Epsilon(composition, delta, {})
+            : contour::EpsilonIn(direction == "add" ? Direction::kAdd : Direction::kRemove,
+                                 composition, delta, {});
     ASSERT_TRUE(found.ok()) << found.status();
-    ++asked;
-    if (!found->has_value()) continue;
-    ++answered;
-    const double truth = NumberAt(c, "epsilon"),
-                 slack = truth * NumberAt(c, "relative_uncertainty");
-    EXPECT_LE((*found)->lower, truth + slack) << value.DebugString();
-    EXPECT_GE((*found)->upper, truth - slack) << value.DebugString();
-    EXPECT_LE((*found)->RelativeGap(), 1e-6) << value.DebugString();
+    ASSERT_TRUE(found->has_value()) << value.DebugString();
+    EXPECT_TRUE(ContainsCertified(**found, c, 0)) << value.DebugString();
+    EXPECT_LE((*found)->RelativeGap(), 1e-9) << value.DebugString();
+    // The control: values off by a billionth are told apart.
+    EXPECT_FALSE(ContainsCertified(**found, c, 2e-9 + 2 * NumberAt(c, "relative_uncertainty")));
+    EXPECT_FALSE(ContainsCertified(**found, c, -2e-9 - 2 * NumberAt(c, "relative_uncertainty")));
   }
-  EXPECT_GE(answered, asked * 8 / 10);
+}
+
+// An interval for the noise multiplier, from nothing to wide: what lies between is covered.
+TEST(Contour, CoversTheWidthOfTheNoiseMultiplier) {
+  for (const double width : {1e-16, 1e-15, 1e-14, 1e-10, 1e-5}) {
+    Composition composition = One(0.01, 1.1, 10000);
+    Interval& z = composition.steps[0].noise_multiplier;
+    z = {1.1 * (1 - width), 1.1 * (1 + width)};
+    const auto found = contour::Epsilon(composition, 1e-5, {});
+    ASSERT_TRUE(found.ok() && found->has_value()) << width;
+    for (const double end : {z.lower, 1.1, z.upper}) {
+      const auto inner = contour::Epsilon(One(0.01, end, 10000), 1e-5, {});
+      ASSERT_TRUE(inner.ok() && inner->has_value());
+      EXPECT_LE((*found)->lower, (*inner)->upper) << width;
+      EXPECT_GE((*found)->upper, (*inner)->lower) << width;
+    }
+    EXPECT_LE((*found)->RelativeGap(), 1e-10 + 10 * width);
+    EXPECT_GE((*found)->RelativeGap(), width);
+  }
 }
 
 TEST(Contour, ManyEpsilonsOnSharedLinesMeetEachAlone) {

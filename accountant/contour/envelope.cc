@@ -1,0 +1,87 @@
+#include "accountant/contour/envelope.h"
+
+#include <cmath>
+#include <limits>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+constexpr size_t kHeights = 16;
+
+}  // namespace
+
+Envelope::Envelope(const Step& step, double c, double log_mgf, double digits)
+    : step_(step), power_(Power(step, c)), log_mgf_(log_mgf), digits_(digits) {}
+
+void Envelope::Build(size_t index) {
+  if (heights_.empty()) heights_.resize(kHeights);
+  Height& height = heights_[index];
+  if (height.built) return;
+  height.built = true;
+  height.eta = 0.9 * kPi / step_.mu * std::exp2(-static_cast<double>(index));
+  const Rule rule = RuleForEnvelope(step_, power_, height.eta, digits_);
+  if (rule.size == 0) {
+    height.error = kInfinity;
+    return;
+  }
+  const size_t padded = Padded(rule.size);
+  height.size = padded;
+  height.nodes.resize(2 * padded);
+  kept_ += 2 * padded;
+  FillEnvelope(NodesOf(step_, rule, nullptr), power_, height.eta, height.nodes.data(),
+               height.nodes.data() + padded);
+  height.shift = std::log(rule.step) - kLogSqrtTwoPi - log_mgf_;
+  height.error = rule.error;
+  // Of the exponents, over the whole range: t², the power's logarithm (at most that of the loss)
+  // and, through both, μ and its width, all worse by 1/cos(μη/2) where 1 + u(t+iη) is small beside
+  // its terms. Angles alike, relatively: ye^{-yθ}·θ <= 1/e.
+  const double t = (std::fabs(rule.first) + static_cast<double>(padded)) * rule.step;
+  const double base = step_.mu * (t + step_.mu);
+  height.rounding = ((1 + std::fabs(power_)) * (16 + 6 * base) * (kUnitRoundoff + step_.spread) /
+                         std::cos(step_.mu * height.eta / 2) +
+                     kUnitRoundoff * (32 + 2 * t * t + 4 * std::fabs(height.shift) +
+                                      static_cast<double>(padded)));
+}
+
+double Envelope::LogBoundAt(size_t index, double y) {
+  Build(index);
+  const Height& height = heights_[index];
+  if (height.size == 0) return 0;
+  const double sum = SumEnvelope(height.nodes.data(), height.nodes.data() + height.size,
+                                 height.size, height.shift, y);
+  const double bound =
+      height.eta * height.eta / 2 + std::log(sum * (1 + 2 * height.rounding) + height.error);
+  return std::isnan(bound) ? 0 : std::fmin(0, bound);
+}
+
+double Envelope::LogBound(double y, size_t& height) {
+  if (step_.q == 1) return -0.5 * y * y * step_.mu * step_.mu * (1 - 4 * step_.spread);
+  // Any height is valid; the best falls with 1/y.
+  double best = LogBoundAt(height, y);
+  const size_t start = height;
+  for (size_t next = start + 1; next < kHeights; ++next) {
+    const double bound = LogBoundAt(next, y);
+    if (bound >= best && best < 0) break;
+    if (bound < best) {
+      best = bound;
+      height = next;
+    }
+  }
+  if (height != start) return best;
+  for (size_t next = start; next-- > 0;) {
+    const double bound = LogBoundAt(next, y);
+    if (bound >= best && best < 0) break;
+    if (bound < best) {
+      best = bound;
+      height = next;
+    }
+  }
+  return best;
+}
+
+}  // namespace dpledger::accountant::contour

@@ -1,0 +1,42 @@
+// How fast a step's transform must fall along the line, whatever it does in detail. Private to
+// contour/; CLAIM.md, line "end of the line".
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "accountant/contour/step.h"
+
+namespace dpledger::accountant::contour {
+
+// Upper bounds on |E[e^{(c+iy')L}]|/E[e^{cL}] for all y' >= y, from the t-contour moved up by one
+// of a few heights.
+class Envelope {
+ public:
+  // log_mgf: at most K(c). `digits`: the bound is wanted to e^{-digits}.
+  Envelope(const Step& step, double c, double log_mgf, double digits);
+
+  // The logarithm of the bound, at most 0; falls with y. `height` says where the search for the
+  // best height begins, and is told where it ended.
+  double LogBound(double y, size_t& height);
+  // Nodes kept so far, over all heights.
+  size_t kept() const { return kept_; }
+
+ private:
+  // At y the bound is e^{η²/2} (Σ e^{log_weight + shift - y·angle}·(1 + rounding) + error).
+  struct Height {
+    bool built = false;
+    double eta = 0, shift = 0, error = 0, rounding = 0;
+    size_t size = 0;
+    std::vector<double> nodes;  // log_weight, then angle
+  };
+  void Build(size_t index);
+  double LogBoundAt(size_t index, double y);
+
+  Step step_;
+  double power_, log_mgf_, digits_;
+  size_t kept_ = 0;
+  std::vector<Height> heights_;  // built as they are asked for, each half as high as the one before
+};
+
+}  // namespace dpledger::accountant::contour

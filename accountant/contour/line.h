@@ -1,0 +1,84 @@
+// The line Re z = c with its nodes, and everything that bounds δ from the sum over them. Private to
+// contour/; the identity and the error budget are CLAIM.md's.
+//
+// Every part of it is linear in the steps' counts: a line that was laid for one composition serves
+// for its extensions, by one vector addition a step, and its bounds hold whatever was added; only
+// their width depends on how far the composition has gone from the one it was laid for.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/contour/saddle.h"
+#include "accountant/contour/step.h"
+#include "accountant/interval.h"
+
+namespace dpledger::accountant::contour {
+
+class Line {
+ public:
+  // What one run of a step adds to the line: K at its nodes, and upper bounds on K where aliases
+  // are bounded, and on the transform past its end.
+  struct Terms {
+    StepOnLine on_line;
+    double up = 0, down = 0, envelope = 0;
+  };
+
+  // Nothing if it takes too many nodes. `growth`: the counts may grow by this factor without loss.
+  // `terms`, unless null, gets those of each step.
+  static absl::StatusOr<std::optional<Line>> Through(Tilting& tilting, const Saddle& saddle,
+                                                     double epsilon, double growth = 1,
+                                                     std::vector<Terms>* terms = nullptr);
+
+  // Adds count >= 1 runs of a step whose terms were made for this line.
+  void Add(const Terms& terms, double count);
+  // The terms of a step that is not in the composition yet. False if they take too much work.
+  bool TermsFor(const Step& step, const Limits& limits, Terms& terms) const;
+
+  // Bounds on log δ(ε), for ε near the one the line was laid for (elsewhere they are only looser).
+  struct LogDelta {
+    double lower, upper;
+  };
+  LogDelta LogDeltaAt(double epsilon);
+
+  // The ε at which δ(ε) = δ; nothing where the bounds do not close around it. `guess` is where the
+  // line puts it, whether or not they do.
+  std::optional<Interval> EpsilonAt(double delta, double& guess);
+
+  double c() const { return c_; }
+  double epsilon() const { return epsilon_; }
+  // The standard deviation of the loss under the line's tilt when it was laid.
+  double deviation() const { return deviation_; }
+  double log_mgf() const { return log_mgf_; }
+
+ private:
+  // Of the sum over the nodes: δ = e^{K(c) - cε}·value. slope = d log(value e^{-cε})/dε.
+  struct Sum {
+    double value, error, slope;
+  };
+  bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double growth);
+  // Nodes as complex numbers, once the composition is fixed.
+  void Prepare();
+  Sum At(double epsilon);
+  double Level(double epsilon) const { return log_mgf_ - c_ * epsilon; }
+  double LevelError(double epsilon) const;
+  double Aliases(double epsilon) const;
+
+  // Where the line lies. down_ = c: by δ <= 1.
+  double c_ = 0, epsilon_ = 0, deviation_ = 0;
+  double spacing_ = 0, period_ = 0, end_ = 0;
+  double up_ = 0, down_ = 0;
+  double digits_ = 0;
+  // The composition on it.
+  double log_mgf_ = 0, level_error_ = 0;
+  double log_up_ = 0, log_down_ = 0, log_envelope_ = 0;
+  std::vector<double> log_modulus_, phase_, error_;
+  // Made by Prepare: F's real and imaginary part at each node, y, and the sum's error, c0 + c1·|ε|.
+  bool prepared_ = false;
+  std::vector<double> re_, im_, y_;
+  double error_constant_ = 0, error_slope_ = 0, truncation_ = 0;
+  std::vector<double> angle_, sine_, cosine_;
+};
+
+}  // namespace dpledger::accountant::contour

@@ -1,0 +1,132 @@
+#include "accountant/contour/saddle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+// K is wanted to about e^{-kDigits} of the composition's: aliases are bounded with it.
+constexpr double kDigits = 10;
+// Losses kept between questions, over all steps: 64 MiB.
+constexpr size_t kGreatestKept = size_t{1} << 23;
+constexpr double kLeastOrder = 1e-7, kGreatestOrder = 1e6;
+// How close an order is to the saddle, in units of the saddle's width: the line through it is then
+// as good.
+constexpr double kNear = 0.2;
+
+}  // namespace
+
+double LogKernel(double c) { return std::log(c) + std::log1p(c); }
+double LogChernoff(double r) { return r * std::log(r / (1 + r)) - std::log1p(r); }
+
+double LogDeltaEstimate(const Saddle& at, double epsilon) {
+  return at.log_mgf - at.c * epsilon - LogKernel(at.c) - 0.5 * std::log(2 * kPi * at.Curvature());
+}
+
+Tilting::Tilting(std::vector<Step> steps, const Limits& limits)
+    : steps_(std::move(steps)), limits_(limits) {
+  double count = 0;
+  for (const Step& step : steps_) count += step.count;
+  log_count_ = std::log(count);
+}
+
+bool Tilting::Reach(double c) {
+  if (c <= reach_) return true;
+  const double reach = 2 * c + 4;
+  std::vector<Rule> rules(steps_.size());
+  size_t total = 0, largest = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i].q == 1) continue;
+    rules[i] = RuleFor(steps_[i], Power(steps_[i], reach), 0, kDigits + log_count_);
+    const size_t padded = Padded(rules[i].size);
+    if (padded == 0) return false;
+    total += padded;
+    largest = std::max(largest, padded);
+  }
+  if (total > kGreatestKept) return false;
+  rules_ = std::move(rules);
+  loss_.resize(total);
+  scratch_.resize(largest);
+  at_.assign(steps_.size(), 0);
+  size_t at = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (i % 1024 == 0 && stopped_.ok()) stopped_ = limits_.Check();
+    if (steps_[i].q == 1) continue;
+    at_[i] = at;
+    FillLoss(NodesOf(steps_[i], rules_[i], nullptr), loss_.data() + at);
+    at += Padded(rules_[i].size);
+  }
+  reach_ = reach;
+  return true;
+}
+
+Tilt Tilting::StepAt(size_t i, double c) {
+  const Step& step = steps_[i];
+  const double power = Power(step, c);
+  if (step.q == 1) return TiltUnsampled(step, power);
+  return TiltAt(step, rules_[i], loss_.data() + at_[i], power, scratch_.data());
+}
+
+Saddle Tilting::At(double c) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (stopped_.ok()) stopped_ = limits_.Check();
+  if (!stopped_.ok() || !(c > 0) || !Reach(c)) return {c, kNaN, kNaN, kNaN, kNaN};
+  Saddle sum{c, 0, 0, 0, 0};
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const Tilt tilt = StepAt(i, c);
+    sum.log_mgf += step.count * tilt.log_mgf;
+    sum.error += step.count * tilt.error + 2 * kUnitRoundoff * std::fabs(sum.log_mgf);
+    sum.mean += step.count * tilt.mean;
+    sum.variance += step.count * tilt.variance;
+  }
+  return sum;
+}
+
+// The derivative of a convex function vanishes; Newton's method in log c.
+Saddle Tilting::ForEpsilon(double epsilon, double start) {
+  double lo = std::log(kLeastOrder), hi = std::log(kGreatestOrder), x = std::log(start);
+  Saddle at = At(start);
+  for (int i = 0; i < 60; ++i) {
+    const double slope = at.Epsilon() - epsilon;
+    // Out of reach is too far.
+    (slope < 0 ? lo : hi) = x;
+    double next = x - slope / (at.c * at.Curvature());
+    next = std::fmin(x + 1.5, std::fmax(x - 1.5, next));
+    if (!(next > lo && next < hi)) next = std::isfinite(slope) ? (lo + hi) / 2 : x - 1;
+    if (std::isfinite(slope) && std::fabs(next - x) * at.c * std::sqrt(at.Curvature()) < kNear)
+      break;
+    if (!stopped_.ok() || hi - lo < 1e-12) break;
+    x = next;
+    at = At(std::exp(x));
+  }
+  return at;
+}
+
+Saddle Tilting::ForDelta(double log_delta, double start) {
+  double lo = std::log(kLeastOrder), hi = std::log(kGreatestOrder), x = std::log(start);
+  Saddle at = At(start);
+  for (int i = 0; i < 60; ++i) {
+    const double excess = LogDeltaEstimate(at, at.Epsilon()) - log_delta;
+    (excess > 0 ? lo : hi) = x;
+    // The estimate falls by c² times the curvature for each unit of log c, its slower parts left
+    // out.
+    double next = x + excess / (at.c * at.c * at.Curvature());
+    next = std::fmin(x + 1.5, std::fmax(x - 1.5, next));
+    if (!(next > lo && next < hi)) next = std::isfinite(excess) ? (lo + hi) / 2 : x - 1;
+    if (std::isfinite(excess) && std::fabs(next - x) * at.c * std::sqrt(at.Curvature()) < kNear)
+      break;
+    if (!stopped_.ok() || hi - lo < 1e-12) break;
+    x = next;
+    at = At(std::exp(x));
+  }
+  return at;
+}
+
+}  // namespace dpledger::accountant::contour

@@ -1,0 +1,71 @@
+// Where the line goes: K, K' and K'' of a composition at real orders, and the order that suits a δ
+// or an ε. Private to contour/.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "accountant/contour/step.h"
+#include "accountant/limits.h"
+
+namespace dpledger::accountant::contour {
+
+// K, K' and K'' of the composition at c; |log_mgf - K(c)| <= error.
+struct Saddle {
+  double c = 0;
+  double log_mgf = 0, error = 0, mean = 0, variance = 0;
+
+  // Of K(c) - cε - log(c(1 + c)), δ's integrand, in c.
+  double Curvature() const { return variance + 1 / (c * c) + 1 / ((1 + c) * (1 + c)); }
+  // The ε whose saddle is c.
+  double Epsilon() const { return mean - 1 / c - 1 / (1 + c); }
+};
+
+// log(c(1 + c)).
+double LogKernel(double c);
+// sup over losses of (1 - e^{ε-L})_+ e^{-r(L-ε)}, as a logarithm: δ(ε) <= that times e^{K(r) - rε}.
+double LogChernoff(double r);
+// The saddle-point estimate of log δ(ε) (Alghamdi et al. 2023, method of steepest descent, first
+// order).
+double LogDeltaEstimate(const Saddle& at, double epsilon);
+
+// Asked within limits: once they are passed every answer is NaN, and stopped() says why. Keeps each
+// step's losses between questions.
+class Tilting {
+ public:
+  // `limits` must outlive this.
+  Tilting(std::vector<Step> steps, const Limits& limits);
+
+  // NaN where it takes too many nodes.
+  Saddle At(double c);
+
+  // One run of the i-th step, at an order that At has answered for.
+  Tilt StepAt(size_t i, double c);
+
+  // The saddle for a given ε.
+  Saddle ForEpsilon(double epsilon, double start);
+  // A saddle at which the estimate meets δ; not always the only one, so what comes of it is
+  // checked, not trusted.
+  Saddle ForDelta(double log_delta, double start);
+
+  const std::vector<Step>& steps() const { return steps_; }
+  const Limits& limits() const { return limits_; }
+  const absl::Status& stopped() const { return stopped_; }
+  double log_count() const { return log_count_; }
+
+ private:
+  // Lays the rules out for orders up to c.
+  bool Reach(double c);
+
+  const std::vector<Step> steps_;
+  const Limits& limits_;
+  absl::Status stopped_;
+  double log_count_ = 0;
+  double reach_ = 0;
+  std::vector<Rule> rules_;
+  std::vector<double> loss_;  // of all steps, one after the other
+  std::vector<size_t> at_;    // where each begins
+  std::vector<double> scratch_;
+};
+
+}  // namespace dpledger::accountant::contour

@@ -1,0 +1,204 @@
+#include "accountant/contour/step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accountant/numeric/rounding.h"
+#include "accountant/numeric/vector_math.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+constexpr double kGreatestNodes = 1 << 16;
+constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
+
+// At height a the integrand with exponent power + iy', |y'| <= y, is at most e^{a²/2} e^{yμa}
+// cos(μa/2)^{min(0, power)} times its value on the real line (the cosine only where the power is
+// negative). The trapezoid's relative error is twice that over e^{2πa/h} - 1 (Trefethen, Weideman
+// 2014, thm. 5.1).
+//
+// The largest step whose error is e^{-digits}, over a few heights of at most `limit`. `shift` is a
+// height already taken up. Rounded down to 24 bits, so that its multiples are exact.
+double StepSize(const Step& step, double power, double y, double digits, double limit,
+                double shift) {
+  const double highest = std::fmin(limit, std::sqrt(2 * digits) + 1);
+  double best = 0;
+  for (const double share : {1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04}) {
+    const double a = share * highest;
+    const double cosine = power < 0 ? power * std::log(std::cos(step.mu * (a + shift) / 2)) : 0;
+    best = std::fmax(best, 2 * kPi * a / (digits + 0.75 + a * a / 2 + y * step.mu * a + cosine));
+  }
+  int exponent = 0;
+  const double mantissa = std::frexp(best, &exponent);
+  return std::ldexp(std::floor(std::ldexp(mantissa, 24)), exponent - 24);
+}
+
+// From `low` to `high`. What is left out is at most 2e^{-margin²/2} of A: past the ends the
+// log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
+Rule RuleOver(const Step& step, double power, double h, double margin) {
+  const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
+  const double high = (power >= 0 ? power : 1) * step.mu + margin;
+  Rule rule{std::floor(low / h), h, 0, 2 * std::exp(-margin * margin / 2)};
+  const double size = std::ceil(high / h) - rule.first + 1;
+  if (size > 0 && size < kGreatestNodes) rule.size = static_cast<size_t>(size);
+  return rule;
+}
+
+double MarginFor(double digits) { return std::sqrt(2 * (digits + 0.75)); }
+
+}  // namespace
+
+Rule RuleFor(const Step& step, double power, double greatest_y, double digits) {
+  const double h = StepSize(step, power, greatest_y, digits, 0.98 * kPi / step.mu, 0);
+  Rule rule = RuleOver(step, power, h, MarginFor(digits));
+  rule.error += std::exp(-digits);
+  return rule;
+}
+
+Rule RuleForEnvelope(const Step& step, double power, double eta, double digits) {
+  const double strip = std::fmin(0.98 * kPi / step.mu - eta, 0.5 * kPi / step.mu);
+  const double h = StepSize(step, power, 0, digits, strip, eta);
+  Rule rule = RuleOver(step, power, h, MarginFor(digits));
+  // What |1+u(t+iη)|^power may add outside the range, where it can exceed (1+u)^power.
+  if (power < 0) rule.error *= std::exp(power * std::log(std::cos(step.mu * eta / 2)));
+  rule.error += 2 * std::exp(-digits);
+  return rule;
+}
+
+Nodes NodesOf(const Step& step, const Rule& rule, const double* loss) {
+  return {step.q, step.mu, rule.first, rule.step, rule.size, loss};
+}
+
+double SpreadError(const Step& step, double power) {
+  return 1.01 * step.spread * step.mu * step.mu * std::fabs(power * (power - 1));
+}
+
+Tilt TiltUnsampled(const Step& step, double power) {
+  const double square = step.mu * step.mu;
+  const double log_mgf = power * (power - 1) / 2 * square;
+  return {log_mgf, 8 * kUnitRoundoff * log_mgf + SpreadError(step, power),
+          (step.add ? 0.5 - power : power - 0.5) * square, square};
+}
+
+Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch) {
+  const Moments sums = SumMoments(NodesOf(step, rule, loss), power, scratch);
+  Tilt tilt;
+  tilt.mean = sums.loss / sums.weight;
+  const double square = sums.square / sums.weight, time_square = sums.time_square / sums.weight;
+  tilt.variance = std::fmax(0, square - tilt.mean * tilt.mean);
+  tilt.log_mgf = sums.greatest + std::log(sums.weight * rule.step) - kLogSqrtTwoPi;
+  // The relative error of a weight, as in SumWeights, in the mean: t² by its mean, |l| by the root
+  // of that of its square, the posterior by 1.
+  const double size = std::fabs(power);
+  const double by_weights =
+      8 + 2 * std::fabs(sums.greatest) + 2 * time_square + 16 * size * std::sqrt(square) +
+      10 * size * step.mu * (std::sqrt(time_square) + step.mu) + static_cast<double>(rule.size) / 8;
+  tilt.error = 1.1 * (rule.error + kUnitRoundoff * (16 + by_weights)) +
+               4 * kUnitRoundoff * std::fabs(tilt.log_mgf) + SpreadError(step, power);
+  if (step.add) tilt.mean = -tilt.mean;
+  return tilt;
+}
+
+namespace {
+
+void PutUnsampled(const Step& step, double c, double spacing, size_t nodes, StepOnLine& result) {
+  const double square = step.mu * step.mu;
+  const Tilt tilt = TiltUnsampled(step, Power(step, c));
+  result.log_mgf = tilt.log_mgf;
+  result.log_mgf_error = tilt.error;
+  for (size_t k = 0; k < nodes; ++k) {
+    const double y = spacing * static_cast<double>(k + 1);
+    result.log_modulus[k] = -0.5 * y * y * square;
+    result.phase[k] = y * (c + 0.5) * square;
+    // |z(z+1)| <= (c + 1 + y)².
+    result.error[k] = 8 * kUnitRoundoff * (result.phase[k] - result.log_modulus[k]) +
+                      1.01 * step.spread * square * ((c + 1 + y) * (c + 1 + y) + c * (c + 1));
+  }
+}
+
+// K(c), from A - 1 where A is near one and else from A: whichever has the smaller bound.
+void PutLevel(const Step& step, double c, const Rule& rule, const Nodes& nodes,
+              const Weighted& sums, StepOnLine& result) {
+  const double power = Power(step, c), padded = static_cast<double>(Padded(nodes.size));
+  const double by_sums = kUnitRoundoff * (16 + padded / 8);
+  result.log_mgf = sums.greatest + std::log(sums.weight * rule.step) - kLogSqrtTwoPi;
+  result.log_mgf_error = 1.1 * (rule.error + sums.weight_error + by_sums) +
+                         kUnitRoundoff * 8 * (std::fabs(sums.greatest) + std::fabs(result.log_mgf));
+  if (std::fabs(result.log_mgf) < 0.4) {
+    const NearOne near_one = SumNearOne(nodes, power);
+    const double factor = rule.step * std::exp(-kLogSqrtTwoPi);
+    const double excess = near_one.sum * factor;
+    // The rule's error is of A, and of the mean of u, which stands for 0.
+    const double error = 1.01 * near_one.error * factor +
+                         by_sums * (near_one.error * 0x1p49) * factor +
+                         rule.error * (1.5 + std::fabs(power));
+    if (std::fabs(excess) < 0.5 && 2.1 * error < result.log_mgf_error) {
+      result.log_mgf = std::log1p(excess);
+      result.log_mgf_error = 2.1 * error + 4 * kUnitRoundoff * std::fabs(result.log_mgf);
+    }
+  }
+  result.log_mgf_error += 1.01 * step.spread * step.mu * step.mu * c * (c + 1) * sums.posterior;
+}
+
+}  // namespace
+
+bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double digits,
+               double greatest_work, StepOnLine& result) {
+  result.log_modulus.resize(nodes);
+  result.phase.resize(nodes);
+  result.error.resize(nodes);
+  if (step.q == 1) {
+    PutUnsampled(step, c, spacing, nodes, result);
+    return true;
+  }
+  const double power = Power(step, c), greatest_y = spacing * static_cast<double>(nodes);
+  const Rule rule = RuleFor(step, power, greatest_y, digits);
+  if (rule.size == 0 || static_cast<double>(rule.size * nodes) > greatest_work) return false;
+  const size_t padded = Padded(rule.size);
+  std::vector<double> buffer(2 * padded);
+  double* const loss = buffer.data();
+  double* const weights = loss + padded;
+  FillLoss(NodesOf(step, rule, nullptr), loss);
+  const Nodes on_rule = NodesOf(step, rule, loss);
+  if (!(greatest_y * std::fmax(std::fabs(loss[0]), std::fabs(loss[padded - 1])) < kGreatestTurn))
+    return false;
+  const Weighted sums = SumWeights(on_rule, power, weights);
+  PutLevel(step, c, rule, on_rule, sums, result);
+  if (!std::isfinite(result.log_mgf_error)) return false;
+
+  // ψ - 1 = Σ w(e^{iyl} - 1)/Σ w, in place of log_modulus and phase.
+  double* const re = result.log_modulus.data();
+  double* const im = result.phase.data();
+  SumTurned(on_rule, weights, spacing, 1, nodes, re, im);
+  const double inverse = 1 / sums.weight, sign = step.add ? -1 : 1;
+  const double turn = kUnitRoundoff * (kTurnError + 16 + static_cast<double>(padded) / 4);
+  // Per unit of y: the turning, the weights (of the terms and of their sum), the losses.
+  const double slope = 1.1 * (turn * sums.size + sums.moment_error + sums.size * sums.weight_error +
+                              sums.loss_error);
+  const double spread = 1.01 * step.spread * step.mu * step.mu * sums.posterior;
+  std::vector<double> excess(nodes), one_more(nodes);
+  for (size_t k = 0; k < nodes; ++k) {
+    re[k] *= inverse;
+    im[k] *= inverse * sign;
+    excess[k] = re[k] * (2 + re[k]) + im[k] * im[k];  // |ψ|² - 1
+    one_more[k] = 1 + re[k];
+    const double y = spacing * static_cast<double>(k + 1);
+    const double modulus = std::sqrt(std::fmax(0, 1 + excess[k]));
+    const double absolute =
+        y * slope + 2.2 * rule.error + spread * ((c + 1 + y) * (c + 1 + y) + c * (c + 1));
+    if (!(modulus > 2 * absolute)) return false;
+    // The last: log1p and atan2 of rounded arguments.
+    result.error[k] = 1.1 * absolute / (modulus - absolute) +
+                      32 * kUnitRoundoff * y * sums.size / (modulus * modulus);
+  }
+  Atan2(result.phase, one_more, result.phase);
+  Log1P(excess, result.log_modulus);
+  for (double& x : result.log_modulus) x *= 0.5;
+  return true;
+}
+
+}  // namespace dpledger::accountant::contour

@@ -1,0 +1,63 @@
+// One Poisson-sampled Gaussian step on a vertical line Re z = c of the complex plane: its log-MGF
+// there, as trapezoid sums over t with proved errors. Private to contour/; derivations in
+// contour/CLAIM.md.
+//
+// K(z) = log E[e^{zL}] is log A(z+1) for remove and log A(-z) for add, A(w) = E_{t~N(0,1)}[(1 - q +
+// q e^{μt - μ²/2})^w]. The power w at z = c is called the step's power.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "accountant/contour/kernels.h"
+
+namespace dpledger::accountant::contour {
+
+struct Step {
+  double q;
+  double mu;
+  double spread;  // μ is known to this relative error
+  double count;
+  bool add;  // the direction
+};
+
+inline double Power(const Step& step, double c) { return step.add ? -c : c + 1; }
+
+// The trapezoid in t for powers up to one, and what it leaves out, relative to A.
+struct Rule {
+  double first, step;  // nodes t = (first + i)·step, i < size
+  size_t size;         // 0: it would take too many
+  double error;
+};
+// For every power between the add-direction's 0 or the remove-direction's 1 and `power`, every
+// height |Im w| <= greatest_y: the relative error of A is e^{-digits}, and that of the ends alike.
+Rule RuleFor(const Step& step, double power, double greatest_y, double digits);
+
+// For an envelope at height eta: relative to A.
+Rule RuleForEnvelope(const Step& step, double power, double eta, double digits);
+
+Nodes NodesOf(const Step& step, const Rule& rule, const double* loss);
+
+// K(c), K'(c) and K''(c) of one run of the step, to the digits of A.
+struct Tilt {
+  double log_mgf = 0, error = 0, mean = 0, variance = 0;
+};
+// K as it is at power `power`, given the rule's loss. `scratch` as for SumMoments.
+Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch);
+// The unsampled step, in closed form; any power.
+Tilt TiltUnsampled(const Step& step, double power);
+
+// What the width of μ's interval makes of K: |dK/dμ| <= μ|w(w-1)| (CLAIM.md, line "the width of
+// μ").
+double SpreadError(const Step& step, double power);
+
+// One run of the step on the nodes y_k = k·spacing, k = 1..nodes, of the line at c.
+struct StepOnLine {
+  double log_mgf = 0, log_mgf_error = 0;          // K(c)
+  std::vector<double> log_modulus, phase, error;  // of E[e^{(c+iy)L}]/E[e^{cL}]
+};
+// False where it takes more than `greatest_work` products, or the ratio is lost in its error.
+bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double digits,
+               double greatest_work, StepOnLine& result);
+
+}  // namespace dpledger::accountant::contour
