@@ -1,0 +1,216 @@
+#include "accountant/calibration/family.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Evaluations at most, of either search; they converge like a secant's, or by halving where that
+// fails.
+constexpr int kEvaluations = 120;
+// How near the first, fast search has to come.
+constexpr double kRough = 0.02;
+
+absl::Status NoSolution(absl::string_view what) {
+  return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
+}
+
+// Where a value was tried: y is log x, turned so that ε falls with it.
+struct Point {
+  double y, log_epsilon;
+};
+
+class Search {
+ public:
+  Search(const Family& family, bool grows, double epsilon, double delta, const Options& options)
+      : family_(family),
+        sign_(grows ? -1 : 1),
+        target_(epsilon),
+        delta_(delta),
+        options_(options),
+        least_(sign_ * std::log(grows ? family.greatest : family.least)),
+        greatest_(sign_ * std::log(grows ? family.least : family.greatest)) {}
+
+  double Value(double y) const {
+    const double x = std::clamp(std::exp(sign_ * y), family_.least, family_.greatest);
+    if (family_.unit == 0) return x;
+    return std::clamp(std::nearbyint(x / family_.unit) * family_.unit, family_.least,
+                      family_.greatest);
+  }
+  double Place(double x) const { return sign_ * std::log(x); }
+
+  // Tries y and keeps what it shows.
+  absl::Status Try(double y) {
+    RETURN_IF_ERROR(options_.limits.Check());
+    const double x = Value(y);
+    ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
+    ASSIGN_OR_RETURN(const Answer answer, ComputeEpsilon(composition, delta_, options_));
+    const Point point{Place(x), std::log(answer.value.upper)};
+    if (answer.value.lower > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
+      surely_missed_ = point;
+    }
+    // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
+    // went through other roundings, is not told a hair more than the target.
+    if (answer.value.upper <= target_ * (1 - options_.relative_gap)) {
+      if (!safe_ || point.y <= safe_->y) {
+        safe_ = point;
+        at_safe_ = answer;
+      }
+    } else if (!missed_ || point.y > missed_->y) {
+      missed_ = point;
+    }
+    return absl::OkStatus();
+  }
+
+  // A value that meets the target and one that does not, by growing steps from `y`; or one end of
+  // the domain.
+  absl::Status Bracket(double y) {
+    RETURN_IF_ERROR(Try(std::clamp(y, least_, greatest_)));
+    for (double step = 0.05; !safe_ && missed_->y < greatest_; step *= 2.5) {
+      RETURN_IF_ERROR(Try(std::fmin(greatest_, missed_->y + Step(*missed_, step))));
+    }
+    if (!safe_) return NoSolution("no value of the unknown meets the target");
+    for (double step = 0.05; !missed_ && safe_->y > least_; step *= 2.5) {
+      RETURN_IF_ERROR(Try(std::fmax(least_, safe_->y - Step(*safe_, step))));
+    }
+    return absl::OkStatus();
+  }
+
+  // Narrows the bracket to `tolerance` of x.
+  absl::Status Narrow(double tolerance) {
+    double width = kInfinity;
+    for (int i = 0; i < kEvaluations && !Closed(tolerance); ++i) {
+      const double now = safe_->y - missed_->y;
+      const bool slow = i % 3 == 2 && now > width / 2;  // of three steps, one halves at least
+      if (i % 3 == 0) width = now;
+      RETURN_IF_ERROR(Try(slow ? Middle() : Guess(tolerance)));
+    }
+    return absl::OkStatus();
+  }
+
+  // Looks for a value close below the safe one whose lower bound misses the target.
+  absl::Status FindMiss() {
+    for (double back = 2 * options_.relative_gap; back < 1; back *= 2) {
+      const double y = std::fmax(least_, safe_->y - back);
+      if (surely_missed_ && (y <= surely_missed_->y || Value(y) == Value(surely_missed_->y))) break;
+      RETURN_IF_ERROR(Try(y));
+      if (surely_missed_ || y == least_) break;
+    }
+    return absl::OkStatus();
+  }
+
+  const std::optional<Point>& safe() const { return safe_; }
+  const Answer& at_safe() const { return at_safe_; }
+  bool has_missed() const { return missed_.has_value(); }
+
+  // In x's own terms, from the safe value and one that surely misses.
+  Interval Optimum() const {
+    const double safe = Value(safe_->y);
+    if (sign_ > 0) return {surely_missed_ ? Value(surely_missed_->y) : family_.least, safe};
+    return {safe, surely_missed_ ? Value(surely_missed_->y) - family_.unit : family_.greatest};
+  }
+
+ private:
+  // At least `step`, farther where ε is far from the target: ε falls about as fast as e^{-y}, or as
+  // its square root.
+  double Step(const Point& from, double step) const {
+    const double far = std::fabs(from.log_epsilon - std::log(target_));
+    return std::isfinite(far) ? std::clamp(1.05 * far, step, 3.0) : std::fmax(step, 0.7);
+  }
+
+  bool Closed(double tolerance) const {
+    if (family_.unit > 0) {
+      return std::fabs(Value(safe_->y) - Value(missed_->y)) <= family_.unit * 1.5;
+    }
+    return safe_->y - missed_->y <= tolerance;
+  }
+
+  // The middle on the scale of x where the ends are near, of log x where they are not.
+  double Middle() const {
+    const double a = Value(safe_->y), b = Value(missed_->y);
+    return std::fabs(a - b) > 64 * family_.unit && std::fmax(a, b) > 2 * std::fmin(a, b)
+               ? (safe_->y + missed_->y) / 2
+               : Place((a + b) / 2);
+  }
+
+  // Where the chord meets the target, moved towards the end that is farther away so that the
+  // bracket closes from both sides, and kept inside.
+  double Guess(double tolerance) const {
+    const double wide = safe_->y - missed_->y;
+    const double rise = missed_->log_epsilon - safe_->log_epsilon;
+    if (!std::isfinite(rise) || !(rise > 0)) return Middle();
+    const double aim = std::log(target_) + std::log1p(-options_.relative_gap);
+    double share = std::clamp((aim - safe_->log_epsilon) / rise, 0.0, 1.0);  // from the safe end
+    share += (share < 0.5 ? 0.4 : -0.4) * std::fmin(1, tolerance / wide);
+    double y = safe_->y - wide * std::clamp(share, 0.02, 0.98);
+    if (family_.unit > 0) {
+      const double safe = Value(safe_->y), missed = Value(missed_->y), x = Value(y);
+      if (x == safe) y = Place(safe + (missed > safe ? family_.unit : -family_.unit));
+      if (x == missed) y = Place(missed + (safe > missed ? family_.unit : -family_.unit));
+    }
+    return y;
+  }
+
+  const Family& family_;
+  const double sign_, target_, delta_;
+  const Options& options_;
+  const double least_, greatest_;  // of y
+  std::optional<Point> safe_, missed_, surely_missed_;
+  Answer at_safe_;
+};
+
+// Whether ε grows with x, by two values that differ in it.
+absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& options) {
+  if (family.grows.has_value()) return *family.grows;
+  const auto at = [&](double x) -> absl::StatusOr<Interval> {
+    if (family.unit > 0) x = std::nearbyint(x / family.unit) * family.unit;
+    ASSIGN_OR_RETURN(const Composition composition,
+                     family.at(std::clamp(x, family.least, family.greatest)));
+    ASSIGN_OR_RETURN(const Answer answer, ComputeEpsilon(composition, delta, options));
+    return answer.value;
+  };
+  ASSIGN_OR_RETURN(const Interval here, at(family.start));
+  for (double factor = 2; factor < 1e6; factor *= factor) {
+    for (const double x : {family.start * factor, family.start / factor}) {
+      if (x < family.least || x > family.greatest) continue;
+      ASSIGN_OR_RETURN(const Interval there, at(x));
+      if (there.upper != here.upper) return (there.upper > here.upper) == (x > family.start);
+    }
+  }
+  return NoSolution("ε does not depend on the unknown");
+}
+
+}  // namespace
+
+absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delta,
+                               const Options& options) {
+  // Rényi DP first where it has an answer: it is fast, and the true one is rarely more than a third
+  // away.
+  Options rough = options;
+  rough.method = options.method == Method::kBest || options.method == Method::kPld ? Method::kRdp
+                                                                                   : options.method;
+  ASSIGN_OR_RETURN(const bool grows, Grows(family, delta, options));
+  double start = (grows ? -1 : 1) * std::log(family.start);
+  Search by_rdp(family, grows, epsilon, delta, rough);
+  if (const absl::Status found = by_rdp.Bracket(start); found.ok()) {
+    if (by_rdp.has_missed()) RETURN_IF_ERROR(by_rdp.Narrow(kRough));
+    start = by_rdp.safe()->y;
+  } else if (absl::IsInvalidArgument(found) || absl::IsDeadlineExceeded(found) ||
+             absl::IsCancelled(found)) {
+    return found;  // (else another method may still answer: the Rényi conversion has a floor)
+  }
+
+  Search search(family, grows, epsilon, delta, options);
+  RETURN_IF_ERROR(search.Bracket(start));
+  if (search.has_missed()) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
+  RETURN_IF_ERROR(search.FindMiss());
+  return Solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
+}
+
+}  // namespace dpledger::accountant
