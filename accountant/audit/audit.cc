@@ -1,0 +1,105 @@
+#include "accountant/audit/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/audit/binomial.h"
+#include "accountant/numeric/root.h"
+#include "accountant/numeric/rounding.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::audit {
+namespace {
+
+constexpr uint64_t kGreatestCanaries = uint64_t{1} << 53;
+constexpr double kGreatestLogOdds = 700;
+constexpr double kTolerance = 1e-10;
+
+absl::Status CheckCount(const char* field, uint64_t value, uint64_t least, uint64_t greatest) {
+  if (value >= least && value <= greatest) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [", least, ", ", greatest, "], got ", value));
+}
+
+absl::Status CheckConfidence(double confidence) {
+  if (confidence > 0 && confidence < 1) return absl::OkStatus();
+  return FieldError("confidence", absl::StrCat("must be in (0, 1), got ", confidence));
+}
+
+absl::Status CheckRun(const OneRun& run, double delta, double confidence) {
+  RETURN_IF_ERROR(CheckCount("canaries", run.canaries, 1, kGreatestCanaries));
+  RETURN_IF_ERROR(CheckCount("guesses", run.guesses, 1, std::min(run.canaries, kGreatestTrials)));
+  RETURN_IF_ERROR(CheckCount("correct", run.correct, 0, run.guesses));
+  if (!(delta >= 0 && delta < 1)) {
+    return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
+  }
+  return CheckConfidence(confidence);
+}
+
+// A value at which `refuted`, which tends to fall, was seen to be positive, the largest that a
+// bracketing search finds from `low` upwards; `low` itself if it is not positive there.
+template <typename F>
+double LastPositive(F refuted, double low) {
+  if (!(refuted(low) > 0)) return low;
+  double seen = low;
+  for (double step = 1; seen < kGreatestLogOdds; step *= 2) {
+    const double next = std::fmin(kGreatestLogOdds, low + step);
+    if (!(refuted(next) > 0)) return BracketDecreasing(refuted, seen, next, kTolerance).first;
+    seen = next;
+  }
+  return seen;
+}
+
+// A p of which it is sure that P(Bin(trials, p) >= successes) <= significance: with probability at
+// most `significance` it exceeds the true one. 0 if there is none above e^-700.
+double SuccessProbabilityDown(uint64_t trials, uint64_t successes, double significance) {
+  const auto refuted = [&](double log_odds) {
+    return significance - Binomial(trials, log_odds).UpperTail(successes).upper;
+  };
+  if (successes == 0 || !(refuted(-kGreatestLogOdds) > 0)) return 0;
+  const double log_odds = LastPositive(refuted, -kGreatestLogOdds);
+  return std::fmax(0, DivDown(1, AddUp(1, ExpUp(-log_odds))));
+}
+
+}  // namespace
+
+double PValue(const OneRun& run, double epsilon, double delta) {
+  const Binomial right(run.guesses, epsilon);
+  const double mean = delta > 0 ? right.GreatestMeanBelow(run.correct) : 0;
+  const double extra = MulUp(MulUp(2 * static_cast<double>(run.canaries), delta), mean);
+  return std::fmin(1, AddUp(right.UpperTail(run.correct).upper, extra));
+}
+
+absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence) {
+  RETURN_IF_ERROR(CheckRun(run, delta, confidence));
+  const double significance = NextDown(1 - confidence);
+  const auto refuted = [&](double epsilon) { return significance - PValue(run, epsilon, delta); };
+  return LastPositive(refuted, 0);
+}
+
+absl::StatusOr<ErrorRateBounds> BoundErrorRates(const ManyRuns& runs, double confidence) {
+  RETURN_IF_ERROR(CheckCount("with_record", runs.with_record, 1, kGreatestTrials));
+  RETURN_IF_ERROR(CheckCount("detected_with", runs.detected_with, 0, runs.with_record));
+  RETURN_IF_ERROR(CheckCount("without_record", runs.without_record, 1, kGreatestTrials));
+  RETURN_IF_ERROR(CheckCount("detected_without", runs.detected_without, 0, runs.without_record));
+  RETURN_IF_ERROR(CheckConfidence(confidence));
+  const double each = NextDown((1 - confidence) / 2);
+  const double silent_without = SuccessProbabilityDown(
+      runs.without_record, runs.without_record - runs.detected_without, each);
+  const double detected_with = SuccessProbabilityDown(runs.with_record, runs.detected_with, each);
+  return ErrorRateBounds{NextUp(1 - silent_without), NextUp(1 - detected_with)};
+}
+
+double EpsilonLowerBound(const ErrorRateBounds& rates, double delta) {
+  const auto from = [&](double one, double other) {
+    const double rest = AddDown(AddDown(1, -delta), -other);
+    if (!(rest > 0)) return 0.0;
+    if (!(one > 0)) return std::numeric_limits<double>::infinity();
+    return LogDown(DivDown(rest, one));
+  };
+  return std::fmax(
+      0, std::fmax(from(rates.type_one, rates.type_two), from(rates.type_two, rates.type_one)));
+}
+
+}  // namespace dpledger::accountant::audit

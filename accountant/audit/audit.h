@@ -1,0 +1,53 @@
+// What attacks that were really made say of a privacy claim: a lower bound on ε, at a stated
+// confidence, from counts alone. A claim whose ε is below it is refuted. Claim and derivations:
+// audit/CLAIM.md.
+//
+// Functions are pure and thread safe.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::accountant::audit {
+
+// One run with many canaries (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846): each canary was put
+// in or left out by a fair coin of its own; the auditor saw the output and guessed, for some
+// canaries, which it was.
+struct OneRun {
+  uint64_t canaries;  // in [1, 2^53]
+  uint64_t guesses;   // in [1, min(canaries, 1e9)]; the others the auditor abstained from. Decided
+                      // before the coins are known
+  uint64_t correct;   // at most guesses
+};
+
+// The largest ε found such that (ε, delta)-DP is refuted by `run` at that confidence; 0 if none. If
+// the mechanism is (ε, delta)-DP, the bound exceeds ε with probability at most 1 - confidence.
+// delta in [0, 1), confidence in (0, 1). INVALID_ARGUMENT naming the field.
+absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence);
+
+// An upper bound on the probability that an (epsilon, delta)-DP mechanism lets an auditor be right
+// so often. epsilon in [0, 700].
+double PValue(const OneRun& run, double epsilon, double delta);
+
+// Many runs, with one record in or out, and a test of each output.
+struct ManyRuns {
+  uint64_t with_record;       // runs, in [1, 1e9]
+  uint64_t detected_with;     // of these, how often the test said "in"
+  uint64_t without_record;    // in [1, 1e9]
+  uint64_t detected_without;  // false alarms
+};
+
+// What the counts say of the test's error rates, both true together with probability at least
+// `confidence` (Clopper and Pearson 1934, half of the rest for each).
+struct ErrorRateBounds {
+  double type_one;  // P(says "in" | out) is at most this
+  double type_two;  // P(says "out" | in) is at most this
+};
+absl::StatusOr<ErrorRateBounds> BoundErrorRates(const ManyRuns& runs, double confidence);
+
+// The ε that a test with such error rates refutes: 1 - β <= e^ε α + δ and 1 - α <= e^ε β + δ for
+// any (ε, δ)-DP mechanism, by definition. Rounded down; 0 if none; infinite where a rate is 0.
+double EpsilonLowerBound(const ErrorRateBounds& rates, double delta);
+
+}  // namespace dpledger::accountant::audit
