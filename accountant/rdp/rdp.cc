@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "accountant/numeric/rounding.h"
-#include "accountant/rdp/sampled_gaussian.h"
+#include "accountant/rdp/conversion.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::rdp {
@@ -22,42 +22,21 @@ double Evaluate(const std::function<double(double)>& f, double log_excess) {
   return std::isnan(value) ? kInfinity : value;
 }
 
-// Four roundings of the sum's size: every term below carries at most that.
-double WithRounding(double value, double magnitude) {
-  return value + 8 * kUnitRoundoff * (std::fabs(value) + magnitude);
-}
-
-double EpsilonAt(const Curve& curve, double order, double log_delta) {
-  const double divergence = curve(order);
-  const double tail = (log_delta + std::log(order)) / (order - 1);
-  const double epsilon = divergence + std::log1p(-1 / order) - tail;
-  return WithRounding(epsilon, std::fabs(divergence) + std::fabs(tail) +
-                                   std::fabs(std::log1p(-1 / order)) +
-                                   (std::fabs(log_delta) + std::log(order)) / (order - 1));
-}
-
-double LogDeltaAt(const Curve& curve, double order, double epsilon) {
-  const double divergence = curve(order);
-  const double value =
-      (order - 1) * (divergence - epsilon) + order * std::log1p(-1 / order) - std::log(order - 1);
-  return WithRounding(value, (order - 1) * (std::fabs(divergence) + epsilon) +
-                                 order * -std::log1p(-1 / order) + std::fabs(std::log(order - 1)));
+// f at the best of the search's order and those that the curve names.
+absl::StatusOr<Converted> Least(const std::function<double(double)>& f,
+                                const std::vector<double>& orders, const Limits& limits) {
+  ASSIGN_OR_RETURN(const double found, BestOrder(f, limits));
+  Converted best{f(found), found};
+  for (const double order : orders) {
+    RETURN_IF_ERROR(limits.Check());
+    const double value = f(order);
+    // A NaN shows nothing.
+    if (value < best.value || std::isnan(best.value)) best = {value, order};
+  }
+  return best;
 }
 
 }  // namespace
-
-Curve CurveOf(const Composition& composition) {
-  return [steps = composition.steps, non_private = composition.non_private](double order) {
-    if (non_private) return kInfinity;
-    double sum = 0;
-    for (const SampledGaussian& step : steps) {
-      const double log_moment =
-          LogMomentUp(step.sampling_probability, DivUp(1, step.noise_multiplier.lower), order);
-      sum = AddUp(sum, MulUp(NextUp(static_cast<double>(step.count)), log_moment));
-    }
-    return DivUp(sum, NextDown(order - 1));
-  };
-}
 
 absl::StatusOr<double> BestOrder(const std::function<double(double)>& f, const Limits& limits) {
   double best_at = kFirst, best = kInfinity;
@@ -100,19 +79,37 @@ absl::StatusOr<double> BestOrder(const std::function<double(double)>& f, const L
   return 1 + std::exp(best_at);
 }
 
+absl::StatusOr<Converted> EpsilonFromCurve(const ApproximateCurve& curve, double delta,
+                                           const Limits& limits) {
+  const double left = curve.failure == 0 ? delta : NextDown(delta - curve.failure);
+  if (!(left > 0)) return Converted{kInfinity, 1};
+  const double log_delta = LogDown(left);
+  const auto epsilon_at = [&](double order) {
+    return EpsilonAt(curve.curve(order), order, log_delta, curve.failure);
+  };
+  ASSIGN_OR_RETURN(const Converted best, Least(epsilon_at, curve.orders, limits));
+  return Converted{std::isnan(best.value) ? kInfinity : std::fmax(0, best.value), best.order};
+}
+
 absl::StatusOr<Converted> EpsilonFromCurve(const Curve& curve, double delta, const Limits& limits) {
-  const double log_delta = LogDown(delta);
-  const auto epsilon_at = [&](double order) { return EpsilonAt(curve, order, log_delta); };
-  ASSIGN_OR_RETURN(const double order, BestOrder(epsilon_at, limits));
-  const double epsilon = epsilon_at(order);
-  return Converted{std::isnan(epsilon) ? kInfinity : std::fmax(0, epsilon), order};
+  return EpsilonFromCurve(ApproximateCurve{curve, 0, {}}, delta, limits);
+}
+
+absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double epsilon,
+                                         const Limits& limits) {
+  if (!(curve.failure < 1)) return Converted{1, 1};
+  const auto log_delta_at = [&](double order) {
+    return LogDeltaAt(curve.curve(order), order, epsilon, curve.failure);
+  };
+  ASSIGN_OR_RETURN(const Converted best, Least(log_delta_at, curve.orders, limits));
+  if (std::isnan(best.value)) return Converted{1, best.order};
+  const double delta = ExpUp(best.value);
+  return Converted{std::fmin(1, curve.failure == 0 ? delta : AddUp(curve.failure, delta)),
+                   best.order};
 }
 
 absl::StatusOr<Converted> DeltaFromCurve(const Curve& curve, double epsilon, const Limits& limits) {
-  const auto log_delta_at = [&](double order) { return LogDeltaAt(curve, order, epsilon); };
-  ASSIGN_OR_RETURN(const double order, BestOrder(log_delta_at, limits));
-  const double log_delta = log_delta_at(order);
-  return Converted{std::isnan(log_delta) ? 1 : std::fmin(1, ExpUp(log_delta)), order};
+  return DeltaFromCurve(ApproximateCurve{curve, 0, {}}, epsilon, limits);
 }
 
 }  // namespace dpledger::accountant::rdp

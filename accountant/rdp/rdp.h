@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
@@ -11,22 +12,42 @@
 
 namespace dpledger::accountant::rdp {
 
-// An upper bound on the Rényi divergence of order α > 1, in both directions; may be infinite.
+// An upper bound on the Rényi divergence of order α > 1, in both directions; may be infinite. One
+// thread at a time may call a curve (it keeps what orders share).
 using Curve = std::function<double(double order)>;
 
-// Σ_i count_i R_i(α) of the composition (Mironov 2017, prop. 1).
-Curve CurveOf(const Composition& composition);
+// A curve of all but a rare part of a mechanism (approximate Rényi DP). In each direction, with P
+// and Q the laws of the output on the two data sets: p <= P has mass at least 1 - failure, and
+// log ∫ p^α Q^{1-α} <= (α - 1) curve(α). What has an infinite privacy loss is in `failure`. The
+// curve may be negative where failure > 0, for p has less mass than a distribution.
+struct ApproximateCurve {
+  Curve curve;
+  double failure = 0;          // in [0, 1]
+  std::vector<double> orders;  // where the curve has corners: worth trying beside the search's own
+};
 
-// The least ε over orders such that R gives (ε, delta)-DP: ε = R(α) + log(1 - 1/α) - log(δα)/(α -
-// 1), at least 0 (Canonne, Kamath, Steinke 2020, prop. 12). Any order gives a valid bound; the
-// search only chooses among them.
+// The sum of the composition's curves, directions kept apart to the end (Mironov 2017, prop. 1),
+// and 1 - Π(1 - failure_i)^count_i. `limits` is for private selection nested in the composition; a
+// curve that ran out of them is infinite.
+ApproximateCurve CurveOf(const Composition& composition, const Limits& limits = {});
+
+// A bound on the Rényi divergence given that nothing failed, for mechanisms that run this one
+// several times: R(α) - α log(1 - failure)/(α - 1).
+Curve GivenNoFailure(const ApproximateCurve& approximate);
+
+// The least ε over orders such that R gives (ε, delta)-DP, at least 0; infinite where delta <=
+// failure. Any order gives a valid bound; the search only chooses among them.
 struct Converted {
   double value;  // ε or δ, rounded up
   double order;
 };
+absl::StatusOr<Converted> EpsilonFromCurve(const ApproximateCurve& curve, double delta,
+                                           const Limits& limits);
 absl::StatusOr<Converted> EpsilonFromCurve(const Curve& curve, double delta, const Limits& limits);
 
-// The least δ over orders at `epsilon`: δ = e^{(α-1)(R(α)-ε)} (1 - 1/α)^α/(α - 1), at most 1.
+// The least δ over orders at `epsilon`, at most 1.
+absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double epsilon,
+                                         const Limits& limits);
 absl::StatusOr<Converted> DeltaFromCurve(const Curve& curve, double epsilon, const Limits& limits);
 
 // The order in [1 + 1e-3, 1e6] that minimises f: a grid in log(α - 1), then golden section around

@@ -140,17 +140,24 @@ absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, doub
                                                    ": private selection is analysed by rdp only")),
         {"METHOD_DOES_NOT_APPLY", {{"method", MethodName(options.method)}}});
   }
-  const rdp::Curve one_run = rdp::CurveOf(single_run);
+  const rdp::ApproximateCurve run = rdp::CurveOf(single_run, options.limits);
+  const rdp::Curve one_run = rdp::GivenNoFailure(run);
   absl::StatusOr<rdp::Curve> curve;
+  double mean;
   if (const auto* nb = std::get_if<NegativeBinomialTrials>(&trials)) {
+    mean = nb->mean;
     cost.gamma = std::exp(-selection::LogInverseGamma(nb->eta, nb->mean));
     curve = selection::SelectionCurve(one_run, *nb, options.limits);
   } else {
-    curve = selection::SelectionCurve(one_run, std::get<PoissonTrials>(trials), options.limits);
+    mean = std::get<PoissonTrials>(trials).mean;
+    curve = selection::SelectionCurve(one_run, PoissonTrials{mean}, options.limits);
   }
   RETURN_IF_ERROR(curve.status());
-  ASSIGN_OR_RETURN(const rdp::Converted converted,
-                   rdp::EpsilonFromCurve(*curve, delta, options.limits));
+  // None of the K runs fails with probability at least 1 - E[K] failure (rdp/CLAIM.md).
+  const double failure = run.failure == 0 ? 0 : std::fmin(1, MulUp(mean, run.failure));
+  ASSIGN_OR_RETURN(
+      const rdp::Converted converted,
+      rdp::EpsilonFromCurve({*std::move(curve), failure, run.orders}, delta, options.limits));
   cost.epsilon = {{0, converted.value}, Method::kRdp, {"rdp gives no lower bound"}};
   return cost;
 }

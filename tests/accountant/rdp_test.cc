@@ -87,7 +87,7 @@ TEST(Rdp, NeverAboveOtherLibrariesAndNeverBelowTheTruthTheyBound) {
 TEST(Rdp, DeltaAndEpsilonConvertIntoEachOther) {
   Composition composition;
   composition.steps.push_back({0.02, {1.1, 1.1}, 500});
-  const rdp::Curve curve = rdp::CurveOf(composition);
+  const rdp::ApproximateCurve curve = rdp::CurveOf(composition);
   const auto epsilon = rdp::EpsilonFromCurve(curve, 1e-6, {});
   const auto delta = rdp::DeltaFromCurve(curve, epsilon->value, {});
   EXPECT_NEAR(delta->value / 1e-6, 1, 1e-6);

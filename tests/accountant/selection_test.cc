@@ -52,8 +52,10 @@ TEST(Tuning, WorkedExampleMatchesTheOracle) {
         ComputeTuningCost(OneRun(static_cast<uint64_t>(NumberAt(c, "steps"))), NumberAt(c, "delta"),
                           NegativeBinomialTrials{NumberAt(c, "eta"), NumberAt(c, "mean")}, {});
     ASSERT_TRUE(cost.ok()) << cost.status();
-    EXPECT_NEAR(cost->epsilon.value.upper / NumberAt(c, "epsilon"), 1, 1e-6) << value.DebugString();
-    EXPECT_GE(cost->epsilon.value.upper, NumberAt(c, "epsilon") * (1 - 1e-9))
+    // The oracle converts by the pointwise bound; two-outcome pairs take a little off.
+    EXPECT_LE(cost->epsilon.value.upper, NumberAt(c, "epsilon") * (1 + 1e-8))
+        << value.DebugString();
+    EXPECT_GE(cost->epsilon.value.upper, NumberAt(c, "epsilon") * (1 - 3e-4))
         << value.DebugString();
     ++checked;
   }
@@ -89,7 +91,7 @@ TEST(Tuning, PoissonIsCheapForFewStepsAndDearForMany) {
   EXPECT_LE(two, 2.583);
   EXPECT_GT(two, 2.5);
   EXPECT_LE(ten, 4.331);
-  EXPECT_GT(ten, 4.2);
+  EXPECT_GT(ten, 3.9);
 }
 
 TEST(Tuning, BadParametersNameTheField) {
