@@ -225,40 +225,80 @@ NearOne NearOneOf(const Nodes& nodes, double power) {
 // Nodes of the line that are summed at once, and after how many the turning starts afresh.
 constexpr size_t kTile = 128, kFresh = 16;
 
+// The terms w (e^{iyl} - 1) of one vector of nodes, from one node of the line to the next.
+class Turning {
+ public:
+  HWY_INLINE Turning(V loss, V weight, double spacing) : loss_(loss), weight_(weight) {
+    // e^{i·spacing·l} - 1, by half angles.
+    const auto turn = SinCosOf(D(), hn::Mul(Constant(0.5 * spacing), loss));
+    rho_re_ = hn::Mul(Constant(-2), hn::Mul(turn.sine, turn.sine));
+    rho_im_ = hn::Mul(Constant(2), hn::Mul(turn.sine, turn.cosine));
+    step_re_ = hn::Mul(weight, rho_re_);
+    step_im_ = hn::Mul(weight, rho_im_);
+  }
+  HWY_INLINE void Start(double y) {
+    const auto fresh = SinCosOf(D(), hn::Mul(Constant(0.5 * y), loss_));
+    re = hn::Mul(weight_, hn::Mul(Constant(-2), hn::Mul(fresh.sine, fresh.sine)));
+    im = hn::Mul(weight_, hn::Mul(Constant(2), hn::Mul(fresh.sine, fresh.cosine)));
+  }
+  // D <- D + w·rho + rho·D for D = w(e^{iyl} - 1).
+  HWY_INLINE void Step() {
+    const V turned_re = hn::Sub(hn::Mul(rho_re_, re), hn::Mul(rho_im_, im));
+    const V turned_im = hn::Add(hn::Mul(rho_re_, im), hn::Mul(rho_im_, re));
+    re = hn::Add(re, hn::Add(step_re_, turned_re));
+    im = hn::Add(im, hn::Add(step_im_, turned_im));
+  }
+
+  V re, im;
+
+ private:
+  V loss_, weight_, rho_re_, rho_im_, step_re_, step_im_;
+};
+
+HWY_INLINE void AddTo(double* sum, V x) {
+  const D d;
+  hn::Store(hn::Add(hn::Load(d, sum), x), d, sum);
+}
+
 HWY_INLINE void TurnTile(const Nodes& nodes, const double* weights, double spacing, size_t begin,
                          size_t count, double* re, double* im) {
   const D d;
   HWY_ALIGN double sum_re[kTile * kLanes], sum_im[kTile * kLanes];
   std::fill(sum_re, sum_re + count * kLanes, 0.0);
   std::fill(sum_im, sum_im + count * kLanes, 0.0);
-  const V two = Constant(2), minus_two = Constant(-2);
-  for (size_t i = 0; i < Padded(nodes.size); i += kWidth) {
-    const V l = hn::LoadU(d, nodes.loss + i), w = hn::LoadU(d, weights + i);
-    const auto turn = SinCosOf(d, hn::Mul(Constant(0.5 * spacing), l));
-    // e^{i·spacing·l} - 1, by half angles.
-    const V rho_re = hn::Mul(minus_two, hn::Mul(turn.sine, turn.sine));
-    const V rho_im = hn::Mul(two, hn::Mul(turn.sine, turn.cosine));
-    const V step_re = hn::Mul(w, rho_re), step_im = hn::Mul(w, rho_im);
-    double* to_re = sum_re + i % kLanes;
-    double* to_im = sum_im + i % kLanes;
-    V at_re = hn::Zero(d), at_im = hn::Zero(d);
-    for (size_t k = 0; k < count; ++k) {
-      if (k % kFresh == 0) {
-        const double y = spacing * static_cast<double>(begin + k);
-        const auto fresh = SinCosOf(d, hn::Mul(Constant(0.5 * y), l));
-        at_re = hn::Mul(w, hn::Mul(minus_two, hn::Mul(fresh.sine, fresh.sine)));
-        at_im = hn::Mul(w, hn::Mul(two, hn::Mul(fresh.sine, fresh.cosine)));
-      } else {
-        // D <- D + w·rho + rho·D for D = w(e^{iyl} - 1).
-        const V turned_re = hn::Sub(hn::Mul(rho_re, at_re), hn::Mul(rho_im, at_im));
-        const V turned_im = hn::Add(hn::Mul(rho_re, at_im), hn::Mul(rho_im, at_re));
-        at_re = hn::Add(at_re, hn::Add(step_re, turned_re));
-        at_im = hn::Add(at_im, hn::Add(step_im, turned_im));
+  const auto turning = [&](size_t i) HWY_ATTR {
+    return Turning(hn::LoadU(d, nodes.loss + i), hn::LoadU(d, weights + i), spacing);
+  };
+  const size_t padded = Padded(nodes.size);
+  for (size_t part = 0; part < kParts; ++part) {
+    size_t i = part * kWidth;
+    // By two, as each waits for its own last step.
+    for (; i + kLanes < padded; i += 2 * kLanes) {
+      Turning a = turning(i), b = turning(i + kLanes);
+      for (size_t k = 0; k < count; ++k) {
+        if (k % kFresh == 0) {
+          const double y = spacing * static_cast<double>(begin + k);
+          a.Start(y);
+          b.Start(y);
+        } else {
+          a.Step();
+          b.Step();
+        }
+        AddTo(sum_re + k * kLanes + part * kWidth, hn::Add(a.re, b.re));
+        AddTo(sum_im + k * kLanes + part * kWidth, hn::Add(a.im, b.im));
       }
-      hn::Store(hn::Add(hn::Load(d, to_re), at_re), d, to_re);
-      hn::Store(hn::Add(hn::Load(d, to_im), at_im), d, to_im);
-      to_re += kLanes;
-      to_im += kLanes;
+    }
+    for (; i < padded; i += kLanes) {
+      Turning a = turning(i);
+      for (size_t k = 0; k < count; ++k) {
+        if (k % kFresh == 0) {
+          a.Start(spacing * static_cast<double>(begin + k));
+        } else {
+          a.Step();
+        }
+        AddTo(sum_re + k * kLanes + part * kWidth, a.re);
+        AddTo(sum_im + k * kLanes + part * kWidth, a.im);
+      }
     }
   }
   for (size_t k = 0; k < count; ++k) {
