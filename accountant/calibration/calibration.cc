@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
 #include "accountant/calibration/family.h"
+#include "accountant/gaussian/gaussian.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -64,6 +65,38 @@ CalibrationParameters With(CalibrationParameters parameters, Unknown unknown, do
   return parameters;
 }
 
+// μ of the Gaussian mechanism with δ(epsilon) = delta, to a few per cent.
+double GaussianMu(const CalibrationTarget& target) {
+  const double log_delta = std::log(target.delta);
+  double low = std::log(1e-12), high = std::log(1e9);
+  while (high - low > 0.02) {
+    const double middle = (low + high) / 2;
+    const double at = gaussian::LogDelta(std::exp(middle), target.epsilon).upper;
+    (at > log_delta ? high : low) = middle;
+  }
+  return std::exp(low);
+}
+
+// The unknown at which the composition would meet the target if it were the Gaussian mechanism that
+// its central limit is, μ² = q² T (e^{1/z²} - 1) (Bu et al. 2020, thm. 5); for q = 1 it is.
+double ByCentralLimit(const CalibrationTarget& target, const CalibrationParameters& given,
+                      Unknown unknown) {
+  const double square = std::pow(GaussianMu(target), 2);
+  const double q = given.sampling_probability, z = given.noise_multiplier;
+  const double steps = static_cast<double>(given.steps);
+  const double one = std::expm1(1 / (z * z));
+  switch (unknown) {
+    case Unknown::kNoiseMultiplier:
+      return q == 1 ? std::sqrt(steps / square)
+                    : 1 / std::sqrt(std::log1p(square / (q * q * steps)));
+    case Unknown::kSteps:
+      return square / (q == 1 ? 1 / (z * z) : q * q * one);
+    case Unknown::kSamplingProbability:
+      return std::sqrt(square / (one * steps));
+  }
+  return 1;
+}
+
 Family FamilyOf(const CalibrationParameters& given, Unknown unknown, Adjacency adjacency) {
   Family family;
   family.at = [=](double x) { return CompositionOf(With(given, unknown, x), adjacency); };
@@ -91,8 +124,10 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
                                       const CalibrationParameters& given, Unknown unknown,
                                       const Options& options) {
   RETURN_IF_ERROR(CheckProblem(target, given, unknown));
-  ASSIGN_OR_RETURN(const Solution solution, Solve(FamilyOf(given, unknown, target.adjacency),
-                                                  target.epsilon, target.delta, options));
+  Family family = FamilyOf(given, unknown, target.adjacency);
+  const double near = ByCentralLimit(target, given, unknown);
+  family.near = near > family.least ? std::fmin(near, family.greatest) : family.least;
+  ASSIGN_OR_RETURN(const Solution solution, Solve(family, target.epsilon, target.delta, options));
   return Calibration{With(given, unknown, solution.value), solution.optimum, solution.epsilon};
 }
 

@@ -100,7 +100,8 @@ class Search {
       const double y = std::fmax(least_, safe_->y - back);
       if (surely_missed_ && (y <= surely_missed_->y || Value(y) == Value(surely_missed_->y))) break;
       RETURN_IF_ERROR(Try(y));
-      if (surely_missed_ || y == least_) break;
+      const bool missed = surely_missed_ && Value(surely_missed_->y) == Value(y);
+      if (missed || y == least_) break;
     }
     return absl::OkStatus();
   }
@@ -190,23 +191,26 @@ absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& op
 
 absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delta,
                                const Options& options) {
-  // Rényi DP first where it has an answer: it is fast, and the true one is rarely more than a third
-  // away.
-  Options rough = options;
-  rough.method = options.method == Method::kBest || options.method == Method::kPld ? Method::kRdp
-                                                                                   : options.method;
   ASSIGN_OR_RETURN(const bool grows, Grows(family, delta, options));
-  double start = (grows ? -1 : 1) * std::log(family.start);
-  Search by_rdp(family, grows, epsilon, delta, rough);
-  if (const absl::Status found = by_rdp.Bracket(start); found.ok()) {
-    if (by_rdp.has_missed()) RETURN_IF_ERROR(by_rdp.Narrow(kRough));
-    start = by_rdp.safe()->y;
-  } else if (absl::IsInvalidArgument(found) || absl::IsDeadlineExceeded(found) ||
-             absl::IsCancelled(found)) {
-    return found;  // (else another method may still answer: the Rényi conversion has a floor)
+  Search search(family, grows, epsilon, delta, options);
+  double start = search.Place(family.near.value_or(family.start));
+  if (!family.near.has_value()) {
+    // Rényi DP first where it has an answer: it is fast, and the true one is rarely more than a
+    // third away.
+    Options rough = options;
+    rough.method = options.method == Method::kBest || options.method == Method::kPld
+                       ? Method::kRdp
+                       : options.method;
+    Search by_rdp(family, grows, epsilon, delta, rough);
+    if (const absl::Status found = by_rdp.Bracket(start); found.ok()) {
+      if (by_rdp.has_missed()) RETURN_IF_ERROR(by_rdp.Narrow(kRough));
+      start = by_rdp.safe()->y;
+    } else if (absl::IsInvalidArgument(found) || absl::IsDeadlineExceeded(found) ||
+               absl::IsCancelled(found)) {
+      return found;  // (else another method may still answer: the Rényi conversion has a floor)
+    }
   }
 
-  Search search(family, grows, epsilon, delta, options);
   RETURN_IF_ERROR(search.Bracket(start));
   if (search.has_missed()) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
   RETURN_IF_ERROR(search.FindMiss());

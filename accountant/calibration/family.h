@@ -19,6 +19,8 @@ struct Family {
   double unit = 0;            // x is a multiple of it (and so are the ends); 0: any real
   std::optional<bool> grows;  // ε with x; found out where it is not stated
   double start = 1;           // a usual value, in the domain
+  // Where the answer is expected, in the domain; without it Rényi DP is asked first.
+  std::optional<double> near = std::nullopt;
 };
 
 struct Solution {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "accountant/accountant.h"
 #include "base/status.h"
@@ -29,6 +30,52 @@ TEST(Calibration, NoiseMultiplierNearTheOptimumAndNeverBelowIt) {
     EXPECT_LE(found->optimum.lower, c.optimum * (1 + 1e-7));
     EXPECT_GT(found->optimum.lower, c.optimum * (1 - 1e-3));
     EXPECT_LE(found->epsilon.value.upper, c.epsilon);
+  }
+}
+
+// Asked anew, the value found meets the target.
+TEST(Calibration, RandomProblemsAreSolvedTightly) {
+  std::mt19937_64 random(7);
+  const auto log_uniform = [&](double a, double b) {
+    return a * std::pow(b / a, std::uniform_real_distribution<double>()(random));
+  };
+  const auto epsilon_at = [](const CalibrationParameters& p, double delta) {
+    Composition composition;
+    composition.steps.push_back(
+        {p.sampling_probability, {p.noise_multiplier, p.noise_multiplier}, p.steps});
+    return ComputeEpsilon(composition, delta, {})->value;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const double epsilon = log_uniform(0.5, 10), delta = log_uniform(1e-12, 1e-4);
+    const CalibrationParameters given{log_uniform(0.7, 3), log_uniform(3e-3, 0.3),
+                                      static_cast<uint64_t>(log_uniform(300, 1e5))};
+    for (const Unknown unknown :
+         {Unknown::kNoiseMultiplier, Unknown::kSteps, Unknown::kSamplingProbability}) {
+      const auto found = Calibrate({epsilon, delta}, given, unknown, {});
+      if (!found.ok()) {
+        EXPECT_EQ(ReasonOf(found.status()).reason, "NO_SOLUTION") << found.status();
+        continue;
+      }
+      CalibrationParameters at = found->parameters;
+      EXPECT_LE(epsilon_at(at, delta).upper, epsilon) << i;
+      EXPECT_LE(found->optimum.lower, found->optimum.upper);
+      // Past the other end of the optimum the target is missed, and that end is not far.
+      switch (unknown) {
+        case Unknown::kNoiseMultiplier:
+          at.noise_multiplier = found->optimum.lower * (1 - 1e-9);
+          break;
+        case Unknown::kSteps:
+          at.steps = static_cast<uint64_t>(found->optimum.upper) + 1;
+          break;
+        case Unknown::kSamplingProbability:
+          if (at.sampling_probability == 1) continue;
+          at.sampling_probability = std::fmin(1, found->optimum.upper * (1 + 1e-9));
+          break;
+      }
+      EXPECT_LE(found->optimum.upper - found->optimum.lower,
+                (unknown == Unknown::kSteps ? 2 : 0) + 1e-2 * found->optimum.upper);
+      EXPECT_GT(epsilon_at(at, delta).lower, epsilon) << i;
+    }
   }
 }
 
