@@ -6,7 +6,7 @@
 
 #include "accountant/contour/line.h"
 #include "accountant/contour/saddle.h"
-#include "accountant/contour/step.h"
+#include "accountant/contour/steps_of.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
@@ -15,35 +15,10 @@ namespace {
 
 constexpr double kLeastLogDelta = -800;
 constexpr double kUsefulGap = 1e-3;
-// Below this width of μ one line carries both bounds; above it each has its own.
-constexpr double kNarrow = 1e-13;
 // How often a line is laid anew where the first one shows that ε is elsewhere.
 constexpr int kLines = 3;
 // Where the search for the saddle starts.
 constexpr double kUsualOrder = 4;
-
-struct Widths {
-  std::vector<Step> upper, lower;  // with the greatest and the least μ
-  bool narrow;                     // both are `upper`, whose spread covers the interval
-};
-
-Widths StepsOf(const Composition& composition, bool add) {
-  Widths widths{{}, {}, true};
-  for (const SampledGaussian& s : composition.steps) {
-    const Interval z = s.noise_multiplier;
-    const bool exact = z.lower == z.upper && std::fma(z.lower, 1 / z.lower, -1.0) == 0;
-    const double high = exact ? 1 / z.lower : DivUp(1, z.lower);
-    const double low = exact ? high : DivDown(1, z.upper);
-    const double count = static_cast<double>(s.count);
-    widths.upper.push_back({s.sampling_probability, high, (high - low) / low, count, add});
-    widths.lower.push_back({s.sampling_probability, low, 0, count, add});
-    if (!(widths.upper.back().spread <= kNarrow)) widths.narrow = false;
-  }
-  if (!widths.narrow) {
-    for (Step& step : widths.upper) step.spread = 0;
-  }
-  return widths;
-}
 
 using Found = absl::StatusOr<std::optional<Interval>>;
 
@@ -131,28 +106,6 @@ Found Both(const Widths& widths, const Question& question) {
   return Interval{lower->lower, upper->upper};
 }
 
-// Whether in this direction ε(delta) is at most `epsilon`, by Chernoff's bound at a few orders.
-bool SurelyBelow(std::vector<Step> steps, double delta, double epsilon, const Limits& limits,
-                 double order) {
-  if (!(epsilon > 0)) return false;
-  Tilting tilting(std::move(steps), limits);
-  const double log_delta = LogDown(delta);
-  double c = order;
-  for (int i = 0; i < 4; ++i) {
-    const Saddle at = tilting.At(c);
-    const double log_bound = at.log_mgf + at.error - at.c * epsilon + LogChernoff(at.c);
-    const double rounding =
-        16 * kUnitRoundoff * (std::fabs(at.log_mgf) + at.c * epsilon + std::fabs(log_delta) + 1);
-    if (log_bound + rounding <= log_delta) return true;
-    // The order that minimises K(c) - cε + LogChernoff(c).
-    const double slope = at.mean - epsilon + std::log(at.c / (1 + at.c));
-    const double next = c - slope / (at.variance + 1 / (at.c * (1 + at.c)));
-    if (!std::isfinite(next) || std::fabs(next - c) < 0.01 * c) break;
-    c = std::fmin(3 * c, std::fmax(c / 3, next));
-  }
-  return false;
-}
-
 }  // namespace
 
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
@@ -163,11 +116,12 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
     return EpsilonOf(steps, delta, limits, order);
   };
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   Both(StepsOf(composition, false), question));
+                   Both(StepsOf(composition.steps, false), question));
   if (!remove.has_value()) return std::nullopt;
   // The guarantee is the worse of the two directions.
-  const Widths reversed = StepsOf(composition, true);
-  if (SurelyBelow(reversed.upper, delta, remove->lower, limits, order)) return remove;
+  const Widths reversed = StepsOf(composition.steps, true);
+  Tilting tilting(reversed.upper, limits);
+  if (OrderShowingBelow(tilting, delta, remove->lower, order) > 0) return remove;
   ASSIGN_OR_RETURN(const std::optional<Interval> add, Both(reversed, question));
   if (!add.has_value()) return std::nullopt;
   return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
@@ -190,14 +144,14 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
   return Both(
-      StepsOf(composition, direction == Direction::kAdd),
+      StepsOf(composition.steps, direction == Direction::kAdd),
       [&](const std::vector<Step>& steps) { return EpsilonOf(steps, delta, limits, order); });
 }
 
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
-  return Both(StepsOf(composition, direction == Direction::kAdd),
+  return Both(StepsOf(composition.steps, direction == Direction::kAdd),
               [&](const std::vector<Step>& steps) { return DeltaOf(steps, epsilon, limits); });
 }
 
@@ -208,7 +162,7 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction directio
   if (composition.steps.empty()) {
     return std::vector<std::optional<Interval>>(epsilons.size(), Interval{0, 0});
   }
-  const Widths widths = StepsOf(composition, direction == Direction::kAdd);
+  const Widths widths = StepsOf(composition.steps, direction == Direction::kAdd);
   ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> upper,
                    DeltasOf(widths.upper, epsilons, limits));
   if (widths.narrow) return upper;

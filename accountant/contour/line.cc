@@ -39,15 +39,15 @@ struct AliasBound {
 // sign = 1 for the aliases above, -1 for those below. Newton's method on the derivative of the
 // period; every t tried is valid, the best is kept.
 AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, double need,
-                     double growth, double sign) {
+                     double sign) {
   AliasBound best;
   const double greatest = sign > 0 ? kInfinity : 0.98 * saddle.c;
-  double t = std::fmin(std::sqrt(2 * need / (growth * saddle.Curvature())), 0.9 * greatest);
+  double t = std::fmin(std::sqrt(2 * need / saddle.Curvature()), 0.9 * greatest);
   for (int i = 0; i < 8; ++i) {
     const double r = saddle.c + sign * t;
     const Saddle at = tilting.At(r);
-    const double g = growth * (at.log_mgf + at.error - saddle.log_mgf + saddle.error) +
-                     LogChernoff(r) - sign * t * growth * epsilon;
+    const double g =
+        at.log_mgf + at.error - saddle.log_mgf + saddle.error + LogChernoff(r) - sign * t * epsilon;
     const double period = (g + need) / t;
     if (!std::isfinite(period)) {
       t /= 2;
@@ -60,8 +60,8 @@ AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, dou
     } else if (period > 0) {
       break;
     }
-    const double slope = sign * (growth * (at.mean - epsilon) + LogChernoffSlope(r));
-    const double next = t - (t * slope - g - need) / (t * growth * at.variance);
+    const double slope = sign * (at.mean - epsilon + LogChernoffSlope(r));
+    const double next = t - (t * slope - g - need) / (t * at.variance);
     t = std::fmin(std::fmax(next, t / 3), std::fmin(3 * t, greatest));
   }
   return best;
@@ -69,16 +69,16 @@ AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, dou
 
 }  // namespace
 
-bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double growth) {
+bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room) {
   // The sum's own size, by the estimate, in units of e^{K(c) - cε}.
-  const double log_size = -LogKernel(c_) - 0.5 * std::log(2 * kPi * growth * saddle.Curvature());
+  const double log_size = -LogKernel(c_) - 0.5 * std::log(2 * kPi * saddle.Curvature());
   const double need = -(log_size + kLogShare);
-  const AliasBound up = BestAlias(tilting, saddle, epsilon_, need, growth, 1);
-  AliasBound down = BestAlias(tilting, saddle, epsilon_, need, growth, -1);
+  const AliasBound up = BestAlias(tilting, saddle, epsilon_, need, 1);
+  AliasBound down = BestAlias(tilting, saddle, epsilon_, need, -1);
   // Or δ <= 1, which is e^{-cmD} against e^{K(c) - cε}.
-  const double by_one = (growth * (c_ * epsilon_ - saddle.log_mgf + saddle.error) + need) / c_;
+  const double by_one = (c_ * epsilon_ - saddle.log_mgf + saddle.error + need) / c_;
   if (by_one < down.period) down = {c_, by_one};
-  period_ = 1.02 * std::fmax(up.period, down.period);
+  period_ = 1.02 * room * std::fmax(up.period, down.period);
   up_ = up.exponent;
   down_ = down.exponent;
   spacing_ = 2 * kPi / period_;
@@ -86,16 +86,16 @@ bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double growth) {
 }
 
 absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle& saddle,
-                                                  double epsilon, double growth,
+                                                  double epsilon, double room,
                                                   std::vector<Terms>* terms) {
   const std::vector<Step>& steps = tilting.steps();
   Line line;
   line.c_ = saddle.c;
   line.epsilon_ = epsilon;
   line.deviation_ = std::sqrt(saddle.Curvature());
-  line.digits_ = kDigits + tilting.log_count() + std::log(growth);
+  line.digits_ = kDigits + tilting.log_count() + std::log(room);
   if (!std::isfinite(saddle.log_mgf) || !(saddle.variance > 0)) return std::nullopt;
-  const bool periodic = line.ChoosePeriod(tilting, saddle, growth);
+  const bool periodic = line.ChoosePeriod(tilting, saddle, room);
   RETURN_IF_ERROR(tilting.stopped());
   if (!periodic) return std::nullopt;
 
@@ -279,7 +279,6 @@ Line::LogDelta Line::LogDeltaAt(double epsilon) {
 std::optional<Interval> Line::EpsilonAt(double delta, double& guess) {
   const double log_delta = std::log(delta);
   const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
-  guess = epsilon_;
   double value = 0, share = 0, slope = -c_;  // the sum, its relative error, and d log δ/dε
   for (int i = 0; i < 12; ++i) {
     const Sum sum = At(guess);

@@ -25,10 +25,10 @@ class Line {
     double up = 0, down = 0, envelope = 0;
   };
 
-  // Nothing if it takes too many nodes. `growth`: the counts may grow by this factor without loss.
-  // `terms`, unless null, gets those of each step.
+  // Nothing if it takes too many nodes. `room`: the period is this much longer than it need be, for
+  // compositions that grow. `terms`, unless null, gets those of each step.
   static absl::StatusOr<std::optional<Line>> Through(Tilting& tilting, const Saddle& saddle,
-                                                     double epsilon, double growth = 1,
+                                                     double epsilon, double room = 1,
                                                      std::vector<Terms>* terms = nullptr);
 
   // Adds count >= 1 runs of a step whose terms were made for this line.
@@ -43,7 +43,7 @@ class Line {
   LogDelta LogDeltaAt(double epsilon);
 
   // The ε at which δ(ε) = δ; nothing where the bounds do not close around it. `guess` is where the
-  // line puts it, whether or not they do.
+  // search begins, and then where the line puts ε, whether or not they do.
   std::optional<Interval> EpsilonAt(double delta, double& guess);
 
   double c() const { return c_; }
@@ -57,7 +57,7 @@ class Line {
   struct Sum {
     double value, error, slope;
   };
-  bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double growth);
+  bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room);
   // Nodes as complex numbers, once the composition is fixed.
   void Prepare();
   Sum At(double epsilon);

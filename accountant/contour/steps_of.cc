@@ -1,0 +1,56 @@
+#include "accountant/contour/steps_of.h"
+
+#include <cmath>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+// Below this width of μ one line carries both bounds; above it each has its own.
+constexpr double kNarrow = 1e-13;
+
+}  // namespace
+
+Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add) {
+  Widths widths{{}, {}, true};
+  for (const SampledGaussian& s : steps) {
+    const Interval z = s.noise_multiplier;
+    const bool exact = z.lower == z.upper && std::fma(z.lower, 1 / z.lower, -1.0) == 0;
+    const double high = exact ? 1 / z.lower : DivUp(1, z.lower);
+    const double low = exact ? high : DivDown(1, z.upper);
+    const double count = static_cast<double>(s.count);
+    widths.upper.push_back({s.sampling_probability, high, (high - low) / low, count, add});
+    widths.lower.push_back({s.sampling_probability, low, 0, count, add});
+    if (!(widths.upper.back().spread <= kNarrow)) widths.narrow = false;
+  }
+  if (!widths.narrow) {
+    for (Step& step : widths.upper) step.spread = 0;
+  }
+  return widths;
+}
+
+bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon) {
+  const double log_delta = LogDown(delta);
+  const double log_bound = log_mgf - c * epsilon + LogChernoff(c);
+  const double rounding =
+      16 * kUnitRoundoff * (std::fabs(log_mgf) + c * epsilon + std::fabs(log_delta) + 1);
+  return log_bound + rounding <= log_delta;
+}
+
+double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start) {
+  if (!(epsilon > 0)) return 0;
+  double c = start;
+  for (int i = 0; i < 4; ++i) {
+    const Saddle at = tilting.At(c);
+    if (ChernoffShowsBelow(at.log_mgf + at.error, c, delta, epsilon)) return c;
+    // Towards the order that minimises K(c) - cε + LogChernoff(c).
+    const double slope = at.mean - epsilon + std::log(c / (1 + c));
+    const double next = c - slope / (at.variance + 1 / (c * (1 + c)));
+    if (!std::isfinite(next) || std::fabs(next - c) < 0.01 * c) break;
+    c = std::fmin(3 * c, std::fmax(c / 3, next));
+  }
+  return 0;
+}
+
+}  // namespace dpledger::accountant::contour
