@@ -48,6 +48,9 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
     return Answer{{0, converted.value}, Method::kRdp, std::move(warnings)};
   };
   const auto by_pld = [&]() -> absl::StatusOr<Answer> {
+    if (!composition.OnlyGaussians()) {
+      return DoesNotApply(Method::kPld, "answers for Gaussians only");
+    }
     ASSIGN_OR_RETURN(const pld::Bounds bounds, pld());
     if (!bounds.gridded) {
       return by_rdp(
@@ -61,6 +64,7 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
   };
   const auto by_contour =
       [&](const std::function<absl::StatusOr<Answer>()>& otherwise) -> absl::StatusOr<Answer> {
+    if (!composition.OnlyGaussians()) return otherwise();
     ASSIGN_OR_RETURN(const std::optional<Interval> interval, contour());
     if (interval.has_value() && interval->RelativeGap() <= options.relative_gap) {
       return Answer{*interval, Method::kContour, {}};
@@ -69,13 +73,15 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
     if (!interval.has_value() || other.value.RelativeGap() <= interval->RelativeGap()) return other;
     return Answer{*interval, Method::kContour, {WiderThanAsked(*interval, options)}};
   };
-  if (!composition.OnlyGaussians()) {
-    return DoesNotApply(options.method, "answers for Gaussians only");
-  }
   switch (options.method) {
     case Method::kBest:
       if (gaussian::Applies(composition)) return Answer{gaussian(), Method::kGaussian, {}};
-      return by_contour([&] { return by_pld(); });
+      return by_contour([&]() -> absl::StatusOr<Answer> {
+        absl::StatusOr<Answer> answer = by_pld();
+        // Some steps are known by a Rényi curve alone.
+        if (ReasonOf(answer.status()).reason == "METHOD_DOES_NOT_APPLY") return by_rdp({});
+        return answer;
+      });
     case Method::kGaussian:
       if (!gaussian::Applies(composition))
         return DoesNotApply(Method::kGaussian, "applies to unsampled Gaussians only");

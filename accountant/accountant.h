@@ -45,7 +45,7 @@ enum class Unknown { kNoiseMultiplier, kSteps, kSamplingProbability };
 struct CalibrationTarget {
   double epsilon;  // > 0
   double delta;    // in (0, 1)
-  Adjacency adjacency = Adjacency::kAddOrRemoveOne;
+  Neighbours neighbours = Adjacency::kAddOrRemoveOne;
 };
 // The one solved for is ignored.
 struct CalibrationParameters {

@@ -98,11 +98,20 @@ std::string ToText(const v1::CalibrateResponse& answer) {
     case v1::CalibrateResponse::kSamplingProbability:
       text = Row("sampling prob.", TextDown(answer.sampling_probability()));
       break;
+    case v1::CalibrateResponse::kValue:
+      text = Row("value", TextNear(answer.value()));
+      break;
     case v1::CalibrateResponse::SOLUTION_NOT_SET:
       break;
   }
   text += Row("optimum in", IntervalText(answer.optimum()));
   text += BoundRow("epsilon", answer.epsilon());
+  for (const v1::CalibrationByMethod& by : answer.by_method()) {
+    text += Row(absl::StrCat("by ", by.method()),
+                by.error().empty() ? absl::StrCat(TextNear(by.value()), "   optimum in ",
+                                                  IntervalText(by.optimum()))
+                                   : by.error());
+  }
   return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
 }
 
@@ -146,11 +155,28 @@ JsonObject ToJson(const v1::CalibrateResponse& answer) {
     case v1::CalibrateResponse::kSamplingProbability:
       object.AddNumber("sampling_probability", answer.sampling_probability());
       break;
+    case v1::CalibrateResponse::kValue:
+      object.AddNumber("value", answer.value());
+      break;
     case v1::CalibrateResponse::SOLUTION_NOT_SET:
       break;
   }
   object.AddJson("optimum", Json(answer.optimum()));
   object.AddJson("epsilon", Json(answer.epsilon()));
+  std::vector<std::string> by_method;
+  for (const v1::CalibrationByMethod& by : answer.by_method()) {
+    JsonObject one;
+    one.AddText("method", by.method());
+    if (by.error().empty()) {
+      one.AddNumber("value", by.value());
+      one.AddJson("optimum", Json(by.optimum()));
+      one.AddJson("epsilon", Json(by.epsilon()));
+    } else {
+      one.AddText("error", by.error());
+    }
+    by_method.push_back(one.ToString());
+  }
+  if (!by_method.empty()) object.AddJson("by_method", JsonArray(by_method));
   object.AddNumber("delta", answer.delta());
   AddDetails(answer.details(), object);
   return object;

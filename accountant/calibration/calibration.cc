@@ -37,7 +37,7 @@ absl::Status CheckProblem(const CalibrationTarget& target, const CalibrationPara
 }
 
 absl::StatusOr<Composition> CompositionOf(const CalibrationParameters& parameters,
-                                          Adjacency adjacency) {
+                                          const Neighbours& neighbours) {
   SamplingScheme scheme;
   if (parameters.sampling_probability < 1) {
     scheme.kind = PoissonSampling{parameters.sampling_probability};
@@ -47,7 +47,7 @@ absl::StatusOr<Composition> CompositionOf(const CalibrationParameters& parameter
   History history;
   history.Add("",
               RoundsEvent{{scheme, {{"", 1.0, parameters.noise_multiplier}}}, parameters.steps});
-  return Resolve(history, adjacency);
+  return Resolve(history, neighbours);
 }
 
 CalibrationParameters With(CalibrationParameters parameters, Unknown unknown, double x) {
@@ -97,9 +97,9 @@ double ByCentralLimit(const CalibrationTarget& target, const CalibrationParamete
   return 1;
 }
 
-Family FamilyOf(const CalibrationParameters& given, Unknown unknown, Adjacency adjacency) {
+Family FamilyOf(const CalibrationParameters& given, Unknown unknown, const Neighbours& neighbours) {
   Family family;
-  family.at = [=](double x) { return CompositionOf(With(given, unknown, x), adjacency); };
+  family.at = [=](double x) { return CompositionOf(With(given, unknown, x), neighbours); };
   family.grows = unknown != Unknown::kNoiseMultiplier;
   switch (unknown) {
     case Unknown::kNoiseMultiplier:
@@ -124,7 +124,7 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
                                       const CalibrationParameters& given, Unknown unknown,
                                       const Options& options) {
   RETURN_IF_ERROR(CheckProblem(target, given, unknown));
-  Family family = FamilyOf(given, unknown, target.adjacency);
+  Family family = FamilyOf(given, unknown, target.neighbours);
   const double near = ByCentralLimit(target, given, unknown);
   family.near = near > family.least ? std::fmin(near, family.greatest) : family.least;
   ASSIGN_OR_RETURN(const Solution solution, Solve(family, target.epsilon, target.delta, options));

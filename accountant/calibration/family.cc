@@ -96,8 +96,12 @@ class Search {
 
   // Looks for a value close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
-    for (double back = 2 * options_.relative_gap; back < 1; back *= 2) {
-      const double y = std::fmax(least_, safe_->y - back);
+    const double safe = Value(safe_->y);
+    for (double back = 2 * options_.relative_gap, units = 1; back < 1; back *= 2, units *= 2) {
+      const double y = std::fmax(
+          least_, family_.unit == 0
+                      ? safe_->y - back
+                      : Place(std::fmax(safe - sign_ * units * family_.unit, family_.unit)));
       if (surely_missed_ && (y <= surely_missed_->y || Value(y) == Value(surely_missed_->y))) break;
       RETURN_IF_ERROR(Try(y));
       const bool missed = surely_missed_ && Value(surely_missed_->y) == Value(y);
@@ -110,7 +114,8 @@ class Search {
   const Answer& at_safe() const { return at_safe_; }
   bool has_missed() const { return missed_.has_value(); }
 
-  // In x's own terms, from the safe value and one that surely misses.
+  // In x's own terms, from the safe value and one that surely misses (of whole numbers: short of
+  // it).
   Interval Optimum() const {
     const double safe = Value(safe_->y);
     if (sign_ > 0) return {surely_missed_ ? Value(surely_missed_->y) : family_.least, safe};

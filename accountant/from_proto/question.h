@@ -13,6 +13,7 @@ namespace dpledger::accountant {
 
 // A request's options and its subject, resolved into what the accountant is asked.
 struct Question {
+  Neighbours neighbours = Adjacency::kAddOrRemoveOne;
   Composition composition;
   Options options;
   v1::AnswerDetails details;

@@ -113,7 +113,7 @@ absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions
   RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
   ASSIGN_OR_RETURN(const Adjacency adjacency,
                    ChooseAdjacency(options.adjacency(), subject.adjacency, details));
-  Neighbours neighbours = adjacency;
+  Neighbours& neighbours = question.neighbours = adjacency;
   if (subject.adjacency != v1::ADJACENCY_UNSPECIFIED) {
     ASSIGN_OR_RETURN(neighbours.declared, AdjacencyFromProto(subject.adjacency));
   }
@@ -243,56 +243,6 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
       "only the best run's "
       "result is released");
   *response.mutable_details() = std::move(question.details);
-  return response;
-}
-
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
-                                                      const Limits& limits) {
-  Unknown unknown;
-  switch (request.solve()) {
-    case v1::NOISE_MULTIPLIER:
-      unknown = Unknown::kNoiseMultiplier;
-      break;
-    case v1::STEPS:
-      unknown = Unknown::kSteps;
-      break;
-    case v1::SAMPLING_PROBABILITY:
-      unknown = Unknown::kSamplingProbability;
-      break;
-    default:
-      return FieldError("solve", "must be NOISE_MULTIPLIER, STEPS or SAMPLING_PROBABILITY");
-  }
-  v1::AnswerDetails details;
-  details.set_version(Version());
-  ASSIGN_OR_RETURN(const Options options, OptionsFromProto(request.options(), limits));
-  RETURN_IF_ERROR(
-      CheckParameters(request.options().parameters(), v1::PARAMETERS_UNSPECIFIED, details));
-  CalibrationTarget target{request.epsilon(), request.delta()};
-  ASSIGN_OR_RETURN(target.adjacency, ChooseAdjacency(request.options().adjacency(),
-                                                     v1::ADJACENCY_UNSPECIFIED, details));
-  ASSIGN_OR_RETURN(
-      const Calibration calibration,
-      Calibrate(target,
-                {request.noise_multiplier(), request.sampling_probability(), request.steps()},
-                unknown, options));
-  v1::CalibrateResponse response;
-  switch (unknown) {
-    case Unknown::kNoiseMultiplier:
-      response.set_noise_multiplier(calibration.parameters.noise_multiplier);
-      break;
-    case Unknown::kSteps:
-      response.set_steps(calibration.parameters.steps);
-      break;
-    case Unknown::kSamplingProbability:
-      response.set_sampling_probability(calibration.parameters.sampling_probability);
-      break;
-  }
-  *response.mutable_optimum() = ToProto(calibration.optimum);
-  *response.mutable_epsilon() = ToProto(calibration.epsilon.value);
-  response.set_delta(request.delta());
-  details.add_schemes(calibration.parameters.sampling_probability < 1 ? "poisson" : "full_batch");
-  Describe(calibration.epsilon, details);
-  *response.mutable_details() = std::move(details);
   return response;
 }
 

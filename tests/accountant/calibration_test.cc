@@ -5,6 +5,7 @@
 #include <random>
 
 #include "accountant/accountant.h"
+#include "accountant/calibration/family.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -87,6 +88,7 @@ TEST(Calibration, StepsAreTheMostThatFit) {
   EXPECT_LE(found->epsilon.value.upper, 4);
   EXPECT_GE(found->optimum.upper, found->optimum.lower);
   EXPECT_EQ(found->optimum.lower, static_cast<double>(found->parameters.steps));
+  EXPECT_LE(found->optimum.upper, found->optimum.lower + 2);
 }
 
 TEST(Calibration, SamplingProbabilityMeetsTheTarget) {
@@ -130,6 +132,37 @@ TEST(Calibration, NoNumberOfStepsMeetsTheTarget) {
   const auto found = Calibrate({0.1, 1e-6}, {0.5, 1, 0}, Unknown::kSteps, {});
   EXPECT_EQ(found.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(found.status()).reason, "NO_SOLUTION");
+}
+
+// A family says nothing about itself but its compositions: here a Laplace scale beside a Gaussian.
+TEST(Solve, FindsOutWhetherEpsilonGrows) {
+  const auto gaussians = [](double z) -> absl::StatusOr<Composition> {
+    History history;
+    history.Add("w", Mechanism{3, Gaussian{z}});
+    return Resolve(history, Adjacency::kAddOrRemoveOne);
+  };
+  Family noise{gaussians, 1e-3, 1e6};
+  const auto by_noise = Solve(noise, 1, 1e-6, {});
+  ASSERT_TRUE(by_noise.ok()) << by_noise.status();
+  // One Gaussian of multiplier 4.2247 meets (1, 1e-6); three take √3 times as much.
+  EXPECT_NEAR(by_noise->value, 4.2247 * std::sqrt(3.0), 4e-3);
+  Family precision{[&](double x) { return gaussians(1 / x); }, 1e-6, 1e3};
+  const auto by_precision = Solve(precision, 1, 1e-6, {});
+  ASSERT_TRUE(by_precision.ok()) << by_precision.status();
+  EXPECT_NEAR(by_precision->value * by_noise->value, 1, 1e-4);
+  EXPECT_LE(by_precision->optimum.lower, by_precision->optimum.upper);
+}
+
+TEST(Solve, SaysWhenEpsilonDoesNotDependOnTheUnknown) {
+  const Family constant{[](double) {
+                          History history;
+                          history.Add("w", Mechanism{3, Gaussian{2}});
+                          return Resolve(history, Adjacency::kAddOrRemoveOne);
+                        },
+                        1e-3, 1e3};
+  const absl::Status status = Solve(constant, 1, 1e-6, {}).status();
+  EXPECT_EQ(ReasonOf(status).reason, "NO_SOLUTION");
+  EXPECT_EQ(std::string(status.message()), "ε does not depend on the unknown");
 }
 
 TEST(Calibration, BadTargetsNameTheField) {

@@ -211,6 +211,25 @@ TEST_F(Questions, WhatHasNoAnalysisIsRefusedByName) {
   }
 }
 
+TEST_F(Questions, AGridSolvesForEachOfItsValues) {
+  const JsonObject answer =
+      Answer({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve", "noise-multiplier",
+              "--steps", "1000", "--grid", "batch-size=600,6000", "--population", "60000"});
+  EXPECT_EQ(answer.Number("rows.0.batch_size"), 600);
+  EXPECT_NEAR(answer.Number("rows.0.noise_multiplier"), 1.5628, 1e-3);
+  EXPECT_DOUBLE_EQ(answer.Number("rows.1.noise_per_example"),
+                   answer.Number("rows.1.noise_multiplier") / 6000);
+  EXPECT_LE(answer.Number("rows.1.epsilon"), 1);
+}
+
+TEST_F(Questions, AHoleInAnEventFileIsSolvedFor) {
+  const JsonObject answer =
+      Answer({"calibrate", "--epsilon", "2", "--delta", "1e-5", "--events", Reference(), "--hole",
+              "events[0].rounds.queries[0].noise_stddev"});
+  EXPECT_NEAR(answer.Number("value"), 2.1275, 1e-3);
+  EXPECT_LE(answer.Number("epsilon.upper"), 2);
+}
+
 TEST_F(Questions, AdaptiveParametersAreRefused) {
   const RunResult result = Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5",
                                      "--parameters", "adaptive", "--json"});

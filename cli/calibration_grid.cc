@@ -1,0 +1,142 @@
+#include "cli/calibration_grid.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "accountant/from_proto/questions.h"
+#include "base/status.h"
+#include "cli/json.h"
+#include "cli/number_text.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr char kSteps[] = "steps", kRate[] = "sampling-probability", kBatch[] = "batch-size";
+constexpr size_t kGreatestGrid = 1000;
+
+bool IsWhole(double value) { return value >= 1 && value <= 0x1p53 && value == std::floor(value); }
+
+double ValueOf(const v1::CalibrateResponse& response) {
+  return response.has_steps()                  ? static_cast<double>(response.steps())
+         : response.has_sampling_probability() ? response.sampling_probability()
+                                               : response.noise_multiplier();
+}
+
+}  // namespace
+
+std::string Grid::Varied() const {
+  if (values.empty()) return "";
+  return parameter == kSteps ? "--steps" : "--sampling-probability";
+}
+
+void Grid::Check(v1::Unknown solve) const {
+  if (values.empty()) {
+    if (population > 0)
+      throw CLI::ValidationError("--population", "goes with --grid batch-size=...");
+    return;
+  }
+  if ((parameter == kSteps) == (solve == v1::STEPS) && solve != v1::NOISE_MULTIPLIER) {
+    throw CLI::ValidationError("--grid", "must not vary what --solve asks for");
+  }
+  if ((parameter == kBatch) != (population > 0)) {
+    throw CLI::ValidationError("--population", "goes with --grid batch-size=..., which needs it");
+  }
+  for (const double value : values) {
+    if (parameter == kBatch && value > static_cast<double>(population)) {
+      throw CLI::ValidationError(
+          "--grid", absl::StrCat("a batch must be at most the population, got ", value));
+    }
+  }
+}
+
+void AddGrid(CLI::App& app, Grid& grid) {
+  app.add_option_function<std::string>(
+         "--grid",
+         [&grid](const std::string& text) {
+           const std::vector<std::string> sides = absl::StrSplit(text, absl::MaxSplits('=', 1));
+           grid.parameter = sides.front();
+           const bool whole = grid.parameter == kSteps || grid.parameter == kBatch;
+           if (sides.size() != 2 || !(whole || grid.parameter == kRate)) {
+             throw CLI::ValidationError(
+                 "--grid", absl::StrCat("must be steps=, sampling-probability= or batch-size= and "
+                                        "numbers between commas, got ",
+                                        text));
+           }
+           for (const absl::string_view number : absl::StrSplit(sides[1], ',')) {
+             double value;
+             if (!absl::SimpleAtod(number, &value) ||
+                 !(whole ? IsWhole(value) : value > 0 && value <= 1)) {
+               throw CLI::ValidationError(
+                   "--grid", absl::StrCat(grid.parameter, " must be ",
+                                          whole ? "a whole number in [1, 2^53]" : "in (0, 1]",
+                                          ", got ", number));
+             }
+             grid.values.push_back(value);
+           }
+           if (grid.values.size() > kGreatestGrid) {
+             throw CLI::ValidationError(
+                 "--grid", absl::StrCat("must have at most ", kGreatestGrid, " values"));
+           }
+         },
+         "solve for each of these values: steps=, sampling-probability= or batch-size=, and "
+         "numbers "
+         "between commas")
+      ->type_name("PARAMETER=LIST");
+  AddCount(app, "--population", grid.population, 1,
+           "records in the data set, for --grid batch-size=");
+}
+
+absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Output& out) {
+  const bool per_example = grid.parameter == kBatch && request.solve() == v1::NOISE_MULTIPLIER;
+  const std::string solved = request.solve() == v1::STEPS                  ? "steps"
+                             : request.solve() == v1::SAMPLING_PROBABILITY ? "sampling probability"
+                                                                           : "noise multiplier";
+  std::string text = absl::StrFormat("%-20s %-20s %s%s\n", grid.parameter, solved, "epsilon",
+                                     per_example ? "        noise per example" : "");
+  std::vector<std::string> rows;
+  for (const double value : grid.values) {
+    if (grid.parameter == kSteps) {
+      request.set_steps(static_cast<uint64_t>(value));
+    } else {
+      request.set_sampling_probability(
+          grid.parameter == kBatch ? value / static_cast<double>(grid.population) : value);
+    }
+    const auto response = accountant::AnswerCalibrate(request, accountant::Limits());
+    JsonObject row;
+    row.AddNumber(grid.parameter == kSteps   ? "steps"
+                  : grid.parameter == kBatch ? "batch_size"
+                                             : "sampling_probability",
+                  value);
+    absl::StrAppendFormat(&text, "%-20s ", TextNear(value));
+    if (!response.ok()) {
+      if (!absl::IsFailedPrecondition(response.status())) return response.status();
+      const std::string why(response.status().message());
+      row.AddText("error", why);
+      absl::StrAppend(&text, why, "\n");
+    } else {
+      const double solution = ValueOf(*response);
+      row.AddNumber(request.solve() == v1::STEPS                  ? "solved_steps"
+                    : request.solve() == v1::SAMPLING_PROBABILITY ? "solved_sampling_probability"
+                                                                  : "noise_multiplier",
+                    solution);
+      row.AddNumber("epsilon", response->epsilon().upper());
+      absl::StrAppendFormat(&text, "%-20s %-14s", TextNear(solution),
+                            TextUp(response->epsilon().upper()));
+      if (per_example) {
+        // The standard deviation of the noise in the mean gradient, in units of the clipping norm.
+        row.AddNumber("noise_per_example", solution / value);
+        absl::StrAppend(&text, " ", TextNear(solution / value));
+      }
+      absl::StrAppend(&text, "\n");
+    }
+    rows.push_back(row.ToString());
+  }
+  out.Answer(text, JsonObject().AddJson("rows", JsonArray(rows)));
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::cli
