@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/gaussian/sampled_once.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
@@ -38,7 +39,26 @@ std::string WiderThanAsked(const Interval& interval, const Options& options) {
                       ", wanted ", options.relative_gap);
 }
 
-// One question with the functions that answer it by each method.
+// ε in closed form, where there is one; without a direction the larger of the two.
+std::optional<Interval> ClosedEpsilon(const Composition& composition,
+                                      std::optional<Direction> direction, double delta) {
+  if (gaussian::Applies(composition)) return gaussian::Epsilon(composition, delta);
+  if (gaussian::AppliesOnce(composition))
+    return gaussian::EpsilonOnce(composition, direction, delta);
+  if (composition.OnlyGaussians() && gaussian::TotalVariationUp(composition) <= delta)
+    return Interval{0, 0};
+  return std::nullopt;
+}
+
+std::optional<Interval> ClosedDelta(const Composition& composition,
+                                    std::optional<Direction> direction, double epsilon) {
+  if (gaussian::Applies(composition)) return gaussian::Delta(composition, epsilon);
+  if (gaussian::AppliesOnce(composition))
+    return gaussian::DeltaOnce(composition, direction, epsilon);
+  return std::nullopt;
+}
+
+// One question with the functions that answer it by each method; `gaussian` where it can.
 template <typename Gaussian, typename Rdp, typename Pld, typename Contour>
 absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& options,
                                 Gaussian gaussian, Rdp rdp, Pld pld, Contour contour) {
@@ -75,7 +95,8 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
   };
   switch (options.method) {
     case Method::kBest:
-      if (gaussian::Applies(composition)) return Answer{gaussian(), Method::kGaussian, {}};
+      if (const std::optional<Interval> closed = gaussian(); closed.has_value())
+        return Answer{*closed, Method::kGaussian, {}};
       return by_contour([&]() -> absl::StatusOr<Answer> {
         absl::StatusOr<Answer> answer = by_pld();
         // Some steps are known by a Rényi curve alone.
@@ -83,9 +104,10 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
         return answer;
       });
     case Method::kGaussian:
-      if (!gaussian::Applies(composition))
-        return DoesNotApply(Method::kGaussian, "applies to unsampled Gaussians only");
-      return Answer{gaussian(), Method::kGaussian, {}};
+      if (const std::optional<Interval> closed = gaussian(); closed.has_value())
+        return Answer{*closed, Method::kGaussian, {}};
+      return DoesNotApply(Method::kGaussian,
+                          "applies to unsampled Gaussians, and to one sampled step");
     case Method::kRdp:
       return by_rdp({});
     case Method::kPld:
@@ -119,7 +141,7 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
   return Dispatch(
-      composition, options, [&] { return gaussian::Epsilon(composition, delta); },
+      composition, options, [&] { return ClosedEpsilon(composition, std::nullopt, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
       [&] { return pld::Epsilon(composition, delta, options.relative_gap, options.limits); },
       [&] { return contour::Epsilon(composition, delta, options.limits); });
@@ -131,7 +153,7 @@ absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsil
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
   return Dispatch(
-      composition, options, [&] { return gaussian::Delta(composition, epsilon); },
+      composition, options, [&] { return ClosedDelta(composition, std::nullopt, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
       [&] { return pld::Delta(composition, epsilon, options.relative_gap, options.limits); },
       [&] { return contour::Delta(composition, epsilon, options.limits); });
@@ -143,7 +165,7 @@ absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& 
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
   return Dispatch(
-      composition, options, [&] { return gaussian::Epsilon(composition, delta); },
+      composition, options, [&] { return ClosedEpsilon(composition, direction, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
       [&] {
         return pld::EpsilonIn(direction, composition, delta, options.relative_gap, options.limits);
@@ -157,7 +179,7 @@ absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& co
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
   return Dispatch(
-      composition, options, [&] { return gaussian::Delta(composition, epsilon); },
+      composition, options, [&] { return ClosedDelta(composition, direction, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
       [&] {
         return pld::DeltaIn(direction, composition, epsilon, options.relative_gap, options.limits);

@@ -120,6 +120,7 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
   if (!remove.has_value()) return std::nullopt;
   // The guarantee is the worse of the two directions.
   const Widths reversed = StepsOf(composition.steps, true);
+  if (GreatestAddLossUp(composition.steps) <= remove->lower) return remove;
   Tilting tilting(reversed.upper, limits);
   if (OrderShowingBelow(tilting, delta, remove->lower, order) > 0) return remove;
   ASSIGN_OR_RETURN(const std::optional<Interval> add, Both(reversed, question));

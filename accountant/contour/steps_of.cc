@@ -30,6 +30,16 @@ Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add) {
   return widths;
 }
 
+double GreatestAddLossUp(const std::vector<SampledGaussian>& steps) {
+  double sum = 0;
+  for (const SampledGaussian& step : steps) {
+    // (log1p within 2 ulp)
+    const double one = NextUp(NextUp(NextUp(-std::log1p(-step.sampling_probability))));
+    sum = AddUp(sum, MulUp(NextUp(static_cast<double>(step.count)), one));
+  }
+  return sum;
+}
+
 bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon) {
   const double log_delta = LogDown(delta);
   const double log_bound = log_mgf - c * epsilon + LogChernoff(c);

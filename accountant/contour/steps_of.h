@@ -16,6 +16,9 @@ struct Widths {
 };
 Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add);
 
+// At least the greatest loss in the add direction, -Σ T log(1-q): ε is no more, at any δ.
+double GreatestAddLossUp(const std::vector<SampledGaussian>& steps);
+
 // An order at which Chernoff's bound shows that ε(delta) is at most `epsilon`; 0 if none is found
 // from `start`.
 double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start);
