@@ -9,16 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/fft.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/vector_math.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Frequencies below e^-kNegligible are let go: with 2^21 of them 1e-25 of the law.
+constexpr double kNegligible = 72;
 constexpr double kLog2 = 0.69314718055994530942;
-// Tilted mass let go on each side of the window: its effect on δ is counted, and is this times
-// about 1e1..1e3.
-constexpr double kWindowTail = 1e-13;
 // Complex multiplication rounds within sqrt(5) u (Brent, Percival, Zimmermann 2007).
 constexpr double kComplexProduct = 2.24 * kUnitRoundoff;
 
@@ -42,30 +42,49 @@ int BinaryExponent(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x
 constexpr size_t kBlock = 32;
 constexpr double kTiltError = 2 * (kBlock + 8) * kUnitRoundoff;
 
-Tilted TiltOne(const DirectedLosses::Loss& loss, double step, double s,
-               std::vector<double>* weights) {
+Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<double>* weights) {
   // Relative to the greatest (within a factor of two) nothing overflows; what underflows is below
   // 1e-300 of the sum.
   const size_t n = loss.mass.size();
   double shift = -kInfinity;
   for (size_t j = 0; j < n; ++j) {
-    shift =
-        std::fmax(shift, kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j));
+    const double at = kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j);
+    if (at > shift && loss.mass[j] > 0) shift = at;
   }
   if (weights != nullptr) weights->resize(n);
   const size_t block = std::fabs(s) * step * kBlock < 300 ? kBlock : 1;
-  const double ratio = block > 1 ? std::exp(s * step) : 1;
+  double powers[kBlock] = {1}, ratio = block > 1 ? std::exp(s * step) : 1;
+  for (size_t k = 1; k < block; ++k) powers[k] = powers[k - 1] * ratio;
   double total = 0, first = 0, second = 0;  // in units of the step
   for (size_t begin = 0; begin < n; begin += block) {
-    double factor = std::exp(s * step * static_cast<double>(begin) - shift);
-    double sum = 0, moment = 0, square = 0;
-    for (size_t k = 0; k < block && begin + k < n; ++k, factor *= ratio) {
-      const double weight = loss.mass[begin + k] * factor, at = static_cast<double>(k);
-      if (weights != nullptr) (*weights)[begin + k] = weight;
-      sum += weight;
-      moment += weight * at;
-      square += weight * at * at;
+    const size_t length = std::min(block, n - begin);
+    const double* mass = &loss.mass[begin];
+    // Without mass the factor may be infinite.
+    const bool bare = block == 1 && mass[0] == 0;
+    const double factor = bare ? 0 : std::exp(s * step * static_cast<double>(begin) - shift);
+    double sums[4] = {}, moments[4] = {}, squares[4] = {};
+    size_t k = 0;
+    for (; k + 4 <= length; k += 4) {
+      for (size_t lane = 0; lane < 4; ++lane) {
+        const double weight = mass[k + lane] * powers[k + lane];
+        const double moment = weight * static_cast<double>(k + lane);
+        sums[lane] += weight;
+        moments[lane] += moment;
+        squares[lane] += moment * static_cast<double>(k + lane);
+      }
     }
+    for (; k < length; ++k) {
+      const double weight = mass[k] * powers[k], at = static_cast<double>(k);
+      sums[0] += weight;
+      moments[0] += weight * at;
+      squares[0] += weight * at * at;
+    }
+    if (weights != nullptr) {
+      for (k = 0; k < length; ++k) (*weights)[begin + k] = mass[k] * (powers[k] * factor);
+    }
+    const double sum = factor * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    const double moment = factor * ((moments[0] + moments[1]) + (moments[2] + moments[3]));
+    const double square = factor * ((squares[0] + squares[1]) + (squares[2] + squares[3]));
     const double at = static_cast<double>(begin);
     total += sum;
     first += moment + at * sum;
@@ -73,8 +92,8 @@ Tilted TiltOne(const DirectedLosses::Loss& loss, double step, double s,
   }
   if (!(total > 0)) return {0, -kInfinity, 0, 0};
   const double mean = first / total;
-  return {total, shift + std::log(total) + s * loss.first_loss, loss.first_loss + step * mean,
-          step * step * std::fmax(0, second / total - mean * mean)};
+  return {total, shift + std::log(total) + s * loss.first_loss + loss.log_scale,
+          loss.first_loss + step * mean, step * step * std::fmax(0, second / total - mean * mean)};
 }
 
 // z^n by binary powering; relative error at most n·kComplexProduct.
@@ -96,30 +115,62 @@ std::complex<double> Power(std::complex<double> z, double n) {
 
 }  // namespace
 
-DirectedLosses::DirectedLosses(const std::vector<CountedPair>& pairs, Direction direction)
-    : step_(pairs.front().pair.step) {
-  for (const CountedPair& counted : pairs) {
-    const DiscretePair& pair = counted.pair;
-    Loss loss{pair.first_loss,      pair.mass,       counted.count,
-              pair.remove_infinity, pair.loss_error, pair.mass_error};
-    if (direction == Direction::kAdd) {
-      // Q against P: the atom's Q-mass, at minus its loss.
-      const size_t n = pair.mass.size();
-      for (size_t j = 0; j < n; ++j) {
-        loss.mass[n - 1 - j] =
-            pair.mass[j] * std::exp(-(pair.first_loss + pair.step * static_cast<double>(j)));
-      }
-      loss.first_loss = -(pair.first_loss + pair.step * static_cast<double>(n - 1));
-      loss.infinity = pair.add_infinity;
-      loss.mass_error += 8 * kUnitRoundoff + pair.loss_error;  // e^{-loss} carries the loss's error
-    }
-    losses_.push_back(std::move(loss));
+DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side) {
+  DirectedLoss loss;
+  loss.first_loss = pair.first_loss;
+  loss.count = count;
+  loss.loss_error = pair.loss_error;
+  if (direction == Direction::kRemove) {
+    loss.mass = pair.mass;
+    loss.infinity = pair.remove_infinity;
+    return loss;
   }
+  // Q against P: the atom's Q-mass, at minus its loss.
+  const size_t n = pair.mass.size();
+  std::vector<double> density(n);
+  for (size_t j = 0; j < n; ++j)
+    density[j] = -(pair.first_loss + pair.step * static_cast<double>(j));
+  const double greatest = std::fmax(std::fabs(density.front()), std::fabs(density.back()));
+  Exp(density, density);
+  const double rounding = (8 + 2 * greatest) * kUnitRoundoff;
+  const double outward = side == Side::kUpper ? 1 + rounding : 1 - rounding;
+  loss.mass.resize(n);
+  for (size_t j = 0; j < n; ++j) loss.mass[n - 1 - j] = pair.mass[j] * density[j] * outward;
+  loss.first_loss = -(pair.first_loss + pair.step * static_cast<double>(n - 1));
+  loss.loss_error += 2 * kUnitRoundoff * greatest;
+  loss.infinity = pair.add_infinity;
+  return loss;
+}
+
+// 1 - Π (1 - infinity)^count.
+double DirectedLosses::InfiniteMass(Side side) const {
+  double log_finite = 0;
+  for (const DirectedLoss& loss : losses_)
+    log_finite += loss.count * std::log1p(-std::fmin(loss.infinity, 1 - 1e-16));
+  const double infinity = -std::expm1(log_finite);
+  return side == Side::kUpper ? std::fmin(1, infinity * (1 + 1e-12)) : infinity * (1 - 1e-12);
+}
+
+bool DirectedLosses::Empty() const {
+  return std::any_of(losses_.begin(), losses_.end(), [](const DirectedLoss& loss) {
+    return std::all_of(loss.mass.begin(), loss.mass.end(), [](double m) { return m == 0; });
+  });
+}
+
+double DirectedLosses::GreatestLoss() const {
+  double sum = 0;
+  for (const DirectedLoss& loss : losses_) {
+    size_t last = loss.mass.size();
+    while (last > 0 && loss.mass[last - 1] == 0) --last;
+    if (last == 0) continue;
+    sum += loss.count * (loss.first_loss + step_ * static_cast<double>(last - 1) + loss.loss_error);
+  }
+  return std::fmax(0, sum * (1 + 1e-12) + 1e-300);
 }
 
 DirectedLosses::Cumulants DirectedLosses::LogMgf(double s) const {
   Cumulants sum{0, 0, 0};
-  for (const Loss& loss : losses_) {
+  for (const DirectedLoss& loss : losses_) {
     const Tilted one = TiltOne(loss, step_, s, nullptr);
     sum.value += loss.count * one.log_normaliser;
     sum.mean += loss.count * one.mean;
@@ -150,7 +201,7 @@ double DirectedLosses::Tilt(double epsilon, double near) const {
 }
 
 absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double tilt,
-                                           const Limits& limits) {
+                                           const Limits& limits, double window_tail) {
   Composed result;
   const double h = losses.step();
   result.step_ = h;
@@ -164,7 +215,7 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   if (std::fabs(centre.value) > 1e12)
     return TooLarge("the composed losses are too large for the loss grid");
   const double sd = std::sqrt(std::fmax(centre.variance, h * h));
-  const double log_tail = std::log(kWindowTail);
+  const double log_tail = std::log(window_tail);
   double above = kInfinity, below = kInfinity;
   for (const double a : {0.35, 0.7, 1.4, 2.8, 5.6, 8.0, 12.0}) {
     RETURN_IF_ERROR(limits.Check());
@@ -182,20 +233,21 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   const size_t n = NextFastSize(static_cast<size_t>(std::fmax(64, wanted)));
   // Chernoff's exponents are rounded at the size of K; twice the tail covers it (and more, |K| u <
   // 1e-3).
-  result.tail_above_ = result.tail_below_ = 2 * kWindowTail;
+  result.tail_above_ = result.tail_below_ = 2 * window_tail;
 
   // 2. Where the window starts on the composed grid, whose point k stands at Σ count·first_loss +
   // k·h.
   long double origin = 0;
   double size = 0, total_count = 0;
-  for (const DirectedLosses::Loss& loss : losses.losses()) {
+  for (const DirectedLoss& loss : losses.losses()) {
     origin += static_cast<long double>(loss.count) * loss.first_loss;
     total_count += loss.count;
     size += loss.count * (std::fabs(loss.first_loss) +
                           std::fabs(loss.first_loss + h * static_cast<double>(loss.mass.size())));
     result.loss_error_ += loss.count * loss.loss_error;
-    result.infinity_ += loss.count * loss.infinity * (1 + 4 * kUnitRoundoff);
   }
+  result.infinity_up_ = losses.InfiniteMass(Side::kUpper);
+  result.infinity_down_ = losses.InfiniteMass(Side::kLower);
   const long double first_bin =
       std::floor((static_cast<long double>(centre.mean - below) - origin) / h);
   if (std::fabs(first_bin) > 0x1p52L) return TooLarge("too many steps for the loss grid");
@@ -207,39 +259,60 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   // logarithms.
   const RealFft fft(n);
   const double transform_error = FftRelativeError(n);
-  std::vector<std::complex<double>> product(n / 2 + 1, 1.0);
-  std::vector<double> log_bound(n / 2 + 1, 0.0), error_factor(n / 2 + 1, 0.0);
-  std::vector<double> weights, folded;
-  for (const DirectedLosses::Loss& loss : losses.losses()) {
+  const size_t bins = n / 2 + 1;
+  std::vector<std::complex<double>> product(bins, 1.0);
+  std::vector<double> log_bound(bins, 0.0), error_factor(bins, 0.0);
+  // Frequencies at which the product is still above e^-kNegligible. Few remain after many steps.
+  std::vector<size_t> alive(bins);
+  for (size_t k = 0; k < bins; ++k) alive[k] = k;
+  std::vector<double> weights, folded, magnitude, logs;
+  for (const DirectedLoss& loss : losses.losses()) {
     RETURN_IF_ERROR(limits.Check());
     const Tilted tilted = TiltOne(loss, h, tilt, &weights);
     folded.assign(n, 0);
-    for (size_t j = 0, bin = 0; j < weights.size(); ++j) {
-      folded[bin] += weights[j] / tilted.total;
-      if (++bin == n) bin = 0;
+    for (size_t begin = 0; begin < weights.size(); begin += n) {
+      const size_t length = std::min(n, weights.size() - begin);
+      const double scale = 1 / tilted.total;
+      for (size_t j = 0; j < length; ++j) folded[j] += weights[begin + j] * scale;
     }
     result.log_scale_ += static_cast<long double>(loss.count) * tilted.log_normaliser;
     const double span = h * static_cast<double>(loss.mass.size());
     result.relative_error_ +=
-        loss.count * (loss.mass_error + kTiltError +
-                      kUnitRoundoff * (16 + 4 * tilt * (span + std::fabs(loss.first_loss)) +
+        loss.count *
+        (kTiltError + kUnitRoundoff * (16 + 4 * tilt * (span + std::fabs(loss.first_loss)) +
                                        4 * std::fabs(tilted.log_normaliser) +
                                        static_cast<double>(1 + weights.size() / n)));
     const std::vector<std::complex<double>> spectrum = fft.Forward(folded);
     // (|F| + e)^T bounds the exact power; its distance from the computed one is at most that times
     // T·e/(|F| + e) + T·2.24u.
     const double e = transform_error * (1 + 1e-9);
-    for (size_t k = 0; k < spectrum.size(); ++k) {
-      const double bound = std::abs(spectrum[k]) + e;
-      log_bound[k] += loss.count * std::log(bound);  // at most count·e above 0
-      error_factor[k] += loss.count * (e / bound + kComplexProduct);
+    magnitude.resize(alive.size());
+    for (size_t i = 0; i < alive.size(); ++i)
+      magnitude[i] = std::sqrt(std::norm(spectrum[alive[i]])) + e;
+    logs.resize(alive.size());
+    Log(magnitude, logs);
+    size_t kept = 0;
+    for (size_t i = 0; i < alive.size(); ++i) {
+      const size_t k = alive[i];
+      log_bound[k] += loss.count * logs[i];  // at most count·e above 0
+      if (log_bound[k] < -kNegligible) {
+        product[k] = 0;
+        error_factor[k] = kInfinity;
+        continue;
+      }
+      error_factor[k] += loss.count * (e / magnitude[i] + kComplexProduct);
       product[k] *= loss.count == 1 ? spectrum[k] : Power(spectrum[k], loss.count);
+      alive[kept++] = k;
     }
+    alive.resize(kept);
   }
 
-  // 4. Back, unrolled so that bins_[0] is grid point first_bin.
-  long double sum_of_errors = 0, sum_of_bounds = 0;
-  for (size_t k = 0; k < product.size(); ++k) {
+  // 4. Back, unrolled so that bins_[0] is grid point first_bin. Of the frequencies let go each is
+  // below e^-kNegligible (later steps multiply it by at most e^{their count·e}).
+  const double slack = std::exp(4 * kUnitRoundoff * total_count + transform_error * total_count);
+  long double sum_of_bounds = static_cast<double>(n) * std::exp(-kNegligible) * slack;
+  long double sum_of_errors = 2 * sum_of_bounds;
+  for (const size_t k : alive) {
     const double twice = k == 0 || 2 * k == n ? 1 : 2;
     const double relative =
         error_factor[k] + static_cast<double>(losses.losses().size()) * kComplexProduct;
@@ -266,24 +339,41 @@ Composed::Sums Composed::SumsAbove(double epsilon) const {
   const double past = std::floor((epsilon - window_) / step_) + 1;
   if (past >= static_cast<double>(bins_.size())) return {0, 0, 0};
   const size_t from = past <= 0 ? 0 : static_cast<size_t>(past);
-  const double gap = window_ + step_ * static_cast<double>(from) - epsilon;
-  // Both factors of w follow positive recurrences from one bin to the next, so their relative error
-  // is at most 4u a bin.
-  double decay = std::exp(-tilt_ * gap), rise = -std::expm1(-gap);
-  const double decay_step = std::exp(-tilt_ * step_), rise_keep = std::exp(-step_),
+  // In a block that begins g above ε, w(x) at k bins further is e^{-cg} e^{-ckh} ((1 - e^{-g}) +
+  // e^{-g} (1 - e^{-kh})): positive terms, and exponentials by at most kBlock multiplications.
+  double decay[kBlock] = {1}, rise[kBlock] = {0};
+  const double decay_step = std::exp(-tilt_ * step_), keep_step = std::exp(-step_),
                rise_step = -std::expm1(-step_);
+  for (size_t k = 1; k < kBlock; ++k) {
+    decay[k] = decay[k - 1] * decay_step;
+    rise[k] = rise[k - 1] * keep_step + rise_step;
+  }
   Sums sums{0, 0, 0};
-  for (size_t i = from; i < bins_.size(); ++i) {
-    const double weight = decay * rise;
-    sums.value += weight * bins_[i];
-    sums.weight += weight;
-    sums.absolute += weight * std::fabs(bins_[i]);
-    decay *= decay_step;
-    rise = rise * rise_keep + rise_step;
-    if (decay < 1e-40) {  // what follows is below 1e-40 of a law of total mass one, and is added by
-                          // the callers
-      break;
+  for (size_t begin = from; begin < bins_.size(); begin += kBlock) {
+    const double gap = (window_ - epsilon) + step_ * static_cast<double>(begin);
+    // What follows is below 1e-30 of a law of total mass one, and is added by the callers.
+    if (tilt_ * gap > 70) break;
+    const size_t length = std::min(kBlock, bins_.size() - begin);
+    const double* bins = &bins_[begin];
+    const double risen = -std::expm1(-gap), kept = std::exp(-gap), factor = std::exp(-tilt_ * gap);
+    double value[4] = {}, weight[4] = {}, absolute[4] = {};
+    for (size_t k = 0; k + 4 <= length; k += 4) {
+      for (size_t lane = 0; lane < 4; ++lane) {
+        const double w = decay[k + lane] * (risen + kept * rise[k + lane]);
+        value[lane] += w * bins[k + lane];
+        weight[lane] += w;
+        absolute[lane] += w * std::fabs(bins[k + lane]);
+      }
     }
+    for (size_t k = length / 4 * 4; k < length; ++k) {
+      const double w = decay[k] * (risen + kept * rise[k]);
+      value[0] += w * bins[k];
+      weight[0] += w;
+      absolute[0] += w * std::fabs(bins[k]);
+    }
+    sums.value += factor * ((value[0] + value[1]) + (value[2] + value[3]));
+    sums.weight += factor * ((weight[0] + weight[1]) + (weight[2] + weight[3]));
+    sums.absolute += factor * ((absolute[0] + absolute[1]) + (absolute[2] + absolute[3]));
   }
   return sums;
 }
@@ -298,38 +388,78 @@ double Composed::LogDeltaUp(double epsilon) const {
   const double at = epsilon - loss_error_;
   const Sums sums = SumsAbove(at);
   const double end = window_ + step_ * static_cast<double>(bins_.size());
-  // Above the window w(x) <= e^{-c(end - ε)}; 1e-40 is the part SumsAbove leaves out.
-  double beyond = tail_above_ * std::exp(-tilt_ * std::fmax(0, end - at)) + 1e-40;
+  // Above the window w(x) <= e^{-c(end - ε)}; 1e-30 is the part SumsAbove leaves out.
+  double beyond = tail_above_ * std::exp(-tilt_ * std::fmax(0, end - at)) + 1e-30;
   if (window_ > at)
     beyond +=
         tail_below_ * GreatestWeight();  // mass between ε and the window stands elsewhere in it
-  const double rounding = 6 * static_cast<double>(bins_.size()) * kUnitRoundoff *
+  const double rounding = (2 * static_cast<double>(bins_.size()) + 400) * kUnitRoundoff *
                           (sums.absolute + bin_error_ * sums.weight);
   const double sum = sums.value + bin_error_ * sums.weight + rounding + beyond;
   const double exponent = static_cast<double>(log_scale_ - static_cast<long double>(tilt_) * at);
   const double log_finite = exponent + std::log(sum) + relative_error_ * 1.001 +
                             8 * kUnitRoundoff * (std::fabs(exponent) + 4) +
                             static_cast<double>(std::fabs(log_scale_)) * 0x1p-60;
-  const double total = NextUp(std::exp(log_finite) * (1 + 4 * kUnitRoundoff)) + infinity_;
-  if (infinity_ == 0 || log_finite < -690)
-    return std::fmin(0, infinity_ > 0 ? std::log(total) : log_finite);
+  const double total = NextUp(std::exp(log_finite) * (1 + 4 * kUnitRoundoff)) + infinity_up_;
+  if (infinity_up_ == 0 || log_finite < -690)
+    return std::fmin(0, infinity_up_ > 0 ? std::log(total) : log_finite);
   return std::isnan(total) ? 0 : std::fmin(0, LogUp(total));
 }
 
 double Composed::LogDeltaDown(double epsilon) const {
   const double at = epsilon + loss_error_;
   const Sums sums = SumsAbove(at);
-  const double rounding = 6 * static_cast<double>(bins_.size()) * kUnitRoundoff *
+  const double rounding = (2 * static_cast<double>(bins_.size()) + 400) * kUnitRoundoff *
                           (sums.absolute + bin_error_ * sums.weight);
   const double sum =
       sums.value - bin_error_ * sums.weight - rounding -
       GreatestWeight() * (tail_below_ + tail_above_);  // aliases from outside the window
-  if (!(sum > 0)) return -kInfinity;
-  const double exponent = static_cast<double>(log_scale_ - static_cast<long double>(tilt_) * at);
-  const double log_delta = exponent + std::log(sum) - relative_error_ * 1.001 -
-                           8 * kUnitRoundoff * (std::fabs(exponent) + 4) -
-                           static_cast<double>(std::fabs(log_scale_)) * 0x1p-60;
-  return std::isnan(log_delta) ? -kInfinity : std::fmin(0, log_delta);
+  double log_finite = -kInfinity;
+  if (sum > 0) {
+    const double exponent = static_cast<double>(log_scale_ - static_cast<long double>(tilt_) * at);
+    log_finite = exponent + std::log(sum) - relative_error_ * 1.001 -
+                 8 * kUnitRoundoff * (std::fabs(exponent) + 4) -
+                 static_cast<double>(std::fabs(log_scale_)) * 0x1p-60;
+    if (std::isnan(log_finite)) log_finite = -kInfinity;
+  }
+  if (infinity_down_ == 0) return std::fmin(0, log_finite);
+  const double finite = log_finite < 0 ? ExpDown(log_finite) * (1 - 1e-15) : 1;
+  return std::fmin(0, LogDown(std::fmax(0, infinity_down_ + finite * (1 - 4 * kUnitRoundoff)) *
+                              (1 - 4 * kUnitRoundoff)));
+}
+
+absl::StatusOr<DirectedLoss> Composed::AsLoss(Side side) const {
+  DirectedLoss loss;
+  const size_t n = bins_.size();
+  const double span = step_ * static_cast<double>(n);
+  if (!(tilt_ * span < 1200)) return TooLarge("the tilted law spans more than doubles hold");
+  // Masses relative to the middle of the window.
+  const double middle = window_ + span / 2;
+  const long double log_scale = log_scale_ - static_cast<long double>(tilt_) * middle;
+  const double sign = side == Side::kUpper ? 1 : -1;
+  const double rounding = relative_error_ * 1.001 + 16 * kUnitRoundoff * (8 + tilt_ * span) +
+                          8 * kUnitRoundoff * std::fabs(static_cast<double>(log_scale));
+  loss.log_scale = static_cast<double>(log_scale) + sign * rounding;
+  loss.first_loss = window_;
+  loss.loss_error = loss_error_ + 4 * kUnitRoundoff * std::fabs(window_);
+  std::vector<double> untilt(n);
+  for (size_t i = 0; i < n; ++i) untilt[i] = -tilt_ * (step_ * static_cast<double>(i) - span / 2);
+  Exp(untilt, untilt);
+  // Any bin may hold aliases of all that lies outside the window.
+  const double off = side == Side::kUpper ? bin_error_ : bin_error_ + tail_below_ + tail_above_;
+  loss.mass.resize(n);
+  for (size_t i = 0; i < n; ++i) loss.mass[i] = std::fmax(0, bins_[i] + sign * off) * untilt[i];
+  if (side == Side::kUpper) {
+    const double end = window_ + span;
+    const double above =
+        static_cast<double>(log_scale_ - static_cast<long double>(tilt_) * end) + rounding;
+    loss.infinity = infinity_up_ + std::fmin(1, ExpUp(above) * tail_above_ * (1 + 1e-9));
+    // Mass below the window may count at its first bin.
+    loss.mass[0] += tail_below_ * untilt[0];
+  } else {
+    loss.infinity = infinity_down_;
+  }
+  return loss;
 }
 
 }  // namespace dpledger::accountant::pld

@@ -12,16 +12,26 @@
 
 namespace dpledger::accountant::pld {
 
-struct CountedPair {
-  DiscretePair pair;
-  double count;  // a whole number, at most 2^53
-};
+// Which side of the truth a bound is on.
+enum class Side { kUpper, kLower };
 
-// Distinct steps on grids of one spacing, seen from one direction: losses ascending, masses those
-// of the direction's first distribution.
+// One step seen from one direction: losses ascending from first_loss, masses those of the
+// direction's first distribution, rounded outwards.
+struct DirectedLoss {
+  double first_loss = 0;
+  std::vector<double> mass;  // times e^{log_scale}
+  double log_scale = 0;
+  double count = 1;  // a whole number, at most 2^53
+  double infinity = 0;
+  double loss_error = 0;
+};
+DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side);
+
+// Distinct steps on grids of one spacing.
 class DirectedLosses {
  public:
-  DirectedLosses(const std::vector<CountedPair>& pairs, Direction direction);
+  DirectedLosses(std::vector<DirectedLoss> losses, double step)
+      : losses_(std::move(losses)), step_(step) {}
 
   struct Cumulants {
     double value;     // K(s) = Σ count log Σ mass e^{s·loss}
@@ -34,34 +44,36 @@ class DirectedLosses {
   // c). Any c > 0 gives valid bounds; this one gives tight ones.
   double Tilt(double epsilon, double near) const;
 
-  struct Loss {
-    double first_loss;
-    std::vector<double> mass;
-    double count;
-    double infinity;
-    double loss_error;
-    double mass_error;
-  };
-  const std::vector<Loss>& losses() const { return losses_; }
+  // The greatest finite loss of all steps together; 0 if there is none above.
+  double GreatestLoss() const;
+  // The probability of an infinite loss.
+  double InfiniteMass(Side side) const;
+  bool Empty() const;  // some step has no finite mass
+
+  const std::vector<DirectedLoss>& losses() const { return losses_; }
   double step() const { return step_; }
 
  private:
-  std::vector<Loss> losses_;
+  std::vector<DirectedLoss> losses_;
   double step_;
 };
 
 // δ of the composition as a function of ε.
 class Composed {
  public:
-  // RESOURCE_EXHAUSTED if the window would need more than limits.max_fft_bins; DEADLINE_EXCEEDED,
-  // CANCELLED.
+  // `window_tail`: tilted mass let go on each side of the window. RESOURCE_EXHAUSTED if the window
+  // would need more than limits.max_fft_bins; DEADLINE_EXCEEDED, CANCELLED.
   static absl::StatusOr<Composed> Compose(const DirectedLosses& losses, double tilt,
-                                          const Limits& limits);
+                                          const Limits& limits, double window_tail = 1e-13);
 
   // For pairs at least as revealing as the steps: an upper bound on log δ(epsilon), at most 0.
   double LogDeltaUp(double epsilon) const;
   // For pairs at most as revealing: a lower bound on log δ(epsilon); -infinity if nothing is known.
   double LogDeltaDown(double epsilon) const;
+
+  // The composed law itself as one loss, at least (at most) as revealing as the steps, its masses
+  // no longer tilted. RESOURCE_EXHAUSTED if they would leave the range of doubles.
+  absl::StatusOr<DirectedLoss> AsLoss(Side side) const;
 
   size_t bins() const { return bins_.size(); }
 
@@ -85,7 +97,7 @@ class Composed {
   double loss_error_ = 0;      // of every loss, composed
   double tail_below_ = 0;      // tilted mass outside the window, by Chernoff
   double tail_above_ = 0;
-  double infinity_ = 0;
+  double infinity_up_ = 0, infinity_down_ = 0;
 };
 
 }  // namespace dpledger::accountant::pld

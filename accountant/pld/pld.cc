@@ -1,19 +1,22 @@
 #include "accountant/pld/pld.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 
-#include "accountant/numeric/root.h"
+#include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pld/sketch.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Mesh refinements at most. Each at least halves the gap where the error law holds; the first guess
 // usually does.
 constexpr int kRefinements = 8;
@@ -21,189 +24,425 @@ constexpr int kRefinements = 8;
 // mesh error.
 constexpr double kTailShare = 1e-7;
 // A loss grid longer than this would take longer to build than any transform of it; all grids
-// together take at most about 1 GiB (four doubles an atom).
+// together take at most about 512 MiB (two doubles an atom).
 constexpr size_t kGreatestAtoms = size_t{1} << 21;
 constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
 // Beyond, rounding alone (a few u a step) would take the interval's digits.
 constexpr double kGreatestCount = 1e12;
+// The mesh's aim, a little finer than the error law asks for.
+constexpr double kAim = 0.9;
+// A direction whose ε is expected below this share of the other's is only shown to be below it, on
+// a mesh kCoarser times as wide.
+constexpr double kClearlyLess = 0.97, kCoarser = 3;
+// Bins that are composed in some ten milliseconds.
+constexpr double kSoonComposed = 1 << 18;
+
+// (1 - q) N(0, 1) + q N(μ, 1) against N(0, 1).
+Pair SampledPair(double q, double mu) {
+  const double inf = kInfinity;
+  DensityPiece piece{-inf, inf, -0.91893853320467274178, 0, -0.5, {}, {{0, 0}}};
+  if (q < 1) piece.p.push_back({std::log1p(-q), 0});
+  piece.p.push_back({std::log(q) - mu * mu / 2, mu});
+  return {{}, {piece}, 0, q == 1};
+}
+
+// A step by its pairs; `lower` is empty where it is `upper`.
+struct Step {
+  Pair upper;
+  std::optional<Pair> lower;
+  double count;
+};
+
+std::vector<Step> StepsOf(const Composition& composition) {
+  std::vector<Step> steps;
+  for (const SampledGaussian& s : composition.steps) {
+    const double q = s.sampling_probability;
+    const Interval z = s.noise_multiplier;
+    Step step{SampledPair(q, DivUp(1, z.lower)), std::nullopt, static_cast<double>(s.count)};
+    if (z.lower != z.upper || 1 / z.lower * z.lower != 1)
+      step.lower = SampledPair(q, DivDown(1, z.upper));
+    if (z.lower == z.upper && std::fma(1 / z.lower, z.lower, -1) == 0) {
+      step.upper = SampledPair(q, 1 / z.lower);
+      step.lower.reset();
+    }
+    steps.push_back(std::move(step));
+  }
+  for (const PairStep& s : composition.pairs) {
+    Step step{s.upper, std::nullopt, static_cast<double>(s.count)};
+    if (!(s.lower == s.upper)) step.lower = s.lower;
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
 
 // Both discretisations of a composition on one mesh.
 struct Discretised {
-  std::vector<CountedPair> upper;
-  std::vector<CountedPair> lower;
+  struct Counted {
+    DiscretePair upper, lower;
+    double count;
+  };
+  std::vector<Counted> pairs;
+  double step;
+
+  DirectedLosses In(Direction direction, Side side) const {
+    std::vector<DirectedLoss> losses;
+    for (const Counted& c : pairs) {
+      losses.push_back(
+          Directed(side == Side::kUpper ? c.upper : c.lower, c.count, direction, side));
+    }
+    return {std::move(losses), step};
+  }
 };
 
-absl::StatusOr<Discretised> Discretise(const Composition& composition, double step, double tail,
+absl::StatusOr<Discretised> Discretise(const std::vector<Step>& steps, double mesh, double tail,
                                        const Limits& limits) {
   Discretised result;
-  const size_t most = std::min(kGreatestAtoms, kGreatestAtomsTogether / composition.steps.size());
-  for (const SampledGaussian& s : composition.steps) {
+  result.step = mesh;
+  const size_t most = std::min(kGreatestAtoms, kGreatestAtomsTogether / steps.size());
+  for (const Step& step : steps) {
     RETURN_IF_ERROR(limits.Check());
-    const double count = static_cast<double>(s.count);
-    ASSIGN_OR_RETURN(DiscretePair upper,
-                     BuildUpper(s.sampling_probability, DivUp(1, s.noise_multiplier.lower), step,
-                                tail, most, limits));
-    ASSIGN_OR_RETURN(DiscretePair lower,
-                     BuildLower(s.sampling_probability, DivDown(1, s.noise_multiplier.upper), step,
-                                tail, most, limits));
-    result.upper.push_back({std::move(upper), count});
-    result.lower.push_back({std::move(lower), count});
+    ASSIGN_OR_RETURN(const Shares shares, Shares::Of(step.upper, mesh, tail, most, limits));
+    Discretised::Counted counted{shares.Upper(), {}, step.count};
+    if (step.lower.has_value()) {
+      ASSIGN_OR_RETURN(const Shares less, Shares::Of(*step.lower, mesh, tail, most, limits));
+      counted.lower = less.Lower();
+    } else {
+      counted.lower = shares.Lower();
+    }
+    result.pairs.push_back(std::move(counted));
   }
   return result;
+}
+
+// The point at which the decreasing `excess` falls to 0 or below, from above: within `tolerance` of
+// where it does if the search got that far, else `limit`. Secants from `guess`, kept in a bracket.
+double FallsBelow(const std::function<double(double)>& excess, double guess, double slope,
+                  double tolerance, double limit) {
+  double positive = 0, falls = limit;
+  if (excess(0) <= 0) return 0;
+  double at = std::clamp(guess, 0.0, limit), before = 0, before_value = 0;
+  for (int i = 0; i < 100 && falls - positive > tolerance; ++i) {
+    const double value = excess(at);
+    if (value <= 0) {
+      falls = std::fmin(falls, at);
+    } else if (value > 0) {
+      positive = std::fmax(positive, at);
+    } else {
+      return falls;  // not a number
+    }
+    if (i > 0 && at != before && std::isfinite(value) && std::isfinite(before_value)) {
+      const double secant = (value - before_value) / (at - before);
+      if (secant < 0) slope = secant;
+    }
+    before = at;
+    before_value = value;
+    // A little past the root, so that the bracket closes from both sides.
+    double next = at - value / slope + (value > 0 ? 0.4 : -0.4) * tolerance;
+    if (!(next > positive && next < falls)) {
+      next = std::isfinite(falls) ? positive + (falls - positive) / 2 : 2 * at + 1;
+    }
+    if (i % 8 == 7 && std::isfinite(falls)) next = positive + (falls - positive) / 2;
+    at = next;
+  }
+  return falls;
+}
+
+// A question about one quantity: its value on a mesh, in one direction.
+struct Question {
+  // Where the value is expected, and its saddle.
+  std::function<Sketch::Estimate(Direction)> expect;
+  std::function<absl::StatusOr<double>(const DirectedLosses&, Sketch::Estimate&)> upper;
+  // At most the upper bound on the same mesh.
+  std::function<absl::StatusOr<double>(const DirectedLosses&, const Sketch::Estimate&,
+                                       double upper)>
+      lower;
+  std::function<double(const Sketch::Estimate&)> value;
+  // A mesh for which the relative gap should be as wanted.
+  std::function<double(Direction, const Sketch::Estimate&)> mesh;
+};
+
+// A mesh that divides the spacing of the first lattice among the steps' losses.
+double Aligned(double mesh, const std::vector<Step>& steps) {
+  if (steps.size() == 1 && steps[0].upper.pieces.empty()) {
+    const double spacing = LatticeSpacing(steps[0].upper);
+    if (spacing > 0 && spacing < 8) return spacing;
+  }
+  for (const Step& step : steps) {
+    const double spacing = LatticeSpacing(step.upper);
+    if (spacing > mesh) return spacing / std::ceil(spacing / mesh);
+    if (spacing > 0 && step.upper.pieces.empty() && spacing > 0.5 * mesh) return spacing;
+  }
+  return mesh;
+}
+
+// Refines the mesh until the bounds are as near as wanted, keeping the best of each. `limit` bounds
+// the value from above without any mesh.
+absl::StatusOr<Bounds> Refine(const std::vector<Step>& steps, std::vector<Direction> directions,
+                              const Question& question, double tail, double relative_gap,
+                              const Limits& limits) {
+  std::vector<Sketch::Estimate> estimates;
+  size_t main = 0;
+  for (size_t i = 0; i < directions.size(); ++i) {
+    estimates.push_back(question.expect(directions[i]));
+    if (question.value(estimates[i]) > question.value(estimates[main])) main = i;
+  }
+  std::swap(directions[0], directions[main]);
+  std::swap(estimates[0], estimates[main]);
+  // Not finer at first than what is soon composed: something is known when time runs out.
+  double mesh = std::fmax(kAim * question.mesh(directions[0], estimates[0]),
+                          16 * std::sqrt(estimates[0].at.variance) / kSoonComposed);
+  if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
+  // Never so coarse that single steps have no shape left.
+  mesh = std::clamp(mesh, 1e-14, 0.05);
+  Bounds best{{0, kInfinity}, false, false};
+  double finest_failed = 0;
+  // The second direction only matters as far as it is above the first.
+  double other_upper = kInfinity;
+  for (int i = 0; i < kRefinements; ++i) {
+    const double step = Aligned(mesh, steps);
+    const auto attempt = [&]() -> absl::StatusOr<Interval> {
+      ASSIGN_OR_RETURN(const Discretised fine, Discretise(steps, step, tail, limits));
+      Interval found{0, 0};
+      const auto bound = [&](const Discretised& on, size_t k,
+                             bool below_too) -> absl::StatusOr<Interval> {
+        Interval one{0, 0};
+        ASSIGN_OR_RETURN(one.upper,
+                         question.upper(on.In(directions[k], Side::kUpper), estimates[k]));
+        if (below_too && one.upper > 0) {
+          const absl::StatusOr<double> lower =
+              question.lower(on.In(directions[k], Side::kLower), estimates[k], one.upper);
+          // Nothing may be left on a mesh this coarse.
+          if (!lower.ok() && !absl::IsResourceExhausted(lower.status())) return lower.status();
+          one.lower = lower.value_or(0);
+        }
+        return one;
+      };
+      ASSIGN_OR_RETURN(found, bound(fine, 0, true));
+      if (directions.size() > 1 && std::isfinite(found.upper)) {
+        if (other_upper > found.upper &&
+            question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
+          const absl::StatusOr<Discretised> coarse =
+              Discretise(steps, Aligned(kCoarser * mesh, steps), tail, limits);
+          if (coarse.ok()) {
+            const absl::StatusOr<Interval> other = bound(*coarse, 1, false);
+            if (other.ok()) other_upper = std::fmin(other_upper, other->upper);
+          }
+        }
+        if (other_upper > found.upper) {
+          ASSIGN_OR_RETURN(const Interval other, bound(fine, 1, true));
+          other_upper = std::fmin(other_upper, other.upper);
+          found.lower = std::fmax(found.lower, other.lower);
+        }
+        found.upper = std::fmax(found.upper, other_upper);
+      }
+      return found;
+    };
+    const absl::StatusOr<Interval> found = attempt();
+    if (found.ok()) {
+      const double before = best.value.RelativeGap();
+      best.gridded = true;
+      best.value.lower = std::fmax(best.value.lower, found->lower);
+      best.value.upper = std::fmin(best.value.upper, found->upper);
+      if (!std::isfinite(best.value.upper)) break;  // no mesh changes what is infinite
+      const double gap = best.value.RelativeGap();
+      if (gap <= relative_gap || best.value.upper == 0) {
+        best.met = true;
+        return best;
+      }
+      // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
+      if (mesh * 0.999 <= finest_failed || (i > 1 && gap > 0.9 * before)) break;
+      mesh = std::fmax(mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), 0.1, 0.7),
+                       1.001 * finest_failed);
+    } else if (absl::IsDeadlineExceeded(found.status()) && best.gridded) {
+      break;  // a looser interval, said so, rather than none
+    } else if (absl::IsResourceExhausted(found.status())) {
+      finest_failed = mesh;
+      mesh *= 2;
+    } else {
+      return found.status();
+    }
+  }
+  best.met = best.value.RelativeGap() <= relative_gap;
+  best.gridded &= std::isfinite(best.value.upper) || best.met;
+  return best;
+}
+
+absl::Status DoesNotApply(absl::string_view what) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("method pld: no loss distribution is known of ", what)),
+                    {"METHOD_DOES_NOT_APPLY", {{"method", "pld"}, {"subject", std::string(what)}}});
+}
+
+absl::Status CheckApplies(const Composition& composition) {
+  if (!composition.curves.empty())
+    return DoesNotApply("steps that are known by a Rényi curve only");
+  if (!composition.allocations.empty()) return DoesNotApply("random allocation");
+  return absl::OkStatus();
+}
+
+Sketch SketchOf(const std::vector<Step>& steps) {
+  Sketch sketch;
+  for (const Step& step : steps) sketch.Add(step.upper, step.count);
+  return sketch;
+}
+
+std::vector<Direction> Needed(std::vector<Direction> directions, const Composition& composition) {
+  const auto symmetric = [](const auto& steps, auto is_symmetric) {
+    return std::all_of(steps.begin(), steps.end(), is_symmetric);
+  };
+  if (directions.size() == 2 &&
+      symmetric(composition.steps,
+                [](const SampledGaussian& s) { return s.sampling_probability == 1; }) &&
+      symmetric(composition.pairs,
+                [](const PairStep& s) { return s.upper.symmetric && s.lower.symmetric; })) {
+    directions.pop_back();
+  }
+  return directions;
 }
 
 double TailMass(const Composition& composition, double log_delta) {
   return std::exp(std::fmax(-640.0, log_delta + std::log(kTailShare / composition.TotalCount())));
 }
 
-// A wanted quantity on one mesh: its bounds in one direction, given where to look.
-using OnMesh = std::function<absl::StatusOr<Interval>(const Discretised&, Direction)>;
-
-// Refines the mesh until the bounds are as near as wanted, keeping the best of each. `limit` is
-// what is known without.
-absl::StatusOr<Bounds> Refine(const Composition& composition, std::vector<Direction> directions,
-                              double first_step, double tail, double relative_gap, double limit,
-                              const OnMesh& on_mesh, const Limits& limits) {
-  Interval best{0, limit};
-  double step = first_step, finest_failed = 0;
-  bool gridded = false;
-  for (int i = 0; i < kRefinements; ++i) {
-    absl::StatusOr<Interval> worst = Interval{0, 0};
-    const absl::StatusOr<Discretised> mesh = Discretise(composition, step, tail, limits);
-    if (!mesh.ok()) worst = mesh.status();
-    for (const Direction direction : directions) {
-      if (!worst.ok()) break;
-      const absl::StatusOr<Interval> found = on_mesh(*mesh, direction);
-      if (!found.ok()) {
-        worst = found.status();
-      } else {  // the guarantee is the worse of the directions
-        worst->lower = std::fmax(worst->lower, found->lower);
-        worst->upper = std::fmax(worst->upper, found->upper);
-      }
-    }
-    if (worst.ok()) {
-      const double before = best.RelativeGap();
-      gridded = true;
-      best.lower = std::fmax(best.lower, worst->lower);
-      best.upper = std::fmin(best.upper, worst->upper);
-      const double gap = best.RelativeGap();
-      if (gap <= relative_gap || best.upper == 0) return Bounds{best, true};
-      // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
-      if (step * 0.999 <= finest_failed || (i > 1 && gap > 0.9 * before)) break;
-      step = std::fmax(step * std::clamp(0.92 * std::sqrt(relative_gap / gap), 0.25, 0.7),
-                       1.001 * finest_failed);
-    } else if (absl::IsDeadlineExceeded(worst.status())) {
-      break;  // a looser interval, said so, rather than none
-    } else if (absl::IsResourceExhausted(worst.status())) {
-      finest_failed = step;
-      step *= 2;
-    } else {
-      return worst.status();
-    }
-  }
-  return Bounds{best, best.RelativeGap() <= relative_gap, gridded};
-}
-
-// Where ε is thought to be, and its saddle; moved to what was found.
-struct Guess {
-  double epsilon;
-  double tilt;
-};
-
-// ε in one direction on one mesh.
-absl::StatusOr<Interval> EpsilonOnMesh(const Discretised& mesh, Direction direction, double delta,
-                                       double limit, Guess& guess, const Limits& limits) {
-  const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
-  const DirectedLosses upper(mesh.upper, direction);
-  Interval result{0, limit};
-  double tilt = 0, sd = 0;
-  for (int i = 0; i < 4; ++i) {
-    tilt = guess.tilt = upper.Tilt(guess.epsilon, guess.tilt);
-    sd = std::sqrt(upper.LogMgf(tilt).variance);
-    ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(upper, tilt, limits));
-    const auto too_much = [&](double e) { return composed.LogDeltaUp(e) - log_delta_down; };
-    if (too_much(0) <= 0) return Interval{0, 0};
-    if (too_much(limit) <= 0)
-      result.upper = std::fmin(result.upper, BracketDecreasing(too_much, 0, limit, 1e-14).second);
-    // A tilt for an ε more than two standard deviations away loses digits: once more from what was
-    // found.
-    const bool close = std::fabs(result.upper - guess.epsilon) <= 2 * sd;
-    guess.epsilon = result.upper;
-    if (close) break;
-  }
-  const DirectedLosses lower(mesh.lower, direction);
-  absl::StatusOr<Composed> composed = Composed::Compose(lower, tilt, limits);
-  RETURN_IF_ERROR(composed.status());
-  const auto surely_more = [&](double e) { return composed->LogDeltaDown(e) - log_delta_up; };
-  // The bound is good near the tilt's ε only: walk down from the upper bound until it holds.
-  for (double down = 1e-6 * result.upper; down < 6 * sd + result.upper; down *= 4) {
-    const double from = std::fmax(0, result.upper - down);
-    if (surely_more(from) > 0) {
-      result.lower = surely_more(result.upper) > 0
-                         ? result.upper
-                         : BracketDecreasing(surely_more, from, result.upper, 1e-14).first;
-      break;
-    }
-    if (from == 0) break;
-  }
-  return result;
-}
-
-absl::StatusOr<Interval> DeltaOnMesh(const Discretised& mesh, Direction direction, double epsilon,
-                                     double near_tilt, const Limits& limits) {
-  const DirectedLosses upper(mesh.upper, direction);
-  const double tilt = upper.Tilt(epsilon, near_tilt);
-  ASSIGN_OR_RETURN(const Composed above, Composed::Compose(upper, tilt, limits));
-  ASSIGN_OR_RETURN(const Composed below,
-                   Composed::Compose(DirectedLosses(mesh.lower, direction), tilt, limits));
-  return Interval{ExpDown(below.LogDeltaDown(epsilon)),
-                  std::fmin(1, ExpUp(above.LogDeltaUp(epsilon)))};
+// The Rényi bound takes microseconds, and an answer whose time is up may still have it.
+Limits Unhurried(Limits limits) {
+  limits.deadline = absl::InfiniteFuture();
+  return limits;
 }
 
 absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                    const Composition& composition, double delta,
                                    double relative_gap, const Limits& limits) {
-  if (composition.steps.empty()) return Bounds{{0, 0}, true};
-  ASSIGN_OR_RETURN(const rdp::Converted renyi,
-                   rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, limits));
-  if (renyi.value == 0) return Bounds{{0, 0}, true};
-  if (!std::isfinite(renyi.value) || composition.TotalCount() > kGreatestCount) {
-    return Bounds{{0, renyi.value}, false, false};
+  RETURN_IF_ERROR(CheckApplies(composition));
+  RETURN_IF_ERROR(limits.Check());
+  const std::vector<Step> steps = StepsOf(composition);
+  if (steps.empty()) return Bounds{{0, 0}, true};
+  Bounds bounds{{0, kInfinity}, false, false};
+  if (composition.TotalCount() <= kGreatestCount) {
+    const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
+    const Sketch sketch = SketchOf(steps);
+    Question question;
+    // Where ε is near the greatest loss the saddle is far out. A tilt that sees no further than the
+    // interval may be wide shows all the same.
+    const auto blunted = [relative_gap](double tilt, double at) {
+      return at > 0 ? std::fmin(tilt, 100 / (relative_gap * at)) : tilt;
+    };
+    question.expect = [&](Direction direction) {
+      Sketch::Estimate e = sketch.AtDelta(direction, log_delta_down);
+      e.tilt = blunted(e.tilt, e.epsilon);
+      return e;
+    };
+    question.value = [](const Sketch::Estimate& e) { return e.epsilon; };
+    question.mesh = [&](Direction direction, const Sketch::Estimate& e) {
+      const double epsilon = e.epsilon > 0 ? e.epsilon : 0.3 * std::sqrt(e.at.variance);
+      return sketch.Mesh(direction, e.tilt, relative_gap * epsilon / (e.tilt + 1));
+    };
+    question.upper = [&](const DirectedLosses& losses,
+                         Sketch::Estimate& e) -> absl::StatusOr<double> {
+      const double limit = losses.GreatestLoss();
+      if (losses.InfiniteMass(Side::kUpper) > delta) return kInfinity;
+      if (losses.Empty()) return 0;
+      double upper = kInfinity;
+      for (int i = 0; i < 3; ++i) {
+        ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+        const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
+        const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
+        double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
+        if (found == limit && !(too_much(limit) <= 0)) found = kInfinity;
+        upper = std::fmin(upper, found);
+        // A tilt for an ε more than two standard deviations away loses digits: once more from what
+        // was found.
+        const double sd = std::sqrt(losses.LogMgf(e.tilt).variance);
+        if (!std::isfinite(upper) ||
+            std::fabs(upper - e.epsilon) <= 2 * sd + 0.1 * relative_gap * upper)
+          break;
+        e.epsilon = upper;
+        e.tilt = blunted(losses.Tilt(upper, e.tilt), upper);
+      }
+      return upper;
+    };
+    question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
+                         double upper) -> absl::StatusOr<double> {
+      if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
+      if (losses.Empty() || !std::isfinite(upper)) return 0;
+      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      const auto surely_more = [&](double at) { return composed.LogDeltaDown(at) - log_delta_up; };
+      // The bound is good near the tilt's ε only: walk down from the upper bound until it holds,
+      // then up again.
+      double above = upper, holds = 0;
+      bool found = false;
+      for (double down = 0.1 * relative_gap * upper; above > 0; down *= 4) {
+        const double at = std::fmax(0, upper - down);
+        if (surely_more(at) > 0) {
+          holds = at;
+          found = true;
+          break;
+        }
+        above = at;
+      }
+      if (!found) return 0;
+      for (int i = 0; i < 40 && above - holds > 0.01 * relative_gap * upper; ++i) {
+        const double at = holds + (above - holds) / 2;
+        (surely_more(at) > 0 ? holds : above) = at;
+      }
+      return holds;
+    };
+    ASSIGN_OR_RETURN(bounds, Refine(steps, Needed(std::move(directions), composition), question,
+                                    TailMass(composition, std::log(delta)), relative_gap, limits));
   }
-  // A mesh three times too coarse first: a ninth of the price shows where ε and its saddle really
-  // are (the Rényi bound can be twice ε for many distinct steps). Error law of this pair of
-  // discretisations: gap in ε = (c + 1) T h²/8, c the saddle order, about α - 1 (numerically
-  // verified within a few per cent wherever cells are narrower than the loss's bulk).
-  const double step =
-      3 * std::sqrt(8 * relative_gap * renyi.value / (renyi.order * composition.TotalCount()));
-  Guess remove{renyi.value * 0.95, renyi.order - 1}, add{renyi.value * 0.9, renyi.order - 1};
-  const OnMesh on_mesh = [&](const Discretised& mesh, Direction direction) {
-    return EpsilonOnMesh(mesh, direction, delta, renyi.value,
-                         direction == Direction::kRemove ? remove : add, limits);
-  };
-  return Refine(composition, std::move(directions), step, TailMass(composition, std::log(delta)),
-                relative_gap, renyi.value, on_mesh, limits);
+  if (!bounds.met && composition.OnlyGaussians()) {
+    ASSIGN_OR_RETURN(const rdp::Converted renyi,
+                     rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, Unhurried(limits)));
+    bounds.value.upper = std::fmin(bounds.value.upper, renyi.value);
+    bounds.met = bounds.value.RelativeGap() <= relative_gap;
+  }
+  return bounds;
 }
 
 absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Composition& composition,
                                  double epsilon, double relative_gap, const Limits& limits) {
-  if (composition.steps.empty()) return Bounds{{0, 0}, true};
-  ASSIGN_OR_RETURN(const rdp::Converted renyi,
-                   rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, limits));
-  if (renyi.value == 0) return Bounds{{0, 0}, true};
-  if (composition.TotalCount() > kGreatestCount) return Bounds{{0, renyi.value}, false, false};
-  // d log δ/dε is about -c, so the law above times c.
-  const double c = std::fmax(renyi.order - 1, 0.1);
-  const double step =
-      0.8 * std::sqrt(8 * relative_gap / (c * renyi.order * composition.TotalCount()));
-  const OnMesh on_mesh = [&](const Discretised& mesh, Direction direction) {
-    return DeltaOnMesh(mesh, direction, epsilon, c, limits);
-  };
-  // δ is at least about 1e-4 of the Rényi bound in all but absurd cases; the tails are cut below
-  // that.
-  return Refine(composition, std::move(directions), step,
-                TailMass(composition, std::log(renyi.value) - 9), relative_gap, renyi.value,
-                on_mesh, limits);
+  RETURN_IF_ERROR(CheckApplies(composition));
+  RETURN_IF_ERROR(limits.Check());
+  const std::vector<Step> steps = StepsOf(composition);
+  if (steps.empty()) return Bounds{{0, 0}, true};
+  Bounds bounds{{0, 1}, false, false};
+  if (composition.TotalCount() <= kGreatestCount) {
+    const Sketch sketch = SketchOf(steps);
+    Question question;
+    question.expect = [&](Direction direction) { return sketch.AtEpsilon(direction, epsilon); };
+    question.value = [](const Sketch::Estimate& e) { return std::exp(std::fmin(0, e.log_delta)); };
+    // d log δ/dε is about -c.
+    question.mesh = [&](Direction direction, const Sketch::Estimate& e) {
+      return sketch.Mesh(direction, e.tilt, relative_gap / (e.tilt * (e.tilt + 1)));
+    };
+    question.upper = [&](const DirectedLosses& losses,
+                         Sketch::Estimate& e) -> absl::StatusOr<double> {
+      if (losses.Empty() || epsilon >= losses.GreatestLoss())
+        return losses.InfiniteMass(Side::kUpper);
+      e.tilt = losses.Tilt(epsilon, e.tilt);
+      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      return std::fmin(1, ExpUp(composed.LogDeltaUp(epsilon)));
+    };
+    question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
+                         double upper) -> absl::StatusOr<double> {
+      if (losses.Empty() || epsilon >= losses.GreatestLoss())
+        return losses.InfiniteMass(Side::kLower);
+      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
+    };
+    const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,
+                                       sketch.AtEpsilon(Direction::kAdd, epsilon).log_delta);
+    ASSIGN_OR_RETURN(
+        bounds, Refine(steps, Needed(std::move(directions), composition), question,
+                       TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
+  }
+  if (!bounds.met && composition.OnlyGaussians()) {
+    ASSIGN_OR_RETURN(const rdp::Converted renyi,
+                     rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, Unhurried(limits)));
+    bounds.value.upper = std::fmin(bounds.value.upper, renyi.value);
+    bounds.met = bounds.value.RelativeGap() <= relative_gap;
+  }
+  return bounds;
 }
 
 }  // namespace

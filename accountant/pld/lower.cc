@@ -1,0 +1,153 @@
+// The lower bound's discretisation. With r = P/Q and d(y) = E_Q[(r - y)_+], which is convex and
+// gives the profile of both directions, a pair whose d is nowhere greater is at most as revealing
+// (Blackwell). Here it is made piecewise linear with its kinks at the grid points y_j: the values
+// d(y_j) are lowered by η_j so far that no chord is above d, and their greatest convex minorant is
+// taken. Claim: pld/CLAIM.md, section 3.
+#include <algorithm>
+#include <cmath>
+
+#include "accountant/numeric/rounding.h"
+#include "accountant/pld/discrete_pair.h"
+
+namespace dpledger::accountant::pld {
+namespace {
+
+constexpr double kFewRoundings = 16 * kUnitRoundoff;
+// The shares near an end vanish as s^4, which three Gauss points integrate to 2e-7 (Piece).
+constexpr double kNearSlack = 1e-6;
+
+// Masses with bounds on their errors. Negative ones are where the lowered values are not convex.
+struct Masses {
+  std::vector<double> mass, error;
+  double step;
+
+  // Takes the kink at j away: its mass goes to the points i < j < k so that P- and Q-mass stay.
+  void Spread(size_t i, size_t j, size_t k) {
+    const double left = static_cast<double>(j - i) * step,
+                 right = static_cast<double>(k - j) * step;
+    const double to_i = std::expm1(right) / std::expm1(left + right),
+                 to_k = std::expm1(-left) / std::expm1(-(left + right));
+    const double rounding = error[j] + kFewRoundings * std::fabs(mass[j]);
+    mass[i] += mass[j] * to_i;
+    error[i] += rounding * to_i + kFewRoundings * std::fabs(mass[i]);
+    mass[k] += mass[j] * to_k;
+    error[k] += rounding * to_k + kFewRoundings * std::fabs(mass[k]);
+    mass[j] = error[j] = 0;
+  }
+};
+
+}  // namespace
+
+DiscretePair Shares::Lower() const {
+  DiscretePair pair;
+  pair.first_loss = first_loss_;
+  pair.step = step_;
+  pair.loss_error = loss_error_;
+  pair.remove_infinity = std::fmax(0, remove_infinity_ * (1 - mass_error_ - kFewRoundings));
+  pair.add_infinity = std::fmax(0, add_infinity_ * (1 - mass_error_ - kFewRoundings));
+  const size_t n = exact_.size();
+  pair.mass.assign(n, 0);
+  const double h = step_, up = std::expm1(h), down = -std::expm1(-h);
+
+  // What kinks at every grid point would stand for: connect the dots, on what is not cut away. In a
+  // cell with ends y0, y1 the chord exceeds (r - y)_+, as a function of y, by at most (r - y0) at
+  // y0 falling linearly to 0 at y1, and by at most (y1 - r) at y1 falling to 0 at y0. So it is
+  // enough that each r, or a share θ of it, lowers d at y0, and the rest at y1 (`left` and `right`
+  // of a point: by the cell above and the cell below it).
+  std::vector<double> dots = exact_, error(n, 0), left(n, 0), right(n, 0);
+  for (size_t j = 0; j < n; ++j) error[j] = kFewRoundings * exact_[j];
+  for (size_t j = 0; j + 1 < n; ++j) {
+    const double relative = error_[j] + kFewRoundings;
+    dots[j] += low_[j];
+    dots[j + 1] += high_[j];
+    error[j] += relative * low_[j];
+    error[j + 1] += relative * high_[j];
+    left[j] = lower_left_[j] * (1 + kNearSlack + 2 * relative);
+    right[j + 1] = lower_right_[j] * (1 + kNearSlack + 2 * relative);
+  }
+
+  // η at the ends. From its highest kink J on d must be 0: η_J = d(y_J), which may or may not cover
+  // what the cell below asks of J; if not, the cell's whole upper share b is taken as lowering d at
+  // J - 1 by b (y_J - y_{J-1}). J is the highest point that leaves d >= 0 at J - 1. Mirrored at the
+  // lower end, for d(y) - (1 - y), which is 0 up to the lowest kink.
+  std::vector<double> eta(n, 0);
+  for (size_t j = 0; j < n; ++j) eta[j] = std::fmax(left[j], right[j]);
+  const double worst = *std::max_element(error_.begin(), error_.end()) + 4 * kFewRoundings;
+  size_t first = 0, last = n - 1;
+  double beyond = 0, value = 0, top = 0;  // Σ of masses above, discounted to the point; d there
+  for (;; --last) {
+    if (last == first) return pair;
+    beyond = (dots[last] + beyond) * (1 - down);
+    top = value + up * beyond;  // d at the point before
+    const bool covered = value * (1 - worst) >= right[last];
+    const double lowered = std::fmax(
+        right[last - 1], covered ? left[last - 1] : down * high_[last - 1] * (1 + kFewRoundings));
+    if (top >= lowered) {
+      eta[last] = value;
+      eta[last - 1] = lowered;
+      break;
+    }
+    value = top;
+  }
+  double below = 0, bottom = 0;
+  value = 0;
+  for (;; ++first) {
+    if (first + 2 > last) return pair;
+    below = (dots[first] + below) * (1 + up);
+    bottom = value + down * below;  // d(y) - (1 - y) at the next point
+    const bool covered = value * (1 - worst) >= left[first];
+    const double lowered = std::fmax(
+        left[first + 1], covered ? right[first + 1] : up * low_[first] * (1 + kFewRoundings));
+    if (bottom >= lowered) {
+      eta[first] = value;
+      eta[first + 1] = first + 1 == last - 1 ? std::fmax(eta[first + 1], lowered) : lowered;
+      break;
+    }
+    value = bottom;
+  }
+  const double top_value = top - eta[last - 1], bottom_value = bottom - eta[first + 1];
+  if (!(top_value >= 0 && bottom_value >= 0)) return pair;
+
+  // Kinks of the lowered values.
+  Masses kinks{std::vector<double>(n, 0), std::vector<double>(n, 0), h};
+  for (size_t j = first; j <= last; ++j) {
+    const double before = j > 0 ? eta[j - 1] : 0, after = j + 1 < n ? eta[j + 1] : 0;
+    kinks.mass[j] = dots[j] - ((after - eta[j]) / up - (eta[j] - before) / down);
+    const double size = dots[j] + (after + eta[j]) / up + (eta[j] + before) / down;
+    kinks.error[j] = error[j] + kFewRoundings * size;
+    if (j == first + 1) kinks.error[j] += worst * eta[first] / down;
+    if (j + 1 == last) kinks.error[j] += worst * eta[last] / up;
+  }
+  kinks.mass[last] = top_value / down;
+  kinks.error[last] = worst * (top_value + eta[last - 1] + eta[last]) / down + error[last];
+  kinks.mass[first] = bottom_value / up;
+  kinks.error[first] = worst * (bottom_value + eta[first + 1] + eta[first]) / up + error[first];
+
+  // The greatest convex minorant: kinks of negative mass are taken away, from left to right with a
+  // stack of those that stay.
+  std::vector<size_t> stay = {first};
+  for (size_t j = first + 1; j <= last; ++j) {
+    while (j < last || stay.size() > 1) {
+      const size_t at = stay.back();
+      if (stay.size() > 1 && kinks.mass[at] < 0) {
+        stay.pop_back();
+        kinks.Spread(stay.back(), at, j);
+        continue;
+      }
+      break;
+    }
+    if (j < last && kinks.mass[j] < 0) {
+      kinks.Spread(stay.back(), j, j + 1);
+    } else {
+      stay.push_back(j);
+    }
+  }
+  if (kinks.mass[first] < 0 || kinks.mass[last] < 0) return pair;
+  for (const size_t j : stay) {
+    pair.mass[j] = std::fmax(
+        0, kinks.mass[j] * (1 - mass_error_ - kFewRoundings) - kinks.error[j] * (1 + mass_error_));
+  }
+  return pair;
+}
+
+}  // namespace dpledger::accountant::pld

@@ -1,0 +1,90 @@
+// One density piece of a pair, seen as a law of its privacy loss: the loss as a function of t, its
+// inverse, and integrals over the cells of a grid of losses. Private to pld/. Derivation:
+// pld/CLAIM.md, section 2.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "accountant/mechanism/pair.h"
+
+namespace dpledger::accountant::pld {
+
+// Σ_k e^{log_coefficient + rate·t} with distinct rates, the constant term (rate 0) apart.
+struct ExponentialSum {
+  bool has_constant = false;
+  double log_constant = 0;
+  std::vector<double> log_coefficients, rates;  // of the other terms
+
+  explicit ExponentialSum(const std::vector<ExponentialTerm>& terms);
+  double Log(double t) const;       // log of the sum; at an infinite t its limit
+  double Relative(double t) const;  // Σ of the other terms over the constant one
+  double Slope(double t) const;     // d Log/dt
+};
+
+// A stretch [from, to] of t that lies between the losses origin + lower and origin + upper. Those
+// are the losses at its ends, unless the piece begins or ends inside the cell; from may be
+// -infinity, to +infinity.
+struct Cell {
+  double from, to;
+  double lower, upper;
+  bool begins_inside, ends_inside;
+};
+
+// With N and D the sums of the densities, base their common factor, y0 and y1 the exponentials of a
+// cell's two losses. Integrands are positive throughout.
+struct CellIntegrals {
+  double over_lower = 0;   // ∫ base (N - y0 D) dt
+  double under_upper = 0;  // ∫ base (y1 D - N) dt
+  // With s = (N/D - y0)/(y1 - y0) and θ = (1 - s)² (1 + 2 s), parts of these two:
+  double near_lower = 0;  // ∫ base θ (N - y0 D) dt
+  double near_upper = 0;  // ∫ base (1 - θ)(y1 D - N) dt
+  double error = 0;       // bounds the relative error of each
+};
+
+class Piece {
+ public:
+  explicit Piece(const DensityPiece& piece);
+
+  // Where losses are measured from: the ratio of the constant terms, near which Above has no
+  // cancellation, or 0.
+  double origin() const { return origin_; }
+  // The loss is the same everywhere.
+  bool OneLoss() const { return n_.rates.empty() && d_.rates.empty(); }
+  double Above(double t) const;  // loss - origin; at an infinite t its limit
+  // The t in [from, to] at which the loss is origin + above. Precondition: it is attained there.
+  double At(double above, double from, double to) const;
+  // Bound on how far the loss at a computed At(above) is from origin + above.
+  double PointError(double above, double t) const;
+
+  // The part of the piece that a grid covers: all of it, or all but `tail` of its Q-mass below and
+  // of its P-mass above, where losses and densities are normal doubles.
+  struct Span {
+    double from, to;
+    bool whole_below, whole_above;  // nothing is cut on that side
+  };
+  Span Cover(double tail) const;
+  // Upper bounds on the masses of the piece beyond t.
+  double PAbove(double t) const { return TailMass(n_, t, +1); }
+  double PBelow(double t) const { return TailMass(n_, t, -1); }
+  double QAbove(double t) const { return TailMass(d_, t, +1); }
+  double QBelow(double t) const { return TailMass(d_, t, -1); }
+
+  std::vector<CellIntegrals> Integrate(const std::vector<Cell>& cells) const;
+
+ private:
+  double LogBase(double t) const { return constant_ + t * (linear_ + t * quadratic_); }
+  double TailMass(const ExponentialSum& sum, double t, int side) const;
+  // Bounds the logarithmic derivatives of the integrands at t (divided by their order).
+  double Roughness(double t) const;
+  double RoundingError(double t) const;
+
+  double from_, to_;
+  double constant_, linear_, quadratic_;
+  ExponentialSum n_, d_;
+  bool relative_;  // both sums have a constant term
+  double origin_ = 0;
+  double greatest_rate_ = 0;
+};
+
+}  // namespace dpledger::accountant::pld
