@@ -14,6 +14,8 @@ namespace {
 constexpr int kMaxDepth = 32;       // levels of MechanismEvent
 constexpr int kMaxComposed = 4096;  // events in one Composed
 constexpr size_t kMaxDescription = 1024;
+constexpr uint64_t kMaxParticipations = 4096;
+constexpr uint64_t kMaxToeplitzSteps = 1 << 20;
 constexpr double kProbabilitySumTolerance = 1e-12;
 
 absl::StatusOr<Mechanism> Convert(const v1::MechanismEvent& event, int depth);
@@ -90,9 +92,43 @@ absl::Status CheckFields(const v1::SingleEpochTreeAggregation& m) {
   }
   return absl::OkStatus();
 }
+absl::Status CheckFields(const v1::Participation& m) {
+  RETURN_IF_ERROR(WholeIn(1, kMaxParticipations, "max_participations", m.max_participations()));
+  return Count("min_separation", m.min_separation());
+}
+absl::Status CheckFields(const v1::TreeEncoder& m) {
+  RETURN_IF_ERROR(Count("steps", m.steps()));
+  RETURN_IF_ERROR(MustBeSet(m.has_participation(), "participation"));
+  return Within("participation", CheckFields(m.participation()));
+}
+absl::Status CheckFields(const v1::ToeplitzEncoder& m) {
+  RETURN_IF_ERROR(WholeIn(1, kMaxToeplitzSteps, "steps", m.steps()));
+  RETURN_IF_ERROR(MustBeSet(m.has_participation(), "participation"));
+  RETURN_IF_ERROR(Within("participation", CheckFields(m.participation())));
+  RETURN_IF_ERROR(
+      WholeIn(1, m.steps(), "coefficients", static_cast<uint64_t>(m.coefficients_size())));
+  RETURN_IF_ERROR(Positive("coefficients[0]", m.coefficients(0)));
+  for (int i = 1; i < m.coefficients_size(); ++i) {
+    const std::string element = Element("coefficients", i);
+    RETURN_IF_ERROR(NonNegative(element, m.coefficients(i)));
+    RETURN_IF_ERROR(Must(m.coefficients(i) <= m.coefficients(i - 1),
+                         "not be above the one before it", element, m.coefficients(i)));
+  }
+  return absl::OkStatus();
+}
 absl::Status CheckFields(const v1::MatrixMechanism& m) {
-  RETURN_IF_ERROR(Positive("sensitivity", m.sensitivity()));
-  return Positive("noise_stddev", m.noise_stddev());
+  RETURN_IF_ERROR(Positive("noise_stddev", m.noise_stddev()));
+  switch (m.encoder_case()) {
+    case v1::MatrixMechanism::kSensitivity:
+      return Positive("sensitivity", m.sensitivity());
+    case v1::MatrixMechanism::kTree:
+      return Within("tree", CheckFields(m.tree()));
+    case v1::MatrixMechanism::kToeplitz:
+      return Within("toeplitz", CheckFields(m.toeplitz()));
+    case v1::MatrixMechanism::ENCODER_NOT_SET:
+      break;
+  }
+  return FieldError("encoder", "must be set to one of sensitivity, tree, toeplitz");
 }
 absl::Status CheckFields(const v1::RenyiCurve& m) {
   RETURN_IF_ERROR(NotEmpty("orders", m.orders_size()));
@@ -198,8 +234,18 @@ Kind ValueOf(const v1::TruncatedSubsampledGaussian& m) {
 Kind ValueOf(const v1::SingleEpochTreeAggregation& m) {
   return SingleEpochTreeAggregation{m.noise_multiplier(), ToVector(m.step_counts())};
 }
+Participation ValueOf(const v1::Participation& m) {
+  return {m.max_participations(), m.min_separation()};
+}
 Kind ValueOf(const v1::MatrixMechanism& m) {
-  return MatrixMechanism{m.sensitivity(), m.noise_stddev()};
+  MatrixMechanism value{m.sensitivity(), m.noise_stddev()};
+  if (m.has_tree())
+    value.encoder = TreeEncoder{m.tree().steps(), ValueOf(m.tree().participation())};
+  if (m.has_toeplitz()) {
+    value.encoder = ToeplitzEncoder{m.toeplitz().steps(), ToVector(m.toeplitz().coefficients()),
+                                    ValueOf(m.toeplitz().participation())};
+  }
+  return value;
 }
 Kind ValueOf(const v1::RenyiCurve& m) {
   return RenyiCurve{ToVector(m.orders()), ToVector(m.epsilons())};

@@ -146,8 +146,21 @@ struct SingleEpochTreeAggregation {
   double noise_multiplier;
   std::vector<uint64_t> step_counts;
 };
+struct Participation {
+  uint64_t most, separation;
+};
+struct TreeEncoder {
+  uint64_t steps;
+  Participation participation;
+};
+struct ToeplitzEncoder {
+  uint64_t steps;
+  std::vector<double> coefficients;
+  Participation participation;
+};
 struct MatrixMechanism {
-  double sensitivity, noise_stddev;
+  std::variant<double, TreeEncoder, ToeplitzEncoder> encoder;  // double: the stated sensitivity
+  double noise_stddev;
 };
 struct RenyiCurve {
   std::vector<double> orders, epsilons;

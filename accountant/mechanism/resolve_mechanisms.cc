@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/mechanism/matrix_sensitivity.h"
 #include "accountant/mechanism/resolver.h"
 #include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
@@ -179,7 +180,22 @@ absl::Status Resolver::Add(const SingleEpochTreeAggregation& m, uint64_t count) 
 absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
   composition_.assumptions.insert(kFloatingPointNoise);
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add(Quotient(m.noise_stddev, m.sensitivity), 1));
+  if (const double* stated = std::get_if<double>(&m.encoder)) {
+    RETURN_IF_ERROR(noise.Add(Quotient(m.noise_stddev, *stated), 1));
+    return AddUnsampled(noise.multiplier(), count);
+  }
+  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
+    return NoAnalysis(
+        "mechanism matrix_mechanism by steps (removing a record shifts the others; declare "
+        "ZERO_OUT or REPLACE_ONE)");
+  }
+  const auto* tree = std::get_if<TreeEncoder>(&m.encoder);
+  const Interval squared = tree != nullptr
+                               ? SquaredSensitivity(*tree)
+                               : SquaredSensitivity(std::get<ToeplitzEncoder>(m.encoder));
+  RETURN_IF_ERROR(noise.Add({Quotient(m.noise_stddev, NextUp(std::sqrt(squared.upper))).lower,
+                             Quotient(m.noise_stddev, NextDown(std::sqrt(squared.lower))).upper},
+                            1));
   return AddUnsampled(noise.multiplier(), count);
 }
 

@@ -114,7 +114,7 @@ TEST(Resolve, ReplaceOneDoublesEveryDistance) {
             LaplacePair(2, Bound::kUpper));
   EXPECT_EQ(Resolve(Of({1, DiscreteLaplace{.5, 3}}), replace)->pairs.at(0).upper,
             DiscreteLaplacePair(.5, 6, Bound::kUpper));
-  EXPECT_EQ(Resolve(Of({1, MatrixMechanism{2, 4}}), replace)->steps.at(0).noise_multiplier.upper,
+  EXPECT_EQ(Resolve(Of({1, MatrixMechanism{2.0, 4}}), replace)->steps.at(0).noise_multiplier.upper,
             1);
   EXPECT_EQ(
       Resolve(Rounds({10, FixedSizeSampling{2, false}}, kQuery, 7), replace)->pairs.at(0).upper,

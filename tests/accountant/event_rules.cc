@@ -237,6 +237,39 @@ std::vector<FieldRule> LeafRules() {
       MechanismRule("matrix_mechanism { sensitivity: 1 noise_stddev: @ }", "1",
                     NotPositive("matrix_mechanism.noise_stddev")),
       MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 @ }",
+          "tree { steps: 8 participation { max_participations: 1 min_separation: 1 } }",
+          {{"", "matrix_mechanism.encoder: must be set to one of sensitivity, tree, toeplitz"},
+           {"tree { steps: 8 }", "matrix_mechanism.tree.participation: must be set"}}),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: @ participation { "
+                    "max_participations: 1 min_separation: 1 } } }",
+                    kMostCount, NotCount("matrix_mechanism.tree.steps")),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: 8 participation { "
+                    "max_participations: @ min_separation: 1 } } }",
+                    "4096",
+                    All("matrix_mechanism.tree.participation.max_participations",
+                        "must be in [1, 4096]", {"0", "4097"})),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: 8 participation { "
+                    "max_participations: 1 min_separation: @ } } }",
+                    kMostCount, NotCount("matrix_mechanism.tree.participation.min_separation")),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 toeplitz { steps: @ coefficients: 1 "
+          "participation { max_participations: 1 min_separation: 1 } } }",
+          "1048576",
+          All("matrix_mechanism.toeplitz.steps", "must be in [1, 1048576]", {"0", "1048577"})),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 toeplitz { steps: 2 coefficients: [@] "
+          "participation { max_participations: 1 min_separation: 1 } } }",
+          "1, 0.5",
+          {{"", "matrix_mechanism.toeplitz.coefficients: must be in [1, 2], got 0"},
+           {"1, 1, 1", "matrix_mechanism.toeplitz.coefficients: must be in [1, 2], got 3"},
+           {"0, 0", "matrix_mechanism.toeplitz.coefficients[0]: must be finite and > 0, got 0"},
+           {"1, 2",
+            "matrix_mechanism.toeplitz.coefficients[1]: must not be above the one before it, got "
+            "2"},
+           {"1, nan",
+            "matrix_mechanism.toeplitz.coefficients[1]: must be finite and >= 0, got nan"}}),
+      MechanismRule(
           "renyi_curve { orders: @ epsilons: 1 }", "1.5",
           All("renyi_curve.orders[0]", "must be finite and > 1", {"1", "0", "nan", "inf"})),
       MechanismRule("renyi_curve { orders: [2, @] epsilons: [1, 1] }", "2.5",

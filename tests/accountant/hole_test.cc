@@ -20,7 +20,8 @@ v1::CalibrateRequest Request(const std::string& text) {
 }
 const char kEvents[] =
     "events { rounds { scheme { poisson { probability: 0.01 } } count: 1000"
-    "  queries { l2_norm_bound: 1 noise_stddev: 1.6 } queries { l2_norm_bound: 1 noise_stddev: 9 } } "
+    "  queries { l2_norm_bound: 1 noise_stddev: 1.6 } queries { l2_norm_bound: 1 noise_stddev: 9 } "
+    "} "
     "}"
     "events { mechanism { composed { events { gaussian { noise_multiplier: 5 } }"
     "  events { self_composed { count: 2 event { laplace { noise_multiplier: 40 } } } } } } }";

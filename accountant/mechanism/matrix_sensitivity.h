@@ -1,0 +1,16 @@
+// The squared L2 sensitivity of a linear encoder C to one record whose contributions, of norm at
+// most one, may be in several steps. Proofs: mechanism/CLAIM.md, section 5.
+#pragma once
+
+#include "accountant/interval.h"
+#include "accountant/mechanism/event.h"
+
+namespace dpledger::accountant {
+
+// The upper end bounds max ‖C u‖² over all patterns of participation, the lower end is one
+// pattern's.
+Interval SquaredSensitivity(const TreeEncoder& tree);
+// Exact but for rounding.
+Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz);
+
+}  // namespace dpledger::accountant
