@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "accountant/accountant.h"
 #include "accountant/from_proto/event_from_proto.h"
 #include "accountant/from_proto/question.h"
+#include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -92,6 +95,38 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
   return absl::OkStatus();
 }
 
+// Rényi divergence of one run, of an order that is usual at the end.
+double CostOf(const Composition& one) {
+  const rdp::ApproximateCurve curve = rdp::CurveOf(one);
+  return curve.failure > 0 ? std::numeric_limits<double>::infinity() : curve.curve(8);
+}
+
+// `rounds` more of the kind that costs most; of allocations as many epochs as that takes.
+void AddToCostliest(uint64_t rounds, Composition& plan) {
+  double most = -1;
+  std::function<void()> add;
+  const auto consider = [&](auto& list, auto member) {
+    for (auto& kind : list) {
+      Composition one;
+      auto single = kind;
+      single.count = 1;
+      (one.*member).push_back(single);
+      const double cost = CostOf(one);
+      if (cost <= most) continue;
+      most = cost;
+      add = [&kind, rounds] { kind.count += rounds; };
+    }
+  };
+  consider(plan.steps, &Composition::steps);
+  consider(plan.pairs, &Composition::pairs);
+  if (!plan.allocations.empty()) {  // no Rényi curve: taken to cost most
+    AllocatedGaussian& allocation = plan.allocations.front();
+    allocation.count += rounds / allocation.rounds + (rounds % allocation.rounds == 0 ? 0 : 1);
+    return;
+  }
+  add();
+}
+
 }  // namespace
 
 v1::Interval ToProto(const Interval& interval) {
@@ -153,21 +188,13 @@ std::optional<Composition> PlanOf(const Subject& subject, const Composition& spe
                    " planned rounds: the number for what was spent covers the part so far of a run "
                    "that goes on as planned; a run "
                    "stopped early for what it showed is covered by the plan's number only"));
-  if (!spent.OnlyGaussians() || spent.schemes.count("disjoint_batches") > 0) {
-    details.add_warnings("the plan's cost is not answered for these mechanisms");
+  if (spent.schemes.count("disjoint_batches") > 0) {
+    details.add_warnings("the plan's cost is not answered for disjoint_batches");
     return std::nullopt;
   }
-  if (spent.steps.empty()) return std::nullopt;
+  if (spent.steps.empty() && spent.pairs.empty() && spent.allocations.empty()) return std::nullopt;
   Composition plan = spent;
-  const auto second_moment = [](const SampledGaussian& step) {
-    const double mu = 1 / step.noise_multiplier.lower;
-    return step.sampling_probability * step.sampling_probability * std::expm1(mu * mu);
-  };
-  const auto costliest = std::max_element(plan.steps.begin(), plan.steps.end(),
-                                          [&](const SampledGaussian& a, const SampledGaussian& b) {
-                                            return second_moment(a) < second_moment(b);
-                                          });
-  costliest->count += subject.planned_rounds - done;
+  AddToCostliest(subject.planned_rounds - done, plan);
   details.add_assumptions("plan: the rounds to come are of the costliest kind recorded so far");
   return plan;
 }
