@@ -87,7 +87,7 @@ TEST(Hole, EveryMethodAnswersOrSaysWhyNot) {
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->by_method_size(), 4);
   EXPECT_EQ(response->by_method(0).method(), "gaussian");
-  EXPECT_THAT(response->by_method(0).error(), HasSubstr("unsampled Gaussians only"));
+  EXPECT_THAT(response->by_method(0).error(), HasSubstr("applies to unsampled Gaussians"));
   EXPECT_LT(response->by_method(2).value(), response->by_method(3).value());  // pld, rdp
 }
 
