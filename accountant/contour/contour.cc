@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "accountant/contour/laid_line.h"
 #include "accountant/contour/line.h"
 #include "accountant/contour/saddle.h"
 #include "accountant/contour/steps_of.h"
@@ -14,36 +15,15 @@ namespace dpledger::accountant::contour {
 namespace {
 
 constexpr double kLeastLogDelta = -800;
-constexpr double kUsefulGap = 1e-3;
-// How often a line is laid anew where the first one shows that ε is elsewhere.
-constexpr int kLines = 3;
-// Where the search for the saddle starts.
-constexpr double kUsualOrder = 4;
 
 using Found = absl::StatusOr<std::optional<Interval>>;
 
-// `order` is where the search for the saddle starts, and is told where it ended.
-Found EpsilonOf(std::vector<Step> steps, double delta, const Limits& limits, double& order) {
-  Tilting tilting(std::move(steps), limits);
-  Saddle saddle = tilting.ForDelta(std::log(delta), order);
-  double epsilon = saddle.Epsilon();
-  for (int i = 0; i < kLines; ++i) {
-    RETURN_IF_ERROR(tilting.stopped());
-    if (!std::isfinite(epsilon)) return std::nullopt;
-    if (epsilon < 0 || i > 0) {
-      epsilon = std::fmax(0, epsilon);
-      saddle = tilting.ForEpsilon(epsilon, saddle.c);
-    }
-    ASSIGN_OR_RETURN(std::optional<Line> line, Line::Through(tilting, saddle, epsilon));
-    if (!line.has_value()) return std::nullopt;
-    order = saddle.c;
-    double guess = epsilon;
-    const std::optional<Interval> found = line->EpsilonAt(delta, guess);
-    if (found.has_value() && found->RelativeGap() <= kUsefulGap) return found;
-    if (found.has_value() && std::fabs(guess - epsilon) * 4 < line->deviation()) break;
-    epsilon = guess;
-  }
-  return std::nullopt;
+// `order` as for LayForDelta.
+Found EpsilonOf(const std::vector<Step>& steps, double delta, const Limits& limits, double& order) {
+  Tilting tilting(steps, limits);
+  ASSIGN_OR_RETURN(const std::optional<LaidLine> laid, LayForDelta(tilting, delta, order));
+  if (!laid.has_value()) return std::nullopt;
+  return std::optional<Interval>(laid->epsilon);
 }
 
 // A line through the saddle of δ(epsilon); nothing if none is within reach.

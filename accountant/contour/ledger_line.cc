@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accountant/contour/contour.h"
+#include "accountant/contour/laid_line.h"
 #include "accountant/contour/steps_of.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -15,7 +16,6 @@ namespace {
 // A line is laid with this much room in its period, and laid again when the composition has grown
 // by this factor: measured, its gap has grown by a fifth by then.
 constexpr double kRoom = 1.25;
-constexpr double kGoodGap = 1e-9, kUsefulGap = 1e-3;
 
 }  // namespace
 
@@ -53,34 +53,21 @@ bool LedgerLine::CatchUp(Live& live, bool add, const Limits& limits) {
 absl::StatusOr<std::optional<Interval>> LedgerLine::LayAnew(bool add, const Limits& limits) {
   Live& live = add ? add_ : remove_;
   live.line.reset();
+  // From the usual order, as a fresh question would: where there are several saddles the last one's
+  // may have become the worse.
+  live.order = kUsualOrder;
   Tilting tilting(StepsOf(steps_, add).upper, limits);
-  Saddle saddle = tilting.ForDelta(std::log(delta_), live.order);
-  double epsilon = saddle.Epsilon();
-  for (int i = 0; i < 3; ++i) {
-    RETURN_IF_ERROR(tilting.stopped());
-    if (!std::isfinite(epsilon)) return std::nullopt;
-    if (epsilon < 0 || i > 0) {
-      epsilon = std::fmax(0, epsilon);
-      saddle = tilting.ForEpsilon(epsilon, saddle.c);
-    }
-    live.terms.clear();
-    ASSIGN_OR_RETURN(live.line, Line::Through(tilting, saddle, epsilon, kRoom, &live.terms));
-    if (!live.line.has_value()) return std::nullopt;
-    live.order = saddle.c;
-    live.epsilon = epsilon;
-    const std::optional<Interval> found = live.line->EpsilonAt(delta_, live.epsilon);
-    if (found.has_value() && found->RelativeGap() <= kUsefulGap) {
-      live.gap = std::fmax(kGoodGap, 10 * found->RelativeGap());
-      live.laid_count = total_;
-      live.counts.clear();
-      for (const SampledGaussian& step : steps_)
-        live.counts.push_back(static_cast<double>(step.count));
-      return found;
-    }
-    epsilon = live.epsilon;
-  }
-  live.line.reset();
-  return std::nullopt;
+  ASSIGN_OR_RETURN(std::optional<LaidLine> laid,
+                   LayForDelta(tilting, delta_, live.order, kRoom, true));
+  if (!laid.has_value()) return std::nullopt;
+  live.line = std::move(laid->line);
+  live.terms = std::move(laid->terms);
+  live.counts.clear();
+  for (const SampledGaussian& step : steps_) live.counts.push_back(static_cast<double>(step.count));
+  live.laid_count = total_;
+  live.gap = std::fmax(kGoodGap, 10 * laid->epsilon.RelativeGap());
+  live.epsilon = laid->guess;
+  return std::optional<Interval>(laid->epsilon);
 }
 
 absl::StatusOr<std::optional<Interval>> LedgerLine::In(bool add, const Limits& limits) {

@@ -38,7 +38,7 @@ class LedgerLine {
     std::vector<double> counts;  // how many runs of each step are on the line
     double laid_count = 0;       // in all, when it was laid
     double gap = 0;              // an interval as wide is good enough
-    double order = 4;            // where the search for the saddle starts
+    double order = 0;            // of the line
     double epsilon = 0;          // the last answer
   };
 

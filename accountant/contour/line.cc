@@ -20,8 +20,8 @@ constexpr double kPi = 3.14159265358979323846;
 const double kLogShare = std::log(1e-12);
 // The quadrature in t, of δ, and the envelopes, of their own size.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
-// Nodes on the line times nodes in t, over all steps: a few tenths of a second.
-constexpr double kGreatestWork = 5e8;
+// Nodes on the line times nodes in t, over all steps: about a tenth of a second.
+constexpr double kGreatestWork = 3e8;
 constexpr double kGreatestLineNodes = 1 << 16;
 // Numbers kept for all envelopes together: 64 MiB.
 constexpr size_t kGreatestKept = size_t{1} << 23;
@@ -279,18 +279,36 @@ Line::LogDelta Line::LogDeltaAt(double epsilon) {
 std::optional<Interval> Line::EpsilonAt(double delta, double& guess) {
   const double log_delta = std::log(delta);
   const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
+  // Newton's method on log δ, between what was seen above δ and what was seen below; by halves
+  // where the sum is lost in its error.
   double value = 0, share = 0, slope = -c_;  // the sum, its relative error, and d log δ/dε
-  for (int i = 0; i < 12; ++i) {
+  double low = 0, high = kInfinity;
+  for (int i = 0; i < 80; ++i) {
     const Sum sum = At(guess);
     value = sum.value;
     share = sum.error / value;
-    if (!(share < 0.5) || !(sum.slope < 0)) return std::nullopt;
     slope = sum.slope;
-    const double excess = Level(guess) + std::log(value) - log_delta;
-    const double step = std::fmax(-2 * deviation_, std::fmin(2 * deviation_, excess / -slope));
-    guess += step;
-    if (std::fabs(step) < 1e-8 * std::fabs(guess)) break;
+    const bool sure = value > 0 && share < 0.5;
+    const double excess =
+        Level(guess) + std::log(sure ? value : std::fabs(value) + sum.error) - log_delta;
+    if (!sure && !(excess < 0)) return std::nullopt;
+    if (excess < 0 && guess == 0) break;  // so is ε
+    (excess > 0 ? low : high) = guess;
+    double next = sure && slope < 0 ? guess + excess / -slope : -kInfinity;
+    if (!(std::fabs(next - guess) > 1e-8 * guess)) {
+      guess = next;
+      break;
+    }
+    if (excess > 0) next = std::fmin(next, guess + 2 * deviation_);
+    if (sure && excess < 0 && next <= 0 && low == 0) {
+      next = 0;
+    } else if (!(next > low && next < high)) {
+      next = std::isfinite(high) ? (low + high) / 2 : guess + 2 * deviation_;
+    }
+    if (std::fabs(next - guess) <= 1e-15 * guess) break;
+    guess = next;
   }
+  if (!(value > 0 && share < 0.5 && slope < 0)) return std::nullopt;
   const double away = (1.02 * share + LevelError(guess)) / -slope + 4 * kUnitRoundoff * guess;
   Interval found{0, 0};
   double width = away + 1e-15 * std::fabs(guess);

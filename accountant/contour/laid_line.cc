@@ -1,0 +1,43 @@
+#include "accountant/contour/laid_line.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/status.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+// How often a line is laid anew where the one before shows that ε is elsewhere.
+constexpr int kLines = 3;
+
+}  // namespace
+
+absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
+                                                    double room, bool keep_terms) {
+  Saddle saddle = tilting.ForDelta(std::log(delta), order);
+  double epsilon = saddle.Epsilon();
+  std::optional<LaidLine> best;
+  for (int i = 0; i < kLines; ++i) {
+    RETURN_IF_ERROR(tilting.stopped());
+    if (!std::isfinite(epsilon)) break;
+    if (epsilon < 0 || i > 0) {
+      epsilon = std::fmax(0, epsilon);
+      saddle = tilting.ForEpsilon(epsilon, saddle.c);
+    }
+    std::vector<Line::Terms> terms;
+    ASSIGN_OR_RETURN(std::optional<Line> line,
+                     Line::Through(tilting, saddle, epsilon, room, keep_terms ? &terms : nullptr));
+    if (!line.has_value()) break;
+    order = saddle.c;
+    const std::optional<Interval> found = line->EpsilonAt(delta, epsilon);
+    const bool narrower = found.has_value() &&
+                          (!best.has_value() || found->RelativeGap() < best->epsilon.RelativeGap());
+    if (narrower) best = LaidLine{*std::move(line), std::move(terms), *found, epsilon};
+    if (best.has_value() && (best->epsilon.RelativeGap() <= kGoodGap || !narrower)) break;
+  }
+  if (best.has_value() && best->epsilon.RelativeGap() > kUsefulGap) best.reset();
+  return best;
+}
+
+}  // namespace dpledger::accountant::contour
