@@ -39,13 +39,16 @@ void Envelope::Build(size_t index) {
   height.error = rule.error;
   // Of the exponents, over the whole range: t², the power's logarithm (at most that of the loss)
   // and, through both, μ and its width, all worse by 1/cos(μη/2) where 1 + u(t+iη) is small beside
-  // its terms. Angles alike, relatively: ye^{-yθ}·θ <= 1/e.
+  // its terms. Angles alike, relatively; as ye^{-yθ}·θ <= 1/e, of the weights' whole sum, which is
+  // at most `lift` of A.
   const double t = (std::fabs(rule.first) + static_cast<double>(padded)) * rule.step;
   const double base = step_.mu * (t + step_.mu);
+  const double lift = power_ < 0 ? std::pow(std::cos(step_.mu * height.eta / 2), power_) : 1;
   height.rounding = ((1 + std::fabs(power_)) * (16 + 6 * base) * (kUnitRoundoff + step_.spread) /
                          std::cos(step_.mu * height.eta / 2) +
                      kUnitRoundoff * (32 + 2 * t * t + 4 * std::fabs(height.shift) +
                                       static_cast<double>(padded)));
+  height.error += height.rounding * lift;
 }
 
 double Envelope::LogBoundAt(size_t index, double y) {

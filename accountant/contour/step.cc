@@ -37,12 +37,12 @@ double StepSize(const Step& step, double power, double y, double digits, double 
   return std::ldexp(std::floor(std::ldexp(mantissa, 24)), exponent - 24);
 }
 
-// From `low` to `high`. What is left out is at most 2e^{-margin²/2} of A: past the ends the
+// From `low` to `high`. What is left out is at most 3e^{-margin²/2} of A: past the ends the
 // log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
 Rule RuleOver(const Step& step, double power, double h, double margin) {
   const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
   const double high = (power >= 0 ? power : 1) * step.mu + margin;
-  Rule rule{std::floor(low / h), h, 0, 2 * std::exp(-margin * margin / 2)};
+  Rule rule{std::floor(low / h), h, 0, 3 * std::exp(-margin * margin / 2)};
   const double size = std::ceil(high / h) - rule.first + 1;
   if (size > 0 && size < kGreatestNodes) rule.size = static_cast<size_t>(size);
   return rule;
@@ -132,10 +132,10 @@ void PutLevel(const Step& step, double c, const Rule& rule, const Nodes& nodes,
     const NearOne near_one = SumNearOne(nodes, power);
     const double factor = rule.step * std::exp(-kLogSqrtTwoPi);
     const double excess = near_one.sum * factor;
-    // The rule's error is of A, and of the mean of u, which stands for 0.
+    // The rule's error is of A < 1.5, of 1, and of the mean of u, which stands for 0.
     const double error = 1.01 * near_one.error * factor +
                          by_sums * (near_one.error * 0x1p49) * factor +
-                         rule.error * (1.5 + std::fabs(power));
+                         rule.error * (2.5 + std::fabs(power));
     if (std::fabs(excess) < 0.5 && 2.1 * error < result.log_mgf_error) {
       result.log_mgf = std::log1p(excess);
       result.log_mgf_error = 2.1 * error + 4 * kUnitRoundoff * std::fabs(result.log_mgf);

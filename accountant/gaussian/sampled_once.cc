@@ -103,7 +103,8 @@ double TotalVariationUp(const Composition& composition) {
   for (const SampledGaussian& step : composition.steps) {
     // 2Φ(μ/2) - 1, on the safe side of erf's few ulp.
     const double one = std::erf(DivUp(1, step.noise_multiplier.lower) / std::sqrt(8)) * (1 + 1e-14);
-    sum = AddUp(sum, MulUp(MulUp(step.sampling_probability, one), static_cast<double>(step.count)));
+    sum = AddUp(
+        sum, MulUp(MulUp(step.sampling_probability, one), NextUp(static_cast<double>(step.count))));
   }
   return NextUp(sum);
 }

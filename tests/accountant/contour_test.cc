@@ -9,6 +9,7 @@
 #include "accountant/contour/step.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/pld.h"
+#include "hwy/targets.h"
 #include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
 
@@ -180,6 +181,23 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
     ++answered;
   }
   EXPECT_GT(answered, 60);
+}
+
+// An answer must not depend on the machine that gave it.
+TEST(Contour, EveryVectorTargetGivesTheSameBits) {
+  Composition composition = One(0.01, 1.1, 10000);
+  composition.steps.push_back({0.7, {0.9, 0.9}, 3});
+  composition.steps.push_back({1e-3, {0.6, 0.6}, 700});
+  std::optional<Interval> first;
+  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+    hwy::SetSupportedTargetsForTest(left & -left);
+    const auto found = contour::Epsilon(composition, 1e-7, {});
+    ASSERT_TRUE(found.ok() && found->has_value());
+    if (!first.has_value()) first = *found;
+    EXPECT_EQ((*found)->lower, first->lower) << hwy::TargetName(left & -left);
+    EXPECT_EQ((*found)->upper, first->upper) << hwy::TargetName(left & -left);
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(Contour, UnsampledContainsTheClosedForm) {
