@@ -1,7 +1,6 @@
 #include "accountant/pld/composed.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -18,82 +17,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Frequencies below e^-kNegligible are let go: with 2^21 of them 1e-25 of the law.
 constexpr double kNegligible = 72;
-constexpr double kLog2 = 0.69314718055994530942;
+constexpr size_t kBlock = 32;  // of bins that share their exponentials
 // Complex multiplication rounds within sqrt(5) u (Brent, Percival, Zimmermann 2007).
 constexpr double kComplexProduct = 2.24 * kUnitRoundoff;
 
 absl::Status TooLarge(absl::string_view what) {
   return WithReason(absl::ResourceExhaustedError(what), {"QUERY_TOO_LARGE", {}});
-}
-
-// One loss, tilted: weights w_j = mass_j e^{s·x_j - shift}, x_j counted from the first atom.
-struct Tilted {
-  double total;           // Σ w
-  double log_normaliser;  // log Σ mass e^{s·loss}, as log(total) + shift + s·first_loss
-  double mean;            // of the loss under the tilted law
-  double variance;
-};
-
-// floor(log2 x), -1023 for zero and denormals.
-int BinaryExponent(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
-
-// Within a block e^{s·x} goes from atom to atom by one multiplication: at most kBlock·2u, part of
-// kTiltError.
-constexpr size_t kBlock = 32;
-constexpr double kTiltError = 2 * (kBlock + 8) * kUnitRoundoff;
-
-Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<double>* weights) {
-  // Relative to the greatest (within a factor of two) nothing overflows; what underflows is below
-  // 1e-300 of the sum.
-  const size_t n = loss.mass.size();
-  double shift = -kInfinity;
-  for (size_t j = 0; j < n; ++j) {
-    const double at = kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j);
-    if (at > shift && loss.mass[j] > 0) shift = at;
-  }
-  if (weights != nullptr) weights->resize(n);
-  const size_t block = std::fabs(s) * step * kBlock < 300 ? kBlock : 1;
-  double powers[kBlock] = {1}, ratio = block > 1 ? std::exp(s * step) : 1;
-  for (size_t k = 1; k < block; ++k) powers[k] = powers[k - 1] * ratio;
-  double total = 0, first = 0, second = 0;  // in units of the step
-  for (size_t begin = 0; begin < n; begin += block) {
-    const size_t length = std::min(block, n - begin);
-    const double* mass = &loss.mass[begin];
-    // Without mass the factor may be infinite.
-    const bool bare = block == 1 && mass[0] == 0;
-    const double factor = bare ? 0 : std::exp(s * step * static_cast<double>(begin) - shift);
-    double sums[4] = {}, moments[4] = {}, squares[4] = {};
-    size_t k = 0;
-    for (; k + 4 <= length; k += 4) {
-      for (size_t lane = 0; lane < 4; ++lane) {
-        const double weight = mass[k + lane] * powers[k + lane];
-        const double moment = weight * static_cast<double>(k + lane);
-        sums[lane] += weight;
-        moments[lane] += moment;
-        squares[lane] += moment * static_cast<double>(k + lane);
-      }
-    }
-    for (; k < length; ++k) {
-      const double weight = mass[k] * powers[k], at = static_cast<double>(k);
-      sums[0] += weight;
-      moments[0] += weight * at;
-      squares[0] += weight * at * at;
-    }
-    if (weights != nullptr) {
-      for (k = 0; k < length; ++k) (*weights)[begin + k] = mass[k] * (powers[k] * factor);
-    }
-    const double sum = factor * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    const double moment = factor * ((moments[0] + moments[1]) + (moments[2] + moments[3]));
-    const double square = factor * ((squares[0] + squares[1]) + (squares[2] + squares[3]));
-    const double at = static_cast<double>(begin);
-    total += sum;
-    first += moment + at * sum;
-    second += square + at * (2 * moment + at * sum);
-  }
-  if (!(total > 0)) return {0, -kInfinity, 0, 0};
-  const double mean = first / total;
-  return {total, shift + std::log(total) + s * loss.first_loss + loss.log_scale,
-          loss.first_loss + step * mean, step * step * std::fmax(0, second / total - mean * mean)};
 }
 
 // z^n by binary powering; relative error at most n·kComplexProduct.
@@ -114,91 +43,6 @@ std::complex<double> Power(std::complex<double> z, double n) {
 }
 
 }  // namespace
-
-DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side) {
-  DirectedLoss loss;
-  loss.first_loss = pair.first_loss;
-  loss.count = count;
-  loss.loss_error = pair.loss_error;
-  if (direction == Direction::kRemove) {
-    loss.mass = pair.mass;
-    loss.infinity = pair.remove_infinity;
-    return loss;
-  }
-  // Q against P: the atom's Q-mass, at minus its loss.
-  const size_t n = pair.mass.size();
-  std::vector<double> density(n);
-  for (size_t j = 0; j < n; ++j)
-    density[j] = -(pair.first_loss + pair.step * static_cast<double>(j));
-  const double greatest = std::fmax(std::fabs(density.front()), std::fabs(density.back()));
-  Exp(density, density);
-  const double rounding = (8 + 2 * greatest) * kUnitRoundoff;
-  const double outward = side == Side::kUpper ? 1 + rounding : 1 - rounding;
-  loss.mass.resize(n);
-  for (size_t j = 0; j < n; ++j) loss.mass[n - 1 - j] = pair.mass[j] * density[j] * outward;
-  loss.first_loss = -(pair.first_loss + pair.step * static_cast<double>(n - 1));
-  loss.loss_error += 2 * kUnitRoundoff * greatest;
-  loss.infinity = pair.add_infinity;
-  return loss;
-}
-
-// 1 - Π (1 - infinity)^count.
-double DirectedLosses::InfiniteMass(Side side) const {
-  double log_finite = 0;
-  for (const DirectedLoss& loss : losses_)
-    log_finite += loss.count * std::log1p(-std::fmin(loss.infinity, 1 - 1e-16));
-  const double infinity = -std::expm1(log_finite);
-  return side == Side::kUpper ? std::fmin(1, infinity * (1 + 1e-12)) : infinity * (1 - 1e-12);
-}
-
-bool DirectedLosses::Empty() const {
-  return std::any_of(losses_.begin(), losses_.end(), [](const DirectedLoss& loss) {
-    return std::all_of(loss.mass.begin(), loss.mass.end(), [](double m) { return m == 0; });
-  });
-}
-
-double DirectedLosses::GreatestLoss() const {
-  double sum = 0;
-  for (const DirectedLoss& loss : losses_) {
-    size_t last = loss.mass.size();
-    while (last > 0 && loss.mass[last - 1] == 0) --last;
-    if (last == 0) continue;
-    sum += loss.count * (loss.first_loss + step_ * static_cast<double>(last - 1) + loss.loss_error);
-  }
-  return std::fmax(0, sum * (1 + 1e-12) + 1e-300);
-}
-
-DirectedLosses::Cumulants DirectedLosses::LogMgf(double s) const {
-  Cumulants sum{0, 0, 0};
-  for (const DirectedLoss& loss : losses_) {
-    const Tilted one = TiltOne(loss, step_, s, nullptr);
-    sum.value += loss.count * one.log_normaliser;
-    sum.mean += loss.count * one.mean;
-    sum.variance += loss.count * one.variance;
-  }
-  return sum;
-}
-
-double DirectedLosses::Tilt(double epsilon, double near) const {
-  // Newton for the derivative of a convex function, kept inside a bracket.
-  double lo = 1e-8, hi = 1e8, c = std::clamp(near, 1e-6, 1e6);
-  for (int i = 0; i < 60; ++i) {
-    const Cumulants at = LogMgf(c);
-    const double slope = at.mean - epsilon - 1 / c - 1 / (1 + c);
-    if (std::isnan(slope)) {
-      hi = c;
-      c = std::sqrt(lo * hi);
-      continue;
-    }
-    (slope > 0 ? hi : lo) = c;
-    const double curvature = at.variance + 1 / (c * c) + 1 / ((1 + c) * (1 + c));
-    double next = c - slope / curvature;
-    if (!(next > lo && next < hi)) next = std::sqrt(lo * hi);
-    if (std::fabs(next - c) <= 1e-4 * c) return next;
-    c = next;
-  }
-  return c;
-}
 
 absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double tilt,
                                            const Limits& limits, double window_tail) {

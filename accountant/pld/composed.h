@@ -6,57 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "accountant/interval.h"
 #include "accountant/limits.h"
-#include "accountant/pld/discrete_pair.h"
+#include "accountant/pld/directed_loss.h"
 
 namespace dpledger::accountant::pld {
-
-// Which side of the truth a bound is on.
-enum class Side { kUpper, kLower };
-
-// One step seen from one direction: losses ascending from first_loss, masses those of the
-// direction's first distribution, rounded outwards.
-struct DirectedLoss {
-  double first_loss = 0;
-  std::vector<double> mass;  // times e^{log_scale}
-  double log_scale = 0;
-  double count = 1;  // a whole number, at most 2^53
-  double infinity = 0;
-  double loss_error = 0;
-};
-DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side);
-
-// Distinct steps on grids of one spacing.
-class DirectedLosses {
- public:
-  DirectedLosses(std::vector<DirectedLoss> losses, double step)
-      : losses_(std::move(losses)), step_(step) {}
-
-  struct Cumulants {
-    double value;     // K(s) = Σ count log Σ mass e^{s·loss}
-    double mean;      // K'(s)
-    double variance;  // K''(s)
-  };
-  Cumulants LogMgf(double s) const;
-
-  // The saddle of δ(epsilon)'s integrand: argmin over c > 0 of K(c) - c·epsilon - log c - log(1 +
-  // c). Any c > 0 gives valid bounds; this one gives tight ones.
-  double Tilt(double epsilon, double near) const;
-
-  // The greatest finite loss of all steps together; 0 if there is none above.
-  double GreatestLoss() const;
-  // The probability of an infinite loss.
-  double InfiniteMass(Side side) const;
-  bool Empty() const;  // some step has no finite mass
-
-  const std::vector<DirectedLoss>& losses() const { return losses_; }
-  double step() const { return step_; }
-
- private:
-  std::vector<DirectedLoss> losses_;
-  double step_;
-};
 
 // δ of the composition as a function of ε.
 class Composed {

@@ -43,15 +43,8 @@ class Shares {
   // points. Masses may be all 0 where there is none.
   DiscretePair Lower() const;
 
-  // A grid of atoms that are themselves on a grid: `mass` at first_loss + j·step (P-mass, all
-  // exact).
-  struct Atoms {
-    double first_loss, step;
-    const std::vector<double>& mass;
-  };
-  static Shares OfAtoms(const Atoms& atoms, double step);
-
  private:
+  friend class RatioSum;  // builds the shares of a sum of ratios
   struct Cut {
     size_t node;
     double mass;

@@ -72,39 +72,47 @@ DiscretePair Shares::Lower() const {
   // lower end, for d(y) - (1 - y), which is 0 up to the lowest kink.
   std::vector<double> eta(n, 0);
   for (size_t j = 0; j < n; ++j) eta[j] = std::fmax(left[j], right[j]);
-  const double worst = *std::max_element(error_.begin(), error_.end()) + 4 * kFewRoundings;
-  size_t first = 0, last = n - 1;
-  double beyond = 0, value = 0, top = 0;  // Σ of masses above, discounted to the point; d there
+  // d at every point, and d(y) - (1 - y), from sums of positive terms.
+  const double worst = *std::max_element(error_.begin(), error_.end()) +
+                       4 * kUnitRoundoff * static_cast<double>(n + 16);
+  std::vector<double> value(n, 0), mirrored(n, 0);
+  double beyond = 0;  // Σ of masses above, discounted to the point
+  for (size_t j = n - 1; j-- > 0;) {
+    beyond = (dots[j + 1] + beyond) * (1 - down);
+    value[j] = value[j + 1] + up * beyond;
+  }
+  double below = 0;
+  for (size_t j = 1; j < n; ++j) {
+    below = (dots[j - 1] + below) * (1 + up);
+    mirrored[j] = mirrored[j - 1] + down * below;
+  }
+  size_t first = static_cast<size_t>(std::max_element(dots.begin(), dots.end()) - dots.begin());
+  size_t last = first;
+  while (last + 1 < n && value[last] * (1 - worst) >= eta[last]) ++last;
+  while (first > 0 && mirrored[first] * (1 - worst) >= eta[first]) --first;
   for (;; --last) {
-    if (last == first) return pair;
-    beyond = (dots[last] + beyond) * (1 - down);
-    top = value + up * beyond;  // d at the point before
-    const bool covered = value * (1 - worst) >= right[last];
+    if (last == 0) return pair;
+    const bool covered = value[last] * (1 - worst) >= right[last];
     const double lowered = std::fmax(
         right[last - 1], covered ? left[last - 1] : down * high_[last - 1] * (1 + kFewRoundings));
-    if (top >= lowered) {
-      eta[last] = value;
+    if (value[last - 1] >= lowered) {
+      eta[last] = value[last];
       eta[last - 1] = lowered;
       break;
     }
-    value = top;
   }
-  double below = 0, bottom = 0;
-  value = 0;
   for (;; ++first) {
     if (first + 2 > last) return pair;
-    below = (dots[first] + below) * (1 + up);
-    bottom = value + down * below;  // d(y) - (1 - y) at the next point
-    const bool covered = value * (1 - worst) >= left[first];
+    const bool covered = mirrored[first] * (1 - worst) >= left[first];
     const double lowered = std::fmax(
         left[first + 1], covered ? right[first + 1] : up * low_[first] * (1 + kFewRoundings));
-    if (bottom >= lowered) {
-      eta[first] = value;
+    if (mirrored[first + 1] >= lowered) {
+      eta[first] = mirrored[first];
       eta[first + 1] = first + 1 == last - 1 ? std::fmax(eta[first + 1], lowered) : lowered;
       break;
     }
-    value = bottom;
   }
+  const double top = value[last - 1], bottom = mirrored[first + 1];
   const double top_value = top - eta[last - 1], bottom_value = bottom - eta[first + 1];
   if (!(top_value >= 0 && bottom_value >= 0)) return pair;
 

@@ -49,13 +49,18 @@ class Piece {
   // Where losses are measured from: the ratio of the constant terms, near which Above has no
   // cancellation, or 0.
   double origin() const { return origin_; }
+  bool relative() const { return relative_; }  // both densities have a constant term
   // The loss is the same everywhere.
   bool OneLoss() const { return n_.rates.empty() && d_.rates.empty(); }
   double Above(double t) const;  // loss - origin; at an infinite t its limit
   // The t in [from, to] at which the loss is origin + above. Precondition: it is attained there.
   double At(double above, double from, double to) const;
-  // Bound on how far the loss at a computed At(above) is from origin + above.
-  double PointError(double above, double t) const;
+  // At(first + step·i) for i = 0 ... count - 1, and bounds on how far the losses there are from
+  // what they should be.
+  struct Points {
+    std::vector<double> t, error;
+  };
+  Points AtPoints(double first, double step, size_t count, double from, double to) const;
 
   // The part of the piece that a grid covers: all of it, or all but `tail` of its Q-mass below and
   // of its P-mass above, where losses and densities are normal doubles.
@@ -74,6 +79,7 @@ class Piece {
 
  private:
   double LogBase(double t) const { return constant_ + t * (linear_ + t * quadratic_); }
+  double PointError(double above, double t) const;
   double TailMass(const ExponentialSum& sum, double t, int side) const;
   // Bounds the logarithmic derivatives of the integrands at t (divided by their order).
   double Roughness(double t) const;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/sketch.h"
+#include "accountant/pld/steps.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
@@ -23,10 +24,6 @@ constexpr int kRefinements = 8;
 // The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
 // mesh error.
 constexpr double kTailShare = 1e-7;
-// A loss grid longer than this would take longer to build than any transform of it; all grids
-// together take at most about 512 MiB (two doubles an atom).
-constexpr size_t kGreatestAtoms = size_t{1} << 21;
-constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
 // Beyond, rounding alone (a few u a step) would take the interval's digits.
 constexpr double kGreatestCount = 1e12;
 // The mesh's aim, a little finer than the error law asks for.
@@ -37,81 +34,9 @@ constexpr double kClearlyLess = 0.97, kCoarser = 3;
 // Bins that are composed in some ten milliseconds.
 constexpr double kSoonComposed = 1 << 18;
 
-// (1 - q) N(0, 1) + q N(μ, 1) against N(0, 1).
-Pair SampledPair(double q, double mu) {
-  const double inf = kInfinity;
-  DensityPiece piece{-inf, inf, -0.91893853320467274178, 0, -0.5, {}, {{0, 0}}};
-  if (q < 1) piece.p.push_back({std::log1p(-q), 0});
-  piece.p.push_back({std::log(q) - mu * mu / 2, mu});
-  return {{}, {piece}, 0, q == 1};
-}
-
-// A step by its pairs; `lower` is empty where it is `upper`.
-struct Step {
-  Pair upper;
-  std::optional<Pair> lower;
-  double count;
-};
-
-std::vector<Step> StepsOf(const Composition& composition) {
-  std::vector<Step> steps;
-  for (const SampledGaussian& s : composition.steps) {
-    const double q = s.sampling_probability;
-    const Interval z = s.noise_multiplier;
-    Step step{SampledPair(q, DivUp(1, z.lower)), std::nullopt, static_cast<double>(s.count)};
-    if (z.lower != z.upper || 1 / z.lower * z.lower != 1)
-      step.lower = SampledPair(q, DivDown(1, z.upper));
-    if (z.lower == z.upper && std::fma(1 / z.lower, z.lower, -1) == 0) {
-      step.upper = SampledPair(q, 1 / z.lower);
-      step.lower.reset();
-    }
-    steps.push_back(std::move(step));
-  }
-  for (const PairStep& s : composition.pairs) {
-    Step step{s.upper, std::nullopt, static_cast<double>(s.count)};
-    if (!(s.lower == s.upper)) step.lower = s.lower;
-    steps.push_back(std::move(step));
-  }
-  return steps;
-}
-
-// Both discretisations of a composition on one mesh.
-struct Discretised {
-  struct Counted {
-    DiscretePair upper, lower;
-    double count;
-  };
-  std::vector<Counted> pairs;
-  double step;
-
-  DirectedLosses In(Direction direction, Side side) const {
-    std::vector<DirectedLoss> losses;
-    for (const Counted& c : pairs) {
-      losses.push_back(
-          Directed(side == Side::kUpper ? c.upper : c.lower, c.count, direction, side));
-    }
-    return {std::move(losses), step};
-  }
-};
-
-absl::StatusOr<Discretised> Discretise(const std::vector<Step>& steps, double mesh, double tail,
-                                       const Limits& limits) {
-  Discretised result;
-  result.step = mesh;
-  const size_t most = std::min(kGreatestAtoms, kGreatestAtomsTogether / steps.size());
-  for (const Step& step : steps) {
-    RETURN_IF_ERROR(limits.Check());
-    ASSIGN_OR_RETURN(const Shares shares, Shares::Of(step.upper, mesh, tail, most, limits));
-    Discretised::Counted counted{shares.Upper(), {}, step.count};
-    if (step.lower.has_value()) {
-      ASSIGN_OR_RETURN(const Shares less, Shares::Of(*step.lower, mesh, tail, most, limits));
-      counted.lower = less.Lower();
-    } else {
-      counted.lower = shares.Lower();
-    }
-    result.pairs.push_back(std::move(counted));
-  }
-  return result;
+// The tilted mass let go beside the window moves δ by 10 to 1000 times as much.
+double WindowTail(double relative_gap) {
+  return std::clamp(1e-3 * relative_gap * relative_gap, 1e-13, 1e-9);
 }
 
 // The point at which the decreasing `excess` falls to 0 or below, from above: within `tolerance` of
@@ -161,23 +86,9 @@ struct Question {
   std::function<double(Direction, const Sketch::Estimate&)> mesh;
 };
 
-// A mesh that divides the spacing of the first lattice among the steps' losses.
-double Aligned(double mesh, const std::vector<Step>& steps) {
-  if (steps.size() == 1 && steps[0].upper.pieces.empty()) {
-    const double spacing = LatticeSpacing(steps[0].upper);
-    if (spacing > 0 && spacing < 8) return spacing;
-  }
-  for (const Step& step : steps) {
-    const double spacing = LatticeSpacing(step.upper);
-    if (spacing > mesh) return spacing / std::ceil(spacing / mesh);
-    if (spacing > 0 && step.upper.pieces.empty() && spacing > 0.5 * mesh) return spacing;
-  }
-  return mesh;
-}
-
 // Refines the mesh until the bounds are as near as wanted, keeping the best of each. `limit` bounds
 // the value from above without any mesh.
-absl::StatusOr<Bounds> Refine(const std::vector<Step>& steps, std::vector<Direction> directions,
+absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directions,
                               const Question& question, double tail, double relative_gap,
                               const Limits& limits) {
   std::vector<Sketch::Estimate> estimates;
@@ -199,9 +110,9 @@ absl::StatusOr<Bounds> Refine(const std::vector<Step>& steps, std::vector<Direct
   // The second direction only matters as far as it is above the first.
   double other_upper = kInfinity;
   for (int i = 0; i < kRefinements; ++i) {
-    const double step = Aligned(mesh, steps);
+    const double step = steps.Aligned(mesh);
     const auto attempt = [&]() -> absl::StatusOr<Interval> {
-      ASSIGN_OR_RETURN(const Discretised fine, Discretise(steps, step, tail, limits));
+      ASSIGN_OR_RETURN(const Discretised fine, steps.Discretise(step, tail, limits));
       Interval found{0, 0};
       const auto bound = [&](const Discretised& on, size_t k,
                              bool below_too) -> absl::StatusOr<Interval> {
@@ -222,7 +133,7 @@ absl::StatusOr<Bounds> Refine(const std::vector<Step>& steps, std::vector<Direct
         if (other_upper > found.upper &&
             question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
           const absl::StatusOr<Discretised> coarse =
-              Discretise(steps, Aligned(kCoarser * mesh, steps), tail, limits);
+              steps.Discretise(steps.Aligned(kCoarser * mesh), tail, limits);
           if (coarse.ok()) {
             const absl::StatusOr<Interval> other = bound(*coarse, 1, false);
             if (other.ok()) other_upper = std::fmin(other_upper, other->upper);
@@ -276,27 +187,12 @@ absl::Status DoesNotApply(absl::string_view what) {
 absl::Status CheckApplies(const Composition& composition) {
   if (!composition.curves.empty())
     return DoesNotApply("steps that are known by a Rényi curve only");
-  if (!composition.allocations.empty()) return DoesNotApply("random allocation");
   return absl::OkStatus();
 }
 
-Sketch SketchOf(const std::vector<Step>& steps) {
-  Sketch sketch;
-  for (const Step& step : steps) sketch.Add(step.upper, step.count);
-  return sketch;
-}
-
-std::vector<Direction> Needed(std::vector<Direction> directions, const Composition& composition) {
-  const auto symmetric = [](const auto& steps, auto is_symmetric) {
-    return std::all_of(steps.begin(), steps.end(), is_symmetric);
-  };
-  if (directions.size() == 2 &&
-      symmetric(composition.steps,
-                [](const SampledGaussian& s) { return s.sampling_probability == 1; }) &&
-      symmetric(composition.pairs,
-                [](const PairStep& s) { return s.upper.symmetric && s.lower.symmetric; })) {
-    directions.pop_back();
-  }
+// One direction is enough where both are the same.
+std::vector<Direction> Needed(std::vector<Direction> directions, const Steps& steps) {
+  if (steps.symmetric()) directions.resize(1);
   return directions;
 }
 
@@ -315,12 +211,14 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                    double relative_gap, const Limits& limits) {
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
-  const std::vector<Step> steps = StepsOf(composition);
+  const Steps steps(composition);
   if (steps.empty()) return Bounds{{0, 0}, true};
   Bounds bounds{{0, kInfinity}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
     const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
-    const Sketch sketch = SketchOf(steps);
+    const double tail = TailMass(composition, std::log(delta));
+    ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
+    const double window_tail = WindowTail(relative_gap);
     Question question;
     // Where ε is near the greatest loss the saddle is far out. A tilt that sees no further than the
     // interval may be wide shows all the same.
@@ -344,7 +242,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       if (losses.Empty()) return 0;
       double upper = kInfinity;
       for (int i = 0; i < 3; ++i) {
-        ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+        ASSIGN_OR_RETURN(const Composed composed,
+                         Composed::Compose(losses, e.tilt, limits, window_tail));
         const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
         const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
         double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
@@ -365,7 +264,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                          double upper) -> absl::StatusOr<double> {
       if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
       if (losses.Empty() || !std::isfinite(upper)) return 0;
-      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      ASSIGN_OR_RETURN(const Composed composed,
+                       Composed::Compose(losses, e.tilt, limits, window_tail));
       const auto surely_more = [&](double at) { return composed.LogDeltaDown(at) - log_delta_up; };
       // The bound is good near the tilt's ε only: walk down from the upper bound until it holds,
       // then up again.
@@ -387,8 +287,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       }
       return holds;
     };
-    ASSIGN_OR_RETURN(bounds, Refine(steps, Needed(std::move(directions), composition), question,
-                                    TailMass(composition, std::log(delta)), relative_gap, limits));
+    ASSIGN_OR_RETURN(bounds, Refine(steps, Needed(std::move(directions), steps), question, tail,
+                                    relative_gap, limits));
   }
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
@@ -403,11 +303,13 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
                                  double epsilon, double relative_gap, const Limits& limits) {
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
-  const std::vector<Step> steps = StepsOf(composition);
+  const Steps steps(composition);
   if (steps.empty()) return Bounds{{0, 0}, true};
   Bounds bounds{{0, 1}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
-    const Sketch sketch = SketchOf(steps);
+    const double tail = 1e-20;
+    ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
+    const double window_tail = WindowTail(relative_gap);
     Question question;
     question.expect = [&](Direction direction) { return sketch.AtEpsilon(direction, epsilon); };
     question.value = [](const Sketch::Estimate& e) { return std::exp(std::fmin(0, e.log_delta)); };
@@ -420,20 +322,22 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kUpper);
       e.tilt = losses.Tilt(epsilon, e.tilt);
-      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      ASSIGN_OR_RETURN(const Composed composed,
+                       Composed::Compose(losses, e.tilt, limits, window_tail));
       return std::fmin(1, ExpUp(composed.LogDeltaUp(epsilon)));
     };
     question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
                          double upper) -> absl::StatusOr<double> {
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kLower);
-      ASSIGN_OR_RETURN(const Composed composed, Composed::Compose(losses, e.tilt, limits));
+      ASSIGN_OR_RETURN(const Composed composed,
+                       Composed::Compose(losses, e.tilt, limits, window_tail));
       return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
     };
     const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,
                                        sketch.AtEpsilon(Direction::kAdd, epsilon).log_delta);
     ASSIGN_OR_RETURN(
-        bounds, Refine(steps, Needed(std::move(directions), composition), question,
+        bounds, Refine(steps, Needed(std::move(directions), steps), question,
                        TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
   }
   if (!bounds.met && composition.OnlyGaussians()) {

@@ -43,7 +43,8 @@ double BulkLoss(const OnGrid& on, double step) {
   const Piece& piece = on.piece;
   const double lowest = piece.Above(on.span.from), highest = piece.Above(on.span.to);
   const double lower = lowest == 0 ? 0 : -step, upper = highest == 0 ? 0 : step;
-  if (piece.OneLoss() || !(lowest < upper && highest > lower)) return lowest + piece.origin();
+  if (piece.OneLoss()) return lowest + piece.origin();
+  if (!piece.relative() || !(lowest < upper && highest > lower)) return piece.origin();
   const bool begins_inside = lowest >= lower, ends_inside = highest <= upper;
   const double from = begins_inside ? on.span.from : piece.At(lower, on.span.from, on.span.to);
   const double to = ends_inside ? on.span.to : piece.At(upper, from, on.span.to);
@@ -184,31 +185,29 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
     }
     to = std::min(std::max(to, from + 1), n - 1);
     if (from >= to) from = to - 1;
+    const Piece::Points inner = piece.AtPoints(start + static_cast<double>(from + 1) * step, step,
+                                               to - from - 1, span.from, span.to);
     std::vector<Cell> cells(to - from);
-    double t = span.from;
     for (size_t j = from; j < to; ++j) {
-      const double lower = start + static_cast<double>(j) * step,
-                   upper = start + static_cast<double>(j + 1) * step;
       Cell& cell = cells[j - from];
-      cell.from = t;
       cell.begins_inside = j == from;
-      cell.lower = lower;
-      cell.upper = upper;
       cell.ends_inside = j + 1 == to;
-      cell.to = j + 1 == to ? span.to : piece.At(upper, t, span.to);
-      t = cell.to;
+      cell.lower = start + static_cast<double>(j) * step;
+      cell.upper = start + static_cast<double>(j + 1) * step;
+      cell.from = cell.begins_inside ? span.from : inner.t[j - from - 1];
+      cell.to = cell.ends_inside ? span.to : std::fmax(cell.from, inner.t[j - from]);
     }
     const std::vector<CellIntegrals> integrals = piece.Integrate(cells);
     for (size_t j = from; j < to; ++j) {
-      const Cell& cell = cells[j - from];
       const CellIntegrals& sum = integrals[j - from];
       shares.low_[j] += sum.under_upper / down_share;
       shares.high_[j] += sum.over_lower / up_share;
       shares.lower_left_[j] += sum.near_lower;
       shares.lower_right_[j] += sum.near_upper;
+      // Errors of ends inside a cell count as losses: they move no grid point.
       double off = 0;
-      if (std::isfinite(cell.from)) off = piece.PointError(cell.lower, cell.from);
-      if (std::isfinite(cell.to)) off = std::fmax(off, piece.PointError(cell.upper, cell.to));
+      if (j > from) off = inner.error[j - from - 1];
+      if (j + 1 < to) off = std::fmax(off, inner.error[j - from]);
       shares.error_[j] = std::fmax(shares.error_[j], sum.error + 3 * off / step);
       shares.loss_error_ = std::fmax(shares.loss_error_, off);
     }

@@ -1,0 +1,123 @@
+#include "accountant/pld/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "accountant/numeric/rounding.h"
+#include "accountant/pld/allocation.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::pld {
+namespace {
+
+// A loss grid longer than this would take longer to build than any transform of it; all grids
+// together take at most about 512 MiB (two doubles an atom).
+constexpr size_t kGreatestAtoms = size_t{1} << 21;
+constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
+// An allocation's mesh for a first look.
+constexpr double kFirstLook = 0.1;
+
+// (1 - q) N(0, 1) + q N(μ, 1) against N(0, 1).
+Pair SampledPair(double q, double mu) {
+  const double inf = std::numeric_limits<double>::infinity();
+  DensityPiece piece{-inf, inf, -0.91893853320467274178, 0, -0.5, {}, {{0, 0}}};
+  if (q < 1) piece.p.push_back({std::log1p(-q), 0});
+  piece.p.push_back({std::log(q) - mu * mu / 2, mu});
+  return {{}, {piece}, 0, q == 1};
+}
+
+}  // namespace
+
+DirectedLosses Discretised::In(Direction direction, Side side) const {
+  std::vector<DirectedLoss> losses;
+  losses.reserve(pairs.size());
+  for (const Counted& c : pairs)
+    losses.push_back(Directed(side == Side::kUpper ? c.upper : c.lower, c.count, direction, side));
+  return {std::move(losses), step};
+}
+
+Steps::Steps(const Composition& composition) : allocations_(composition.allocations) {
+  symmetric_ = allocations_.empty();
+  for (const SampledGaussian& s : composition.steps) {
+    const double q = s.sampling_probability;
+    const Interval z = s.noise_multiplier;
+    symmetric_ &= q == 1;
+    Step step{{}, std::nullopt, static_cast<double>(s.count)};
+    if (z.lower == z.upper) {
+      // 1/z is off by a rounding, which moves q e^{μt - μ²/2} by u·μ|t - μ|; grids end at |t| = 38
+      // + μ.
+      const double mu = 1 / z.lower;
+      step.upper = SampledPair(q, mu);
+      if (std::fma(mu, z.lower, -1) != 0)
+        step.upper.relative_error = 2 * kUnitRoundoff * mu * (2 * mu + 40);
+    } else {
+      step.upper = SampledPair(q, DivUp(1, z.lower));
+      step.lower = SampledPair(q, DivDown(1, z.upper));
+    }
+    pairs_.push_back(std::move(step));
+  }
+  for (const PairStep& s : composition.pairs) {
+    symmetric_ &= s.upper.symmetric && s.lower.symmetric;
+    Step step{s.upper, std::nullopt, static_cast<double>(s.count)};
+    if (!(s.lower == s.upper)) step.lower = s.lower;
+    pairs_.push_back(std::move(step));
+  }
+}
+
+double Steps::Aligned(double mesh) const {
+  if (pairs_.size() == 1 && allocations_.empty() && pairs_[0].upper.pieces.empty()) {
+    const double spacing = LatticeSpacing(pairs_[0].upper);
+    if (spacing > 0 && spacing < 8) return spacing;
+  }
+  for (const Step& step : pairs_) {
+    const double spacing = LatticeSpacing(step.upper);
+    if (spacing > mesh) return spacing / std::ceil(spacing / mesh);
+    if (spacing > 0 && step.upper.pieces.empty() && spacing > 0.5 * mesh) return spacing;
+  }
+  return mesh;
+}
+
+absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
+                                              const Limits& limits) const {
+  Discretised result;
+  result.step = mesh;
+  const size_t most =
+      std::min(kGreatestAtoms, kGreatestAtomsTogether / (pairs_.size() + allocations_.size()));
+  for (const Step& step : pairs_) {
+    RETURN_IF_ERROR(limits.Check());
+    ASSIGN_OR_RETURN(const Shares shares, Shares::Of(step.upper, mesh, tail, most, limits));
+    Discretised::Counted counted{shares.Upper(), {}, step.count};
+    if (step.lower.has_value()) {
+      ASSIGN_OR_RETURN(const Shares less, Shares::Of(*step.lower, mesh, tail, most, limits));
+      counted.lower = less.Lower();
+    } else {
+      counted.lower = shares.Lower();
+    }
+    result.pairs.push_back(std::move(counted));
+  }
+  for (const AllocatedGaussian& allocation : allocations_) {
+    ASSIGN_OR_RETURN(Allocation both, Allocate(allocation, mesh, tail, most, limits));
+    result.pairs.push_back(
+        {std::move(both.upper), std::move(both.lower), static_cast<double>(allocation.count)});
+  }
+  return result;
+}
+
+absl::StatusOr<Sketch> Steps::Draw(double tail, const Limits& limits) const {
+  Sketch sketch;
+  for (const Step& step : pairs_) sketch.Add(step.upper, step.count);
+  for (const AllocatedGaussian& allocation : allocations_) {
+    ASSIGN_OR_RETURN(const Allocation both,
+                     Allocate(allocation, kFirstLook, tail, kGreatestAtoms, limits));
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      sketch.Add(
+          Directed(both.upper, static_cast<double>(allocation.count), direction, Side::kUpper),
+          kFirstLook, direction);
+    }
+  }
+  return sketch;
+}
+
+}  // namespace dpledger::accountant::pld

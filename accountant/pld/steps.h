@@ -1,0 +1,55 @@
+// A composition as the FFT sees it: steps known by pairs, and epochs of random allocation, all on
+// one mesh.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/pld/directed_loss.h"
+#include "accountant/pld/discrete_pair.h"
+#include "accountant/pld/sketch.h"
+
+namespace dpledger::accountant::pld {
+
+// Both discretisations of a composition on one mesh.
+struct Discretised {
+  struct Counted {
+    DiscretePair upper, lower;
+    double count;
+  };
+  std::vector<Counted> pairs;
+  double step;
+
+  DirectedLosses In(Direction direction, Side side) const;
+};
+
+class Steps {
+ public:
+  // Curves are left out: the caller refuses them.
+  explicit Steps(const Composition& composition);
+
+  bool empty() const { return pairs_.empty() && allocations_.empty(); }
+  // The profile is the same in both directions.
+  bool symmetric() const { return symmetric_; }
+  // The mesh to use where `mesh` is wanted: it divides the spacing of losses on a lattice.
+  double Aligned(double mesh) const;
+  // `tail`: mass that may be cut from each step on either side.
+  absl::StatusOr<Discretised> Discretise(double mesh, double tail, const Limits& limits) const;
+  absl::StatusOr<Sketch> Draw(double tail, const Limits& limits) const;
+
+ private:
+  // `lower` is empty where it is `upper`.
+  struct Step {
+    Pair upper;
+    std::optional<Pair> lower;
+    double count;
+  };
+  std::vector<Step> pairs_;
+  std::vector<AllocatedGaussian> allocations_;
+  bool symmetric_ = true;
+};
+
+}  // namespace dpledger::accountant::pld
