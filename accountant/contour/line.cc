@@ -21,7 +21,7 @@ const double kLogShare = std::log(1e-12);
 // The quadrature in t, of δ, and the envelopes, of their own size.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
 // Nodes on the line times nodes in t, over all steps: about a tenth of a second.
-constexpr double kGreatestWork = 3e8;
+constexpr double kGreatestWork = 2e8;
 constexpr double kGreatestLineNodes = 1 << 16;
 // Numbers kept for all envelopes together: 64 MiB.
 constexpr size_t kGreatestKept = size_t{1} << 23;
@@ -139,7 +139,6 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
     if (i % 16 == 0 || nodes > 1000) RETURN_IF_ERROR(tilting.limits().Check());
     if (!PutOnLine(steps[i], line.c_, line.spacing_, nodes, line.digits_, work, each.on_line))
       return std::nullopt;
-    work -= static_cast<double>(nodes);
     const Tilt up = tilting.StepAt(i, line.c_ + line.up_);
     each.up = up.log_mgf + up.error;
     if (line.down_ < line.c_) {
@@ -169,7 +168,8 @@ bool Line::TermsFor(const Step& step, const Limits& limits, Terms& terms) const 
   size_t height = 3;
   Envelope envelope(step, c_, at_c.log_mgf - at_c.error, digits_ - kDigits + kEnvelopeDigits);
   terms.envelope = envelope.LogBound(end_, height);
-  return PutOnLine(step, c_, spacing_, log_modulus_.size(), digits_, kGreatestWork, terms.on_line);
+  double work = kGreatestWork;
+  return PutOnLine(step, c_, spacing_, log_modulus_.size(), digits_, work, terms.on_line);
 }
 
 void Line::Add(const Terms& terms, double count) {

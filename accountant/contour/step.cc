@@ -147,7 +147,7 @@ void PutLevel(const Step& step, double c, const Rule& rule, const Nodes& nodes,
 }  // namespace
 
 bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double digits,
-               double greatest_work, StepOnLine& result) {
+               double& work, StepOnLine& result) {
   result.log_modulus.resize(nodes);
   result.phase.resize(nodes);
   result.error.resize(nodes);
@@ -157,7 +157,8 @@ bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double 
   }
   const double power = Power(step, c), greatest_y = spacing * static_cast<double>(nodes);
   const Rule rule = RuleFor(step, power, greatest_y, digits);
-  if (rule.size == 0 || static_cast<double>(rule.size * nodes) > greatest_work) return false;
+  work -= static_cast<double>(rule.size * nodes);
+  if (rule.size == 0 || work < 0) return false;
   const size_t padded = Padded(rule.size);
   std::vector<double> buffer(2 * padded);
   double* const loss = buffer.data();

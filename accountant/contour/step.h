@@ -56,8 +56,9 @@ struct StepOnLine {
   double log_mgf = 0, log_mgf_error = 0;          // K(c)
   std::vector<double> log_modulus, phase, error;  // of E[e^{(c+iy)L}]/E[e^{cL}]
 };
-// False where it takes more than `greatest_work` products, or the ratio is lost in its error.
+// False where it takes more than `work` products, which what it takes is subtracted from, or where
+// the ratio is lost in its error.
 bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double digits,
-               double greatest_work, StepOnLine& result);
+               double& work, StepOnLine& result);
 
 }  // namespace dpledger::accountant::contour

@@ -46,7 +46,8 @@ TEST(StepOnLine, LogMgfIsWithinItsErrorOfTheOracle) {
                         Case{0.3, 2, 1.5, false, 4.5106375433041426},
                         Case{0.01, 1, 4, true, 0.0015090287887813682}}) {
     contour::StepOnLine on_line;
-    ASSERT_TRUE(contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, 0.1, 1, 40, 1e6, on_line));
+    double work = 1e7;
+    ASSERT_TRUE(contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, 0.1, 1, 40, work, on_line));
     EXPECT_LE(std::fabs(on_line.log_mgf - c.log_mgf),
               on_line.log_mgf_error + 4e-16 * std::fabs(c.log_mgf))
         << c.q << " " << c.mu << " " << c.c;
@@ -72,9 +73,10 @@ TEST(StepOnLine, RatioIsWithinItsErrorOfTheOracle) {
     // (in the second tile).
     for (const size_t nodes : {1, 16, 150}) {
       contour::StepOnLine on_line;
+      double work = 1e7;
       const double spacing = c.y / static_cast<double>(nodes);
       ASSERT_TRUE(
-          contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, spacing, nodes, 40, 1e7, on_line));
+          contour::PutOnLine({c.q, c.mu, 0, 1, c.add}, c.c, spacing, nodes, 40, work, on_line));
       const double error = on_line.error[nodes - 1] + 1e-18;
       EXPECT_NEAR(on_line.log_modulus[nodes - 1], c.log_modulus, error) << c.q << " " << nodes;
       EXPECT_NEAR(on_line.phase[nodes - 1], c.phase, error) << c.q << " " << nodes;
