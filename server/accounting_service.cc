@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "accountant/from_proto/field_checks.h"
+#include "accountant/from_proto/profile_questions.h"
 #include "accountant/from_proto/questions.h"
 #include "accountant/from_proto/unknown_fields.h"
 #include "base/status.h"
@@ -49,6 +50,24 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AccountingService::ComputeTuningCo
   const accountant::Limits limits = LimitsOf(call);
   ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
   return accountant::AnswerTuningCost(subject, request, limits);
+}
+
+absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
+    const v1::ComputeProfileRequest& request, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  return accountant::AnswerProfile(subject, request, limits);
+}
+
+absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
+    const v1::AuditClaimRequest& request, const CallContext& call) {
+  if (!request.has_subject()) {
+    RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
+    return accountant::AnswerAudit(request);
+  }
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  return accountant::AnswerAudit(subject, request, limits);
 }
 
 }  // namespace dpledger::server

@@ -34,6 +34,10 @@ class AccountingService {
                                                   const CallContext& call);
   absl::StatusOr<v1::ComputeTuningCostResponse> ComputeTuningCost(
       const v1::ComputeTuningCostRequest& request, const CallContext& call);
+  absl::StatusOr<v1::ComputeProfileResponse> ComputeProfile(
+      const v1::ComputeProfileRequest& request, const CallContext& call);
+  absl::StatusOr<v1::AuditClaimResponse> AuditClaim(const v1::AuditClaimRequest& request,
+                                                    const CallContext& call);
 
  private:
   accountant::Limits LimitsOf(const CallContext& call) const;

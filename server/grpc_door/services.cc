@@ -123,4 +123,19 @@ ServerUnaryReactor* AccountingDoor::ComputeTuningCost(CallbackServerContext* con
       Bounded(service_, &AccountingService::ComputeTuningCost));
 }
 
+ServerUnaryReactor* AccountingDoor::ComputeProfile(CallbackServerContext* context,
+                                                   const ByteBuffer* request,
+                                                   ByteBuffer* response) {
+  return ServeOn<v1::ComputeProfileRequest>(
+      *pool_, new UnaryCall(context, request, response, "ComputeProfile", environment_),
+      Bounded(service_, &AccountingService::ComputeProfile));
+}
+
+ServerUnaryReactor* AccountingDoor::AuditClaim(CallbackServerContext* context,
+                                               const ByteBuffer* request, ByteBuffer* response) {
+  return ServeOn<v1::AuditClaimRequest>(
+      *pool_, new UnaryCall(context, request, response, "AuditClaim", environment_),
+      Bounded(service_, &AccountingService::AuditClaim));
+}
+
 }  // namespace dpledger::server

@@ -61,7 +61,9 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
                            v1::AccountingService::WithRawCallbackMethod_ComputeDelta<
                                v1::AccountingService::WithRawCallbackMethod_Calibrate<
                                    v1::AccountingService::WithRawCallbackMethod_ComputeTuningCost<
-                                       v1::AccountingService::Service>>>> {
+                                       v1::AccountingService::WithRawCallbackMethod_ComputeProfile<
+                                           v1::AccountingService::WithRawCallbackMethod_AuditClaim<
+                                               v1::AccountingService::Service>>>>>> {
  public:
   AccountingDoor(AccountingService* service, WorkerPool* pool, const DoorEnvironment& environment)
       : service_(service), pool_(pool), environment_(environment) {}
@@ -78,6 +80,12 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
   grpc::ServerUnaryReactor* ComputeTuningCost(grpc::CallbackServerContext* context,
                                               const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ComputeProfile(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* AuditClaim(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
 
  private:
   AccountingService* const service_;
