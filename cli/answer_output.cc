@@ -6,16 +6,30 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hex.h"
+#include "cli/answer_parts.h"
 #include "cli/number_text.h"
 
 namespace dpledger::cli {
 namespace {
 
+std::string Json(const v1::LedgerReference& ledger) {
+  return JsonObject()
+      .AddText("name", ledger.name())
+      .AddCount("size", ledger.size())
+      .AddText("root", HexEncode(ledger.root_hash()))
+      .ToString();
+}
+
+std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
+  return {field.begin(), field.end()};
+}
+
+}  // namespace
+
 std::string Row(const std::string& label, const std::string& value) {
   return absl::StrFormat("%-18s %s\n", label, value);
 }
 
-// The bound to report first, then the interval it comes from.
 std::string BoundRow(const std::string& label, const v1::Interval& interval) {
   return Row(label,
              absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
@@ -43,18 +57,6 @@ std::string Json(const v1::Interval& interval) {
       .ToString();
 }
 
-std::string Json(const v1::LedgerReference& ledger) {
-  return JsonObject()
-      .AddText("name", ledger.name())
-      .AddCount("size", ledger.size())
-      .AddText("root", HexEncode(ledger.root_hash()))
-      .ToString();
-}
-
-std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
-  return {field.begin(), field.end()};
-}
-
 void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
   object.AddText("method", details.method());
   object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
@@ -71,8 +73,6 @@ void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
   }
   object.AddText("version", details.version());
 }
-
-}  // namespace
 
 std::string ToText(const v1::ComputeEpsilonResponse& answer) {
   std::string text = BoundRow("epsilon", answer.epsilon());

@@ -1,8 +1,11 @@
 #include "cli/exit_code.h"
 
+#include "base/status.h"
+
 namespace dpledger::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
+  if (ReasonOf(status).reason == kClaimRefuted) return kExitMismatch;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

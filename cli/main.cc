@@ -44,11 +44,13 @@ void Describe(CLI::App& app, Command& chosen) {
       "  dpledger serve --listen 127.0.0.1:7070 --store var/store\n"
       "  dpledger ledger show mnist --server 127.0.0.1:7070\n"
       "\n"
-      "Exit codes: 0 ok, 1 failure or refusal, 2 wrong flags, 4 not authorised,\n"
-      "6 server unreachable, 130 interrupted.");
+      "Exit codes: 0 ok, 1 failure or refusal, 2 wrong flags, 3 a claim is refuted,\n"
+      "4 not authorised, 6 server unreachable, 130 interrupted.");
   app.set_version_flag("--version", accountant::Version());
   app.require_subcommand(0, 1);  // more than one is an error; none is told below, better
   AddQuestionCommands(app, chosen);
+  AddProfileCommand(app, chosen);
+  AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");

@@ -7,6 +7,7 @@
 namespace dpledger::cli {
 
 void Output::Answer(const std::string& text, const JsonObject& json) {
+  answered_ = true;
   if (json_) {
     std::cout << json.ToString() << std::endl;
   } else {
@@ -20,7 +21,7 @@ void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note <
 
 void Output::Error(const absl::Status& status) {
   Note(std::string(status.message()));
-  if (!json_) return;
+  if (!json_ || answered_) return;
   JsonObject error;
   error.AddText("code", absl::StatusCodeToString(status.code()));
   error.AddText("message", std::string(status.message()));

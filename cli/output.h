@@ -21,13 +21,15 @@ class Output {
   void Line(const std::string& line);
   // Talk.
   void Note(const std::string& note);
-  // "dpledger: <message>", and {"error":{"code":…,"message":…}} on stdout with --json.
+  // "dpledger: <message>", and {"error":{"code":…,"message":…}} on stdout with --json, unless an
+  // answer is there already.
   void Error(const absl::Status& status);
   // Whether all that was printed could be written.
   bool Flush();
 
  private:
   bool json_;
+  bool answered_ = false;
 };
 
 }  // namespace dpledger::cli

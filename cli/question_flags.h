@@ -42,22 +42,29 @@ struct QuestionFlags {
 // The history of an event file.
 absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path);
 
-// Answers `request` here for an event file, with `answer`, and by the server for ledgers; prints
-// the answer.
+// The answer to `request`: computed here for an event file, with `answer`, and by the server for
+// ledgers.
+template <typename Request, typename Response>
+absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
+                                  absl::StatusOr<Response> (*answer)(const accountant::Subject&,
+                                                                     const Request&,
+                                                                     const accountant::Limits&)) {
+  *request.mutable_options() = flags.Options();
+  if (!flags.events.empty()) {
+    ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOfFile(flags.events));
+    return answer(subject, request, accountant::Limits());
+  }
+  for (const std::string& ledger : flags.ledgers) request.mutable_subject()->add_ledgers(ledger);
+  return ServerCalls(flags.server).Ask(request);
+}
+
+// Prints the answer.
 template <typename Request, typename Response>
 absl::Status Ask(const QuestionFlags& flags, Request request,
                  absl::StatusOr<Response> (*answer)(const accountant::Subject&, const Request&,
                                                     const accountant::Limits&),
                  Output& out) {
-  *request.mutable_options() = flags.Options();
-  absl::StatusOr<Response> response;
-  if (!flags.events.empty()) {
-    ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOfFile(flags.events));
-    response = answer(subject, request, accountant::Limits());
-  } else {
-    for (const std::string& ledger : flags.ledgers) request.mutable_subject()->add_ledgers(ledger);
-    response = ServerCalls(flags.server).Ask(request);
-  }
+  const absl::StatusOr<Response> response = AnswerTo(flags, std::move(request), answer);
   RETURN_IF_ERROR(response.status());
   out.Answer(ToText(*response), ToJson(*response));
   return absl::OkStatus();

@@ -57,6 +57,15 @@ absl::StatusOr<v1::ComputeTuningCostResponse> ServerCalls::Ask(
   return Call(*accounting_, &v1::AccountingService::Stub::ComputeTuningCost, request);
 }
 
+absl::StatusOr<v1::ComputeProfileResponse> ServerCalls::Ask(
+    const v1::ComputeProfileRequest& request) {
+  return Call(*accounting_, &v1::AccountingService::Stub::ComputeProfile, request);
+}
+
+absl::StatusOr<v1::AuditClaimResponse> ServerCalls::Ask(const v1::AuditClaimRequest& request) {
+  return Call(*accounting_, &v1::AccountingService::Stub::AuditClaim, request);
+}
+
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {
   return Call(*ledgers_, &v1::LedgerService::Stub::CreateLedger, request);
 }

@@ -19,6 +19,8 @@ class ServerCalls {
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
   absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
   absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
+  absl::StatusOr<v1::ComputeProfileResponse> Ask(const v1::ComputeProfileRequest& request);
+  absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
   absl::StatusOr<v1::Ledger> Get(const std::string& name);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/status.h"
 #include "cli/append.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
@@ -16,6 +17,7 @@ TEST(ExitCode, TellsRefusedUnauthorisedAndUnreachableApart) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), 1);
   EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")), 1);
+  EXPECT_EQ(ExitCodeOf(WithReason(absl::FailedPreconditionError(""), {kClaimRefuted, {}})), 3);
   EXPECT_EQ(ExitCodeOf(absl::UnauthenticatedError("")), 4);
   EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("")), 4);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), 6);

@@ -1,4 +1,5 @@
-// The README's console blocks that are marked for it are run, and print what the README shows.
+// The console blocks of the README and the docs that are marked for it are run, and print what is
+// shown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,13 +75,13 @@ TEST(ReadmeMatches, NoticesAnotherWordANumberAndAMissingOne) {
   EXPECT_FALSE(Matches("size 2", "size 2 now"));
 }
 
-TEST(Readme, MarkedCommandsPrintWhatItShows) {
+void RunMarked(const std::string& page, size_t least) {
   const char* root = std::getenv("DPLEDGER_SOURCE");
   ASSERT_NE(root, nullptr);
-  std::ostringstream readme;
-  readme << std::ifstream(std::string(root) + "/README.md").rdbuf();
-  const std::vector<Step> steps = MarkedSteps(readme.str());
-  ASSERT_GE(steps.size(), 5u);
+  std::ostringstream text;
+  text << std::ifstream(absl::StrCat(root, "/", page)).rdbuf();
+  const std::vector<Step> steps = MarkedSteps(text.str());
+  ASSERT_GE(steps.size(), least);
 
   const ServerProcess server;
   const TemporaryFolder folder;
@@ -88,7 +89,7 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) {
   for (const Step& step : steps) {
     const RunResult result =
         RunProgram({"/bin/bash", "-c", absl::StrCat("cd ", folder.path(), "\n", step.command)},
-                   {{"PATH", path}, {"SERVER", server.address()}});
+                   {{"PATH", path}, {"SERVER", server.address()}, {"LC_ALL", "C.UTF-8"}});
     EXPECT_EQ(result.exit_code, 0) << step.command << "\n" << result.err;
     const std::vector<std::string> printed = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
     ASSERT_EQ(printed.size(), step.shown.size()) << step.command << "\n" << result.out;
@@ -98,6 +99,10 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) {
     }
   }
 }
+
+TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
+
+TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
 }  // namespace
 }  // namespace dpledger::testing

@@ -1,0 +1,130 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "accountant/from_proto/profile_questions.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/list_flag.h"
+#include "cli/plot.h"
+#include "cli/profile_output.h"
+#include "cli/question_flags.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr int kPlotRows = 24;
+const RealDomain kUnitInterval = {[](double x) { return x >= 0 && x <= 1; }, "must be in [0, 1]"};
+const RealDomain kFitDelta = {[](double x) { return x > 0 && x < 0.99; }, "must be in (0, 0.99)"};
+
+struct ProfileFlags {
+  QuestionFlags question;
+  std::vector<double> epsilons, deltas, alphas, priors;
+  double gaussian_fit = 0;
+  bool trade_off = false;
+  bool plot = false;
+  bool csv = false;
+  std::string svg;
+};
+
+// Error rates that show a curve: even steps, closer together at both ends.
+std::vector<double> UsualAlphas() {
+  std::vector<double> alphas = {0, 1e-4, 1e-3, 0.003, 0.01};
+  for (int i = 1; i < 50; ++i) alphas.push_back(i / 50.0);
+  for (const double alpha : {0.99, 0.997, 0.999, 1.0}) alphas.push_back(alpha);
+  return alphas;
+}
+
+void CheckWanted(const ProfileFlags& flags, bool json) {
+  if (!flags.epsilons.empty() && !flags.deltas.empty()) {
+    throw CLI::ValidationError("--deltas", "must not be given with --epsilons");
+  }
+  const bool any_list = !flags.epsilons.empty() || !flags.deltas.empty();
+  if (!any_list && !flags.trade_off) {
+    throw CLI::ValidationError("--epsilons", "give --epsilons LIST, --deltas LIST or --trade-off");
+  }
+  if (!flags.alphas.empty() && !flags.trade_off) {
+    throw CLI::ValidationError("--alphas", "is for --trade-off only");
+  }
+  if (flags.csv && (json || flags.plot)) {
+    throw CLI::ValidationError("--csv", "must not be given with --json or --plot");
+  }
+}
+
+v1::ComputeProfileRequest RequestOf(const ProfileFlags& flags) {
+  v1::ComputeProfileRequest request;
+  request.mutable_epsilons()->Add(flags.epsilons.begin(), flags.epsilons.end());
+  request.mutable_deltas()->Add(flags.deltas.begin(), flags.deltas.end());
+  request.mutable_priors()->Add(flags.priors.begin(), flags.priors.end());
+  request.set_gaussian_least_delta(flags.gaussian_fit);
+  if (flags.trade_off) {
+    const std::vector<double> alphas = flags.alphas.empty() ? UsualAlphas() : flags.alphas;
+    request.mutable_type_one_errors()->Add(alphas.begin(), alphas.end());
+  }
+  return request;
+}
+
+absl::Status Print(const ProfileFlags& flags, Output& out) {
+  ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
+                   AnswerTo(flags.question, RequestOf(flags), &accountant::AnswerProfile));
+  const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
+  const Plot plot = flags.trade_off ? TradeOffPlot(answer) : PointsPlot(answer);
+  if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileDurably(flags.svg, ToSvg(plot)));
+  if (flags.csv) {
+    const std::string csv = flags.trade_off ? TradeOffCsv(answer) : PointsCsv(answer, asked);
+    for (absl::string_view line : absl::StrSplit(csv, '\n', absl::SkipEmpty())) {
+      out.Line(std::string(line));
+    }
+    return absl::OkStatus();
+  }
+  const std::string drawn =
+      flags.plot ? ToTerminal(plot, TerminalColumns(), kPlotRows, TerminalTakesUnicode()) : "";
+  // stdout holds one JSON object and nothing else.
+  if (out.json()) std::cerr << drawn << std::flush;
+  out.Answer(absl::StrCat(drawn, drawn.empty() ? "" : "\n", ToText(answer, asked)),
+             ToJson(answer, asked));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddProfileCommand(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "profile",
+      "Delta at many epsilons or epsilon at many deltas, what an attacker can do, and plots of it.",
+      "  dpledger profile --epsilons 0:8:33 --events run.jsonl --plot\n"
+      "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
+      "  dpledger profile --trade-off --events run.jsonl --svg trade-off.svg\n"
+      "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "
+      "127.0.0.1:7070 --ledger mnist --json");
+  auto flags = std::make_shared<ProfileFlags>();
+  AddList(*command, "--epsilons", flags->epsilons, kFiniteNotNegative, Spacing::kEven,
+          "numbers >= 0 between commas; FROM:TO:COUNT stands for COUNT of them");
+  AddList(*command, "--deltas", flags->deltas, kOpenUnitInterval, Spacing::kLogarithmic,
+          "numbers in (0, 1); a range is spaced by equal quotients");
+  command->add_flag("--trade-off", flags->trade_off,
+                    "the least type II error of an attacker for each type I error; plots and CSV "
+                    "show it");
+  AddList(*command, "--alphas", flags->alphas, kUnitInterval, Spacing::kEven,
+          "the type I errors (false positive rates) for --trade-off; default 58 from 0 to 1");
+  AddList(*command, "--priors", flags->priors, kOpenUnitInterval, Spacing::kEven,
+          "an attacker's chance to tell rightly which of two inputs it was, at these priors");
+  AddReal(*command, "--gaussian-fit", flags->gaussian_fit, kFitDelta,
+          "the mu of the Gaussian mechanism that stands for the run, for delta from this up");
+  command->add_flag("--plot", flags->plot, "draw the curve with characters");
+  command->add_flag("--csv", flags->csv, "print the points as CSV");
+  command->add_option("--svg", flags->svg, "write the plot to this file")->type_name("FILE");
+  flags->question.AddTo(*command);
+  const CLI::Option* json = command->get_option("--json");
+  command->callback([flags, json, &chosen] {
+    flags->question.CheckSubject();
+    CheckWanted(*flags, json->count() > 0);
+    chosen = [flags](Output& out) { return Print(*flags, out); };
+  });
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,255 @@
+#include "cli/profile_output.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/answer_parts.h"
+#include "cli/number_text.h"
+
+namespace dpledger::cli {
+namespace {
+
+const v1::Interval& AskedOf(const v1::ProfilePoint& point, Asked asked) {
+  return asked == Asked::kEpsilons ? point.epsilon() : point.delta();
+}
+const v1::Interval& ValueOf(const v1::ProfilePoint& point, Asked asked) {
+  return asked == Asked::kEpsilons ? point.delta() : point.epsilon();
+}
+const char* AskedName(Asked asked) { return asked == Asked::kEpsilons ? "epsilon" : "delta"; }
+const char* ValueName(Asked asked) { return asked == Asked::kEpsilons ? "delta" : "epsilon"; }
+
+bool HasPlan(const v1::ComputeProfileResponse& answer) {
+  return answer.points_size() > 0 && answer.points(0).has_planned();
+}
+
+std::string PointsText(const v1::ComputeProfileResponse& answer, Asked asked) {
+  if (answer.points_size() == 0) return "";
+  std::string text =
+      Row(AskedName(asked), absl::StrCat(ValueName(asked), HasPlan(answer) ? ", of plan" : ""));
+  for (const v1::ProfilePoint& point : answer.points()) {
+    const std::string at = TextNear(AskedOf(point, asked).upper());
+    text += BoundRow(at, ValueOf(point, asked));
+    if (point.has_planned()) text += BoundRow("  of plan", point.planned());
+  }
+  return text;
+}
+
+// An attacker's success is reported from above: its upper bound is one less the lower bound of β.
+std::string TradeOffText(const v1::ComputeProfileResponse& answer) {
+  if (answer.trade_off_size() == 0) return "";
+  std::string text = Row("type I error", "least type II error (record out, in, either)");
+  for (const v1::ErrorRates& rates : answer.trade_off()) {
+    text += Row(TextNear(rates.type_one()),
+                absl::StrCat(IntervalText(rates.remove()), "   ", IntervalText(rates.add()), "   ",
+                             IntervalText(rates.symmetric())));
+  }
+  return text;
+}
+
+std::string CsvNumber(double value) {
+  return std::isinf(value) ? "Infinity" : absl::StrFormat("%.17g", value);
+}
+
+std::string Numbers(const v1::Interval& interval) {
+  return absl::StrFormat("%s,%s", CsvNumber(interval.lower()), CsvNumber(interval.upper()));
+}
+
+accountant::Interval Of(const v1::Interval& interval) {
+  return {interval.lower(), interval.upper()};
+}
+
+std::string Title(const std::string& what, const v1::AnswerDetails& details) {
+  std::vector<std::string> of;
+  for (const v1::LedgerReference& ledger : details.ledgers()) of.push_back(ledger.name());
+  return absl::StrCat(what, of.empty() ? "" : absl::StrCat(" of ", absl::StrJoin(of, ", ")), ", ",
+                      details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
+}
+
+}  // namespace
+
+std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
+  std::string text = PointsText(answer, asked);
+  text += BoundRow("advantage", answer.advantage());
+  text += TradeOffText(answer);
+  if (answer.bayes_success_size() > 0) text += Row("prior", "chance to tell rightly");
+  for (const v1::BayesSuccess& point : answer.bayes_success()) {
+    text += BoundRow(TextNear(point.prior()), point.success());
+  }
+  if (answer.has_gaussian_fit()) {
+    const v1::GaussianFit& fit = answer.gaussian_fit();
+    text += BoundRow("Gaussian mu", fit.mu());
+    text += BoundRow("  regret", fit.regret());
+    text += Row("  for delta in", absl::StrCat("[", TextUp(fit.least_delta()), ", ",
+                                               TextDown(fit.greatest_delta()), "]"));
+  }
+  return text + DetailsText(answer.details());
+}
+
+JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked) {
+  JsonObject object;
+  std::vector<std::string> points;
+  for (const v1::ProfilePoint& point : answer.points()) {
+    JsonObject one;
+    if (asked == Asked::kEpsilons) one.AddNumber("epsilon", point.epsilon().upper());
+    if (asked == Asked::kDeltas) one.AddJson("epsilon", Json(point.epsilon()));
+    if (asked == Asked::kEpsilons) one.AddJson("delta", Json(point.delta()));
+    if (asked == Asked::kDeltas) one.AddNumber("delta", point.delta().upper());
+    if (point.has_planned()) {
+      one.AddJson(absl::StrCat("planned_", ValueName(asked)), Json(point.planned()));
+    }
+    points.push_back(one.ToString());
+  }
+  object.AddJson("points", JsonArray(points));
+  object.AddJson("advantage", Json(answer.advantage()));
+  std::vector<std::string> trade_off;
+  for (const v1::ErrorRates& rates : answer.trade_off()) {
+    trade_off.push_back(JsonObject()
+                            .AddNumber("type_one", rates.type_one())
+                            .AddJson("remove", Json(rates.remove()))
+                            .AddJson("add", Json(rates.add()))
+                            .AddJson("symmetric", Json(rates.symmetric()))
+                            .ToString());
+  }
+  if (!trade_off.empty()) object.AddJson("trade_off", JsonArray(trade_off));
+  std::vector<std::string> bayes;
+  for (const v1::BayesSuccess& point : answer.bayes_success()) {
+    bayes.push_back(JsonObject()
+                        .AddNumber("prior", point.prior())
+                        .AddJson("success", Json(point.success()))
+                        .ToString());
+  }
+  if (!bayes.empty()) object.AddJson("bayes_success", JsonArray(bayes));
+  if (answer.has_gaussian_fit()) {
+    const v1::GaussianFit& fit = answer.gaussian_fit();
+    object.AddJson("gaussian_fit", JsonObject()
+                                       .AddJson("mu", Json(fit.mu()))
+                                       .AddJson("regret", Json(fit.regret()))
+                                       .AddNumber("least_delta", fit.least_delta())
+                                       .AddNumber("greatest_delta", fit.greatest_delta())
+                                       .ToString());
+  }
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+std::string ToText(const v1::AuditClaimResponse& answer) {
+  std::string text =
+      Row("epsilon at least", absl::StrCat(TextDown(answer.epsilon_lower_bound()),
+                                           "   at confidence ", TextNear(answer.confidence())));
+  text += Row("delta", TextNear(answer.delta()));
+  if (answer.has_observed()) {
+    text += Row("type I error", absl::StrCat("at most ", TextUp(answer.observed().type_one())));
+    text += Row("type II error", absl::StrCat("at most ", TextUp(answer.observed().type_two())));
+  }
+  if (!answer.has_claimed_epsilon()) {
+    for (const std::string& assumption : answer.details().assumptions()) {
+      text += Row("assumes", assumption);
+    }
+    return text + Row("version", answer.details().version());
+  }
+  text += BoundRow("claimed epsilon", answer.claimed_epsilon());
+  if (answer.has_claimed_type_two()) {
+    text += Row("claimed type II",
+                absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower())));
+  }
+  text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
+  return text + DetailsText(answer.details());
+}
+
+JsonObject ToJson(const v1::AuditClaimResponse& answer) {
+  JsonObject object;
+  object.AddNumber("epsilon_lower_bound", answer.epsilon_lower_bound());
+  object.AddNumber("delta", answer.delta());
+  object.AddNumber("confidence", answer.confidence());
+  if (answer.has_observed()) {
+    object.AddJson("observed", JsonObject()
+                                   .AddNumber("type_one", answer.observed().type_one())
+                                   .AddNumber("type_two", answer.observed().type_two())
+                                   .ToString());
+  }
+  if (!answer.has_claimed_epsilon()) {
+    const auto& assumptions = answer.details().assumptions();
+    object.AddTexts("assumptions", {assumptions.begin(), assumptions.end()});
+    object.AddText("version", answer.details().version());
+    return object;
+  }
+  object.AddJson("claimed_epsilon", Json(answer.claimed_epsilon()));
+  if (answer.has_claimed_type_two()) {
+    object.AddJson("claimed_type_two", Json(answer.claimed_type_two()));
+  }
+  object.AddFlag("refuted", answer.refuted());
+  AddDetails(answer.details(), object);
+  return object;
+}
+
+std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked) {
+  std::string csv =
+      absl::StrFormat("%s,%s_lower,%s_upper", AskedName(asked), ValueName(asked), ValueName(asked));
+  if (HasPlan(answer)) {
+    absl::StrAppendFormat(&csv, ",planned_%s_lower,planned_%s_upper", ValueName(asked),
+                          ValueName(asked));
+  }
+  csv += "\n";
+  for (const v1::ProfilePoint& point : answer.points()) {
+    absl::StrAppend(&csv, CsvNumber(AskedOf(point, asked).upper()), ",",
+                    Numbers(ValueOf(point, asked)));
+    if (point.has_planned()) absl::StrAppend(&csv, ",", Numbers(point.planned()));
+    csv += "\n";
+  }
+  return csv;
+}
+
+std::string TradeOffCsv(const v1::ComputeProfileResponse& answer) {
+  std::string csv =
+      "type_one,remove_lower,remove_upper,add_lower,add_upper,symmetric_lower,symmetric_upper\n";
+  for (const v1::ErrorRates& rates : answer.trade_off()) {
+    absl::StrAppend(&csv, CsvNumber(rates.type_one()), ",", Numbers(rates.remove()), ",",
+                    Numbers(rates.add()), ",", Numbers(rates.symmetric()), "\n");
+  }
+  return csv;
+}
+
+Plot PointsPlot(const v1::ComputeProfileResponse& answer) {
+  Plot plot;
+  plot.title = Title("Privacy profile", answer.details());
+  plot.x_label = "epsilon";
+  plot.y_label = "delta";
+  plot.log_y = true;
+  PlotSeries series{"upper bound, and down to the lower", {}};
+  for (const v1::ProfilePoint& point : answer.points()) {
+    series.points.push_back({Of(point.epsilon()), Of(point.delta())});
+  }
+  std::stable_sort(series.points.begin(), series.points.end(),
+                   [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper < b.x.upper; });
+  plot.series.push_back(std::move(series));
+  return plot;
+}
+
+Plot TradeOffPlot(const v1::ComputeProfileResponse& answer) {
+  Plot plot;
+  plot.title = Title("Trade-off curve", answer.details());
+  plot.x_label = "type I error (false positive rate)";
+  plot.y_label = "least type II error";
+  plot.report_lower = true;
+  PlotSeries symmetric{"either", {}}, remove{"null: record out", {}}, add{"null: record in", {}};
+  PlotSeries chance{"no information", {}, true};
+  for (const v1::ErrorRates& rates : answer.trade_off()) {
+    const double at = rates.type_one();
+    symmetric.points.push_back({{at, at}, Of(rates.symmetric())});
+    remove.points.push_back({{at, at}, Of(rates.remove())});
+    add.points.push_back({{at, at}, Of(rates.add())});
+    chance.points.push_back({{at, at}, {1 - at, 1 - at}});
+  }
+  plot.series = {symmetric, remove, add, chance};
+  for (PlotSeries& series : plot.series) {
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper < b.x.upper; });
+  }
+  return plot;
+}
+
+}  // namespace dpledger::cli
