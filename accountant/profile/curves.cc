@@ -26,6 +26,10 @@ constexpr double kRelativeGap = 1e-3;
 constexpr double kAbsoluteGap = 1e-12;
 constexpr double kRegretGap = 2e-3;
 
+// Said where a curve that is answered could have been narrower.
+constexpr char kOutOfTime[] =
+    "time ran out before the curve was as narrow as it can be; it is valid, and wider";
+
 bool Narrow(const Interval& interval) {
   return interval.upper - interval.lower <= std::fmax(kAbsoluteGap, kRelativeGap * interval.upper);
 }
@@ -88,7 +92,6 @@ absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
   }
   TradeOff result;
   for (int round = 0;; ++round) {
-    RETURN_IF_ERROR(options.limits.Check());
     const RiskFunction remove = profile.Remove(), add = profile.Add(),
                        symmetric = profile.Symmetric();
     std::set<double> wanted;
@@ -105,12 +108,18 @@ absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
     }
     if (wanted.empty() || round == kMostRounds) break;
     const size_t before = profile.size();
+    absl::Status sampled;
     for (const double epsilon : wanted) {
-      if (profile.size() < kMostPoints) RETURN_IF_ERROR(profile.Sample(epsilon));
+      if (sampled.ok() && profile.size() < kMostPoints) sampled = profile.Sample(epsilon);
     }
+    if (absl::IsDeadlineExceeded(sampled)) {
+      result.origin.warnings.push_back(kOutOfTime);
+      break;
+    }
+    RETURN_IF_ERROR(sampled);
     if (profile.size() == before) break;
   }
-  result.origin = profile.origin();
+  result.origin.Add(profile.origin());
   return result;
 }
 
@@ -138,7 +147,9 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
   }
   // What is a millionth of every δ of the range does not decide which direction is the worse.
   SampledProfile profile(composition, options, 1e-6 * least_delta);
-  const double first = start.value.upper, last = end.value.upper;
+  // Any ε may be the first, and any past the true one the last.
+  const double last = std::fmax(end.value.upper, 1e-6);
+  const double first = std::fmin(start.value.upper, 0.9 * last);
   for (size_t i = 0; i + 1 < kFirstPoints; ++i) {
     const double share = static_cast<double>(i) / (kFirstPoints - 1);
     RETURN_IF_ERROR(profile.Sample(first + (last - first) * share));
@@ -153,7 +164,12 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
     const size_t widest = narrow ? fit.widest_regret : fit.widest_mu;
     const double from = points[widest].epsilon, to = points[widest + 1].epsilon;
     if (done || points.size() >= kMostPoints || to - from <= kNearestInFit) break;
-    RETURN_IF_ERROR(profile.Sample(0.5 * (from + to)));
+    const absl::Status sampled = profile.Sample(0.5 * (from + to));
+    if (absl::IsDeadlineExceeded(sampled)) {
+      origin.warnings.push_back(kOutOfTime);
+      break;
+    }
+    RETURN_IF_ERROR(sampled);
   }
   origin.Add(profile.origin());
   return summary;

@@ -83,13 +83,14 @@ absl::StatusOr<Curve> ComputeBayesSuccess(const Composition& composition,
   return CurveOver(priors, options.limits, [&](double prior) -> absl::StatusOr<Answer> {
     const double rest = 1 - prior;
     const double large = std::fmax(prior, rest), small = std::fmin(prior, rest);
-    ASSIGN_OR_RETURN(Answer answer, ComputeDelta(composition, std::log(large / small), options));
-    // Success is large + small·δ(log(large/small)). The rounding of ε moves small·δ by less than
-    // 4u: the profile falls by at most |x - x'| between x = e^ε and x', and small·x = large.
-    constexpr double kRounding = 8 * kUnitRoundoff;
-    answer.value = {
-        std::fmax(large, AddDown(large, MulDown(small, answer.value.lower)) - kRounding),
-        std::fmin(1, AddUp(large, MulUp(small, answer.value.upper)) + kRounding)};
+    const double epsilon = std::log(large) - std::log(small);
+    ASSIGN_OR_RETURN(Answer answer, ComputeDelta(composition, epsilon, options));
+    // Success is large + small·δ(log(large/small)). The computed ε is within 6u(1 + ε) of that, and
+    // small·δ then moves by no more: as a function of x = e^ε the profile falls by at most |x - x'|
+    // between x and x', and small·x = large.
+    const double rounding = 8 * kUnitRoundoff * (1 + epsilon);
+    answer.value = {std::fmax(large, AddDown(large, MulDown(small, answer.value.lower)) - rounding),
+                    std::fmin(1, AddUp(large, MulUp(small, answer.value.upper)) + rounding)};
     return answer;
   });
 }

@@ -1,6 +1,7 @@
 // Profile outputs against closed forms and against the certified values of each direction.
 #include "accountant/profile/profile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -303,6 +304,38 @@ TEST(Profile, RefusesBadPointsByNameAndPlace) {
             "least_delta: must be in (0, 0.99), got 0");
   EXPECT_EQ(profile::DeltasAt(one, std::vector<double>(1001, 1.0), {}).status().message(),
             "epsilons: must have at most 1000 values, got 1001");
+}
+
+// Time that runs out while a curve is made narrower leaves the curve, not an error.
+TEST(Profile, OutOfTimeLeavesAWiderCurveThatSaysSo) {
+  const Composition composition = Gaussian(1);
+  const std::vector<double> alphas = {1e-6, 0.01, 0.1, 0.5, 0.9};
+  // The clock is looked at equally often each time; the deadline passes with the last look.
+  Options options;
+  int looks = 0, most = 0;
+  options.limits.cancelled = [&] {
+    if (++looks == most) options.limits.deadline = absl::InfinitePast();
+    return false;
+  };
+  const auto unhurried = profile::ComputeTradeOff(composition, alphas, options);
+  ASSERT_TRUE(unhurried.ok()) << unhurried.status();
+  EXPECT_THAT(unhurried->origin.warnings, ::testing::IsEmpty());
+  most = looks;
+  looks = 0;
+  const auto found = profile::ComputeTradeOff(composition, alphas, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->origin.warnings, ::testing::ElementsAre(::testing::HasSubstr("time ran out")));
+  for (size_t i = 0; i < alphas.size(); ++i) {
+    EXPECT_LE(found->points[i].remove.lower, unhurried->points[i].remove.upper);
+    EXPECT_GE(found->points[i].remove.upper, unhurried->points[i].remove.lower);
+  }
+}
+
+TEST(GaussianFit, AnswersForARangeThatIsHardlyOne) {
+  const auto narrow = profile::ComputeGaussianFit(Gaussian(8), 0.98999, {});
+  ASSERT_TRUE(narrow.ok()) << narrow.status();
+  EXPECT_LE(narrow->fit.mu.lower, 8);
+  EXPECT_GE(narrow->fit.mu.upper, 8 * (1 - 1e-9));
 }
 
 TEST(Profile, StopsWhenCancelled) {
