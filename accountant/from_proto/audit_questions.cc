@@ -52,10 +52,10 @@ absl::StatusOr<v1::AuditClaimResponse> Bound(const v1::AuditClaimRequest& reques
 void Assume(const v1::AuditClaimRequest& request, v1::AnswerDetails& details) {
   details.add_assumptions(
       request.has_one_run()
-          ? "audit: every canary is one unit of privacy, was in or out by a fair coin of its own, "
-            "and how many were guessed did not depend on the coins"
-          : "audit: the runs are independent, of one mechanism on the same two neighbouring "
-            "inputs, and the test was chosen beforehand");
+          ? "audit: every canary is one unit of privacy, was in or, as the adjacency means it, out "
+            "by a fair coin of its own, and how many were guessed did not depend on the coins"
+          : "audit: the runs are independent, of one mechanism on the same two inputs, neighbours "
+            "as the adjacency means it, and the test was chosen beforehand");
 }
 
 }  // namespace
