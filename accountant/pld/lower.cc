@@ -13,6 +13,8 @@ namespace dpledger::accountant::pld {
 namespace {
 
 constexpr double kFewRoundings = 16 * kUnitRoundoff;
+// Above what is lost where products underflow.
+constexpr double kUnderflow = 1e-280;
 // The shares near an end vanish as s^4, which three Gauss points integrate to 2e-7 (Piece).
 constexpr double kNearSlack = 1e-6;
 
@@ -66,12 +68,6 @@ DiscretePair Shares::Lower() const {
     right[j + 1] = lower_right_[j] * (1 + kNearSlack + 2 * relative);
   }
 
-  // η at the ends. From its highest kink J on d must be 0: η_J = d(y_J), which may or may not cover
-  // what the cell below asks of J; if not, the cell's whole upper share b is taken as lowering d at
-  // J - 1 by b (y_J - y_{J-1}). J is the highest point that leaves d >= 0 at J - 1. Mirrored at the
-  // lower end, for d(y) - (1 - y), which is 0 up to the lowest kink.
-  std::vector<double> eta(n, 0);
-  for (size_t j = 0; j < n; ++j) eta[j] = std::fmax(left[j], right[j]);
   // d at every point, and d(y) - (1 - y), from sums of positive terms.
   const double worst = *std::max_element(error_.begin(), error_.end()) +
                        4 * kUnitRoundoff * static_cast<double>(n + 16);
@@ -86,50 +82,36 @@ DiscretePair Shares::Lower() const {
     below = (dots[j - 1] + below) * (1 + up);
     mirrored[j] = mirrored[j - 1] + down * below;
   }
-  size_t first = static_cast<size_t>(std::max_element(dots.begin(), dots.end()) - dots.begin());
-  size_t last = first;
-  while (last + 1 < n && value[last] * (1 - worst) >= eta[last]) ++last;
-  while (first > 0 && mirrored[first] * (1 - worst) >= eta[first]) --first;
-  for (;; --last) {
-    if (last == 0) return pair;
-    const bool covered = value[last] * (1 - worst) >= right[last];
-    const double lowered = std::fmax(
-        right[last - 1], covered ? left[last - 1] : down * high_[last - 1] * (1 + kFewRoundings));
-    if (value[last - 1] >= lowered) {
-      eta[last] = value[last];
-      eta[last - 1] = lowered;
-      break;
+  // d must stay >= 0 and >= 1 - y: a point has room for a lowering by value and by mirrored. The
+  // former always suffices for what the cell above asks, the latter for the cell below. A cell that
+  // asks too much otherwise lowers one of its ends alone, by its whole share of the other.
+  for (size_t j = 0; j + 1 < n; ++j) {
+    const double room_left = mirrored[j] * (1 - worst), room_right = value[j + 1] * (1 - worst);
+    if (left[j] <= room_left && right[j + 1] <= room_right) continue;
+    const double outward = 1 + error_[j] + kFewRoundings;
+    const double all_left = down * high_[j] * outward, all_right = up * low_[j] * outward;
+    if (all_left <= room_left) {
+      left[j] = all_left;
+      right[j + 1] = 0;
+    } else if (all_right <= room_right) {
+      right[j + 1] = all_right;
+      left[j] = 0;
+    } else {
+      return pair;
     }
   }
-  for (;; ++first) {
-    if (first + 2 > last) return pair;
-    const bool covered = mirrored[first] * (1 - worst) >= left[first];
-    const double lowered = std::fmax(
-        left[first + 1], covered ? right[first + 1] : up * low_[first] * (1 + kFewRoundings));
-    if (mirrored[first + 1] >= lowered) {
-      eta[first] = mirrored[first];
-      eta[first + 1] = first + 1 == last - 1 ? std::fmax(eta[first + 1], lowered) : lowered;
-      break;
-    }
-  }
-  const double top = value[last - 1], bottom = mirrored[first + 1];
-  const double top_value = top - eta[last - 1], bottom_value = bottom - eta[first + 1];
-  if (!(top_value >= 0 && bottom_value >= 0)) return pair;
+  std::vector<double> eta(n);
+  for (size_t j = 0; j < n; ++j) eta[j] = std::fmax(left[j], right[j]);
 
   // Kinks of the lowered values.
   Masses kinks{std::vector<double>(n, 0), std::vector<double>(n, 0), h};
+  const size_t first = 0, last = n - 1;
   for (size_t j = first; j <= last; ++j) {
     const double before = j > 0 ? eta[j - 1] : 0, after = j + 1 < n ? eta[j + 1] : 0;
     kinks.mass[j] = dots[j] - ((after - eta[j]) / up - (eta[j] - before) / down);
     const double size = dots[j] + (after + eta[j]) / up + (eta[j] + before) / down;
-    kinks.error[j] = error[j] + kFewRoundings * size;
-    if (j == first + 1) kinks.error[j] += worst * eta[first] / down;
-    if (j + 1 == last) kinks.error[j] += worst * eta[last] / up;
+    kinks.error[j] = 2 * (error[j] + kFewRoundings * size) + kUnderflow;
   }
-  kinks.mass[last] = top_value / down;
-  kinks.error[last] = worst * (top_value + eta[last - 1] + eta[last]) / down + error[last];
-  kinks.mass[first] = bottom_value / up;
-  kinks.error[first] = worst * (bottom_value + eta[first + 1] + eta[first]) / up + error[first];
 
   // The greatest convex minorant: kinks of negative mass are taken away, from left to right with a
   // stack of those that stay.
@@ -150,7 +132,9 @@ DiscretePair Shares::Lower() const {
       stay.push_back(j);
     }
   }
-  if (kinks.mass[first] < 0 || kinks.mass[last] < 0) return pair;
+  // Of the ends no more than rounding may be missing.
+  for (const size_t end : {first, last})
+    if (kinks.mass[end] < -kinks.error[end]) return pair;
   for (const size_t j : stay) {
     pair.mass[j] = std::fmax(
         0, kinks.mass[j] * (1 - mass_error_ - kFewRoundings) - kinks.error[j] * (1 + mass_error_));

@@ -42,7 +42,7 @@ struct OnGrid {
 double BulkLoss(const OnGrid& on, double step) {
   const Piece& piece = on.piece;
   const double lowest = piece.Above(on.span.from), highest = piece.Above(on.span.to);
-  const double lower = lowest == 0 ? 0 : -step, upper = highest == 0 ? 0 : step;
+  const double lower = lowest == 0 ? 0 : -2 * step, upper = highest == 0 ? 0 : 2 * step;
   if (piece.OneLoss()) return lowest + piece.origin();
   if (!piece.relative() || !(lowest < upper && highest > lower)) return piece.origin();
   const bool begins_inside = lowest >= lower, ends_inside = highest <= upper;

@@ -95,6 +95,12 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
     } else {
       counted.lower = shares.Lower();
     }
+    // The least that a step reveals is nothing: one outcome, of mass one.
+    const std::vector<double>& mass = counted.lower.mass;
+    if (std::all_of(mass.begin(), mass.end(), [](double m) { return m == 0; }) &&
+        counted.lower.remove_infinity == 0 && counted.lower.add_infinity == 0) {
+      counted.lower = {0, mesh, {1}, 0, 0, 0};
+    }
     result.pairs.push_back(std::move(counted));
   }
   for (const AllocatedGaussian& allocation : allocations_) {
