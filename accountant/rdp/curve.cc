@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/rdp/allocated_gaussian.h"
 #include "accountant/rdp/pair_moment.h"
 #include "accountant/rdp/rdp.h"
 #include "accountant/rdp/renyi_bound.h"
@@ -18,25 +19,19 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Bounds on the divergence of one order.
-struct Divergences {
-  double remove, add;
-};
-
 // The curve of one step, its directions apart.
 struct StepCurve {
-  std::function<Divergences(double order)> divergence;
+  std::function<double(double order, Direction)> divergence;
   double failure = 0;
+  bool same = false;  // in both directions
 };
 
 // One bound for both directions.
 template <typename F>
 StepCurve Both(F divergence, double failure = 0) {
-  return {[divergence = std::move(divergence)](double order) {
-            const double value = divergence(order);
-            return Divergences{value, value};
-          },
-          failure};
+  return {
+      [divergence = std::move(divergence)](double order, Direction) { return divergence(order); },
+      failure, true};
 }
 
 Curve Infinite() {
@@ -78,44 +73,51 @@ StepCurve StepOf(const RenyiBound& bound, const Limits& limits, std::vector<doub
 }
 
 StepCurve StepOf(const PairStep& step, const Limits& limits, std::vector<double>& orders) {
-  auto pair = std::make_shared<const Pair>(step.upper);
-  StepCurve of_pair{
-      [pair](double order) {
-        const auto divergence = [&](Direction direction) {
-          const double moment = LogPairMomentUp(*pair, direction, order);
-          // A negative moment is made less so by a greater order - 1.
-          return DivUp(moment, moment < 0 ? NextUp(order - 1) : NextDown(order - 1));
-        };
-        const double remove = divergence(Direction::kRemove);
-        return Divergences{remove, pair->symmetric ? remove : divergence(Direction::kAdd)};
-      },
-      std::fmax(InfiniteLoss(*pair, Direction::kRemove), InfiniteLoss(*pair, Direction::kAdd))};
+  auto moments = std::make_shared<PairMoments>(step.upper);
+  const bool same = step.upper.symmetric;
+  StepCurve of_pair{[moments, same](double order, Direction asked) {
+                      const Direction direction = same ? Direction::kRemove : asked;
+                      // At least α log of p's mass (Hölder): less is a rounding's doing.
+                      const double moment =
+                          std::fmax(moments->LogMomentUp(direction, order),
+                                    order * std::log1p(-InfiniteLoss(moments->pair(), direction)));
+                      // A negative moment is made less so by a greater order - 1.
+                      return DivUp(moment, moment < 0 ? NextUp(order - 1) : NextDown(order - 1));
+                    },
+                    std::fmax(InfiniteLoss(step.upper, Direction::kRemove),
+                              InfiniteLoss(step.upper, Direction::kAdd)),
+                    same};
   if (!step.renyi.has_value()) return of_pair;
   StepCurve of_bound = StepOf(*step.renyi, limits, orders);
   if (of_bound.failure != of_pair.failure) {
     return of_bound.failure < of_pair.failure ? of_bound : of_pair;
   }
   if (of_bound.failure > 0) return of_pair;  // what fails is not the same
-  return {[of_bound, of_pair](double order) {
-    const Divergences a = of_bound.divergence(order), b = of_pair.divergence(order);
-    return Divergences{std::fmin(a.remove, b.remove), std::fmin(a.add, b.add)};
-  }};
+  return {[of_bound, of_pair](double order, Direction direction) {
+            return std::fmin(of_bound.divergence(order, direction),
+                             of_pair.divergence(order, direction));
+          },
+          0, of_pair.same};
 }
 
-StepCurve StepOf(const SampledGaussian& step) {
-  return Both([q = step.sampling_probability,
-               mu = DivUp(1, step.noise_multiplier.lower)](double order) {  // remove is the worse
-    return DivUp(LogMomentUp(q, mu, order), NextDown(order - 1));
-  });
-}
-
-// Given the round that a record is in, its epoch is one Gaussian mechanism; mixing over the rounds,
-// the same for both data sets, adds nothing (joint quasi-convexity: van Erven, Harremoës 2014, thm.
-// 13).
-StepCurve StepOf(const AllocatedGaussian& step) {
+StepCurve StepOf(const SampledGaussian& step) {  // remove is the worse direction
   return Both(
-      [z = step.noise_multiplier.lower](double order) { return DivUp(order / 2, MulDown(z, z)); });
+      [moments = std::make_shared<SampledGaussianMoments>(
+           step.sampling_probability, DivUp(1, step.noise_multiplier.lower))](double order) {
+        return DivUp(moments->LogMomentUp(order), NextDown(order - 1));
+      });
 }
+
+StepCurve StepOf(const AllocatedGaussian& step) {
+  return {
+      [moments = std::make_shared<AllocatedGaussianMoments>(
+           step.rounds, DivUp(1, step.noise_multiplier.lower))](double order, Direction direction) {
+        return direction == Direction::kRemove ? moments->Remove(order) : moments->Add(order);
+      }};
+}
+
+// Steps with their counts, as doubles around them.
+using CountedSteps = std::vector<std::pair<StepCurve, Interval>>;
 
 // count · log(1 - failure), from below.
 double LogSuccess(double failure, uint64_t count) {
@@ -129,7 +131,7 @@ double LogSuccess(double failure, uint64_t count) {
 ApproximateCurve CurveOf(const Composition& composition, const Limits& limits) {
   if (composition.non_private) return {Infinite()};
   ApproximateCurve result;
-  std::vector<std::pair<StepCurve, Interval>> steps;  // with its count as doubles around it
+  CountedSteps steps;
   double log_success = 0;
   const auto add = [&](StepCurve step, uint64_t count) {
     if (step.failure > 0) log_success = AddDown(log_success, LogSuccess(step.failure, count));
@@ -145,17 +147,25 @@ ApproximateCurve CurveOf(const Composition& composition, const Limits& limits) {
   if (log_success < 0) {
     result.failure = std::fmin(1, NextUp(NextUp(NextUp(-std::expm1(log_success)))));
   }
-  result.curve = [steps = std::move(steps)](double order) {
-    double removed = 0, added = 0;
-    const auto times = [](const Interval& count, double one) {
-      return one == 0 ? 0 : MulUp(one < 0 ? count.lower : count.upper, one);
-    };
-    for (const auto& [step, count] : steps) {
-      const Divergences one = step.divergence(order);
-      removed = AddUp(removed, times(count, one.remove));
-      added = AddUp(added, times(count, one.add));
+  const bool same = std::all_of(steps.begin(), steps.end(),
+                                [](const auto& counted) { return counted.first.same; });
+  const auto sum = [steps = std::make_shared<const CountedSteps>(std::move(steps))](
+                       double order, Direction direction) {
+    double total = 0;
+    for (const auto& [step, count] : *steps) {
+      const double one = step.divergence(order, direction);
+      if (one != 0) total = AddUp(total, MulUp(one < 0 ? count.lower : count.upper, one));
     }
-    return std::fmax(removed, added);
+    return total;
+  };
+  if (same) {
+    result.curve = [sum](double order) { return sum(order, Direction::kRemove); };
+    return result;
+  }
+  result.remove = [sum](double order) { return sum(order, Direction::kRemove); };
+  result.add = [sum](double order) { return sum(order, Direction::kAdd); };
+  result.curve = [sum](double order) {
+    return std::fmax(sum(order, Direction::kRemove), sum(order, Direction::kAdd));
   };
   return result;
 }

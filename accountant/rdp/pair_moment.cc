@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
@@ -14,7 +16,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // log Σ e^{logs}, rounded up.
 double LogSumUp(const std::vector<double>& logs) {
-  if (logs.empty()) return -kInfinity;
   const double greatest = *std::max_element(logs.begin(), logs.end());
   if (std::isinf(greatest)) return greatest;
   double sum = 0;
@@ -25,25 +26,53 @@ double LogSumUp(const std::vector<double>& logs) {
 
 }  // namespace
 
-double LogPairMomentUp(const Pair& pair, Direction direction, double order) {
-  std::vector<double> logs;
-  for (const Atom& atom : pair.atoms) {
+PairMoments::PairMoments(Pair pair) : pair_(std::move(pair)) {
+  for (const Atom& atom : pair_.atoms) {
     if (!(atom.p > 0 && atom.q > 0)) continue;
-    const double up = std::log(direction == Direction::kRemove ? atom.p : atom.q),
-                 down = std::log(direction == Direction::kRemove ? atom.q : atom.p);
-    logs.push_back(up + (order - 1) * (up - down) +
-                   8 * kUnitRoundoff *
-                       (std::fabs(up) + (order - 1) * std::fabs(up - down) +
-                        (order - 1) * (std::fabs(up) + std::fabs(down))));
+    log_p_.push_back(std::log(atom.p));
+    log_q_.push_back(std::log(atom.q));
   }
-  for (const DensityPiece& piece : pair.pieces) {
+}
+
+double PairMoments::LogAtomsUp(Direction direction, double order) {
+  const size_t count = log_p_.size();
+  if (count == 0) return -kInfinity;
+  const std::vector<double>&up = direction == Direction::kRemove ? log_p_ : log_q_,
+        &down = direction == Direction::kRemove ? log_q_ : log_p_;
+  scratch_.resize(count);
+  double greatest = -kInfinity;
+  for (size_t i = 0; i < count; ++i) {
+    const double loss = up[i] - down[i];
+    // Both logarithms carry two roundings, the exponent two more.
+    const double size = std::fabs(up[i]) + (order - 1) * (std::fabs(up[i]) + std::fabs(down[i]));
+    scratch_[i] = up[i] + (order - 1) * loss + 8 * kUnitRoundoff * size;
+    greatest = std::max(greatest, scratch_[i]);
+  }
+  for (double& value : scratch_) value -= greatest;
+  Exp(scratch_, scratch_);
+  double sum = 0;
+  for (const double value : scratch_) sum += value;
+  sum *= 1 + (8 + static_cast<double>(count)) * kUnitRoundoff;
+  return AddUp(greatest + 4 * kUnitRoundoff * std::fabs(greatest),
+               dpledger::accountant::LogUp(sum));
+}
+
+double PairMoments::LogMomentUp(Direction direction, double order) {
+  std::vector<double> logs = {LogAtomsUp(direction, order)};
+  for (const DensityPiece& piece : pair_.pieces) {
     logs.push_back(LogPieceMomentUp(piece, direction, order));
   }
-  const double stated = LogSumUp(logs);
-  if (pair.relative_error == 0) return stated;
-  // Each p is at most p̂/(1 - r), each q at least q̂(1 - r), whichever of the two r is relative to.
-  const double error = -LogDown(NextDown(1 - pair.relative_error));
-  return AddUp(stated, MulUp(NextUp(2 * order), error));
+  double moment = LogSumUp(logs);
+  if (pair_.relative_error > 0) {
+    // Each p is at most p̂/(1 - r), each q at least q̂(1 - r), whichever of the two r is relative to.
+    const double error = -LogDown(NextDown(1 - pair_.relative_error));
+    moment = AddUp(moment, MulUp(NextUp(2 * order), error));
+  }
+  return moment;
+}
+
+double LogPairMomentUp(const Pair& pair, Direction direction, double order) {
+  return PairMoments(pair).LogMomentUp(direction, order);
 }
 
 double InfiniteLoss(const Pair& pair, Direction direction) {

@@ -1,14 +1,32 @@
 // Rényi moments of a pair of distributions: point masses and density pieces.
 #pragma once
 
+#include <vector>
+
 #include "accountant/mechanism/pair.h"
 #include "accountant/rdp/piece_integral.h"
 
 namespace dpledger::accountant::rdp {
 
-// An upper bound on log Σ p^α q^{1-α} (remove; add: p and q exchanged) over the outcomes that have
-// both. order > 1. At most 0 where nothing else is known of it: the moment may be below one by what
-// InfiniteLoss leaves out.
+// Upper bounds on log Σ p^α q^{1-α} (remove; add: p and q exchanged) over the outcomes that have
+// both. All orders share the logarithms of the point masses. Not thread safe.
+class PairMoments {
+ public:
+  explicit PairMoments(Pair pair);
+
+  const Pair& pair() const { return pair_; }
+  // order > 1.
+  double LogMomentUp(Direction direction, double order);
+
+ private:
+  double LogAtomsUp(Direction direction, double order);
+
+  const Pair pair_;
+  std::vector<double> log_p_, log_q_;  // of the point masses with both sides
+  std::vector<double> scratch_;
+};
+
+// One order alone.
 double LogPairMomentUp(const Pair& pair, Direction direction, double order);
 
 // The mass of the outcomes whose loss is infinite, rounded up: P's where q = 0 (remove), Q's where

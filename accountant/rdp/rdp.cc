@@ -1,5 +1,6 @@
 #include "accountant/rdp/rdp.h"
 
+#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -14,17 +15,21 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // log(α - 1) of the least and greatest order tried.
 constexpr double kFirst = -7, kLast = 14;
-constexpr int kGrid = 43;         // half a unit apart
-constexpr int kGoldenSteps = 32;  // narrows one grid cell to 2e-7 of its width
+constexpr int kGrid = 22;  // one unit apart
+// The best order is wanted to a part in 2^20: its ε is then right to a part in 2^40 or so.
+constexpr int kRefinedBits = 20, kRefinements = 40;
+constexpr double kGreatest = 1e300;
 
 double Evaluate(const std::function<double(double)>& f, double log_excess) {
   const double value = f(1 + std::exp(log_excess));
   return std::isnan(value) ? kInfinity : value;
 }
 
-// f at the best of the search's order and those that the curve names.
-absl::StatusOr<Converted> Least(const std::function<double(double)>& f,
-                                const std::vector<double>& orders, const Limits& limits) {
+// f(R(α), α) at the best of the search's order and those that the curve names.
+using Conversion = std::function<double(double divergence, double order)>;
+absl::StatusOr<Converted> Least(const Curve& curve, const std::vector<double>& orders,
+                                const Conversion& convert, const Limits& limits) {
+  const auto f = [&](double order) { return convert(curve(order), order); };
   ASSIGN_OR_RETURN(const double found, BestOrder(f, limits));
   Converted best{f(found), found};
   for (const double order : orders) {
@@ -34,6 +39,15 @@ absl::StatusOr<Converted> Least(const std::function<double(double)>& f,
     if (value < best.value || std::isnan(best.value)) best = {value, order};
   }
   return best;
+}
+
+// The greater of both directions, each at its own order.
+absl::StatusOr<Converted> LeastOfBoth(const ApproximateCurve& curve, const Conversion& convert,
+                                      const Limits& limits) {
+  if (curve.remove == nullptr) return Least(curve.curve, curve.orders, convert, limits);
+  ASSIGN_OR_RETURN(const Converted remove, Least(curve.remove, curve.orders, convert, limits));
+  ASSIGN_OR_RETURN(const Converted add, Least(curve.add, curve.orders, convert, limits));
+  return remove.value >= add.value || std::isnan(remove.value) ? remove : add;
 }
 
 }  // namespace
@@ -52,30 +66,23 @@ absl::StatusOr<double> BestOrder(const std::function<double(double)>& f, const L
     // Past the best order the moments only grow; two units beyond it nothing better is left.
     if (std::isfinite(best) && at > best_at + 2 && value > best) break;
   }
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  double a = std::fmax(kFirst, best_at - cell), b = std::fmin(kLast, best_at + cell);
-  double x1 = b - golden * (b - a), x2 = a + golden * (b - a);
-  double f1 = Evaluate(f, x1), f2 = Evaluate(f, x2);
-  for (int i = 0; i < kGoldenSteps; ++i) {
-    if (i % 8 == 0) RETURN_IF_ERROR(limits.Check());
-    if (f1 < f2) {
-      b = x2;
-      x2 = x1;
-      f2 = f1;
-      x1 = b - golden * (b - a);
-      f1 = Evaluate(f, x1);
-    } else {
-      a = x1;
-      x1 = x2;
-      f1 = f2;
-      x2 = a + golden * (b - a);
-      f2 = Evaluate(f, x2);
+  // Brent's method wants finite values; once out of time every point is as bad as any.
+  absl::Status stopped;
+  const auto in_cell = [&](double at) {
+    if (stopped.ok()) stopped = limits.Check();
+    if (!stopped.ok()) return kGreatest;
+    const double value = std::fmin(kGreatest, Evaluate(f, at));
+    if (value < best) {
+      best = value;
+      best_at = at;
     }
-    if (std::fmin(f1, f2) < best) {
-      best = std::fmin(f1, f2);
-      best_at = f1 < f2 ? x1 : x2;
-    }
-  }
+    return value;
+  };
+  boost::uintmax_t evaluations = kRefinements;
+  boost::math::tools::brent_find_minima(in_cell, std::fmax(kFirst, best_at - cell),
+                                        std::fmin(kLast, best_at + cell), kRefinedBits,
+                                        evaluations);
+  RETURN_IF_ERROR(stopped);
   return 1 + std::exp(best_at);
 }
 
@@ -84,10 +91,10 @@ absl::StatusOr<Converted> EpsilonFromCurve(const ApproximateCurve& curve, double
   const double left = curve.failure == 0 ? delta : NextDown(delta - curve.failure);
   if (!(left > 0)) return Converted{kInfinity, 1};
   const double log_delta = LogDown(left);
-  const auto epsilon_at = [&](double order) {
-    return EpsilonAt(curve.curve(order), order, log_delta, curve.failure);
+  const auto convert = [&](double divergence, double order) {
+    return EpsilonAt(divergence, order, log_delta, curve.failure);
   };
-  ASSIGN_OR_RETURN(const Converted best, Least(epsilon_at, curve.orders, limits));
+  ASSIGN_OR_RETURN(const Converted best, LeastOfBoth(curve, convert, limits));
   return Converted{std::isnan(best.value) ? kInfinity : std::fmax(0, best.value), best.order};
 }
 
@@ -98,10 +105,10 @@ absl::StatusOr<Converted> EpsilonFromCurve(const Curve& curve, double delta, con
 absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double epsilon,
                                          const Limits& limits) {
   if (!(curve.failure < 1)) return Converted{1, 1};
-  const auto log_delta_at = [&](double order) {
-    return LogDeltaAt(curve.curve(order), order, epsilon, curve.failure);
+  const auto convert = [&](double divergence, double order) {
+    return LogDeltaAt(divergence, order, epsilon, curve.failure);
   };
-  ASSIGN_OR_RETURN(const Converted best, Least(log_delta_at, curve.orders, limits));
+  ASSIGN_OR_RETURN(const Converted best, LeastOfBoth(curve, convert, limits));
   if (std::isnan(best.value)) return Converted{1, best.order};
   const double delta = ExpUp(best.value);
   return Converted{std::fmin(1, curve.failure == 0 ? delta : AddUp(curve.failure, delta)),

@@ -24,6 +24,8 @@ struct ApproximateCurve {
   Curve curve;
   double failure = 0;          // in [0, 1]
   std::vector<double> orders;  // where the curve has corners: worth trying beside the search's own
+  // Set where the directions differ: bounds on one each, `curve` being the greater.
+  Curve remove = nullptr, add = nullptr;
 };
 
 // The sum of the composition's curves, directions kept apart to the end (Mironov 2017, prop. 1),
@@ -36,7 +38,7 @@ ApproximateCurve CurveOf(const Composition& composition, const Limits& limits = 
 Curve GivenNoFailure(const ApproximateCurve& approximate);
 
 // The least ε over orders such that R gives (ε, delta)-DP, at least 0; infinite where delta <=
-// failure. Any order gives a valid bound; the search only chooses among them.
+// failure. Any order gives a valid bound, in each direction; the search only chooses among them.
 struct Converted {
   double value;  // ε or δ, rounded up
   double order;
@@ -50,7 +52,7 @@ absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double e
                                          const Limits& limits);
 absl::StatusOr<Converted> DeltaFromCurve(const Curve& curve, double epsilon, const Limits& limits);
 
-// The order in [1 + 1e-3, 1e6] that minimises f: a grid in log(α - 1), then golden section around
+// The order in [1 + 1e-3, 1e6] that minimises f: a grid in log(α - 1), then Brent's method around
 // its best point.
 absl::StatusOr<double> BestOrder(const std::function<double(double order)>& f,
                                  const Limits& limits);

@@ -2,102 +2,182 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
+#include <span>
 
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/sampled_loss.h"
 #include "accountant/numeric/small_differences.h"
+#include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
-constexpr double kGreatestNodes = 1 << 20;
-// e^{-kDigits} is the quadrature's relative error: 1e-17, below the roundoff of the sum.
-constexpr double kDigits = 39.2;
+constexpr double kGreatestNodes = 1 << 14;
+// Left end of the nodes, and how far the last is beyond the peak: see CLAIM.md.
+constexpr double kReach = 11;
+// Terms so much below the greatest exponent are counted as if they were there.
+constexpr double kNegligible = 45;
+
+// -log of the quadrature's relative error: 1e-17 of the least A - 1 that orders from 1.001 have,
+// which is about q² min(1, μ²)(α - 1)α/2.
+double Digits(double q, double mu) {
+  const double least = -2 * std::log(q) - 2 * std::log(std::fmin(1, mu)) + 7.6;
+  return 39.2 + std::fmin(100, 2 + least);
+}
 
 // The trapezoid's step. f(t) = φ(t)(1+u(t))^α is analytic for |Im t| < π/μ and |f(t + ia)| <=
 // e^{a²/2} f(t) there, so the relative error is at most 2 e^{a²/2}/(e^{2πa/h} - 1) (Trefethen and
-// Weideman 2014, thm. 5.1). `digits` is -log of the wanted error.
+// Weideman 2014, thm. 5.1).
 double Step(double mu, double digits) {
   const double a = std::fmin(0.99 * kPi / mu, std::sqrt(2 * digits));
   return 2 * kPi * a / (digits + 0.7 + a * a / 2);
 }
 
-// For A(α) near 1: sums G = A - 1 = E[(1+u)^α - 1 - αu], whose terms are O(u²), so that nothing is
-// lost to the 1 (E[u] = 0 exactly, and the trapezoid's error on φ and φu is covered by the same
-// strip bound).
-double LogMomentNearOne(double q, double mu, double alpha, double digits, double first,
-                        double last) {
-  const double h = Step(mu, digits);
-  double sum = 0, absolute = 0;
-  for (double i = std::floor(first / h); i * h <= last; ++i) {
-    const double t = i * h;
-    const double u = q * std::expm1(mu * t - mu * mu / 2);
-    const double log_ratio = std::log1p(u);
-    const double exponent = -0.5 * t * t - kLogSqrtTwoPi;
-    const double weight = std::exp(exponent), y = alpha * log_ratio;
-    // Far out e^y overflows where φ e^y does not.
-    const double convex =
-        y > 1 ? std::exp(exponent + y) - weight * (1 + y) : weight * ExpM1MinusX(y);
-    const double concave = weight * alpha * Log1PMinusX(u);
-    sum += convex + concave;
-    absolute += (convex - concave) * (1 + 0.5 * t * t + mu * std::fabs(t) + std::fmax(0, y));
-  }
-  const double nodes = (last - first) / h;
-  // Rounding, and the quadrature's own error on E[(1+u)^α] < 2, E[1] and α E[|u|] <= 2αq.
-  const double error =
-      h * absolute * (16 + nodes) * kUnitRoundoff + 3 * (1 + alpha * q) * std::exp(-digits);
-  return NextUp(std::log1p(h * sum + error) * (1 + 8 * kUnitRoundoff));
+// e^y - 1 - y for |y| <= 1/2, relative error a few u: y² Σ y^k/(k+2)!, the rest below y^14·2/16!.
+double SmallExpM1MinusX(double y) {
+  constexpr double kCoefficients[] = {
+      1.0 / 1307674368000, 1.0 / 87178291200, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800,
+      1.0 / 3628800,       1.0 / 362880,      1.0 / 40320,      1.0 / 5040,      1.0 / 720,
+      1.0 / 120,           1.0 / 24,          1.0 / 6,          1.0 / 2};
+  double sum = 0;
+  for (const double coefficient : kCoefficients) sum = sum * y + coefficient;
+  return y * y * sum;
 }
 
-// log A(α) by a log-domain sum of positive terms.
-double LogMomentFarFromOne(double q, double mu, double alpha, double h, double first, double last) {
-  const double log_q = std::log(q);
-  std::vector<double> logs;
-  double greatest = -kInfinity, magnitude = 0;
-  for (double i = std::floor(first / h); i * h <= last; ++i) {
-    const double t = i * h;
-    const double y = mu * t - mu * mu / 2;
-    const double log_ratio = SampledLoss(q, y);
-    logs.push_back(alpha * log_ratio - 0.5 * t * t);
-    if (logs.back() > greatest) {
-      greatest = logs.back();
-      magnitude = alpha * std::fabs(log_ratio) + t * t +
-                  alpha * (std::fabs(y) + mu * mu + std::fabs(log_q));
-    }
-  }
-  double sum = 0;
-  for (double value : logs) sum += std::exp(value - greatest);
-  // The tail past `last`: the log-integrand falls with slope at least t - αμ >= 10 there (its other
-  // part rises with slope at most αμ), so it holds at most a tenth of its first value.
-  sum += 0.1 * std::exp(logs.back() - greatest) / h;
-  const double value = greatest + std::log(sum * h) - kLogSqrtTwoPi;
-  const double error = kUnitRoundoff * (16 + static_cast<double>(logs.size()) + 8 * magnitude +
-                                        4 * std::fabs(value));
-  return value + error;
+// For orders this great Minkowski's inequality loses nothing: A >= q^α e^{α(α-1)μ²/2}, and the
+// bound exceeds that by less than α(1-q)/q e^{-(α-1)μ²/2} in the logarithm.
+bool MinkowskiIsExact(double q, double mu, double order) {
+  return (order - 1) * mu * mu / 2 > 37 + std::log(order / q);
+}
+
+// log A <= α log(1 - q + q ‖e^{μt - μ²/2}‖_α), by Minkowski's inequality; the norm is
+// e^{(α-1)μ²/2}.
+double MinkowskiBound(double q, double mu, double order) {
+  const double y = MulUp(MulUp(NextUp(order - 1), mu), mu) / 2;
+  return MulUp(order, SampledLoss(q, y) * (1 + 8 * kUnitRoundoff)) +
+         8 * kUnitRoundoff * order * (1 - std::log(q));
 }
 
 }  // namespace
 
-double LogMomentUp(double q, double mu, double alpha) {
-  if (q == 1) return MulUp(MulUp(alpha, NextUp(alpha - 1)), MulUp(mu, mu)) / 2;
-  // Right end: see the tail bound above. Left end: f <= φ there, so Φ(-11) = 2e-28 is lost, times
-  // at most α²q² near 1.
-  const double first = -11, last = alpha * mu + 11;
-  const double h = Step(mu, kDigits);
-  if (!((last - first) / h < kGreatestNodes)) return kInfinity;
-  const double far = LogMomentFarFromOne(q, mu, alpha, h, first, last);
-  if (!(far < 0.5)) return far;
-  // A is near one, where the digits of log A are those of A - 1. `far` tells its size: how fine the
-  // step must be.
-  const double digits = kDigits + 7 - std::log(std::fmax(far, 1e-300));
-  if (!((last - first) / Step(mu, digits) < kGreatestNodes)) return far;
-  const double near = LogMomentNearOne(q, mu, alpha, digits, first, last);
-  return std::isfinite(near) ? std::fmin(near, far) : far;
+SampledGaussianMoments::SampledGaussianMoments(double q, double mu)
+    : q_(q),
+      mu_(mu),
+      digits_(Digits(q, mu)),
+      h_(Step(mu, digits_)),
+      first_(std::floor(-kReach / h_)) {}
+
+void SampledGaussianMoments::Extend(size_t count) {
+  const double log_q = std::log(q_), linear_from = 45 + std::fmax(0, std::log1p(-q_) - log_q);
+  for (size_t i = loss_.size(); i < count; ++i) {
+    const double t = (first_ + static_cast<double>(i)) * h_;
+    const double y = mu_ * t - mu_ * mu_ / 2;
+    // Beyond linear_from 1 - q is less than the roundoff of q e^y.
+    loss_.push_back(y > linear_from ? log_q + y : SampledLoss(q_, y));
+    exponent_.push_back(-0.5 * t * t);
+    // Past 40 it is below doubles, where exp is slow to say so.
+    weight_.push_back(t < 40 ? std::exp(exponent_.back() - kLogSqrtTwoPi) : 0);
+    size_.push_back(1 + 0.5 * t * t + mu_ * std::fabs(t) + mu_ * mu_);
+    const double concave =
+        weight_.back() > 0 ? weight_.back() * Log1PMinusX(q_ * std::expm1(y)) : 0;
+    concave_.push_back((i > 0 ? concave_.back() : 0) + concave);
+    concave_size_.push_back((i > 0 ? concave_size_.back() : 0) - concave * size_.back());
+  }
+}
+
+double SampledGaussianMoments::LogMomentUp(double order) {
+  if (q_ == 1) return MulUp(MulUp(order, NextUp(order - 1)), MulUp(mu_, mu_)) / 2;
+  const double nodes = (order * mu_ + kReach) / h_ - first_ + 1;
+  if (!(nodes < kGreatestNodes) || MinkowskiIsExact(q_, mu_, order))
+    return MinkowskiBound(q_, mu_, order);
+  const auto count = static_cast<size_t>(nodes);
+  Extend(count);
+  if (order > near_below_) {
+    const double far = FarFromOne(order, count);
+    if (!(far < 0.5)) return far;
+    near_below_ = order;
+  }
+  const double near = NearOne(order, count);
+  return std::isfinite(near) ? near : FarFromOne(order, count);
+}
+
+// log A(α) by a log-domain sum of positive terms.
+double SampledGaussianMoments::FarFromOne(double order, size_t count) {
+  scratch_.resize(std::max(scratch_.size(), count));
+  double greatest = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < count; ++i) {
+    scratch_[i] = order * loss_[i] + exponent_[i];
+    greatest = std::max(greatest, scratch_[i]);
+  }
+  const double cut = greatest - kNegligible;
+  size_t from = 0, to = count;
+  while (scratch_[from] < cut) ++from;
+  while (scratch_[to - 1] < cut) --to;
+  // The tail past the last node: the log-integrand falls with slope at least t - αμ >= 10 there
+  // (its other part rises with slope at most αμ), so it holds at most a tenth of its last value.
+  const double tail = 0.1 * std::exp(scratch_[count - 1] - greatest) / h_;
+  for (size_t i = from; i < to; ++i) scratch_[i] -= greatest;
+  const std::span<double> window(scratch_.data() + from, to - from);
+  Exp(window, window);
+  double sum = tail + static_cast<double>(count - window.size()) * std::exp(-kNegligible);
+  for (const double term : window) sum += term;
+  const double value = greatest + std::log(sum * h_) - kLogSqrtTwoPi;
+  // Losses, squares and exponents are greatest at the window's ends.
+  double magnitude = 0;
+  for (const size_t i : {from, to - 1}) {
+    magnitude = std::fmax(magnitude, order * (std::fabs(loss_[i]) + size_[i] + exponent_[i]) -
+                                         2 * exponent_[i] - order * std::log(q_));
+  }
+  return value + kUnitRoundoff * (16 + static_cast<double>(window.size()) + 8 * magnitude +
+                                  4 * std::fabs(value));
+}
+
+// Σ φ (e^y - 1 - y), y = α log(1+u); adds to `error` the terms with their sizes.
+double SampledGaussianMoments::Convex(double order, size_t count, double& error) {
+  // Losses increase: y < -1/2, |y| <= 1/2 and y > 1/2 in turn.
+  const auto up_to = [&](double y) {
+    return static_cast<size_t>(
+        std::upper_bound(loss_.begin(), loss_.begin() + static_cast<ptrdiff_t>(count), y / order) -
+        loss_.begin());
+  };
+  const size_t low = up_to(-0.5), high = up_to(0.5);
+  scratch_.resize(std::max(scratch_.size(), count));
+  for (size_t i = 0; i < low; ++i) scratch_[i] = order * loss_[i];
+  Exp({scratch_.data(), low}, {scratch_.data(), low});
+  for (size_t i = 0; i < low; ++i)
+    scratch_[i] = weight_[i] * ((scratch_[i] - 1) - order * loss_[i]);
+  for (size_t i = low; i < high; ++i) scratch_[i] = weight_[i] * SmallExpM1MinusX(order * loss_[i]);
+  // Far out e^y overflows where φ e^y does not.
+  for (size_t i = high; i < count; ++i)
+    scratch_[i] = order * loss_[i] + (exponent_[i] - kLogSqrtTwoPi);
+  const std::span<double> right(scratch_.data() + high, count - high);
+  Exp(right, right);
+  for (size_t i = high; i < count; ++i) scratch_[i] -= weight_[i] * (1 + order * loss_[i]);
+  double sum = 0, sizes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    sum += scratch_[i];
+    sizes += scratch_[i] * (size_[i] + std::max(0.0, order * loss_[i]));
+  }
+  error += sizes;
+  return sum;
+}
+
+// For A(α) near 1: sums G = A - 1 = E[(1+u)^α - 1 - αu], whose terms are O(u²), so that nothing is
+// lost to the 1 (E[u] = 0 exactly, and the trapezoid's error on φ and φu is covered by the same
+// strip bound).
+double SampledGaussianMoments::NearOne(double order, size_t count) {
+  double sizes = order * concave_size_[count - 1];
+  const double sum = Convex(order, count, sizes) + order * concave_[count - 1];
+  // Rounding, and the quadrature's own error on E[(1+u)^α] < 2, E[1] and α E[|u|] <= 2αq.
+  const double error = h_ * sizes * (32 + static_cast<double>(count)) * kUnitRoundoff +
+                       3 * (1 + order * q_) * std::exp(-digits_);
+  return NextUp(std::log1p(h_ * sum + error) * (1 + 8 * kUnitRoundoff));
+}
+
+double LogMomentUp(double q, double mu, double order) {
+  return SampledGaussianMoments(q, mu).LogMomentUp(order);
 }
 
 }  // namespace dpledger::accountant::rdp

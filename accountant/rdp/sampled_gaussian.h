@@ -1,16 +1,47 @@
-// The Rényi moment of the Poisson-sampled Gaussian at any real order, by quadrature instead of
+// The Rényi moments of the Poisson-sampled Gaussian at any real order, by quadrature instead of
 // alternating series.
 #pragma once
 
+#include <cstddef>
+#include <limits>
+#include <vector>
+
 namespace dpledger::accountant::rdp {
 
-// An upper bound on log A(α), A(α) = E_{t~N(0,1)}[(1 - q + q e^{μt - μ²/2})^α], the α-th moment of
+// Upper bounds on log A(α), A(α) = E_{t~N(0,1)}[(1 - q + q e^{μt - μ²/2})^α], the α-th moment of
 // the likelihood ratio in the worst direction, remove (Mironov, Talwar, Zhang 2019, arXiv
 // 1908.10530, thm. 4 and eq. 5): the Rényi divergence is log A(α)/(α - 1).
 //
-// q in (0, 1], μ = 1/z > 0, α > 1. Excess over the true value at most 1e-12 relative plus what
-// rdp/CLAIM.md lists; infinity where the moment or the number of nodes is out of reach (more than
-// 2^20 nodes).
-double LogMomentUp(double q, double mu, double alpha);
+// All orders share one set of nodes, with what does not depend on the order; it grows with the
+// greatest order asked for, up to 2^14 nodes. Not thread safe.
+class SampledGaussianMoments {
+ public:
+  // q in (0, 1], μ = 1/z > 0.
+  SampledGaussianMoments(double q, double mu);
+
+  // order > 1. Excess over the true value at most 1e-12 relative plus what rdp/CLAIM.md lists; more
+  // for orders that the nodes do not reach.
+  double LogMomentUp(double order);
+
+ private:
+  void Extend(size_t count);
+  double FarFromOne(double order, size_t count);
+  double NearOne(double order, size_t count);
+  double Convex(double order, size_t count, double& error);
+
+  const double q_, mu_, digits_, h_, first_;  // nodes t_i = (first_ + i) h_
+  std::vector<double> loss_;                  // log(1 - q + q e^{μt - μ²/2}), increasing
+  std::vector<double> exponent_;              // -t²/2
+  std::vector<double> weight_;                // φ(t)
+  std::vector<double> size_;                  // what the rounding of a term is relative to
+  std::vector<double> concave_;               // Σ over nodes so far of φ (log(1+u) - u)
+  std::vector<double> concave_size_;          // the same of its absolute terms and their sizes
+  std::vector<double> scratch_;
+  // Orders up to this one are known to have a moment near one.
+  double near_below_ = -std::numeric_limits<double>::infinity();
+};
+
+// One order alone.
+double LogMomentUp(double q, double mu, double order);
 
 }  // namespace dpledger::accountant::rdp

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "accountant/pld/pld.h"
+#include "accountant/rdp/allocated_gaussian.h"
 #include "accountant/rdp/conversion.h"
 #include "accountant/rdp/pair_moment.h"
 #include "accountant/rdp/rdp.h"
@@ -222,10 +224,76 @@ TEST(CurveOf, PrefersATighterCurveThanThePairs) {
   EXPECT_EQ(rdp::CurveOf(composition).curve(2), of_pair);
 }
 
-TEST(CurveOf, AllocationIsAtMostOneGaussianAnEpoch) {
-  Composition composition;
-  composition.allocations.push_back({10, {2, 2}, 3});
-  EXPECT_NEAR(rdp::CurveOf(composition).curve(5), 3 * 5 / 8.0, 1e-14);
+TEST(AllocatedMoments, OfSmallOrdersAreClosedForms) {
+  for (const double mu : {0.01, 0.5, 2.0}) {
+    for (const double t : {2.0, 7.0, 1000.0}) {
+      const rdp::AllocatedGaussianMoments moments(static_cast<uint64_t>(t), mu);
+      const double m2 = std::exp(mu * mu), m3 = std::exp(3 * mu * mu);
+      const double second = std::log1p((m2 - 1) / t);
+      // (t m₃ + 3t(t-1) m₂ + t(t-1)(t-2))/t³ = 1 + ((m₃ - 1) + 3(t-1)(m₂ - 1))/t².
+      const double third = std::log1p(((m3 - 1) + 3 * (t - 1) * (m2 - 1)) / (t * t));
+      EXPECT_GE(moments.Remove(2), second * (1 - 1e-9));
+      EXPECT_NEAR(moments.Remove(2), second, 1e-10);
+      EXPECT_NEAR(2 * moments.Remove(3), third, 1e-10);
+      EXPECT_NEAR(1.5 * moments.Remove(2.5), (second + third) / 2, 1e-10);
+      EXPECT_LE(moments.Remove(5000), 2500 * mu * mu * (1 + 1e-15));
+    }
+  }
+}
+
+// Published bounds of one epoch by loss distributions, remove: [lower, upper] at δ = 1e-8.
+TEST(CurveOf, AllocationIsAmplified) {
+  struct Published {
+    double z;
+    uint64_t rounds;
+    double lower, upper;
+  };
+  for (const Published& c : {Published{1, 8, 3.711, 3.726}, Published{1, 64, 1.792, 1.806},
+                             Published{2, 64, 0.315, 0.345}, Published{1, 128, 1.253, 1.270}}) {
+    Composition composition;
+    composition.allocations.push_back({c.rounds, {c.z, c.z}, 1});
+    const double epsilon = EpsilonOf(composition, 1e-8);
+    EXPECT_GE(epsilon, c.lower) << c.z << " " << c.rounds;
+    Composition unsampled;
+    unsampled.steps.push_back({1, {c.z, c.z}, 1});
+    EXPECT_LE(epsilon, 0.8 * EpsilonOf(unsampled, 1e-8)) << c.z << " " << c.rounds;
+  }
+}
+
+// The other library swallows a NaN and answers 0.
+TEST(CurveOf, AFreeMechanismHidesNoOther) {
+  Composition composition = OfCurve(BoundedRange{0}, 1);
+  composition.steps.push_back({1, {0.1, 0.1}, 1});
+  EXPECT_LE(EpsilonOf(composition, 1e-5), 96.116);
+  EXPECT_GT(EpsilonOf(composition, 1e-5), 90);
+}
+
+// Two engines that share only the pair.
+TEST(CurveOf, IsAboveTheLossDistributionsLowerBound) {
+  const auto mixture = [](double q, double mu) {
+    return Pair{{},
+                {{-kInfinity,
+                  kInfinity,
+                  -0.91893853320467274178,
+                  0,
+                  -0.5,
+                  {{std::log1p(-q), 0}, {std::log(q) - mu * mu / 2, mu}},
+                  {{0, 0}}}},
+                1e-15,
+                false};
+  };
+  const std::pair<Pair, uint64_t> cases[] = {{mixture(0.01, 1), 1000},
+                                             {mixture(0.3, 2), 5},
+                                             {Laplace(1), 20},
+                                             {RandomizedResponse(0.1, 1e-7), 100}};
+  for (const auto& [pair, count] : cases) {
+    const Composition composition = OfPair(pair, count);
+    const auto answer = pld::Epsilon(composition, 1e-4, 1e-3, {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_GT(answer->value.lower, 0.1);
+    EXPECT_GE(EpsilonOf(composition, 1e-4), answer->value.lower) << count;
+    EXPECT_LE(EpsilonOf(composition, 1e-4), 1.6 * answer->value.upper) << count;
+  }
 }
 
 TEST(CurveOf, NonPrivateIsInfinite) {

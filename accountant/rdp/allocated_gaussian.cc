@@ -1,0 +1,92 @@
+#include "accountant/rdp/allocated_gaussian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::rdp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Whole orders kept; beyond them an epoch counts as one unsampled Gaussian.
+constexpr size_t kOrders = 97;
+
+// Logarithms of the coefficients of a power series, each with a bound on its absolute error.
+struct LogSeries {
+  std::vector<double> value, error;
+};
+
+// The product's first coefficients. All are positive: nothing cancels.
+LogSeries Product(const LogSeries& a, const LogSeries& b) {
+  LogSeries product{std::vector<double>(kOrders), std::vector<double>(kOrders)};
+  double size = 0, error_a = 0, error_b = 0, size_a = 0, size_b = 0;
+  for (size_t k = 0; k < kOrders; ++k) {
+    double greatest = -kInfinity, sum = 0;
+    for (size_t j = 0; j <= k; ++j) greatest = std::max(greatest, a.value[j] + b.value[k - j]);
+    for (size_t j = 0; j <= k; ++j) sum += std::exp(a.value[j] + b.value[k - j] - greatest);
+    product.value[k] = greatest + std::log(sum);
+    error_a = std::max(error_a, a.error[k]);
+    error_b = std::max(error_b, b.error[k]);
+    size_a = std::max(size_a, std::fabs(a.value[k]));
+    size_b = std::max(size_b, std::fabs(b.value[k]));
+    size = size_a + size_b;
+    product.error[k] = error_a + error_b + kUnitRoundoff * (4 * size + 8 + static_cast<double>(k));
+  }
+  return product;
+}
+
+LogSeries Power(LogSeries base, uint64_t exponent) {
+  LogSeries power;
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) power = power.value.empty() ? base : Product(power, base);
+    if (exponent > 1) base = Product(base, base);
+  }
+  return power;
+}
+
+}  // namespace
+
+AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu)
+    : rounds_(static_cast<double>(rounds)), mu_(mu) {
+  // E[x^j]/j! for one round's likelihood ratio x.
+  LogSeries one{std::vector<double>(kOrders), std::vector<double>(kOrders)};
+  std::vector<double> log_factorial(kOrders, 0);
+  for (size_t j = 1; j < kOrders; ++j) {
+    const double order = static_cast<double>(j);
+    log_factorial[j] = log_factorial[j - 1] + std::log(order);
+    const double moment = order * (order - 1) * mu * mu / 2;
+    one.value[j] = moment - log_factorial[j];
+    one.error[j] = kUnitRoundoff * (4 * moment + (4 + order) * log_factorial[j]);
+  }
+  const LogSeries all = Power(std::move(one), rounds);
+  const double log_rounds = std::log(rounds_);
+  for (size_t k = 0; k < kOrders; ++k) {
+    const double order = static_cast<double>(k), spread = order * log_rounds;
+    const double size = std::fabs(all.value[k]) + (4 + order) * log_factorial[k] + spread;
+    // The moments of orders 0 and 1 are one.
+    log_moments_.push_back(k < 2 ? 0
+                                 : all.value[k] + log_factorial[k] - spread + all.error[k] +
+                                       4 * kUnitRoundoff * size);
+  }
+}
+
+double AllocatedGaussianMoments::Remove(double order) const {
+  const double unsampled = MulUp(order / 2, MulUp(mu_, mu_));
+  const double below = std::floor(order);
+  if (!(below + 1 < static_cast<double>(kOrders))) return unsampled;
+  const auto k = static_cast<size_t>(below);
+  const double share = order - below;  // exact
+  const double log_moment =
+      AddUp(MulUp(NextUp(1 - share), log_moments_[k]), MulUp(share, log_moments_[k + 1]));
+  return std::fmin(unsampled, DivUp(std::fmax(0, log_moment), NextDown(order - 1)));
+}
+
+double AllocatedGaussianMoments::Add(double order) const {
+  const double half_square = MulUp(mu_, mu_) / 2;
+  return MulUp(half_square,
+               std::fmin(order, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_)))));
+}
+
+}  // namespace dpledger::accountant::rdp

@@ -1,0 +1,24 @@
+// Rényi divergences of random allocation: each record joins one of t rounds, drawn uniformly, and a
+// Gaussian mechanism runs in every round.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dpledger::accountant::rdp {
+
+class AllocatedGaussianMoments {
+ public:
+  // rounds >= 1, μ = 1/z > 0.
+  AllocatedGaussianMoments(uint64_t rounds, double mu);
+
+  // Upper bounds on the divergence of `order` > 1 of an epoch, rounded up. Proofs in rdp/CLAIM.md.
+  double Remove(double order) const;
+  double Add(double order) const;
+
+ private:
+  const double rounds_, mu_;
+  std::vector<double> log_moments_;  // of the whole orders 0, 1, 2, …: remove
+};
+
+}  // namespace dpledger::accountant::rdp
