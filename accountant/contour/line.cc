@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 // What each of aliases and truncation may take of δ: far below what reports show, above rounding.
 const double kLogShare = std::log(1e-12);
-// The quadrature in t, of δ, and the envelopes, of their own size.
+// The quadrature in t, of δ, and the envelopes, of what they are wanted for.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
 // Nodes on the line times nodes in t, over all steps: about a tenth of a second.
 constexpr double kGreatestWork = 2e8;
@@ -100,15 +100,17 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
   if (!periodic) return std::nullopt;
 
   // Where the line may end: the envelope falls for good, so what is past Y is at most B(Y)/(πY).
+  const double need =
+      LogKernel(saddle.c) + std::log(line.deviation_ * std::sqrt(2 * kPi)) - kLogShare;
+  // Each bound is wanted to some digits more than its share of that.
+  const double envelope_digits =
+      kEnvelopeDigits + tilting.log_count() + need * std::exp(-tilting.log_count());
   std::vector<Envelope> envelopes;
   envelopes.reserve(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     const Tilt tilt = tilting.StepAt(i, saddle.c);
-    envelopes.emplace_back(steps[i], saddle.c, tilt.log_mgf - tilt.error,
-                           kEnvelopeDigits + tilting.log_count());
+    envelopes.emplace_back(steps[i], saddle.c, tilt.log_mgf - tilt.error, envelope_digits);
   }
-  const double need =
-      LogKernel(saddle.c) + std::log(line.deviation_ * std::sqrt(2 * kPi)) - kLogShare;
   std::vector<double> bounds(steps.size());
   size_t height = 3;
   for (line.end_ = std::sqrt(2 * need) / line.deviation_;;) {
