@@ -20,7 +20,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Mesh refinements at most. Each at least halves the gap where the error law holds; the first guess
 // usually does.
-constexpr int kRefinements = 8;
+constexpr int kRefinements = 6;
 // The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
 // mesh error.
 constexpr double kTailShare = 1e-7;
@@ -74,6 +74,7 @@ double FallsBelow(const std::function<double(double)>& excess, double guess, dou
 
 // A question about one quantity: its value on a mesh, in one direction.
 struct Question {
+  double window_tail;  // of Composed
   // Where the value is expected, and its saddle.
   std::function<Sketch::Estimate(Direction)> expect;
   std::function<absl::StatusOr<double>(const DirectedLosses&, Sketch::Estimate&)> upper;
@@ -89,7 +90,7 @@ struct Question {
 // Refines the mesh until the bounds are as near as wanted, keeping the best of each. `limit` bounds
 // the value from above without any mesh.
 absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directions,
-                              const Question& question, double tail, double relative_gap,
+                              Question& question, double tail, double relative_gap,
                               const Limits& limits) {
   std::vector<Sketch::Estimate> estimates;
   size_t main = 0;
@@ -107,6 +108,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
   mesh = std::clamp(mesh, 1e-14, 0.05);
   Bounds best{{0, kInfinity}, false, false};
   double finest_failed = 0;
+  int stalled = 0;  // meshes that brought nothing, in a row
   // The second direction only matters as far as it is above the first.
   double other_upper = kInfinity;
   for (int i = 0; i < kRefinements; ++i) {
@@ -161,7 +163,10 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
         return best;
       }
       // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
-      if (mesh * 0.999 <= finest_failed || (i > 1 && gap > 0.9 * before)) break;
+      stalled = gap > 0.9 * before ? stalled + 1 : 0;
+      if (mesh * 0.999 <= finest_failed || stalled > 1) break;
+      // A tilt that was off makes the window's tails count for more.
+      question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
       mesh = std::fmax(mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), 0.1, 0.7),
                        1.001 * finest_failed);
     } else if (absl::IsDeadlineExceeded(found.status()) && best.gridded) {
@@ -218,8 +223,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
     const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
     const double tail = TailMass(composition, std::log(delta));
     ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
-    const double window_tail = WindowTail(relative_gap);
     Question question;
+    question.window_tail = WindowTail(relative_gap);
     // Where ε is near the greatest loss the saddle is far out. A tilt that sees no further than the
     // interval may be wide shows all the same.
     const auto blunted = [relative_gap](double tilt, double at) {
@@ -240,10 +245,11 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       const double limit = losses.GreatestLoss();
       if (losses.InfiniteMass(Side::kUpper) > delta) return kInfinity;
       if (losses.Empty()) return 0;
+      if (e.from_bounds) e.tilt = blunted(losses.Tilt(e.epsilon, e.tilt), e.epsilon);
       double upper = kInfinity;
       for (int i = 0; i < 3; ++i) {
         ASSIGN_OR_RETURN(const Composed composed,
-                         Composed::Compose(losses, e.tilt, limits, window_tail));
+                         Composed::Compose(losses, e.tilt, limits, question.window_tail));
         const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
         const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
         double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
@@ -258,6 +264,10 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
         e.epsilon = upper;
         e.tilt = blunted(losses.Tilt(upper, e.tilt), upper);
       }
+      if (upper > 0 && std::isfinite(upper)) {
+        e.epsilon = upper;
+        e.from_bounds = true;
+      }
       return upper;
     };
     question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
@@ -265,7 +275,7 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
       if (losses.Empty() || !std::isfinite(upper)) return 0;
       ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, window_tail));
+                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
       const auto surely_more = [&](double at) { return composed.LogDeltaDown(at) - log_delta_up; };
       // The bound is good near the tilt's ε only: walk down from the upper bound until it holds,
       // then up again.
@@ -309,8 +319,8 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
   if (composition.TotalCount() <= kGreatestCount) {
     const double tail = 1e-20;
     ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
-    const double window_tail = WindowTail(relative_gap);
     Question question;
+    question.window_tail = WindowTail(relative_gap);
     question.expect = [&](Direction direction) { return sketch.AtEpsilon(direction, epsilon); };
     question.value = [](const Sketch::Estimate& e) { return std::exp(std::fmin(0, e.log_delta)); };
     // d log δ/dε is about -c.
@@ -323,7 +333,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
         return losses.InfiniteMass(Side::kUpper);
       e.tilt = losses.Tilt(epsilon, e.tilt);
       ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, window_tail));
+                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
       return std::fmin(1, ExpUp(composed.LogDeltaUp(epsilon)));
     };
     question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
@@ -331,7 +341,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kLower);
       ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, window_tail));
+                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
       return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
     };
     const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,

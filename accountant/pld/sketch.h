@@ -26,8 +26,9 @@ class Sketch {
 
   struct Estimate {
     double epsilon = 0, log_delta = 0;
-    double tilt = 1;  // the saddle
-    Cumulants at;     // there
+    double tilt = 1;           // the saddle
+    Cumulants at;              // there
+    bool from_bounds = false;  // epsilon is no longer the sketch's, but what a mesh showed
   };
   Estimate AtDelta(Direction direction, double log_delta) const;
   Estimate AtEpsilon(Direction direction, double epsilon) const;
