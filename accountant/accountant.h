@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
@@ -68,21 +71,45 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
 
 struct NegativeBinomialTrials {
   double eta;   // > -1; 0 logarithmic, 1 geometric
-  double mean;  // > 1
+  double mean;  // in (1, 1e15]
 };
 struct PoissonTrials {
-  double mean;  // > 0
+  double mean;  // in (0, 1e15]
 };
 struct FixedTrials {
-  uint64_t count;  // >= 1
+  uint64_t count;  // in [1, 2^53]
 };
-using Trials = std::variant<NegativeBinomialTrials, PoissonTrials, FixedTrials>;
+struct BinomialTrials {
+  uint64_t trials;     // in [1, 2^53]
+  double probability;  // in (0, 1]
+};
+// Whichever of the others costs least for this mean, among those that make at most one run (no
+// search) with at most this probability: without such a limit the cheapest way to a mean is nearly
+// always one run, and hardly ever very many.
+struct LeastCostTrials {
+  double mean;                           // in (1, 1e15]
+  double at_most_one_probability = 0.5;  // in (0, 1]
+};
+using Trials = std::variant<NegativeBinomialTrials, PoissonTrials, FixedTrials, BinomialTrials,
+                            LeastCostTrials>;
 
-struct TuningCost {
-  Answer epsilon;               // of releasing the best run
-  Answer single_run;            // of one run
-  std::optional<double> gamma;  // negative binomial: its γ
+// One analysis of a selection and what it shows.
+struct TuningAnalysis {
+  std::string name;  // "profile", "rdp", "composition"
+  Interval epsilon;
 };
+struct TuningCost {
+  Answer epsilon;        // of releasing the best run: the least of all analyses
+  std::string analysis;  // the one whose upper bound that is
+  std::vector<TuningAnalysis> analyses;
+  Answer single_run;               // of one run
+  Trials trials;                   // as asked; for LeastCostTrials the ones found
+  std::optional<double> gamma;     // negative binomial: its γ
+  double at_most_one_probability;  // of making at most one run
+};
+// FAILED_PRECONDITION (reason NO_SOLUTION) when no trials with the wanted mean meet
+// at_most_one_probability. The lower bound is that of the worst quality score. With method kRdp, by
+// rdp alone.
 absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta,
                                              const Trials& trials, const Options& options);
 

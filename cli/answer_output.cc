@@ -24,6 +24,51 @@ std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::str
   return {field.begin(), field.end()};
 }
 
+std::string TrialsText(const v1::Trials& trials) {
+  switch (trials.kind_case()) {
+    case v1::Trials::kNegativeBinomial:
+      return absl::StrCat("negative-binomial, eta ", trials.negative_binomial().eta(), ", mean ",
+                          trials.negative_binomial().mean());
+    case v1::Trials::kPoisson:
+      return absl::StrCat("poisson, mean ", trials.poisson().mean());
+    case v1::Trials::kFixed:
+      return absl::StrCat("fixed, ", trials.fixed().count());
+    case v1::Trials::kBinomial:
+      return absl::StrCat("binomial, at most ", trials.binomial().trials(), ", probability ",
+                          trials.binomial().probability());
+    case v1::Trials::kLeastCost:
+    case v1::Trials::KIND_NOT_SET:
+      break;
+  }
+  return "not stated";
+}
+
+std::string Json(const v1::Trials& trials) {
+  JsonObject object;
+  switch (trials.kind_case()) {
+    case v1::Trials::kNegativeBinomial:
+      object.AddText("kind", "negative-binomial");
+      object.AddNumber("eta", trials.negative_binomial().eta());
+      object.AddNumber("mean", trials.negative_binomial().mean());
+      break;
+    case v1::Trials::kPoisson:
+      object.AddText("kind", "poisson").AddNumber("mean", trials.poisson().mean());
+      break;
+    case v1::Trials::kFixed:
+      object.AddText("kind", "fixed").AddCount("count", trials.fixed().count());
+      break;
+    case v1::Trials::kBinomial:
+      object.AddText("kind", "binomial");
+      object.AddCount("most", trials.binomial().trials());
+      object.AddNumber("probability", trials.binomial().probability());
+      break;
+    case v1::Trials::kLeastCost:
+    case v1::Trials::KIND_NOT_SET:
+      break;
+  }
+  return object.ToString();
+}
+
 }  // namespace
 
 std::string Row(const std::string& label, const std::string& value) {
@@ -119,7 +164,15 @@ std::string ToText(const v1::ComputeTuningCostResponse& answer) {
   std::string text = BoundRow("epsilon", answer.epsilon());
   text += BoundRow("epsilon of one run", answer.single_run_epsilon());
   text += Row("delta", TextNear(answer.delta()));
+  text += Row("trials", TrialsText(answer.trials()));
+  text += Row("at most one run",
+              absl::StrCat("with probability ", TextNear(answer.at_most_one_probability())));
   if (answer.gamma() > 0) text += Row("gamma", TextNear(answer.gamma()));
+  text += Row("analysis", answer.analysis());
+  for (const v1::TuningAnalysis& analysis : answer.analyses()) {
+    if (answer.analyses_size() == 1) break;
+    text += BoundRow("  by " + analysis.name(), analysis.epsilon());
+  }
   return text + DetailsText(answer.details());
 }
 
@@ -188,6 +241,17 @@ JsonObject ToJson(const v1::ComputeTuningCostResponse& answer) {
   object.AddJson("single_run_epsilon", Json(answer.single_run_epsilon()));
   object.AddNumber("delta", answer.delta());
   if (answer.gamma() > 0) object.AddNumber("gamma", answer.gamma());
+  object.AddJson("trials", Json(answer.trials()));
+  object.AddNumber("at_most_one_probability", answer.at_most_one_probability());
+  object.AddText("analysis", answer.analysis());
+  std::vector<std::string> analyses;
+  for (const v1::TuningAnalysis& analysis : answer.analyses()) {
+    analyses.push_back(JsonObject()
+                           .AddText("name", analysis.name())
+                           .AddJson("epsilon", Json(analysis.epsilon()))
+                           .ToString());
+  }
+  object.AddJson("analyses", JsonArray(analyses));
   AddDetails(answer.details(), object);
   return object;
 }

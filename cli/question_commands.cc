@@ -55,7 +55,7 @@ void AddDelta(CLI::App& app, Command& chosen) {
 
 // ---- tuning ----
 
-enum class TrialsKind { kUnset, kNegativeBinomial, kPoisson, kFixed };
+enum class TrialsKind { kUnset, kNegativeBinomial, kPoisson, kFixed, kBinomial, kLeastCost };
 
 struct TuningFlags {
   QuestionFlags question;
@@ -63,23 +63,41 @@ struct TuningFlags {
   TrialsKind trials = TrialsKind::kUnset;
   double eta = 0;
   double mean = 0;
+  uint64_t most = 0;
+  double at_most_one = 0.5;
   const CLI::Option* eta_option = nullptr;
+  const CLI::Option* most_option = nullptr;
+  const CLI::Option* at_most_one_option = nullptr;
 };
+
+// `flag` is given for the distribution that has it, and for no other.
+void CheckBelongs(const char* flag, const CLI::Option& option, bool belongs, const char* to) {
+  if (belongs == (option.count() > 0)) return;
+  throw CLI::ValidationError(flag, absl::StrCat(belongs ? "must be given for" : "is for",
+                                                " --trials ", to, belongs ? "" : " only"));
+}
+
+void CheckMoreThanOne(double mean) {
+  if (mean > 1) return;
+  throw CLI::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", mean));
+}
 
 // Throws CLI::ValidationError for a mean or an eta that the chosen distribution does not have.
 v1::Trials TrialsOf(const TuningFlags& flags) {
   v1::Trials trials;
-  const bool negative_binomial = flags.trials == TrialsKind::kNegativeBinomial;
-  if (negative_binomial != (flags.eta_option->count() > 0)) {
-    throw CLI::ValidationError("--eta", negative_binomial
-                                            ? "must be given for --trials negative-binomial"
-                                            : "is for --trials negative-binomial only");
+  CheckBelongs("--eta", *flags.eta_option, flags.trials == TrialsKind::kNegativeBinomial,
+               "negative-binomial");
+  CheckBelongs("--most-trials", *flags.most_option, flags.trials == TrialsKind::kBinomial,
+               "binomial");
+  if (flags.at_most_one_option->count() > 0 && flags.trials != TrialsKind::kLeastCost) {
+    throw CLI::ValidationError("--at-most-one-probability", "is for --trials least-cost only");
+  }
+  if (flags.trials != TrialsKind::kFixed && flags.mean > 1e15) {
+    throw CLI::ValidationError("--mean-trials", absl::StrCat("must be <= 1e15, got ", flags.mean));
   }
   switch (flags.trials) {
     case TrialsKind::kNegativeBinomial:
-      if (flags.mean <= 1) {
-        throw CLI::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", flags.mean));
-      }
+      CheckMoreThanOne(flags.mean);
       trials.mutable_negative_binomial()->set_eta(flags.eta);
       trials.mutable_negative_binomial()->set_mean(flags.mean);
       break;
@@ -94,6 +112,19 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
       trials.mutable_fixed()->set_count(count);
       break;
     }
+    case TrialsKind::kBinomial:
+      if (flags.mean > static_cast<double>(flags.most)) {
+        throw CLI::ValidationError("--mean-trials",
+                                   absl::StrCat("must be <= --most-trials, got ", flags.mean));
+      }
+      trials.mutable_binomial()->set_trials(flags.most);
+      trials.mutable_binomial()->set_probability(flags.mean / static_cast<double>(flags.most));
+      break;
+    case TrialsKind::kLeastCost:
+      CheckMoreThanOne(flags.mean);
+      trials.mutable_least_cost()->set_mean(flags.mean);
+      trials.mutable_least_cost()->set_at_most_one_probability(flags.at_most_one);
+      break;
     case TrialsKind::kPoisson:
     case TrialsKind::kUnset:  // the flag is required
       trials.mutable_poisson()->set_mean(flags.mean);
@@ -107,17 +138,25 @@ void AddTuning(CLI::App& app, Command& chosen) {
       app, "tuning", "What releasing the best of several runs costs. The events are one run's.",
       "  dpledger tuning --delta 1e-5 --trials negative-binomial --eta 1 --mean-trials 10 "
       "--events run.jsonl\n"
-      "  dpledger tuning --delta 1e-5 --trials poisson --mean-trials 20 --events run.jsonl");
+      "  dpledger tuning --delta 1e-5 --trials least-cost --mean-trials 20 --events run.jsonl");
   auto flags = std::make_shared<TuningFlags>();
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
   AddChoice<TrialsKind>(*command, "--trials", flags->trials,
                         {{"negative-binomial", TrialsKind::kNegativeBinomial},
                          {"poisson", TrialsKind::kPoisson},
-                         {"fixed", TrialsKind::kFixed}},
-                        "how the number of runs is drawn: negative-binomial, poisson or fixed")
+                         {"fixed", TrialsKind::kFixed},
+                         {"binomial", TrialsKind::kBinomial},
+                         {"least-cost", TrialsKind::kLeastCost}},
+                        "how the number of runs is drawn: negative-binomial, poisson, fixed, "
+                        "binomial; or least-cost: of these the one that costs least")
       ->required();
   flags->eta_option = AddReal(*command, "--eta", flags->eta, kAboveMinusOne,
                               "negative-binomial only, > -1: 0 is logarithmic, 1 is geometric");
+  flags->at_most_one_option =
+      AddReal(*command, "--at-most-one-probability", flags->at_most_one, kProbability,
+              "least-cost only: the greatest probability of making at most one run (0.5)");
+  flags->most_option = AddCount(*command, "--most-trials", flags->most, 1,
+                                "binomial only: the greatest number of runs");
   AddReal(*command, "--mean-trials", flags->mean, kFinitePositive, "the mean number of runs")
       ->required();
   flags->question.AddTo(*command);

@@ -239,38 +239,4 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
   return response;
 }
 
-absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
-    const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits) {
-  Trials trials;
-  switch (request.trials().kind_case()) {
-    case v1::Trials::kNegativeBinomial:
-      trials = NegativeBinomialTrials{request.trials().negative_binomial().eta(),
-                                      request.trials().negative_binomial().mean()};
-      break;
-    case v1::Trials::kPoisson:
-      trials = PoissonTrials{request.trials().poisson().mean()};
-      break;
-    case v1::Trials::kFixed:
-      trials = FixedTrials{request.trials().fixed().count()};
-      break;
-    case v1::Trials::KIND_NOT_SET:
-      return FieldError("trials", "one of negative_binomial, poisson, fixed must be set");
-  }
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
-  ASSIGN_OR_RETURN(const TuningCost cost, ComputeTuningCost(question.composition, request.delta(),
-                                                            trials, question.options));
-  v1::ComputeTuningCostResponse response;
-  *response.mutable_epsilon() = ToProto(cost.epsilon.value);
-  *response.mutable_single_run_epsilon() = ToProto(cost.single_run.value);
-  response.set_delta(request.delta());
-  if (cost.gamma.has_value()) response.set_gamma(*cost.gamma);
-  Describe(cost.epsilon, question.details);
-  question.details.add_assumptions(
-      "tuning: runs use fresh randomness, their number is drawn as stated and kept secret, and "
-      "only the best run's "
-      "result is released");
-  *response.mutable_details() = std::move(question.details);
-  return response;
-}
-
 }  // namespace dpledger::accountant

@@ -5,12 +5,9 @@
 #include "absl/status/statusor.h"
 #include "accountant/accountant.h"
 #include "accountant/rdp/rdp.h"
+#include "accountant/selection/trials.h"
 
 namespace dpledger::accountant::selection {
-
-// The truncated negative binomial distribution D_{η,γ}: log(1/γ) for which its mean is `mean`,
-// rounded up (a larger value costs more). η > -1, mean > 1.
-double LogInverseGamma(double eta, double mean);
 
 // An upper bound on the Rényi curve of the selection, given one run's.
 absl::StatusOr<rdp::Curve> SelectionCurve(const rdp::Curve& one_run,

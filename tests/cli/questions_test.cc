@@ -177,6 +177,27 @@ TEST_F(Questions, TuningCostsMoreThanOneRun) {
   EXPECT_FALSE(poisson.Has("gamma"));
 }
 
+TEST_F(Questions, TuningNamesTheAnalysesAndTheTrialsItFound) {
+  const JsonObject binomial =
+      Answer({"tuning", "--events", Reference(), "--delta", "1e-5", "--trials", "binomial",
+              "--mean-trials", "10", "--most-trials", "20"});
+  EXPECT_EQ(binomial.Text("analysis"), "profile");
+  EXPECT_EQ(binomial.Text("trials.kind"), "binomial");
+  EXPECT_EQ(binomial.Number("trials.probability"), 0.5);
+
+  const JsonObject least = Answer({"tuning", "--events", Reference(), "--delta", "1e-5", "--trials",
+                                   "least-cost", "--mean-trials", "10"});
+  EXPECT_LT(least.Number("epsilon.upper"), binomial.Number("epsilon.upper"));
+  EXPECT_EQ(least.Text("trials.kind"), "negative-binomial");
+  EXPECT_LE(least.Number("at_most_one_probability"), 0.5);
+  EXPECT_TRUE(least.Has("gamma"));
+
+  const JsonObject by_rdp =
+      Answer({"tuning", "--events", Reference(), "--delta", "1e-5", "--trials", "poisson",
+              "--mean-trials", "10", "--method", "rdp"});
+  EXPECT_EQ(by_rdp.Text("analysis"), "rdp");
+}
+
 TEST_F(Questions, TextSaysTheBoundToReportFirst) {
   const RunResult result =
       Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5", "--method", "pld"});

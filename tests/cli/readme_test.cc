@@ -104,5 +104,7 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
 
 TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
+TEST(Docs, MarkedCommandsOfTuningPrintWhatItShows) { RunMarked("docs/tuning.md", 5); }
+
 }  // namespace
 }  // namespace dpledger::testing

@@ -1,0 +1,201 @@
+#include "accountant/selection/run_profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "accountant/contour/contour.h"
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/gaussian/sampled_once.h"
+#include "accountant/numeric/rounding.h"
+#include "accountant/pld/pld.h"
+#include "accountant/rdp/rdp.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::selection {
+namespace {
+
+// Nodes that the contour leaves to the transform, at most: each takes as long as a question.
+constexpr int kMostByPld = 96;
+constexpr double kPldGap = 1e-3;
+// Past the even part of the lattice only the tails of the profile are left, which matter to
+// selections of very many runs: far out, and coarsely.
+constexpr double kGrowth = 1.02;
+constexpr size_t kTailNodes = 600;
+// Where a question by the transform is not worth its time: below this share of the δ that matters.
+constexpr double kTiny = 1e-3;
+// Below, the contour is slow to say that it has no answer.
+constexpr double kLeastByContour = 1e-100;
+
+Direction Opposite(Direction direction) {
+  return direction == Direction::kRemove ? Direction::kAdd : Direction::kRemove;
+}
+
+}  // namespace
+
+RunProfile::RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits)
+    : run_(run), limits_(limits), tiny_(delta * kTiny) {
+  // A chord's excess in ε is spacing²(r + 1)/8 for a profile that falls as e^{-rε}: with r near
+  // 10/ε for usual δ, about 2e-5 of ε here.
+  spacing_ = std::fmin(epsilon / 256, std::fmax(0.02, epsilon / 1024));
+  if (run.OnlyGaussians() && (gaussian::Applies(run) || gaussian::AppliesOnce(run))) {
+    engine_ = Method::kGaussian;
+    symmetric_ = gaussian::Applies(run);
+  } else if (run.OnlyGaussians()) {
+    engine_ = Method::kContour;
+    const auto probe = contour::DeltasIn(Direction::kRemove, run_, {epsilon}, limits_);
+    if (!probe.ok()) {
+      stopped_ = probe.status();
+    } else if (!probe->front().has_value()) {
+      engine_ = Method::kPld;
+    }
+  }
+  double evenly = 2 * epsilon;
+  if (engine_ == Method::kPld) {
+    spacing_ = epsilon / 12;
+    block_ = 1;
+    evenly = 4 * epsilon;
+  }
+  even_ = static_cast<size_t>(std::ceil(evenly / spacing_));
+  last_ = even_ + kTailNodes;
+}
+
+double RunProfile::At(size_t index) const {
+  const double even = spacing_ * static_cast<double>(std::min(index, even_));
+  return index <= even_ ? even : even * std::pow(kGrowth, static_cast<double>(index - even_));
+}
+
+// The last node at or below epsilon >= 0.
+size_t RunProfile::Below(double epsilon) const {
+  const double end = At(even_);
+  double guess = epsilon / spacing_;
+  if (epsilon > end)
+    guess = static_cast<double>(even_) + std::log(epsilon / end) / std::log(kGrowth);
+  size_t index = static_cast<size_t>(std::fmin(guess, static_cast<double>(last_)));
+  while (index > 0 && At(index) > epsilon) --index;
+  while (index < last_ && At(index + 1) <= epsilon) ++index;
+  return index;
+}
+
+// The least over a grid of orders of Canonne, Kamath and Steinke 2020, prop. 12, whose pointwise
+// bound holds for the part that did not fail too; the failed part counts whole.
+double RunProfile::RenyiDelta(double epsilon) {
+  if (renyi_.empty()) {
+    const rdp::ApproximateCurve run = rdp::CurveOf(run_, limits_);
+    failure_ = run.failure;
+    for (double log_excess = -2; log_excess < 9; log_excess += 0.2) {
+      const double order = 1 + std::exp(log_excess);
+      renyi_.push_back({order, MulUp(order - 1, run.curve(order))});
+    }
+  }
+  double least = 0;
+  for (const OrderBound& at : renyi_) {
+    const double fixed = at.order * std::log1p(-1 / at.order) - std::log(at.order - 1);
+    const double spent = (at.order - 1) * epsilon;
+    const double log_delta = at.log_moment - spent + fixed;
+    const double size = std::fabs(at.log_moment) + spent + std::fabs(fixed);
+    least = std::fmin(least, log_delta + 16 * kUnitRoundoff * (size + 1));
+  }
+  return std::fmin(1, AddUp(failure_, ExpUp(least)));
+}
+
+bool RunProfile::Applies(const Composition& run) {
+  return !run.non_private && run.curves.empty() && run.allocations.empty();
+}
+
+// δ does not grow with ε: what the nearest node below that is known says of node `index`.
+double RunProfile::AtMost(Direction direction, size_t index) const {
+  const auto& blocks = blocks_[static_cast<int>(direction)];
+  const auto after = blocks.lower_bound(index);
+  return after == blocks.begin() ? 1 : std::prev(after)->second.back().upper;
+}
+
+absl::StatusOr<std::vector<Interval>> RunProfile::Compute(Direction direction, size_t from,
+                                                          size_t count) {
+  std::vector<Interval> result;
+  if (engine_ == Method::kGaussian) {
+    for (size_t i = from; i < from + count; ++i) {
+      result.push_back(symmetric_ ? gaussian::Delta(run_, At(i))
+                                  : gaussian::DeltaOnce(run_, direction, At(i)));
+    }
+    return result;
+  }
+  double most = AtMost(direction, from);
+  std::vector<std::optional<Interval>> found(count);
+  if (engine_ == Method::kContour && most > kLeastByContour) {
+    std::vector<double> epsilons;
+    for (size_t i = from; i < from + count; ++i) epsilons.push_back(At(i));
+    ASSIGN_OR_RETURN(found, contour::DeltasIn(direction, run_, epsilons, limits_));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!found[i].has_value() && most > tiny_ && answered_by_pld_ < kMostByPld) {
+      ++answered_by_pld_;
+      ASSIGN_OR_RETURN(const pld::Bounds bounds,
+                       pld::DeltaIn(direction, run_, At(from + i), kPldGap, limits_));
+      found[i] = bounds.value;
+    }
+    Interval node = found[i].has_value() ? *found[i] : Interval{0, RenyiDelta(At(from + i))};
+    node.upper = most = std::fmin(most, node.upper);
+    result.push_back(node);
+  }
+  return result;
+}
+
+Interval RunProfile::Node(Direction direction, size_t index) {
+  const Direction kept = symmetric() ? Direction::kRemove : direction;
+  index = std::min(index, last_);
+  const size_t first = index - index % block_;
+  auto& blocks = blocks_[static_cast<int>(kept)];
+  // In order where it is cheap: how small δ has become says where the contour need not be asked.
+  size_t next = engine_ == Method::kPld ? first : blocks.size() * block_;
+  auto block = blocks.find(first);
+  for (; block == blocks.end(); next += block_) {
+    if (!stopped_.ok()) return {0, 1};
+    absl::StatusOr<std::vector<Interval>> nodes = Compute(kept, next, block_);
+    if (!nodes.ok()) {
+      stopped_ = nodes.status();
+      return {0, 1};
+    }
+    blocks.emplace(next, *std::move(nodes));
+    block = blocks.find(first);
+  }
+  Interval node = block->second[index - first];
+  if (index == last_) node.lower = 0;  // stands for all that follow
+  return node;
+}
+
+double RunProfile::Up(Direction direction, double epsilon) {
+  if (std::isnan(epsilon)) return 1;
+  // δ(-ε) = 1 - e^{-ε} + e^{-ε} δ'(ε), δ' of the opposite direction.
+  if (epsilon < 0) {
+    const double opposite = Up(Opposite(direction), -epsilon);
+    return std::fmin(1, NextUp(-std::expm1(epsilon) * (1 + 8 * kUnitRoundoff)) +
+                            MulUp(ExpUp(epsilon), opposite) * (1 + 4 * kUnitRoundoff));
+  }
+  const size_t index = Below(epsilon);
+  if (index >= last_) return Node(direction, last_).upper;
+  const double left = Node(direction, index).upper, right = Node(direction, index + 1).upper;
+  const double share = std::expm1(epsilon - At(index + 1)) / std::expm1(At(index) - At(index + 1));
+  return std::fmin(1, (left * share + right * (1 - share)) * (1 + 32 * kUnitRoundoff));
+}
+
+double RunProfile::Down(Direction direction, double epsilon) {
+  if (std::isnan(epsilon)) return 0;
+  if (epsilon < 0) {
+    const double opposite = Down(Opposite(direction), -epsilon);
+    return std::fmax(0, -std::expm1(epsilon) + MulDown(ExpDown(epsilon), opposite)) *
+           (1 - 8 * kUnitRoundoff);
+  }
+  const size_t index = Below(epsilon);
+  if (index + 2 >= last_) return 0;
+  const Interval near = Node(direction, index + 1), far = Node(direction, index + 2);
+  // The chord through the next two nodes, continued to the left.
+  const double reach =
+      std::expm1(epsilon - At(index + 1)) / -std::expm1(At(index + 2) - At(index + 1));
+  const double bound = near.lower + (near.lower - far.upper) * reach * (1 - 1e-12);
+  return std::fmax(near.lower, bound) * (1 - 32 * kUnitRoundoff);
+}
+
+}  // namespace dpledger::accountant::selection

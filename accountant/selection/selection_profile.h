@@ -1,0 +1,60 @@
+// The privacy profile of releasing the best of K runs, from the profile of one run: an upper bound
+// that is a weighted sum of shifted profiles of one run, and a lower bound by an order of the
+// results in which the record shows that much. Theorem, proofs and error budget:
+// selection/CLAIM.md, section 1.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "accountant/selection/run_profile.h"
+#include "accountant/selection/trials.h"
+
+namespace dpledger::accountant::selection {
+
+class SelectionProfile {
+ public:
+  // One direction: results on the data of its first distribution against those on its second's.
+  // Below `negligible_delta` the bounds need no digits. `run` must outlive this.
+  SelectionProfile(const TrialLaw& law, Direction direction, RunProfile& run,
+                   double negligible_delta);
+
+  // δ of the selection at epsilon >= 0.
+  double DeltaUp(double epsilon) const;    // whatever orders the results by quality
+  double DeltaDown(double epsilon) const;  // for the worst such order
+
+  // The greatest shift with any weight: log of the greatest g(x)/g(h(x)).
+  double greatest_shift() const { return terms_.empty() ? 0 : terms_.back().shift; }
+
+ private:
+  // V(R) = always + Σ weight (1 - R e^{-shift})_+.
+  struct Term {
+    double weight, shift;
+  };
+  // A place in the order of results: behind a share `at` of the first distribution's, and at least
+  // `least` of the second's.
+  struct Place {
+    Share at;
+    double log_weight_least;  // log g(least), rounded up
+  };
+  double MassAbove(double loss) const;
+
+  RunProfile& run_;
+  Direction direction_;
+  TrialLaw law_;
+  double always_ = 0;
+  std::vector<Term> terms_;  // shifts ascending
+  std::vector<Place> places_;
+};
+
+// Bounds on the ε at which releasing the best of K runs is (ε, delta)-DP, over both directions, for
+// the worst order of results. `least` is known to be below. Upper is infinite where nothing is
+// shown.
+absl::StatusOr<Interval> SelectionEpsilon(const TrialLaw& law, RunProfile& run, double delta,
+                                          double least);
+
+// The upper bound alone.
+absl::StatusOr<double> SelectionEpsilonUp(const TrialLaw& law, RunProfile& run, double delta);
+
+}  // namespace dpledger::accountant::selection
