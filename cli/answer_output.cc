@@ -20,6 +20,15 @@ std::string Json(const v1::LedgerReference& ledger) {
       .ToString();
 }
 
+std::string Json(const v1::FilterSpending& spending) {
+  return JsonObject()
+      .AddText("ledger", spending.ledger())
+      .AddText("filter", spending.filter())
+      .AddNumber("bound", spending.bound())
+      .AddNumber("spent", spending.spent())
+      .ToString();
+}
+
 std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
   return {field.begin(), field.end()};
 }
@@ -90,6 +99,11 @@ std::string DetailsText(const v1::AnswerDetails& details) {
     text += Row("ledger", absl::StrCat(ledger.name(), " at size ", ledger.size()));
     text += Row("  root", HexEncode(ledger.root_hash()));
   }
+  for (const v1::FilterSpending& spending : details.filter_spending()) {
+    text += Row("filter",
+                absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()), ": spent ",
+                             TextUp(spending.spent()), " by ", spending.ledger()));
+  }
   for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
   for (const std::string& warning : details.warnings()) text += Row("warning", warning);
   return text + Row("version", details.version());
@@ -115,6 +129,12 @@ void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
     std::vector<std::string> ledgers;
     for (const v1::LedgerReference& ledger : details.ledgers()) ledgers.push_back(Json(ledger));
     object.AddJson("ledgers", JsonArray(ledgers));
+  }
+  if (details.filter_spending_size() > 0) {
+    std::vector<std::string> spendings;
+    for (const v1::FilterSpending& spending : details.filter_spending())
+      spendings.push_back(Json(spending));
+    object.AddJson("filter_spending", JsonArray(spendings));
   }
   object.AddText("version", details.version());
 }

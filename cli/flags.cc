@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "client/ledger_name.h"
 
 namespace dpledger::cli {
@@ -131,6 +132,36 @@ CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value) {
       app, "--parameters", value, {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}},
       "fixed (default where nothing is declared): schemes, noise multipliers and the number of "
       "rounds were decided without looking at outputs; adaptive: anything else");
+}
+
+CLI::Option* AddFilter(CLI::App& app, v1::Filter& value) {
+  return app
+      .add_option_function<std::string>(
+          "--filter",
+          [&value](const std::string& text) {
+            const std::vector<std::string> parts = absl::StrSplit(text, ':');
+            double first = 0, second = 0;
+            const bool one = parts.size() == 2 && absl::SimpleAtod(parts[1], &first) &&
+                             kFinitePositive.contains(first);
+            if (one && parts[0] == "zcdp") {
+              value.mutable_zcdp()->set_rho(first);
+            } else if (one && parts[0] == "gdp") {
+              value.mutable_gdp()->set_mu(first);
+            } else if (parts.size() == 3 && parts[0] == "rdp" &&
+                       absl::SimpleAtod(parts[1], &first) && first > 1 && std::isfinite(first) &&
+                       absl::SimpleAtod(parts[2], &second) && kFinitePositive.contains(second)) {
+              value.mutable_rdp()->set_order(first);
+              value.mutable_rdp()->set_epsilon(second);
+            } else {
+              Refuse("--filter",
+                     "must be rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU, with an order above 1 and "
+                     "positive bounds",
+                     text);
+            }
+          },
+          "adaptive only: the bound that the ledger is held to, whatever its outputs show; its "
+          "epsilon is that of this bound")
+      ->type_name("FILTER");
 }
 
 CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,

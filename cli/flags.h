@@ -47,6 +47,9 @@ CLI::Option* AddServer(CLI::App& app, std::string& value);
 CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value);
 CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value);
 
+// rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
+CLI::Option* AddFilter(CLI::App& app, v1::Filter& value);
+
 // A ledger's short or full name, made full.
 CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
                            const std::string& help);

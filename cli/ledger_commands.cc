@@ -54,6 +54,7 @@ struct CreateFlags : LedgerFlags {
   std::string unit;
   v1::Adjacency adjacency = v1::ADD_OR_REMOVE_ONE;
   v1::Parameters parameters = v1::FIXED;
+  v1::Filter filter;
   uint64_t planned_rounds = 0;
   bool plan_independent = false;
   std::string released;
@@ -70,6 +71,9 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   declaration.set_unit_of_privacy(flags.unit);
   declaration.set_adjacency(flags.adjacency);
   declaration.set_parameters(flags.parameters);
+  if (flags.filter.kind_case() != v1::Filter::KIND_NOT_SET) {
+    *declaration.mutable_filter() = flags.filter;
+  }
   declaration.set_planned_rounds(flags.planned_rounds);
   declaration.set_plan_independent(flags.plan_independent);
   declaration.set_released(flags.released);
@@ -93,6 +97,7 @@ void AddCreate(CLI::App& app, Command& chosen) {
       ->required();
   AddAdjacency(*command, flags->adjacency);
   AddParameters(*command, flags->parameters);
+  AddFilter(*command, flags->filter);
   AddCount(
       *command, "--planned-rounds", flags->planned_rounds, 1,
       "the number of rounds decided in advance; answers give the plan's cost beside the spent");

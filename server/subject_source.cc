@@ -93,6 +93,13 @@ absl::Status CheckComposes(const v1::Ledger& first, const v1::Ledger& other) {
         absl::StrCat("declares the data set \"", b.dataset(), "\", and ", first.name(), " \"",
                      a.dataset(), "\"; ledgers are composed over one data set"));
   }
+  if (a.parameters() != b.parameters()) {
+    return CannotCompose(other, "PARAMETERS_DIFFER",
+                         absl::StrCat("declares ", v1::Parameters_Name(b.parameters()), ", and ",
+                                      first.name(), " ", v1::Parameters_Name(a.parameters()),
+                                      "; a filter bounds what was chosen after looking at outputs, "
+                                      "and a plan what was not: they have no common bound here"));
+  }
   if (a.adjacency() != b.adjacency()) {
     return CannotCompose(other, "ADJACENCIES_DIFFER",
                          absl::StrCat("declares ", v1::Adjacency_Name(b.adjacency()), ", and ",
@@ -121,6 +128,21 @@ void WarnOfUndelivered(const v1::Ledger& ledger, accountant::Subject& into) {
   }
 }
 
+// What-if events are spent of the one ledger's filter. Ledgers one of which has no filter are held
+// by none.
+absl::Status HoldByFilters(size_t ledgers, bool with_events, const accountant::History& given,
+                           accountant::Subject& into) {
+  if (into.held.size() < ledgers) into.held.clear();
+  if (into.held.empty() || !with_events) return absl::OkStatus();
+  if (ledgers > 1) {
+    return FieldError("events",
+                      "must be empty with several ADAPTIVE ledgers: nothing says whose filter they "
+                      "are spent of");
+  }
+  into.held[0].history.Merge(given);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& subject,
@@ -139,8 +161,10 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
     RETURN_IF_ERROR(CheckComposes(parts[0].ledger, part.ledger));
     const v1::Declaration& declaration = part.ledger.declaration();
     result.adjacency = declaration.adjacency();
-    // One adaptive ledger makes the whole adaptive.
-    if (result.parameters != v1::ADAPTIVE) result.parameters = declaration.parameters();
+    result.parameters = declaration.parameters();
+    if (declaration.has_filter()) {
+      result.held.push_back({part.ledger.name(), declaration.filter(), part.history->history});
+    }
     result.history.Merge(part.history->history);
     result.entries += part.history->tree.size();
     v1::LedgerReference& reference = result.ledgers.emplace_back();
@@ -150,10 +174,11 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
     WarnOfUndelivered(part.ledger, result);
   }
   result.history.Merge(given);
+  RETURN_IF_ERROR(HoldByFilters(parts.size(), subject.events_size() > 0, given, result));
   if (parts.size() > 1 && result.parameters == v1::FIXED) {
     for (const Part& part : parts) RETURN_IF_ERROR(CheckPlanIndependent(part.ledger));
   }
-  SetPlan(parts, !subject.events().empty(), result);
+  if (result.parameters != v1::ADAPTIVE) SetPlan(parts, !subject.events().empty(), result);
   if (!parts.empty()) RETURN_IF_ERROR(WarnOfOthers(parts, result));
   return result;
 }

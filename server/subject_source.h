@@ -22,8 +22,8 @@ class SubjectSource {
   // INVALID_ARGUMENT naming the field (of the subject); NOT_FOUND for an unknown ledger;
   // OUT_OF_RANGE for up_to_sequence beyond the ledger; DATA_LOSS if a ledger's entries do not have
   // its root hash; FAILED_PRECONDITION, naming the ledger, for ledgers that cannot be composed
-  // (reasons DATASETS_DIFFER, ADJACENCIES_DIFFER, PLAN_NOT_INDEPENDENT); and what
-  // HistoryCache::Read returns.
+  // (reasons DATASETS_DIFFER, PARAMETERS_DIFFER, ADJACENCIES_DIFFER, PLAN_NOT_INDEPENDENT); and
+  // what HistoryCache::Read returns.
   absl::StatusOr<accountant::Subject> Gather(const v1::Subject& subject,
                                              const accountant::Limits& limits);
 

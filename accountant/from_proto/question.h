@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "accountant/accountant.h"
+#include "accountant/filter/filter.h"
 #include "accountant/from_proto/questions.h"
 #include "dpledger/v1/accounting_service.pb.h"
 
@@ -19,10 +20,30 @@ struct Question {
   v1::AnswerDetails details;
 };
 
+// The question before its composition: options, and the details that the subject brings along.
+// INVALID_ARGUMENT naming the option.
+absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
+                               const Limits& limits);
+
+// What is said of a composition in every answer about it.
+void DescribeComposition(const Composition& composition, v1::AnswerDetails& details);
+
 // INVALID_ARGUMENT naming the option; FAILED_PRECONDITION for what has no analysis and for ADAPTIVE
 // parameters.
 absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
                              const Limits& limits);
+
+// ADAPTIVE ledgers, each held by a filter that it declared.
+struct HeldQuestion {
+  filter::Filter filter;  // what they are held to together
+  v1::AnswerDetails details;
+};
+
+// FAILED_PRECONDITION: a filter is crossed (reason FILTER_CROSSED, naming the ledger), cannot count
+// an event, has no common bound with another, or the options ask for what a filter does not bound
+// (another adjacency, a group, a method). Precondition: subject.held is not empty.
+absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits);
 
 // The method that answered, and its warnings.
 void Describe(const Answer& answer, v1::AnswerDetails& details);

@@ -82,11 +82,11 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
   details.set_parameters(parameters);
   if (parameters == v1::ADAPTIVE) {
     return WithReason(
-        absl::FailedPreconditionError("parameters ADAPTIVE: refused, composing what was spent is "
-                                      "no guarantee when parameters were "
-                                      "chosen after looking at outputs; its ε is that of a "
-                                      "declared filter (declaration.filter), "
-                                      "which this version does not answer"),
+        absl::FailedPreconditionError(
+            "parameters ADAPTIVE: refused, composing what was spent is no guarantee when "
+            "parameters were chosen after looking at outputs; of ADAPTIVE ledgers epsilon and "
+            "delta are answered, if each declared a filter before its first event "
+            "(declaration.filter)"),
         {"ADAPTIVE_NOT_ANALYSED", {{"field", "declaration.filter"}}});
   }
   details.add_assumptions(
@@ -136,8 +136,8 @@ v1::Interval ToProto(const Interval& interval) {
   return proto;
 }
 
-absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
-                             const Limits& limits) {
+absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
+                               const Limits& limits) {
   Question question;
   v1::AnswerDetails& details = question.details;
   details.set_version(Version());
@@ -145,6 +145,19 @@ absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions
   for (const v1::LedgerReference& ledger : subject.ledgers) *details.add_ledgers() = ledger;
   for (const std::string& warning : subject.warnings) details.add_warnings(warning);
   ASSIGN_OR_RETURN(question.options, OptionsFromProto(options, limits));
+  return question;
+}
+
+void DescribeComposition(const Composition& composition, v1::AnswerDetails& details) {
+  for (const std::string& warning : composition.warnings) details.add_warnings(warning);
+  for (const std::string& scheme : composition.schemes) details.add_schemes(scheme);
+  for (const std::string& assumption : composition.assumptions) details.add_assumptions(assumption);
+}
+
+absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                             const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+  v1::AnswerDetails& details = question.details;
   RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
   ASSIGN_OR_RETURN(const Adjacency adjacency,
                    ChooseAdjacency(options.adjacency(), subject.adjacency, details));
@@ -158,14 +171,11 @@ absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions
   }
   if (options.group_size() > 1) neighbours.group_size = options.group_size();
   ASSIGN_OR_RETURN(question.composition, Resolve(subject.history, neighbours));
-  for (const std::string& warning : question.composition.warnings) details.add_warnings(warning);
   if (neighbours.group_size > 1) {
     details.add_assumptions(
         absl::StrCat("neighbours differ in up to ", neighbours.group_size, " records"));
   }
-  for (const std::string& scheme : question.composition.schemes) details.add_schemes(scheme);
-  for (const std::string& assumption : question.composition.assumptions)
-    details.add_assumptions(assumption);
+  DescribeComposition(question.composition, details);
   return question;
 }
 
@@ -204,6 +214,16 @@ std::string Version() { return DPLEDGER_VERSION; }
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,
                                                          const Limits& limits) {
+  if (!subject.held.empty()) {
+    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
+    ASSIGN_OR_RETURN(const Answer answer, filter::EpsilonOf(held.filter, request.delta(), limits));
+    v1::ComputeEpsilonResponse response;
+    *response.mutable_epsilon() = ToProto(answer.value);
+    response.set_delta(request.delta());
+    Describe(answer, held.details);
+    *response.mutable_details() = std::move(held.details);
+    return response;
+  }
   ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const Answer answer,
                    ComputeEpsilon(question.composition, request.delta(), question.options));
@@ -223,6 +243,16 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
 absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
                                                      const v1::ComputeDeltaRequest& request,
                                                      const Limits& limits) {
+  if (!subject.held.empty()) {
+    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
+    ASSIGN_OR_RETURN(const Answer answer, filter::DeltaOf(held.filter, request.epsilon(), limits));
+    v1::ComputeDeltaResponse response;
+    *response.mutable_delta() = ToProto(answer.value);
+    response.set_epsilon(request.epsilon());
+    Describe(answer, held.details);
+    *response.mutable_details() = std::move(held.details);
+    return response;
+  }
   ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const Answer answer,
                    ComputeDelta(question.composition, request.epsilon(), question.options));

@@ -14,6 +14,13 @@
 
 namespace dpledger::accountant {
 
+// An ADAPTIVE ledger with the filter it declared.
+struct HeldLedger {
+  std::string name;
+  v1::Filter filter;  // checked when it was declared
+  History history;
+};
+
 // A history and what was declared about it.
 struct Subject {
   History history;
@@ -24,12 +31,16 @@ struct Subject {
   uint64_t planned_rounds = 0;  // 0 = not stated
   uint64_t entries = 0;         // for the answer
   std::vector<v1::LedgerReference> ledgers;
+  // Every ledger of the history, if all are ADAPTIVE and have declared a filter; else empty.
+  std::vector<HeldLedger> held;
   std::vector<std::string>
       warnings;  // already known, e.g. a writer that may hold undelivered events
 };
 
-// Each checks its request (INVALID_ARGUMENT naming the field), refuses ADAPTIVE
-// (FAILED_PRECONDITION, reason ADAPTIVE_NOT_ANALYSED) and fills `details`. The
+// Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. ε and δ of
+// ADAPTIVE ledgers are those of the filters they declared (FAILED_PRECONDITION, reason
+// FILTER_CROSSED, once one is crossed); anything else that is ADAPTIVE is refused
+// (FAILED_PRECONDITION, reason ADAPTIVE_NOT_ANALYSED). The
 // request's own `subject` is not read.
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,

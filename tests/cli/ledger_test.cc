@@ -253,7 +253,27 @@ TEST_F(Ledger, PlanOfAStoppedRunIsAnsweredBesideTheSpent) {
   EXPECT_GT(answer.Number("planned_epsilon.upper"), answer.Number("epsilon.upper"));
 }
 
-TEST_F(Ledger, AdaptiveLedgersAreStoredAndTheirEpsilonRefused) {
+TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
+  Create({"--parameters", "adaptive", "--filter", "zcdp:0.5"});
+  Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "2", "3"))));
+  const std::vector<std::string> question = {"epsilon", "--delta", "1e-5", "--ledger", name_};
+  const JsonObject answer = Ok(question);
+  // Half a unit of zCDP is the Gaussian mechanism's curve, whatever was spent.
+  EXPECT_NEAR(answer.Number("epsilon.upper"), 4.7286, 1e-3);
+  EXPECT_EQ(answer.Text("parameters"), "ADAPTIVE");
+  EXPECT_EQ(answer.Text("method"), "rdp");
+  const auto spending = answer.Array("filter_spending");
+  ASSERT_EQ(spending.size(), 1);
+  const auto& fields = spending[0].struct_value().fields();
+  EXPECT_EQ(fields.at("filter").string_value(), "zcdp");
+  EXPECT_EQ(fields.at("bound").number_value(), 0.5);
+  EXPECT_NEAR(fields.at("spent").number_value(), 0.375, 1e-14);
+  // 2 more cross it: (3 + 2)/8 > 0.5.
+  Ok(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "2", "2"))));
+  ExpectError(question, "FAILED_PRECONDITION", "its filter zcdp is crossed: 0.625");
+}
+
+TEST_F(Ledger, AdaptiveLedgersWithoutFilterAreStoredAndTheirEpsilonRefused) {
   Create({"--parameters", "adaptive"});
   Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "100"))));
   ExpectError({"epsilon", "--delta", "1e-5", "--ledger", name_}, "FAILED_PRECONDITION", "filter");

@@ -193,11 +193,61 @@ TEST_F(AccountingTest, RefusesToComposeWhatDoesNotGoTogether) {
   const auto adaptive = [](v1::Declaration& declaration) {
     declaration.set_parameters(v1::ADAPTIVE);
   };
-  EXPECT_EQ(refusal(adaptive, "projects/p/ledgers/adaptive").error_code(),
-            StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(IsError(refusal(adaptive, "projects/p/ledgers/adaptive"),
+                      StatusCode::FAILED_PRECONDITION, "PARAMETERS_DIFFER",
+                      "projects/p/ledgers/adaptive: declares ADAPTIVE"));
 }
 
-TEST_F(AccountingTest, RefusesAnAdaptiveLedgerByName) {
+TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
+  const auto held = [this](const std::string& name, const char* filter) {
+    running_.Create(name, [filter](v1::Declaration& declaration) {
+      declaration.set_parameters(v1::ADAPTIVE);
+      *declaration.mutable_filter() = FromText<v1::Filter>(filter);
+    });
+  };
+  held(kLedger, "gdp { mu: 3 }");
+  held("projects/p/ledgers/second", "gdp { mu: 4 }");
+  held("projects/p/ledgers/other", "zcdp { rho: 1 }");
+  running_.Append(RoundsBatch(kLedger, "r", 4));
+  ASSERT_TRUE(Ask(AboutLedgers({kLedger})).ok());
+  EXPECT_EQ(answer_.details().method(), "gaussian");
+  ASSERT_EQ(answer_.details().filter_spending_size(), 1);
+  EXPECT_EQ(answer_.details().filter_spending(0).ledger(), kLedger);
+  EXPECT_EQ(answer_.details().filter_spending(0).filter(), "gdp");
+  EXPECT_EQ(answer_.details().filter_spending(0).bound(), 3);
+  EXPECT_NEAR(answer_.details().filter_spending(0).spent(), 2, 1e-14);
+  EXPECT_THAT(answer_.details().warnings(), Contains(HasSubstr("no guarantee")));
+  EXPECT_THAT(answer_.details().assumptions(), Contains(HasSubstr("would have stopped before")));
+  EXPECT_EQ(answer_.details().parameters(), v1::ADAPTIVE);
+  const double alone = answer_.epsilon().upper();
+
+  // Together they are held to μ = 5.
+  ASSERT_TRUE(Ask(AboutLedgers({kLedger, "projects/p/ledgers/second"})).ok());
+  EXPECT_EQ(answer_.details().filter_spending_size(), 2);
+  EXPECT_GT(answer_.epsilon().upper(), alone);
+  EXPECT_TRUE(IsError(Ask(AboutLedgers({kLedger, "projects/p/ledgers/other"})),
+                      StatusCode::FAILED_PRECONDITION, "FILTERS_DIFFER",
+                      "filters gdp and zcdp have no common bound"));
+
+  // What-if events are spent of the one ledger's filter.
+  v1::ComputeEpsilonRequest what_if = AboutLedgers({kLedger});
+  *what_if.mutable_subject()->add_events() = Rounds(5);
+  ASSERT_TRUE(Ask(what_if).ok()) << "9 rounds fill it to the brim";
+  EXPECT_EQ(answer_.epsilon().upper(), alone);
+  *what_if.mutable_subject()->add_events() = Rounds(1);
+  EXPECT_TRUE(IsError(Ask(what_if), StatusCode::FAILED_PRECONDITION, "FILTER_CROSSED",
+                      "its filter gdp is crossed"));
+
+  v1::ComputeEpsilonRequest other = AboutLedgers({kLedger});
+  other.mutable_options()->set_adjacency(v1::ZERO_OUT);
+  EXPECT_EQ(Ask(other).error_code(), StatusCode::INVALID_ARGUMENT);
+  other = AboutLedgers({kLedger});
+  other.mutable_options()->set_method(v1::PLD);
+  EXPECT_TRUE(IsError(Ask(other), StatusCode::FAILED_PRECONDITION, "METHOD_DOES_NOT_APPLY",
+                      "the filter gdp is answered by gaussian only"));
+}
+
+TEST_F(AccountingTest, RefusesAnAdaptiveLedgerWithoutFilterByName) {
   running_.Create(kLedger,
                   [](v1::Declaration& declaration) { declaration.set_parameters(v1::ADAPTIVE); });
   running_.Append(RoundsBatch(kLedger, "r", 10));

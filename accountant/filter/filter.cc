@@ -1,0 +1,117 @@
+#include "accountant/filter/filter.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/accountant.h"
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/numeric/rounding.h"
+#include "accountant/rdp/conversion.h"
+#include "accountant/rdp/rdp.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::filter {
+namespace {
+
+constexpr char kNoLowerBound[] = "rdp gives no lower bound";
+
+double WithAllowance(double bound) { return MulUp(bound, 1 + kAllowance); }
+
+rdp::Curve CurveOfBound(const ZcdpFilter& filter) {
+  return [rho = WithAllowance(filter.rho)](double order) { return MulUp(rho, order); };
+}
+
+// One Gaussian mechanism with this μ.
+Composition GaussianOfBound(const GdpFilter& filter) {
+  Composition composition;
+  composition.steps.push_back({1, {DivDown(1, WithAllowance(filter.mu)), DivUp(1, filter.mu)}, 1});
+  return composition;
+}
+
+Answer UpperBound(double value, Method method) { return {{0, value}, method, {kNoLowerBound}}; }
+
+}  // namespace
+
+std::string Name(const Filter& filter) {
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter))
+    return absl::StrCat("rdp at order ", rdp->order);
+  return std::holds_alternative<ZcdpFilter>(filter) ? "zcdp" : "gdp";
+}
+
+double BoundOf(const Filter& filter) {
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) return rdp->epsilon;
+  if (const auto* zcdp = std::get_if<ZcdpFilter>(&filter)) return zcdp->rho;
+  return std::get<GdpFilter>(filter).mu;
+}
+
+Method MethodOf(const Filter& filter) {
+  return std::holds_alternative<GdpFilter>(filter) ? Method::kGaussian : Method::kRdp;
+}
+
+bool Crossed(const Filter& filter, double spent) {
+  return !(spent <= WithAllowance(BoundOf(filter)) * (1 - 4 * kUnitRoundoff));
+}
+
+absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters) {
+  Filter total = filters.front();
+  for (size_t i = 1; i < filters.size(); ++i) {
+    const Filter& other = filters[i];
+    auto* rdp = std::get_if<RdpFilter>(&total);
+    const auto* other_rdp = std::get_if<RdpFilter>(&other);
+    if (total.index() != other.index() || (rdp != nullptr && rdp->order != other_rdp->order)) {
+      return WithReason(absl::FailedPreconditionError(
+                            absl::StrCat("filters ", Name(total), " and ", Name(other),
+                                         " have no common bound: ledgers with filters are composed "
+                                         "if all are zcdp, all gdp, or all rdp at one order")),
+                        {"FILTERS_DIFFER", {{"field", "declaration.filter"}}});
+    }
+    if (rdp != nullptr) {
+      rdp->epsilon = AddUp(rdp->epsilon, other_rdp->epsilon);
+    } else if (auto* zcdp = std::get_if<ZcdpFilter>(&total)) {
+      zcdp->rho = AddUp(zcdp->rho, std::get<ZcdpFilter>(other).rho);
+    } else {
+      double& mu = std::get<GdpFilter>(total).mu;
+      mu = NextUp(NextUp(NextUp(std::hypot(mu, std::get<GdpFilter>(other).mu))));
+    }
+  }
+  return total;
+}
+
+absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits) {
+  if (!(delta > 0 && delta < 1))
+    return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
+    const double epsilon =
+        rdp::EpsilonAt(WithAllowance(rdp->epsilon), rdp->order, LogDown(delta), 0);
+    return UpperBound(std::fmax(0, epsilon), Method::kRdp);
+  }
+  if (const auto* zcdp = std::get_if<ZcdpFilter>(&filter)) {
+    ASSIGN_OR_RETURN(const rdp::Converted converted,
+                     rdp::EpsilonFromCurve(CurveOfBound(*zcdp), delta, limits));
+    return UpperBound(converted.value, Method::kRdp);
+  }
+  return Answer{gaussian::Epsilon(GaussianOfBound(std::get<GdpFilter>(filter)), delta),
+                Method::kGaussian,
+                {}};
+}
+
+absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limits& limits) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon)))
+    return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
+    const double log_delta = rdp::LogDeltaAt(WithAllowance(rdp->epsilon), rdp->order, epsilon, 0);
+    return UpperBound(std::fmin(1, ExpUp(log_delta)), Method::kRdp);
+  }
+  if (const auto* zcdp = std::get_if<ZcdpFilter>(&filter)) {
+    ASSIGN_OR_RETURN(const rdp::Converted converted,
+                     rdp::DeltaFromCurve(CurveOfBound(*zcdp), epsilon, limits));
+    return UpperBound(converted.value, Method::kRdp);
+  }
+  return Answer{gaussian::Delta(GaussianOfBound(std::get<GdpFilter>(filter)), epsilon),
+                Method::kGaussian,
+                {}};
+}
+
+}  // namespace dpledger::accountant::filter
