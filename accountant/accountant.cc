@@ -68,9 +68,6 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
     return Answer{{0, converted.value}, Method::kRdp, std::move(warnings)};
   };
   const auto by_pld = [&]() -> absl::StatusOr<Answer> {
-    if (!composition.OnlyGaussians()) {
-      return DoesNotApply(Method::kPld, "answers for Gaussians only");
-    }
     ASSIGN_OR_RETURN(const pld::Bounds bounds, pld());
     if (!bounds.gridded) {
       return by_rdp(
@@ -123,6 +120,21 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
   return absl::InternalError("unknown method");
 }
 
+// What is known by a Rényi curve alone has no lower bound; the rest does, and more only costs more.
+template <typename Ask>
+absl::StatusOr<Answer> WithRest(const Composition& composition, const Options& options,
+                                absl::StatusOr<Answer> answer, Ask ask) {
+  if (!answer.ok() || composition.curves.empty() || options.method != Method::kBest) return answer;
+  Composition rest = composition;
+  rest.curves.clear();
+  if (rest.Empty()) return answer;
+  ASSIGN_OR_RETURN(const Answer below, ask(rest));
+  answer->value.lower = std::fmin(below.value.lower, answer->value.upper);
+  std::erase(answer->warnings, kNoLowerBound);
+  answer->warnings.push_back("the lower bound leaves out what is known by a Rényi curve alone");
+  return answer;
+}
+
 absl::Status CheckDelta(double delta) {
   if (delta > 0 && delta < 1) return absl::OkStatus();
   return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
@@ -140,11 +152,13 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
-  return Dispatch(
+  absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedEpsilon(composition, std::nullopt, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
       [&] { return pld::Epsilon(composition, delta, options.relative_gap, options.limits); },
       [&] { return contour::Epsilon(composition, delta, options.limits); });
+  return WithRest(composition, options, std::move(answer),
+                  [&](const Composition& rest) { return ComputeEpsilon(rest, delta, options); });
 }
 
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
@@ -152,11 +166,13 @@ absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsil
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
-  return Dispatch(
+  absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedDelta(composition, std::nullopt, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
       [&] { return pld::Delta(composition, epsilon, options.relative_gap, options.limits); },
       [&] { return contour::Delta(composition, epsilon, options.limits); });
+  return WithRest(composition, options, std::move(answer),
+                  [&](const Composition& rest) { return ComputeDelta(rest, epsilon, options); });
 }
 
 absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
@@ -164,13 +180,16 @@ absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& 
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
-  return Dispatch(
+  absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedEpsilon(composition, direction, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
       [&] {
         return pld::EpsilonIn(direction, composition, delta, options.relative_gap, options.limits);
       },
       [&] { return contour::EpsilonIn(direction, composition, delta, options.limits); });
+  return WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
+    return ComputeEpsilonIn(direction, rest, delta, options);
+  });
 }
 
 absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
@@ -178,13 +197,16 @@ absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& co
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
-  return Dispatch(
+  absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedDelta(composition, direction, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
       [&] {
         return pld::DeltaIn(direction, composition, epsilon, options.relative_gap, options.limits);
       },
       [&] { return contour::DeltaIn(direction, composition, epsilon, options.limits); });
+  return WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
+    return ComputeDeltaIn(direction, rest, epsilon, options);
+  });
 }
 
 }  // namespace dpledger::accountant

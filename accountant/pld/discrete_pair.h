@@ -50,6 +50,7 @@ class Shares {
     double mass;
   };
   void AddAtom(double p, double loss);
+  bool CheckMass() const;
 
   double first_loss_ = 0, step_ = 0;
   std::vector<double> exact_;  // at point j itself

@@ -104,7 +104,8 @@ double Piece::At(double above, double from, double to) const {
   double reach = 1;
   for (int i = 0; i < 200; ++i) {
     const double off = Above(t) - above;
-    if (off == 0) return t;
+    // Before the bracket: a step too small to leave its end would be taken for one out of it.
+    if (std::fabs(off) <= PointError(above, t) / 4) return t;
     (off < 0 ? lo : hi) = t;
     const double slope = n_.Slope(t) - d_.Slope(t);
     double next = t - off / slope;
@@ -119,9 +120,7 @@ double Piece::At(double above, double from, double to) const {
       reach *= 2;
     }
     if (next == t || !(next >= lo && next <= hi)) break;
-    const bool settled = std::fabs(off) <= PointError(above, t) / 4;
     t = next;
-    if (settled) break;
   }
   return t;
 }

@@ -13,6 +13,8 @@ namespace {
 
 // A few roundings of positive terms.
 constexpr double kFewRoundings = 16 * kUnitRoundoff;
+// Far above what tails and rounding take from a law's mass.
+constexpr double kLostMass = 1e-6;
 // e^{loss} and e^{-loss} stay normal doubles.
 constexpr double kGreatestLoss = 660;
 
@@ -222,7 +224,20 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
       shares.remove_cut_ += p_above;
     }
   }
-  return shares;
+  return shares.CheckMass() ? absl::StatusOr<Shares>(std::move(shares))
+                            : absl::InternalError("a step lost mass on the loss grid");
+}
+
+// Both laws still have mass one: what a fault in a cell would break first.
+bool Shares::CheckMass() const {
+  double p = remove_infinity_, q = add_infinity_ + add_cut_;
+  for (size_t j = 0; j < exact_.size(); ++j) {
+    const double loss = first_loss_ + static_cast<double>(j) * step_;
+    p += exact_[j] + low_[j] + high_[j];
+    q += (exact_[j] + low_[j]) * std::exp(-loss) + high_[j] * std::exp(-loss - step_);
+  }
+  for (const Cut& cut : cut_) p += cut.mass;
+  return std::fabs(p - 1) <= kLostMass && std::fabs(q - 1) <= kLostMass;
 }
 
 void Shares::AddAtom(double p, double loss) {
