@@ -167,7 +167,11 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
       if (mesh * 0.999 <= finest_failed || stalled > 1) break;
       // A tilt that was off makes the window's tails count for more.
       question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
-      mesh = std::fmax(mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), 0.1, 0.7),
+      if (stalled > 0) continue;  // on the same mesh, which is not what keeps the bounds apart
+      // Where the gap is far from what the law says, it may be that of the pairs: half the mesh
+      // shows.
+      const double finest = i == 0 && gap > 10 * relative_gap ? 0.5 : 0.1;
+      mesh = std::fmax(mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), finest, 0.7),
                        1.001 * finest_failed);
     } else if (absl::IsDeadlineExceeded(found.status()) && best.gridded) {
       break;  // a looser interval, said so, rather than none
