@@ -14,8 +14,8 @@ namespace {
 constexpr int kMaxDepth = 32;       // levels of MechanismEvent
 constexpr int kMaxComposed = 4096;  // events in one Composed
 constexpr size_t kMaxDescription = 1024;
-constexpr uint64_t kMaxParticipations = 4096;
-constexpr uint64_t kMaxToeplitzSteps = 1 << 20;
+constexpr uint64_t kMaxParticipations = 1024;
+constexpr uint64_t kMaxToeplitzSteps = 1 << 16;
 constexpr double kProbabilitySumTolerance = 1e-12;
 
 absl::StatusOr<Mechanism> Convert(const v1::MechanismEvent& event, int depth);

@@ -16,7 +16,9 @@ constexpr double kLeastNoise = 1e-100, kGreatestNoise = 1e100;
 
 Interval Quotient(double a, double b) {
   const double quotient = a / b;
-  if (std::fma(quotient, b, -a) == 0) return {quotient, quotient};
+  // (The remainder must not underflow for this to say something.)
+  const bool exact = std::fma(quotient, b, -a) == 0 && std::fabs(a) > 1e-290;
+  if (exact || a == 0) return {quotient, quotient};
   return {NextDown(quotient), NextUp(quotient)};
 }
 

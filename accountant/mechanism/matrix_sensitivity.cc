@@ -84,13 +84,15 @@ Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz) {
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t start = i * separation;
     const size_t length = std::min<uint64_t>(toeplitz.coefficients.size(), toeplitz.steps - start);
-    for (size_t j = 0; j < length; ++j) column[start + j] += toeplitz.coefficients[j];
+    for (size_t j = 0; j < length; ++j)
+      column[start + j] += toeplitz.coefficients[j] / toeplitz.coefficients[0];
   }
   double sum = 0;
   for (const double entry : column) sum += entry * entry;
-  // All terms are positive: `count` additions in an entry, then the square, then `steps` additions.
+  // All terms are positive: a division and `count` additions in an entry, then the square, then
+  // `steps` additions. What underflows is below 1e-300 of the first, which is one.
   const double error = kUnitRoundoff * static_cast<double>(2 * count + toeplitz.steps + 8);
-  return {sum * (1 - error), sum * (1 + error)};
+  return {sum * (1 - error), sum * (1 + error) + 1e-290};
 }
 
 }  // namespace dpledger::accountant

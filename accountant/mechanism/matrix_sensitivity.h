@@ -10,7 +10,7 @@ namespace dpledger::accountant {
 // The upper end bounds max ‖C u‖² over all patterns of participation, the lower end is one
 // pattern's.
 Interval SquaredSensitivity(const TreeEncoder& tree);
-// Exact but for rounding.
+// In units of the first coefficient; exact but for rounding.
 Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz);
 
 }  // namespace dpledger::accountant

@@ -12,7 +12,6 @@ constexpr double kLogTwo = 0.69314718055994530942;
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 // e^{±ε} and products of two such stay normal doubles.
 constexpr double kGreatestEpsilon = 600;
-constexpr double kLeastNormal = 0x1p-1022;
 // Every mass below is a product of a few correctly rounded operations and at most three library
 // calls.
 constexpr double kFewRoundings = 32 * kUnitRoundoff;
@@ -139,14 +138,12 @@ Pair BoundedRangePair(double epsilon, Bound bound) {
 Pair MixturePair(const std::vector<double>& distances, const std::vector<double>& weights,
                  double relative_error, Bound bound) {
   DensityPiece piece{-INFINITY, INFINITY, -kHalfLogTwoPi, 0, -0.5, {}, {{0, 0}}};
-  double at_zero = 0, total = 0, size = 0, lost = 0;
+  double at_zero = 0, total = 0, size = 0;
   for (size_t i = 0; i < distances.size(); ++i) {
     total += weights[i];
     if (distances[i] == 0) {
       at_zero += weights[i];
-    } else if (weights[i] == 0) {
-      lost += kLeastNormal;  // it may have underflowed
-    } else {
+    } else if (weights[i] > 0) {
       piece.p.push_back({std::log(weights[i]) - distances[i] * distances[i] / 2, distances[i]});
       size = std::fmax(size, distances[i] * distances[i] - std::log(weights[i]));
     }
@@ -158,8 +155,8 @@ Pair MixturePair(const std::vector<double>& distances, const std::vector<double>
   const double left = std::fmax(0, 1 - total);
   if (bound == Bound::kLower) {
     at_zero += left;
-  } else if (left > pair.relative_error || lost > 0) {
-    pair.atoms.push_back({left + lost, 0});
+  } else if (left > pair.relative_error) {
+    pair.atoms.push_back({left, 0});
   }
   if (at_zero > 0) piece.p.push_back({std::log(at_zero), 0});
   if (!piece.p.empty()) pair.pieces.push_back(std::move(piece));

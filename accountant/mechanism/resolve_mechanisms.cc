@@ -14,6 +14,11 @@
 namespace dpledger::accountant {
 namespace {
 
+// Of a mixture's means, in standard deviations: their squares stay far from the ends of doubles.
+constexpr double kGreatestDistance = 1e100;
+// Additions: about a second.
+constexpr double kGreatestEncoderWork = 1e9;
+
 std::string Bits(double value) { return absl::StrCat(absl::Hex(std::bit_cast<uint64_t>(value))); }
 
 }  // namespace
@@ -49,7 +54,7 @@ absl::Status Resolver::Add(const Laplace& m, uint64_t count) {
 
 absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
   const double factor = Distance({1, 1}).upper;
-  const double sensitivity = static_cast<double>(m.sensitivity) * factor;
+  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), factor);
   const std::string key =
       absl::StrCat("discrete_laplace ", Bits(m.noise_parameter), " ", m.sensitivity);
   if (sensitivity <= static_cast<double>(kGreatestSensitivity)) {
@@ -64,7 +69,7 @@ absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
 }
 
 absl::Status Resolver::Add(const DiscreteGaussian& m, uint64_t count) {
-  const double sensitivity = static_cast<double>(m.sensitivity) * Distance({1, 1}).upper;
+  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), Distance({1, 1}).upper);
   if (m.dimension == 1 && m.sigma <= kGreatestSigma &&
       sensitivity <= static_cast<double>(kGreatestSensitivity)) {
     const auto whole = static_cast<uint64_t>(sensitivity);
@@ -143,6 +148,9 @@ absl::Status Resolver::Add(const MixtureOfGaussians& m, uint64_t count) {
   std::vector<double> up, down;
   for (size_t i = 0; i < m.sensitivities.size(); ++i) {
     const Interval distance = Quotient(m.sensitivities[i], m.standard_deviation);
+    if (!(distance.upper <= kGreatestDistance)) {
+      return NoAnalysis("mechanism mixture_of_gaussians with a sensitivity above 1e100 deviations");
+    }
     up.push_back(distance.upper);
     down.push_back(std::fmax(0, distance.lower));
     absl::StrAppend(&key, " ", Bits(m.sensitivities[i]), " ", Bits(m.sampling_probs[i]));
@@ -190,11 +198,24 @@ absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
         "ZERO_OUT or REPLACE_ONE)");
   }
   const auto* tree = std::get_if<TreeEncoder>(&m.encoder);
-  const Interval squared = tree != nullptr
-                               ? SquaredSensitivity(*tree)
-                               : SquaredSensitivity(std::get<ToeplitzEncoder>(m.encoder));
-  RETURN_IF_ERROR(noise.Add({Quotient(m.noise_stddev, NextUp(std::sqrt(squared.upper))).lower,
-                             Quotient(m.noise_stddev, NextDown(std::sqrt(squared.lower))).upper},
+  const auto* toeplitz = std::get_if<ToeplitzEncoder>(&m.encoder);
+  const double participations = static_cast<double>(tree != nullptr ? tree->participation.most
+                                                                    : toeplitz->participation.most);
+  encoder_work_ += tree != nullptr
+                       ? 64 * participations * participations
+                       : participations * static_cast<double>(toeplitz->coefficients.size());
+  if (encoder_work_ > kGreatestEncoderWork) {
+    return WithReason(absl::ResourceExhaustedError(
+                          "mechanism matrix_mechanism: the encoders together have too many "
+                          "participations to work out"),
+                      {"QUERY_TOO_LARGE", {}});
+  }
+  const Interval squared =
+      tree != nullptr ? SquaredSensitivity(*tree) : SquaredSensitivity(*toeplitz);
+  const Interval one = tree != nullptr ? Quotient(m.noise_stddev, 1)
+                                       : Quotient(m.noise_stddev, toeplitz->coefficients[0]);
+  RETURN_IF_ERROR(noise.Add({DivDown(one.lower, NextUp(std::sqrt(squared.upper))),
+                             DivUp(one.upper, NextDown(std::sqrt(squared.lower)))},
                             1));
   return AddUnsampled(noise.multiplier(), count);
 }

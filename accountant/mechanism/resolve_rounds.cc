@@ -114,6 +114,11 @@ absl::Status Resolver::AddTruncated(const TruncatedPoisson& scheme, uint64_t pop
   RETURN_IF_ERROR(OnlySingleRecords("sampling scheme truncated_poisson"));
   const Interval one = {Quotient(1, z.upper).lower, Quotient(1, z.lower).upper};
   if (scheme.max_sample_size >= population) return AddPoisson(scheme.probability, z, count);
+  if (population > kGreatestPopulation) {
+    return NoAnalysis("sampling scheme truncated_poisson from more than 10^10 records");
+  }
+  composition_.assumptions.insert(
+      "truncated_poisson: population_size is the exact size of the data set that has the record");
   const Neighbour neighbour = replaces()                                     ? Neighbour::kOther
                               : neighbours_.adjacency == Adjacency::kZeroOut ? Neighbour::kNull
                                                                              : Neighbour::kAbsent;

@@ -1,5 +1,6 @@
 #include "accountant/mechanism/resolver.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -37,6 +38,37 @@ bool OnlyGaussians(const Mechanism& mechanism) {
   }
   return std::holds_alternative<Gaussian>(mechanism.kind) ||
          std::holds_alternative<NoOp>(mechanism.kind);
+}
+
+// Nothing but Gaussians on samples of samples: what a record's absence from an outer sample does to
+// it is what its absence from an inner one does. (Not so for what depends on the number or the
+// order of the records.)
+bool OnlySampledGaussians(const Mechanism& mechanism) {
+  if (const auto* sampled = std::get_if<PoissonSampled>(&mechanism.kind)) {
+    return OnlySampledGaussians(sampled->event.front());
+  }
+  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
+    return OnlySampledGaussians(self->event.front());
+  }
+  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
+    return std::all_of(composed->events.begin(), composed->events.end(), OnlySampledGaussians);
+  }
+  return OnlyGaussians(mechanism);
+}
+
+bool DependsOnThePopulation(const Mechanism& mechanism) {
+  if (const auto* sampled = std::get_if<PoissonSampled>(&mechanism.kind)) {
+    return DependsOnThePopulation(sampled->event.front());
+  }
+  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
+    return DependsOnThePopulation(self->event.front());
+  }
+  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
+    return std::any_of(composed->events.begin(), composed->events.end(), DependsOnThePopulation);
+  }
+  return std::holds_alternative<TruncatedSubsampledGaussian>(mechanism.kind) ||
+         std::holds_alternative<SampledWithoutReplacement>(mechanism.kind) ||
+         std::holds_alternative<SampledWithReplacement>(mechanism.kind);
 }
 
 // A null record changes nothing in a sum, so that a sample with it is like one without.
@@ -184,6 +216,9 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
   const std::string_view what = "mechanism poisson_sampled of anything but Gaussians";
   if (replaces()) return NoAnalysis(what);
   RETURN_IF_ERROR(OnlySingleRecords(what));
+  if (DependsOnThePopulation(event)) {
+    return NoAnalysis("mechanism poisson_sampled of what depends on the number of records");
+  }
   Resolver below(neighbours_);
   RETURN_IF_ERROR(below.AddMechanism(event, 1));
   Composition inner = std::move(below).Finish();
@@ -202,12 +237,14 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
         "mechanism poisson_sampled of a composition of other mechanisms than Gaussians");
   }
   if (!inner.steps.empty()) {  // a sample of a sample
+    if (!OnlySampledGaussians(event)) return NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
+    const double less = MulDown(q, step.sampling_probability);
     const Interval once = {Quotient(1, step.noise_multiplier.upper).lower,
                            Quotient(1, step.noise_multiplier.lower).upper};
     return AddPair(
         key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper),
-        SampledGaussianPair(MulDown(q, step.sampling_probability), once.lower), count);
+        less > 0 ? SampledGaussianPair(less, once.lower) : Pair::Nothing(), count);
   }
   if (!added && !IsNoiseOnASum(event)) return NoAnalysis(what);
   return AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),

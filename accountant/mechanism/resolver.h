@@ -84,6 +84,7 @@ class Resolver {
   Composition composition_;
   std::map<std::tuple<double, double, double>, uint64_t> gaussians_;  // by (q, z.lower, z.upper)
   std::map<std::string, size_t> pairs_;                               // by key
+  double encoder_work_ = 0;                                           // of matrix encoders so far
 };
 
 }  // namespace dpledger::accountant

@@ -12,8 +12,11 @@ namespace {
 
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Boost.Math states a few hundred epsilons for the incomplete beta function in these ranges.
+// Boost.Math's incomplete beta function is within 3e-15 for populations up to kGreatestPopulation
+// (compared with 50 digits); it loses digits beyond. Its binomial density holds for the numbers of
+// draws used here.
 constexpr double kBinomialError = 1e-12;
+constexpr double kLeastNormal = 0x1p-1022;
 // Binomial weights below this of the whole are not told apart any more.
 constexpr double kLeastWeight = 1e-290;
 
@@ -35,14 +38,22 @@ std::vector<ExponentialTerm> SampledTerms(double q, double distance) {
   return {{std::log1p(-q), 0}, Shifted(q, distance)};
 }
 
-// Pr[Bin(n, q) = k], relative error kBinomialError.
-double BinomialWeight(double n, double q, double k) {
-  return boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
+// Pr[Bin(n, q) = k], relative error kBinomialError; where it is no normal double, the least one in
+// an upper pair and 0 in a lower one.
+double BinomialWeight(double n, double q, double k, Bound bound) {
+  const double weight = boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
+  if (weight >= kLeastNormal) return weight;
+  return bound == Bound::kUpper ? kLeastNormal : 0;
 }
 // Pr[Bin(n, q) >= k] for k >= 1.
 double BinomialTail(double n, double q, double k) {
   if (k > n) return 0;
   return boost::math::ibeta(k, n - k + 1, q);
+}
+// Pr[Bin(n, q) < k] for k >= 1.
+double BinomialHead(double n, double q, double k) {
+  if (k > n) return 1;
+  return boost::math::ibetac(k, n - k + 1, q);
 }
 
 }  // namespace
@@ -119,7 +130,7 @@ Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, B
   // Only the copies k = 1, 2, ... with a weight that counts.
   std::vector<double> copies, weights;
   for (double k = 1; k <= m; ++k) {
-    const double weight = BinomialWeight(m, share, k);
+    const double weight = BinomialWeight(m, share, k, bound);
     if (k > m * share && weight < kLeastWeight) break;
     copies.push_back(k);
     weights.push_back(weight);
@@ -140,8 +151,9 @@ Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, B
   const double rest =
       std::fmax(BinomialTail(m, share, copies.back() + 1) * (1 + kBinomialError), 0) / some;
   if (rest > 0) {
-    AddWeighted(std::fmin(rest, 1), Pair{{{some, 0}, {0, some}, {1 - some, 1 - some}}, {}, 0, true},
-                pair);
+    Pair seen{{{some, 0}, {0, some}}, {}, 0, true};
+    if (some < 1) seen.atoms.push_back({1 - some, 1 - some});
+    AddWeighted(std::fmin(rest, 1), seen, pair);
   }
   pair.relative_error += 2 * kBinomialError;
   pair.symmetric = true;
@@ -168,13 +180,14 @@ Pair TruncatedPoissonPair(uint64_t population, double q, uint64_t most, double d
   };
   const double own_opposite = neighbour == Neighbour::kOther ? distance : 0;
   const double full_opposite = neighbour == Neighbour::kOther ? 2 * distance : distance;
-  const double full_up = std::fmin(1, full * (1 + kBinomialError));
   const double joins_up = std::fmin(1, joins * (1 + 3 * kBinomialError));
+  const double head = BinomialHead(others, q, b);
   Pair pair;
-  if (full_up < 1) AddWeighted(1 - full_up, part(q, distance, own_opposite), pair);
-  if (full_up > 0) {
-    AddWeighted(full_up, part(joins_up > 0 ? joins_up : 1, 2 * distance, full_opposite), pair);
+  if (head > 0) AddWeighted(head, part(q, distance, own_opposite), pair);
+  if (full > 0) {
+    AddWeighted(full, part(joins_up > 0 ? joins_up : 1, 2 * distance, full_opposite), pair);
   }
+  pair.relative_error += 2 * kBinomialError;  // of both weights
   pair.symmetric = neighbour == Neighbour::kOther;
   return pair;
 }
@@ -185,7 +198,7 @@ Pair GroupSampledGaussianPair(uint64_t group_size, double q, double distance, Bo
   std::vector<double> distances, weights;
   for (double j = 0; j <= k; ++j) {
     distances.push_back(j * distance);
-    weights.push_back(BinomialWeight(k, q, j));
+    weights.push_back(BinomialWeight(k, q, j, bound));
   }
   return MixturePair(distances, weights, kBinomialError, bound);
 }

@@ -28,6 +28,7 @@ Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, B
 // Poisson sampling with probability q from `population` records, samples cut at random to `most` of
 // them; `distance` of one contribution from none. The neighbour lacks the record, or holds a null
 // that contributes nothing but is sampled like a record, or another record.
+inline constexpr uint64_t kGreatestPopulation = 10'000'000'000;
 enum class Neighbour { kAbsent, kNull, kOther };
 Pair TruncatedPoissonPair(uint64_t population, double q, uint64_t most, double distance,
                           Neighbour neighbour, Bound bound);

@@ -63,6 +63,7 @@ class Shares {
   std::vector<Cut> cut_;       // P-mass cut away, and the point it may count at
   double remove_cut_ = 0, add_cut_ = 0;
   double remove_infinity_ = 0, add_infinity_ = 0;
+  double uncovered_p_ = 0, uncovered_q_ = 0;  // of pieces that no grid holds
   double loss_error_ = 0;
   double mass_error_ = 0;  // of every mass, relatively
 };

@@ -222,6 +222,16 @@ Piece::Span Piece::Cover(double tail) const {
   return span;
 }
 
+double Piece::Panels(const Span& span) const {
+  double from = span.from, to = span.to;
+  if (quadratic_ < 0) {
+    const double peak = -linear_ / (2 * quadratic_), s = 1 / std::sqrt(-2 * quadratic_);
+    from = std::fmax(from, peak - 12 * s);
+    to = std::fmin(to, std::fmax(from, peak + greatest_rate_ * s * s + 12 * s));
+  }
+  return (to - from) * std::fmax(Roughness(from), Roughness(to)) / kPanel;
+}
+
 double Piece::TailMass(const ExponentialSum& sum, double t, int side) const {
   if (side > 0 ? t >= to_ : t <= from_) return 0;
   double mass = 0;

@@ -69,6 +69,8 @@ class Piece {
     bool whole_below, whole_above;  // nothing is cut on that side
   };
   Span Cover(double tail) const;
+  // About how many panels of quadrature its integrals take.
+  double Panels(const Span& span) const;
   // Upper bounds on the masses of the piece beyond t.
   double PAbove(double t) const { return TailMass(n_, t, +1); }
   double PBelow(double t) const { return TailMass(n_, t, -1); }

@@ -13,6 +13,8 @@ namespace {
 
 // A few roundings of positive terms.
 constexpr double kFewRoundings = 16 * kUnitRoundoff;
+// Panels of quadrature of one piece: a second's work.
+constexpr double kGreatestPanels = 4e6;
 // Far above what tails and rounding take from a law's mass.
 constexpr double kLostMass = 1e-6;
 // e^{loss} and e^{-loss} stay normal doubles.
@@ -112,7 +114,14 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
       span.to = stated.to;
       span.whole_above = true;
     }
-    if (span.from < span.to) pieces.push_back({std::move(piece), span});
+    if (!(span.from < span.to)) {  // all of it beyond what a grid can hold
+      shares.uncovered_p_ += piece.PAbove(stated.from);
+      shares.uncovered_q_ += piece.QAbove(stated.from);
+      continue;
+    }
+    if (piece.Panels(span) > kGreatestPanels)
+      return TooLarge("one step's privacy loss changes too fast for the loss grid");
+    pieces.push_back({std::move(piece), span});
   }
   double origin = 0;
   if (!atoms.empty()) {
@@ -230,7 +239,7 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
 
 // Both laws still have mass one: what a fault in a cell would break first.
 bool Shares::CheckMass() const {
-  double p = remove_infinity_, q = add_infinity_ + add_cut_;
+  double p = remove_infinity_ + uncovered_p_, q = add_infinity_ + add_cut_ + uncovered_q_;
   for (size_t j = 0; j < exact_.size(); ++j) {
     const double loss = first_loss_ + static_cast<double>(j) * step_;
     p += exact_[j] + low_[j] + high_[j];
@@ -277,8 +286,10 @@ DiscretePair Shares::Upper() const {
   }
   for (const Cut& cut : cut_) pair.mass[cut.node] += cut.mass;
   for (double& mass : pair.mass) mass *= 1 + mass_error_ + kFewRoundings;
-  pair.remove_infinity = (remove_infinity_ * (1 + mass_error_) + remove_cut_) * (1 + kFewRoundings);
-  pair.add_infinity = (add_infinity_ * (1 + mass_error_) + add_cut_) * (1 + kFewRoundings);
+  const double up = 1 + mass_error_;
+  pair.remove_infinity =
+      (remove_infinity_ * up + uncovered_p_ * up + remove_cut_) * (1 + kFewRoundings);
+  pair.add_infinity = (add_infinity_ * up + uncovered_q_ * up + add_cut_) * (1 + kFewRoundings);
   return pair;
 }
 

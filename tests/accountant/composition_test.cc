@@ -88,6 +88,17 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("poisson_sampled of anything but Gaussians"));
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {Mechanism{2, Laplace{1}}}}}), add),
               HasSubstr("poisson_sampled of a composition of other mechanisms"));
+  // What is drawn before changes how many records, or which in which step, the inner one sees.
+  const Mechanism truncated{1, TruncatedSubsampledGaussian{1000, 1, 1, 1}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.001, {truncated}}}), add),
+              HasSubstr("poisson_sampled of what depends on the number of records"));
+  const Mechanism tree{1, MatrixMechanism{TreeEncoder{8, {1, 1}}, 1}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.01, {tree}}}), Adjacency::kZeroOut),
+              HasSubstr("poisson_sampled of anything but Gaussians"));
+  EXPECT_THAT(Refusal(Of({1, MixtureOfGaussians{1e-200, {0, 1}, {.5, .5}}}), add),
+              HasSubstr("sensitivity above 1e100 deviations"));
+  EXPECT_THAT(Refusal(Rounds({uint64_t{1} << 40, TruncatedPoisson{.1, 3}}, kQuery, 1), add),
+              HasSubstr("truncated_poisson from more than 10^10 records"));
   EXPECT_THAT(Refusal(Of({1, SampledWithoutReplacement{10, 2, {laplace}}}), replace),
               HasSubstr("sampled_without_replacement of anything but Gaussians"));
   EXPECT_THAT(Refusal(Of({1, MixtureOfGaussians{1, {0, 1}, {.5, .5}}}), replace),
@@ -172,6 +183,24 @@ TEST(Resolve, ASampleOfASampleHasTheProductsRate) {
   ASSERT_EQ(composition->pairs.size(), 1u);
   EXPECT_EQ(composition->pairs[0].lower, SampledGaussianPair(NextDown(.125), 1));
   EXPECT_EQ(composition->pairs[0].count, 4u);
+}
+
+// Their squares once underflowed: z was seven times what it is.
+TEST(Resolve, ToeplitzCoefficientsHaveNoScale) {
+  std::vector<double> coefficients(1001, 1.5e-162);
+  coefficients[0] = 1e-161;
+  const Mechanism small{1, MatrixMechanism{ToeplitzEncoder{1001, coefficients, {1, 1}}, 1e-161}};
+  const auto composition = Resolve(Of(small), Adjacency::kZeroOut);
+  EXPECT_TRUE(composition->steps.at(0).noise_multiplier.Contains(1 / std::sqrt(23.5)));
+}
+
+TEST(Resolve, WorkOnEncodersIsBounded) {
+  History history;
+  for (uint64_t i = 0; i < 4096; ++i) {
+    history.Add("w",
+                Mechanism{1, MatrixMechanism{TreeEncoder{(uint64_t{1} << 50) + i, {1024, 1}}, 1}});
+  }
+  EXPECT_EQ(ReasonOf(Resolve(history, Adjacency::kZeroOut).status()).reason, "QUERY_TOO_LARGE");
 }
 
 TEST(Resolve, SelectionKeepsItsRunAndOneRunIsNoSelection) {

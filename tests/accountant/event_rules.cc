@@ -246,17 +246,16 @@ std::vector<FieldRule> LeafRules() {
                     kMostCount, NotCount("matrix_mechanism.tree.steps")),
       MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: 8 participation { "
                     "max_participations: @ min_separation: 1 } } }",
-                    "4096",
+                    "1024",
                     All("matrix_mechanism.tree.participation.max_participations",
-                        "must be in [1, 4096]", {"0", "4097"})),
+                        "must be in [1, 1024]", {"0", "1025"})),
       MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: 8 participation { "
                     "max_participations: 1 min_separation: @ } } }",
                     kMostCount, NotCount("matrix_mechanism.tree.participation.min_separation")),
       MechanismRule(
           "matrix_mechanism { noise_stddev: 1 toeplitz { steps: @ coefficients: 1 "
           "participation { max_participations: 1 min_separation: 1 } } }",
-          "1048576",
-          All("matrix_mechanism.toeplitz.steps", "must be in [1, 1048576]", {"0", "1048577"})),
+          "65536", All("matrix_mechanism.toeplitz.steps", "must be in [1, 65536]", {"0", "65537"})),
       MechanismRule(
           "matrix_mechanism { noise_stddev: 1 toeplitz { steps: 2 coefficients: [@] "
           "participation { max_participations: 1 min_separation: 1 } } }",

@@ -179,6 +179,27 @@ TEST(Pairs, KeepTheirProfileThroughTheEngine) {
   }
 }
 
+// Losses beyond doubles were once left off the grid, and cost nothing.
+TEST(Pairs, BeyondTheLossGridAreNotForgotten) {
+  for (const double distance : {100.0, 1e3, 1e100}) {
+    for (const double q : {0.1, 1.0}) {
+      Composition composition;
+      const Pair pair = SampledGaussianPair(q, distance);
+      composition.pairs.push_back({pair, pair, std::nullopt, 1});
+      composition.pairs.push_back(
+          {LaplacePair(1, Bound::kUpper), LaplacePair(1, Bound::kLower), std::nullopt, 3});
+      const auto epsilon = pld::Epsilon(composition, 1e-6, 1e-3, {});
+      if (!epsilon.ok()) {
+        EXPECT_EQ(epsilon.status().code(), absl::StatusCode::kResourceExhausted);
+        continue;
+      }
+      // One record's contribution is seen with probability q, from far away.
+      EXPECT_GE(epsilon->value.upper, q < 1 ? 100 : distance * distance / 2)
+          << distance << " " << q;
+    }
+  }
+}
+
 // The control: one per cent more distance is seen.
 TEST(Pairs, ProfilesShowAWrongDistance) {
   EXPECT_GT(std::fabs(Profile(LaplacePair(1.313, Bound::kUpper), 0.5, false) + std::expm1(-0.4)),
