@@ -229,7 +229,8 @@ double Piece::Panels(const Span& span) const {
     from = std::fmax(from, peak - 12 * s);
     to = std::fmin(to, std::fmax(from, peak + greatest_rate_ * s * s + 12 * s));
   }
-  return (to - from) * std::fmax(Roughness(from), Roughness(to)) / kPanel;
+  return (to - from) * std::fmax(Roughness(from), Roughness(to)) /
+         0.3;  // the width of a panel: see cell_integrals.cc
 }
 
 double Piece::TailMass(const ExponentialSum& sum, double t, int side) const {

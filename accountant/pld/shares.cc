@@ -115,8 +115,9 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
       span.whole_above = true;
     }
     if (!(span.from < span.to)) {  // all of it beyond what a grid can hold
-      shares.uncovered_p_ += piece.PAbove(stated.from);
-      shares.uncovered_q_ += piece.QAbove(stated.from);
+      const double everything = std::fmax(stated.from, -1e100);  // infinity has no square
+      shares.uncovered_p_ += piece.PAbove(everything);
+      shares.uncovered_q_ += piece.QAbove(everything);
       continue;
     }
     if (piece.Panels(span) > kGreatestPanels)
