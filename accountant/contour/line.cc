@@ -266,8 +266,8 @@ double Line::Aliases(double epsilon) const {
   const double down =
       std::exp(log_down + down_ * epsilon - down_ * period_) / -std::expm1(-down_ * period_);
   const double size = std::fabs(log_up_) + std::fabs(log_down_) + 2 * std::fabs(log_mgf_) +
-                      (up_ + down_) * (std::fabs(epsilon) + period_);
-  return (up + down) * (1 + 1e-9 + 8 * kUnitRoundoff * size);
+                      (1 + up_ + down_) * (std::fabs(epsilon) + period_);
+  return (up + down) * (1 + 1e-9) * std::exp(8 * kUnitRoundoff * size);
 }
 
 Line::LogDelta Line::LogDeltaAt(double epsilon) {

@@ -75,6 +75,9 @@ Tilt Tilting::StepAt(size_t i, double c) {
 
 Saddle Tilting::At(double c) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  // So that 1 + c is exact: K would be that of another c, by u, and e^{-cε} not, which is uε in log
+  // δ.
+  c = (1 + c) - 1;
   if (stopped_.ok()) stopped_ = limits_.Check();
   if (!stopped_.ok() || !(c > 0) || !Reach(c)) return {c, kNaN, kNaN, kNaN, kNaN};
   Saddle sum{c, 0, 0, 0, 0};

@@ -215,6 +215,20 @@ TEST(Contour, UnsampledContainsTheClosedForm) {
   }
 }
 
+// The saddle is then near 1e-5, and what 1 + c loses of it once stood in K but not in e^{-cε}.
+TEST(Contour, ManyUnsampledStepsContainTheClosedForm) {
+  for (int power = 20; power <= 40; power += 2) {
+    for (const double delta : {1e-5, 1e-10, 1e-30}) {
+      const Composition steps = One(1, 1, uint64_t{1} << power);
+      const auto found = contour::Epsilon(steps, delta, {});
+      const Interval exact = gaussian::Epsilon(steps, delta);
+      ASSERT_TRUE(found.ok() && found->has_value()) << power << " " << delta;
+      EXPECT_LE((*found)->lower, exact.upper) << power << " " << delta;
+      EXPECT_GE((*found)->upper, exact.lower) << power << " " << delta;
+    }
+  }
+}
+
 TEST(Contour, DeltaContainsKnownValues) {
   // 12 digits by an independent contour in double precision with far more nodes.
   const auto first = contour::Delta(One(0.04, 1.5, 2250), 6.7, {});
