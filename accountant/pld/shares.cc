@@ -13,6 +13,8 @@ namespace {
 
 // A few roundings of positive terms.
 constexpr double kFewRoundings = 16 * kUnitRoundoff;
+// Exponents beyond have no digits of their exponentials left.
+constexpr double kGreatestExponent = 1e12;
 // Panels of quadrature of one piece: a second's work.
 constexpr double kGreatestPanels = 4e6;
 // Far above what tails and rounding take from a law's mass.
@@ -89,6 +91,12 @@ double LatticeSpacing(const Pair& pair) {
 
 absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, size_t max_atoms,
                                   const Limits& limits) {
+  for (const DensityPiece& piece : pair.pieces) {
+    for (const ExponentialTerm& term : piece.p) {
+      if (!(std::fabs(term.log_coefficient) < kGreatestExponent))
+        return TooLarge("one step's masses are lost in rounding");
+    }
+  }
   Shares shares;
   shares.step_ = step;
   shares.mass_error_ = pair.relative_error;
