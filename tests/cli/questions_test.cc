@@ -236,11 +236,15 @@ TEST_F(Questions, AGridSolvesForEachOfItsValues) {
   const JsonObject answer =
       Answer({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve", "noise-multiplier",
               "--steps", "1000", "--grid", "batch-size=600,6000", "--population", "60000"});
-  EXPECT_EQ(answer.Number("rows.0.batch_size"), 600);
-  EXPECT_NEAR(answer.Number("rows.0.noise_multiplier"), 1.5628, 1e-3);
-  EXPECT_DOUBLE_EQ(answer.Number("rows.1.noise_per_example"),
-                   answer.Number("rows.1.noise_multiplier") / 6000);
-  EXPECT_LE(answer.Number("rows.1.epsilon"), 1);
+  const auto rows = answer.Array("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  const auto number = [&](int row, const std::string& key) {
+    return rows[row].struct_value().fields().at(key).number_value();
+  };
+  EXPECT_EQ(number(0, "batch_size"), 600);
+  EXPECT_NEAR(number(0, "noise_multiplier"), 1.5628, 1e-3);
+  EXPECT_DOUBLE_EQ(number(1, "noise_per_example"), number(1, "noise_multiplier") / 6000);
+  EXPECT_LE(number(1, "epsilon"), 1);
 }
 
 TEST_F(Questions, AHoleInAnEventFileIsSolvedFor) {

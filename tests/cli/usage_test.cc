@@ -75,7 +75,7 @@ std::vector<BadCommand> BadCommands() {
                 "--sampling-probability: must be given"),
       calibrate({"--solve", "steps", "--steps", "10", "--noise-multiplier", "1",
                  "--sampling-probability", "0.1"},
-                "--steps: is what --solve asks for"),
+                "--steps: is what is sought"),
       calibrate({"--solve", "steps", "--noise-multiplier", "0", "--sampling-probability", "0.1"},
                 "--noise-multiplier: must be finite and > 0, got 0"),
       calibrate({"--solve", "steps", "--noise-multiplier", "-1", "--sampling-probability", "0.1"},
