@@ -123,9 +123,10 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
       span.whole_above = true;
     }
     if (!(span.from < span.to)) {  // all of it beyond what a grid can hold
-      const double everything = std::fmax(stated.from, -1e100);  // infinity has no square
-      shares.uncovered_p_ += piece.PAbove(everything);
-      shares.uncovered_q_ += piece.QAbove(everything);
+      // (Infinity has no square.)
+      const double low = std::fmax(stated.from, -1e100), high = std::fmin(stated.to, 1e100);
+      shares.uncovered_p_ += std::fmin(piece.PAbove(low), piece.PBelow(high));
+      shares.uncovered_q_ += std::fmin(piece.QAbove(low), piece.QBelow(high));
       continue;
     }
     if (piece.Panels(span) > kGreatestPanels)
@@ -242,8 +243,8 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
       shares.remove_cut_ += p_above;
     }
   }
-  return shares.CheckMass() ? absl::StatusOr<Shares>(std::move(shares))
-                            : absl::InternalError("a step lost mass on the loss grid");
+  if (!shares.CheckMass()) return TooLarge("one step's mass is not kept by the loss grid");
+  return shares;
 }
 
 // Both laws still have mass one: what a fault in a cell would break first.
