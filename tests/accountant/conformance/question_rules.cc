@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "accountant/accountant.h"
 #include "accountant/from_proto/event_from_proto.h"
@@ -39,16 +38,6 @@ std::optional<Interval> EpsilonOf(const Composition& composition, double delta, 
   return answer->value;
 }
 
-// Beyond these, asked by name, pld's grid has lost mass of a Gaussian with less noise (z = .01: an
-// upper bound of 0) and contour's lower bound has been above the truth by 3e-10 of it (z = 1, 2^53
-// steps). best answered such steps by the closed form.
-bool InReachOfEveryMethod(const Composition& composition) {
-  for (const SampledGaussian& step : composition.steps) {
-    if (step.noise_multiplier.lower < 0.05 || step.count > uint64_t{1} << 30) return false;
-  }
-  return true;
-}
-
 // δ(ε) falls: where ε is at most an upper bound for delta, δ there is not surely above it.
 void ExpectInverse(const Composition& composition, double delta, const Interval& epsilon,
                    const Limits& limits) {
@@ -78,12 +67,8 @@ void ExpectOrderedOrRefused(const Composition& composition, double delta, const 
                             Fates& fates) {
   double lower = 0, upper = std::numeric_limits<double>::infinity();
   bool any = false;
-  std::vector<Method> methods = {Method::kBest, Method::kRdp, Method::kGaussian};
-  if (InReachOfEveryMethod(composition)) {
-    methods.push_back(Method::kPld);
-    methods.push_back(Method::kContour);
-  }
-  for (const Method method : methods) {
+  for (const Method method :
+       {Method::kBest, Method::kRdp, Method::kPld, Method::kContour, Method::kGaussian}) {
     const auto epsilon = EpsilonOf(composition, delta, method, limits);
     if (!epsilon.has_value()) continue;
     any = true;
