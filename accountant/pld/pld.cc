@@ -101,8 +101,8 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
   std::swap(directions[0], directions[main]);
   std::swap(estimates[0], estimates[main]);
   // Not finer at first than what is soon composed: something is known when time runs out.
-  double mesh = std::fmax(kAim * question.mesh(directions[0], estimates[0]),
-                          16 * std::sqrt(estimates[0].at.variance) / kSoonComposed);
+  const double aim = kAim * question.mesh(directions[0], estimates[0]);
+  double mesh = std::fmax(aim, 16 * std::sqrt(estimates[0].at.variance) / kSoonComposed);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
   // Never so coarse that single steps have no shape left.
   mesh = std::clamp(mesh, 1e-14, 0.05);
@@ -164,10 +164,14 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
       }
       // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
       stalled = gap > 0.9 * before ? stalled + 1 : 0;
-      if (mesh * 0.999 <= finest_failed || stalled > 1) break;
+      const bool fine_enough = !(mesh > 1.1 * aim);
+      if (mesh * 0.999 <= finest_failed || (stalled > 1 && fine_enough)) break;
       // A tilt that was off makes the window's tails count for more.
       question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
-      if (stalled > 0) continue;  // on the same mesh, which is not what keeps the bounds apart
+      if (stalled > 0) {  // the mesh is not what keeps the bounds apart: as fine as the law asks
+        mesh = std::fmax(std::fmin(mesh, std::fmax(aim, 0.25 * mesh)), 1.001 * finest_failed);
+        continue;
+      }
       // Where the gap is far from what the law says, it may be that of the pairs: half the mesh
       // shows.
       const double finest = i == 0 && gap > 10 * relative_gap ? 0.5 : 0.1;

@@ -44,8 +44,9 @@ std::string Json(const Struct& object) {
 // A tree in dp_accounting's shape, {"type": "poisson_sampled", ..., "event": {"type": ...}}, as a
 // MechanismEvent's JSON, {"poisson_sampled": {..., "event": {...}}}. `solved` stands in the place
 // of
-// "?"; noise multipliers are taken times `noise_scale`.
-Struct MechanismOf(const Struct& tree, double solved, double noise_scale) {
+// "?"; noise multipliers are taken times `noise_scale`. A loss distribution of a discrete Gaussian
+// is that of one dimension, a Rényi curve that of any.
+Struct MechanismOf(const Struct& tree, double solved, double noise_scale, bool by_renyi) {
   const std::string type = StringAt(tree, "type");
   if (type == "sampled_without_replacement") noise_scale = 2;
   Struct fields;
@@ -54,7 +55,8 @@ Struct MechanismOf(const Struct& tree, double solved, double noise_scale) {
     Value& field = (*fields.mutable_fields())[name];
     field = value;
     if (name == "event") {
-      *field.mutable_struct_value() = MechanismOf(value.struct_value(), solved, noise_scale);
+      *field.mutable_struct_value() =
+          MechanismOf(value.struct_value(), solved, noise_scale, by_renyi);
     } else if (value.has_string_value()) {
       if (value.string_value() == "?") field = Number(solved);
       if (value.string_value() == "inf") field.set_string_value("Infinity");
@@ -63,6 +65,7 @@ Struct MechanismOf(const Struct& tree, double solved, double noise_scale) {
     }
     if (name == "noise_multiplier") field = Number(field.number_value() * noise_scale);
   }
+  if (type == "discrete_gaussian" && !by_renyi) (*fields.mutable_fields())["dimension"] = Number(1);
   Struct mechanism;
   *(*mechanism.mutable_fields())[type].mutable_struct_value() = fields;
   return mechanism;
@@ -121,7 +124,7 @@ ReferenceCase GoogleCase(const Struct& c) {
     const Struct& tree = entry.struct_value().fields().at("event").struct_value();
     const Value& count = entry.struct_value().fields().at("count");
     kinds.insert(KindOf(tree));
-    reference.events.push_back(LineOf(MechanismOf(tree, value, 1),
+    reference.events.push_back(LineOf(MechanismOf(tree, value, 1, reference.by_renyi),
                                       count.has_number_value() ? count.number_value() : value));
   }
   reference.kind = absl::StrJoin(kinds, " + ");
@@ -184,8 +187,8 @@ ReferenceCase PeerCase(const Struct& c) {
   for (const Value& entry : ListAt(c, "events")) {
     const Struct tree = TreeOfPeer(entry.struct_value());
     kinds.insert(KindOf(tree));
-    reference.events.push_back(
-        LineOf(MechanismOf(tree, solved, 1), NumberAt(entry.struct_value(), "count")));
+    reference.events.push_back(LineOf(MechanismOf(tree, solved, 1, reference.by_renyi),
+                                      NumberAt(entry.struct_value(), "count")));
   }
   reference.kind = absl::StrJoin(kinds, " + ");
   return reference;
