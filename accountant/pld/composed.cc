@@ -246,7 +246,7 @@ double Composed::LogDeltaUp(double epsilon) const {
                             static_cast<double>(std::fabs(log_scale_)) * 0x1p-60;
   const double total = NextUp(std::exp(log_finite) * (1 + 4 * kUnitRoundoff)) + infinity_up_;
   if (infinity_up_ == 0 || log_finite < -690)
-    return std::fmin(0, infinity_up_ > 0 ? std::log(total) : log_finite);
+    return std::fmin(0, infinity_up_ > 0 ? LogUp(total) : log_finite);
   return std::isnan(total) ? 0 : std::fmin(0, LogUp(total));
 }
 
@@ -270,40 +270,6 @@ double Composed::LogDeltaDown(double epsilon) const {
   const double finite = log_finite < 0 ? ExpDown(log_finite) * (1 - 1e-15) : 1;
   return std::fmin(0, LogDown(std::fmax(0, infinity_down_ + finite * (1 - 4 * kUnitRoundoff)) *
                               (1 - 4 * kUnitRoundoff)));
-}
-
-absl::StatusOr<DirectedLoss> Composed::AsLoss(Side side) const {
-  DirectedLoss loss;
-  const size_t n = bins_.size();
-  const double span = step_ * static_cast<double>(n);
-  if (!(tilt_ * span < 1200)) return TooLarge("the tilted law spans more than doubles hold");
-  // Masses relative to the middle of the window.
-  const double middle = window_ + span / 2;
-  const long double log_scale = log_scale_ - static_cast<long double>(tilt_) * middle;
-  const double sign = side == Side::kUpper ? 1 : -1;
-  const double rounding = relative_error_ * 1.001 + 16 * kUnitRoundoff * (8 + tilt_ * span) +
-                          8 * kUnitRoundoff * std::fabs(static_cast<double>(log_scale));
-  loss.log_scale = static_cast<double>(log_scale) + sign * rounding;
-  loss.first_loss = window_;
-  loss.loss_error = loss_error_ + 4 * kUnitRoundoff * std::fabs(window_);
-  std::vector<double> untilt(n);
-  for (size_t i = 0; i < n; ++i) untilt[i] = -tilt_ * (step_ * static_cast<double>(i) - span / 2);
-  Exp(untilt, untilt);
-  // Any bin may hold aliases of all that lies outside the window.
-  const double off = side == Side::kUpper ? bin_error_ : bin_error_ + tail_below_ + tail_above_;
-  loss.mass.resize(n);
-  for (size_t i = 0; i < n; ++i) loss.mass[i] = std::fmax(0, bins_[i] + sign * off) * untilt[i];
-  if (side == Side::kUpper) {
-    const double end = window_ + span;
-    const double above =
-        static_cast<double>(log_scale_ - static_cast<long double>(tilt_) * end) + rounding;
-    loss.infinity = infinity_up_ + std::fmin(1, ExpUp(above) * tail_above_ * (1 + 1e-9));
-    // Mass below the window may count at its first bin.
-    loss.mass[0] += tail_below_ * untilt[0];
-  } else {
-    loss.infinity = infinity_down_;
-  }
-  return loss;
 }
 
 }  // namespace dpledger::accountant::pld

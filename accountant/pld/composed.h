@@ -24,10 +24,6 @@ class Composed {
   // For pairs at most as revealing: a lower bound on log δ(epsilon); -infinity if nothing is known.
   double LogDeltaDown(double epsilon) const;
 
-  // The composed law itself as one loss, at least (at most) as revealing as the steps, its masses
-  // no longer tilted. RESOURCE_EXHAUSTED if they would leave the range of doubles.
-  absl::StatusOr<DirectedLoss> AsLoss(Side side) const;
-
   size_t bins() const { return bins_.size(); }
 
  private:

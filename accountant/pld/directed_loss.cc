@@ -74,6 +74,14 @@ Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<doub
           loss.first_loss + step * mean, step * step * std::fmax(0, second / total - mean * mean)};
 }
 
+namespace {
+
+// Masses below have lost digits, or may have underflowed on the way: by a few of the least normal
+// doubles.
+constexpr double kFaintMass = 1e-290, kLostToUnderflow = 16 * 0x1p-1022;
+
+}  // namespace
+
 DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side) {
   DirectedLoss loss;
   loss.first_loss = pair.first_loss;
@@ -91,10 +99,17 @@ DirectedLoss Directed(const DiscretePair& pair, double count, Direction directio
     density[j] = -(pair.first_loss + pair.step * static_cast<double>(j));
   const double greatest = std::fmax(std::fabs(density.front()), std::fabs(density.back()));
   Exp(density, density);
-  const double rounding = (8 + 2 * greatest) * kUnitRoundoff;
+  // (An atom whose loss is off by λ has a Q-mass that is off by λ, relatively.)
+  const double rounding = (8 + 2 * greatest) * kUnitRoundoff + 2 * pair.loss_error;
   const double outward = side == Side::kUpper ? 1 + rounding : 1 - rounding;
   loss.mass.resize(n);
   for (size_t j = 0; j < n; ++j) loss.mass[n - 1 - j] = pair.mass[j] * density[j] * outward;
+  if (side == Side::kUpper) {
+    // Where the P-mass is no normal double any more the Q-mass may still be one.
+    for (size_t j = 0; j < n; ++j) {
+      if (pair.mass[j] < kFaintMass) loss.mass[n - 1 - j] += kLostToUnderflow * density[j];
+    }
+  }
   loss.first_loss = -(pair.first_loss + pair.step * static_cast<double>(n - 1));
   loss.loss_error += 2 * kUnitRoundoff * greatest;
   loss.infinity = pair.add_infinity;

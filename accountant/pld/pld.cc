@@ -358,6 +358,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
         bounds, Refine(steps, Needed(std::move(directions), steps), question,
                        TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
   }
+  bounds.value.upper = std::fmin(1, bounds.value.upper);
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
                      rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, Unhurried(limits)));

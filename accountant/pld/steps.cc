@@ -69,7 +69,9 @@ Steps::Steps(const Composition& composition) : allocations_(composition.allocati
 double Steps::Aligned(double mesh) const {
   if (pairs_.size() == 1 && allocations_.empty() && pairs_[0].upper.pieces.empty()) {
     const double spacing = LatticeSpacing(pairs_[0].upper);
-    if (spacing > 0 && spacing < 8) return spacing;
+    // A lattice much finer than the mesh is thinned.
+    if (spacing > 0 && spacing < 8)
+      return spacing >= mesh / 16 ? spacing : spacing * std::floor(mesh / spacing);
   }
   for (const Step& step : pairs_) {
     const double spacing = LatticeSpacing(step.upper);
@@ -95,18 +97,20 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
     } else {
       counted.lower = shares.Lower();
     }
-    // The least that a step reveals is nothing: one outcome, of mass one.
-    const std::vector<double>& mass = counted.lower.mass;
-    if (std::all_of(mass.begin(), mass.end(), [](double m) { return m == 0; }) &&
-        counted.lower.remove_infinity == 0 && counted.lower.add_infinity == 0) {
-      counted.lower = {0, mesh, {1}, 0, 0, 0};
-    }
     result.pairs.push_back(std::move(counted));
   }
   for (const AllocatedGaussian& allocation : allocations_) {
     ASSIGN_OR_RETURN(Allocation both, Allocate(allocation, mesh, tail, most, limits));
     result.pairs.push_back(
         {std::move(both.upper), std::move(both.lower), static_cast<double>(allocation.count)});
+  }
+  for (Discretised::Counted& counted : result.pairs) {
+    // The least that a step reveals is nothing: one outcome, of mass one.
+    const std::vector<double>& mass = counted.lower.mass;
+    if (std::all_of(mass.begin(), mass.end(), [](double m) { return m == 0; }) &&
+        counted.lower.remove_infinity == 0 && counted.lower.add_infinity == 0) {
+      counted.lower = {0, mesh, {1}, 0, 0, 0};
+    }
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "accountant/gaussian/gaussian.h"
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/sampling.h"
 #include "accountant/pld/pld.h"
@@ -176,6 +177,22 @@ TEST(Pairs, KeepTheirProfileThroughTheEngine) {
       EXPECT_LE(delta->value.upper - delta->value.lower, 2e-3 * expected + 1e-12)
           << c.name << " " << epsilon;
     }
+  }
+}
+
+// Outcomes whose P-mass underflows have a Q-mass that once went missing: "add" was answered 2 below
+// the truth.
+TEST(Pairs, KeepTheQMassWhereThePMassUnderflows) {
+  const struct {
+    double z, delta;
+  } cases[] = {{0.04, 1e-40}, {0.0424, 1e-50}, {0.045, 1e-70},
+               {0.05, 1e-80}, {0.06, 1e-100},  {0.08, 1e-150}};
+  for (const auto& c : cases) {
+    Composition composition;
+    composition.steps.push_back({1, {c.z, c.z}, 1});
+    const auto add = pld::EpsilonIn(Direction::kAdd, composition, c.delta, 1e-3, {});
+    ASSERT_TRUE(add.ok()) << add.status();
+    EXPECT_GE(add->value.upper, gaussian::Epsilon(composition, c.delta).lower) << c.z;
   }
 }
 
