@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -101,30 +100,24 @@ double CostOf(const Composition& one) {
   return curve.failure > 0 ? std::numeric_limits<double>::infinity() : curve.curve(8);
 }
 
-// `rounds` more of the kind that costs most; of allocations as many epochs as that takes.
+// `rounds` more of the kind that costs most. Precondition: every kind of round is one step or pair.
 void AddToCostliest(uint64_t rounds, Composition& plan) {
   double most = -1;
-  std::function<void()> add;
+  uint64_t* count = nullptr;
   const auto consider = [&](auto& list, auto member) {
     for (auto& kind : list) {
       Composition one;
-      auto single = kind;
-      single.count = 1;
-      (one.*member).push_back(single);
+      (one.*member).push_back(kind);
+      (one.*member).front().count = 1;
       const double cost = CostOf(one);
       if (cost <= most) continue;
       most = cost;
-      add = [&kind, rounds] { kind.count += rounds; };
+      count = &kind.count;
     }
   };
   consider(plan.steps, &Composition::steps);
   consider(plan.pairs, &Composition::pairs);
-  if (!plan.allocations.empty()) {  // no Rényi curve: taken to cost most
-    AllocatedGaussian& allocation = plan.allocations.front();
-    allocation.count += rounds / allocation.rounds + (rounds % allocation.rounds == 0 ? 0 : 1);
-    return;
-  }
-  add();
+  *count += rounds;
 }
 
 }  // namespace
@@ -198,14 +191,19 @@ std::optional<Composition> PlanOf(const Subject& subject, const Composition& spe
                    " planned rounds: the number for what was spent covers the part so far of a run "
                    "that goes on as planned; a run "
                    "stopped early for what it showed is covered by the plan's number only"));
-  if (spent.schemes.count("disjoint_batches") > 0) {
-    details.add_warnings("the plan's cost is not answered for disjoint_batches");
+  if (spent.schemes.count("disjoint_batches") > 0 || !spent.allocations.empty() ||
+      !spent.curves.empty()) {
+    details.add_warnings(
+        "the plan's cost is not answered for these mechanisms: a run stopped early for what it "
+        "showed has no number here");
     return std::nullopt;
   }
-  if (spent.steps.empty() && spent.pairs.empty() && spent.allocations.empty()) return std::nullopt;
+  if (spent.steps.empty() && spent.pairs.empty()) return std::nullopt;
   Composition plan = spent;
   AddToCostliest(subject.planned_rounds - done, plan);
-  details.add_assumptions("plan: the rounds to come are of the costliest kind recorded so far");
+  details.add_assumptions(
+      "plan: the rounds to come are of the costliest kind recorded so far (by its Rényi divergence "
+      "of order 8)");
   return plan;
 }
 

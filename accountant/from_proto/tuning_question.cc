@@ -75,8 +75,11 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
   question.details.add_assumptions(
       cost.analysis == "composition"
           ? "tuning: runs use fresh randomness; this number holds even if every run is released"
-          : "tuning: runs use fresh randomness, their number is drawn as stated and kept secret, "
-            "and only the best run's result is released");
+          : "tuning: all runs have one law: the same settings, or settings that each run draws "
+            "from "
+            "one distribution fixed in advance (a list tried one after the other is not covered); "
+            "they use fresh randomness, their number is drawn as stated and kept secret, and only "
+            "the best run's result is released");
   *response.mutable_details() = std::move(question.details);
   return response;
 }

@@ -278,8 +278,8 @@ absl::Status Resolver::Add(const RepeatAndSelect& m, uint64_t count) {
   composition_.assumptions.insert(run.assumptions.begin(), run.assumptions.end());
   composition_.warnings.insert(run.warnings.begin(), run.warnings.end());
   composition_.assumptions.insert(
-      "repeat_and_select: runs use fresh randomness, their number is drawn as stated and kept "
-      "secret, and only the best run's result is released");
+      "repeat_and_select: runs are independent and have one law, their number is drawn as stated "
+      "and kept secret, and only the best run's result is released");
   if (run.non_private) {
     composition_.non_private = true;
     return absl::OkStatus();

@@ -11,6 +11,9 @@
 namespace dpledger::accountant::selection {
 namespace {
 
+// Beyond, γ is too near one for doubles.
+constexpr double kGreatestEta = 1e6;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
@@ -42,6 +45,12 @@ absl::Status Check(const NegativeBinomialTrials& trials) {
   if (!(trials.eta > -1 && std::isfinite(trials.eta))) {
     return FieldError("trials.negative_binomial.eta",
                       absl::StrCat("must be finite and > -1, got ", trials.eta));
+  }
+  if (trials.eta > kGreatestEta) {
+    return FieldError(
+        "trials.negative_binomial.eta",
+        absl::StrCat("must be at most 1e6 (its limit is the Poisson distribution), got ",
+                     trials.eta));
   }
   return CheckMean("trials.negative_binomial.mean", trials.mean, 1);
 }
@@ -119,7 +128,9 @@ double LogInverseGamma(double eta, double mean) {
   double hi = 1;
   // LogMean grows at least as (1 + η)L - log L; no η of doubles above -1 needs more than this.
   while (too_small(hi) > 0 && hi < 1e300) hi *= 1.5;
-  return BracketDecreasing(too_small, 1e-12, hi, 4e-16).second;
+  // From below: LogMean' <= 1 + max(0, η).
+  const double lo = 0.5 * log_mean / (1 + std::fmax(0, eta));
+  return BracketDecreasing(too_small, lo, hi, 4e-16).second;
 }
 
 TrialLaw TrialLaw::NegativeBinomial(double eta, double mean) {
