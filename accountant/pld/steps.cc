@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/allocation.h"
 #include "base/status.h"
@@ -18,15 +18,6 @@ constexpr size_t kGreatestAtoms = size_t{1} << 21;
 constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
 // An allocation's mesh for a first look.
 constexpr double kFirstLook = 0.1;
-
-// (1 - q) N(0, 1) + q N(μ, 1) against N(0, 1).
-Pair SampledPair(double q, double mu) {
-  const double inf = std::numeric_limits<double>::infinity();
-  DensityPiece piece{-inf, inf, -0.91893853320467274178, 0, -0.5, {}, {{0, 0}}};
-  if (q < 1) piece.p.push_back({std::log1p(-q), 0});
-  piece.p.push_back({std::log(q) - mu * mu / 2, mu});
-  return {{}, {piece}, 0, q == 1};
-}
 
 }  // namespace
 
@@ -49,12 +40,12 @@ Steps::Steps(const Composition& composition) : allocations_(composition.allocati
       // 1/z is off by a rounding, which moves q e^{μt - μ²/2} by u·μ|t - μ|; grids end at |t| = 38
       // + μ.
       const double mu = 1 / z.lower;
-      step.upper = SampledPair(q, mu);
+      step.upper = SampledGaussianPair(q, mu);
       if (std::fma(mu, z.lower, -1) != 0)
         step.upper.relative_error = 2 * kUnitRoundoff * mu * (2 * mu + 40);
     } else {
-      step.upper = SampledPair(q, DivUp(1, z.lower));
-      step.lower = SampledPair(q, DivDown(1, z.upper));
+      step.upper = SampledGaussianPair(q, DivUp(1, z.lower));
+      step.lower = SampledGaussianPair(q, DivDown(1, z.upper));
     }
     pairs_.push_back(std::move(step));
   }

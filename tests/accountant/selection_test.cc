@@ -246,6 +246,9 @@ TEST(Tuning, BadParametersNameTheField) {
             "trials.negative_binomial.eta: must be finite and > -1, got -1");
   EXPECT_EQ(message(NegativeBinomialTrials{inf, 10}),
             "trials.negative_binomial.eta: must be finite and > -1, got inf");
+  EXPECT_EQ(message(NegativeBinomialTrials{2e6, 10}),
+            "trials.negative_binomial.eta: must be at most 1e6 (its limit is the Poisson "
+            "distribution), got 2e+06");
   EXPECT_EQ(message(NegativeBinomialTrials{0, 1}),
             "trials.negative_binomial.mean: must be in (1, 1e15], got 1");
   EXPECT_EQ(message(PoissonTrials{nan}), "trials.poisson.mean: must be in (0, 1e15], got nan");
