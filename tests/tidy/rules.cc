@@ -174,8 +174,7 @@ Complaints HeaderShape(const SourceFile& file) {
     complaints.push_back(absl::StrCat(file.path, ": must begin by saying what it is for"));
   }
   // (a -inl.h is read once for each vector target, and guards itself)
-  if (!absl::EndsWith(file.path, "-inl.h") &&
-      !absl::StrContains(file.text, "\n#pragma once\n")) {
+  if (!absl::EndsWith(file.path, "-inl.h") && !absl::StrContains(file.text, "\n#pragma once\n")) {
     complaints.push_back(absl::StrCat(file.path, ": has no #pragma once"));
   }
   return complaints;
