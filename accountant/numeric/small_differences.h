@@ -5,17 +5,6 @@
 
 namespace dpledger::accountant {
 
-// e^y - 1 - y, relative error a few ulp.
-inline double ExpM1MinusX(double y) {
-  if (std::fabs(y) > 0.5) return std::expm1(y) - y;
-  double term = y * y / 2, sum = 0;
-  for (int k = 3; std::fabs(term) > 1e-18 * std::fabs(sum); ++k) {
-    sum += term;
-    term *= y / k;
-  }
-  return sum;
-}
-
 // log(1 + u) - u, relative error a few ulp. u > -1.
 inline double Log1PMinusX(double u) {
   if (std::fabs(u) > 0.25) return std::log1p(u) - u;

@@ -70,8 +70,8 @@ Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<doub
   }
   if (!(total > 0)) return {0, -kInfinity, 0, 0};
   const double mean = first / total;
-  return {total, shift + std::log(total) + s * loss.first_loss + loss.log_scale,
-          loss.first_loss + step * mean, step * step * std::fmax(0, second / total - mean * mean)};
+  return {total, shift + std::log(total) + s * loss.first_loss, loss.first_loss + step * mean,
+          step * step * std::fmax(0, second / total - mean * mean)};
 }
 
 namespace {

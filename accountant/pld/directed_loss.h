@@ -18,8 +18,7 @@ enum class Side { kUpper, kLower };
 // direction's first distribution, rounded outwards.
 struct DirectedLoss {
   double first_loss = 0;
-  std::vector<double> mass;  // times e^{log_scale}
-  double log_scale = 0;
+  std::vector<double> mass;
   double count = 1;  // a whole number, at most 2^53
   double infinity = 0;
   double loss_error = 0;
