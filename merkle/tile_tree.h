@@ -1,0 +1,77 @@
+// A Merkle tree kept as tiles: what is written when it grows, and how the roots of its subtrees are
+// read back for proofs.
+//
+// 1. What the builder yields is a function of the leaves alone: the same tiles, whatever the steps
+//    in which they came.
+// 2. Tiles are believed as read. Who resumes from stored tiles compares Root() with a root it
+//    trusts; who makes proofs from them lets the proof be verified.
+// No I/O but through the reader. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "merkle/proof.h"
+#include "merkle/sha256.h"
+#include "merkle/tile.h"
+
+namespace dpledger::merkle {
+
+// Where tiles are kept.
+class TileReader {
+ public:
+  virtual ~TileReader() = default;
+  // At least the first `width` hashes of the tile, 32 bytes each; at most 256.
+  virtual absl::StatusOr<std::string> ReadTile(const TileId& id, int width) = 0;
+};
+
+// The first `width` hashes of a tile. DATA_LOSS if what is stored is not a whole number of hashes,
+// fewer than `width` or more than 256; errors of the reader as they are.
+absl::StatusOr<std::vector<Hash>> ReadTileHashes(TileReader& reader, const TileId& id, int width);
+
+// The root of the 2^level leaves from index * 2^level on, from one tile. INVALID_ARGUMENT unless
+// they all are in a tree of `tree_size` (<= 2^63) leaves; errors of ReadTileHashes.
+absl::StatusOr<Hash> NodeAt(TileReader& reader, uint64_t tree_size, int level, uint64_t index);
+
+// NodeAt as a source for proofs of trees of up to `tree_size` leaves. Keeps the last tiles it read
+// (at most half a megabyte), for the proof asks for several nodes of a tile. The reader must
+// outlive it.
+NodeSource NodesOf(TileReader& reader, uint64_t tree_size);
+
+class TileBuilder {
+ public:
+  // The empty tree.
+  TileBuilder() = default;
+  // The tree of `size` leaves whose tiles these are; reads the partial ones at its right edge, at
+  // most 8. INVALID_ARGUMENT if size > 2^63; errors of ReadTileHashes.
+  static absl::StatusOr<TileBuilder> Resume(uint64_t size, TileReader& reader);
+
+  // One hash of a node a leaf, amortised.
+  void Append(const Hash& leaf_hash);
+
+  uint64_t size() const { return size_; }
+  Hash Root() const;
+  // As CompactTree::frontier().
+  const std::vector<Hash>& frontier() const { return frontier_; }
+
+  // The tiles that are new or have grown since the start or the last call, with all their hashes.
+  std::map<TileId, std::string> TakeChanged();
+
+ private:
+  struct Edge {
+    std::string hashes;  // of the tile that is not yet full
+    bool changed = false;
+  };
+  // The next hash of a tile level.
+  void AddToTile(size_t tile_level, const Hash& hash);
+
+  uint64_t size_ = 0;
+  std::vector<Hash> frontier_;  // largest subtree first
+  std::vector<Edge> edges_;     // by tile level
+  std::map<TileId, std::string> full_;
+};
+
+}  // namespace dpledger::merkle
