@@ -130,7 +130,44 @@ absl::Status CheckCount(const v1::WriterClosed& closed, const v1::WriterStatus& 
       {{"field", "writer_closed.entry_count"}, {"entry_count", absl::StrCat(count)}});
 }
 
-absl::Status AppendOne(v1::NewEntry& from, ChangeBuilder& builder) {
+// Entry k of the original stands at k + 1 of its copy.
+absl::Status CheckImported(const v1::Imported& imported, const v1::Import& import,
+                           uint64_t sequence) {
+  if (sequence > import.size()) {
+    return FieldError("imported.entry", absl::StrCat("must not follow the ", import.size(),
+                                                     " entries that the import declares"));
+  }
+  v1::LedgerEntry original;
+  if (!original.ParseFromString(imported.entry())) {
+    return FieldError("imported.entry", "must be a serialised LedgerEntry");
+  }
+  if (original.sequence() + 1 != sequence) {
+    return FieldError("imported.entry",
+                      absl::StrCat("must be entry ", sequence - 1, " of the original, got entry ",
+                                   original.sequence()));
+  }
+  return absl::OkStatus();
+}
+
+// Copies hold nothing but what was copied, and nothing else holds copies.
+absl::Status CheckPlace(const v1::NewEntry& from, const LedgerHead& head, uint64_t sequence) {
+  if (head.first->has_import()) {
+    if (from.has_imported()) return CheckImported(from.imported(), head.first->import(), sequence);
+    if (from.has_writer_closed()) return absl::OkStatus();
+    return Precondition(
+        absl::StrCat(head.name,
+                     ": is a copy of another ledger, and takes its entries only; fork "
+                     "it to carry on"),
+        "IMPORT_ONLY", {{"ledger", head.name}});
+  }
+  if (from.has_imported()) {
+    return FieldError("imported", "must not be set: this ledger was not made by an import");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendOne(const LedgerHead& head, v1::NewEntry& from, ChangeBuilder& builder) {
+  RETURN_IF_ERROR(CheckPlace(from, head, builder.next_sequence()));
   v1::WriterStatus& writer = builder.writer();
   if (writer.closed()) {
     return Precondition(absl::StrCat("writer ", writer.writer(), " has closed, it writes no more"),
@@ -167,6 +204,9 @@ absl::Status AppendOne(v1::NewEntry& from, ChangeBuilder& builder) {
       }
       *entry.mutable_correction() = std::move(*from.mutable_correction());
       break;
+    case v1::NewEntry::kImported:
+      *entry.mutable_imported() = std::move(*from.mutable_imported());
+      break;
     case v1::NewEntry::BODY_NOT_SET:
       return FieldError("body", "must be set");
   }
@@ -186,23 +226,93 @@ absl::Status AtEntry(int index, const absl::Status& status) {
                     reason);
 }
 
-}  // namespace
-
-LedgerHead EmptyLedger(const v1::CreateLedgerRequest& request, absl::Time now) {
-  LedgerHead head;
-  head.name = request.name();
-  head.declaration = std::make_shared<const v1::Declaration>(request.declaration());
-  head.create_time = CutToMinute(now);
-  head.last_recorded_time = head.create_time;
-  return head;
+// The ledger that begins with `first`, whose body alone is set.
+absl::StatusOr<NewLedger> Begin(const std::string& name, const v1::LedgerEntry& first,
+                                const std::string& request_id, absl::Time now) {
+  NewLedger made;
+  made.empty.name = name;
+  made.empty.first = std::make_shared<const v1::LedgerEntry>(first);
+  made.empty.create_time = CutToMinute(now);
+  made.empty.last_recorded_time = made.empty.create_time;
+  ChangeBuilder builder(made.empty, "", request_id, now);
+  builder.entry().MergeFrom(first);
+  RETURN_IF_ERROR(builder.Push());
+  made.change = std::move(builder).Finish(v1::OPEN);
+  return made;
 }
 
-absl::StatusOr<LedgerChange> Declare(const LedgerHead& empty,
-                                     const v1::CreateLedgerRequest& request, absl::Time now) {
-  ChangeBuilder builder(empty, "", request.request_id(), now);
-  *builder.entry().mutable_declaration() = request.declaration();
-  if (absl::Status pushed = builder.Push(); !pushed.ok()) return PrefixField("declaration", pushed);
-  return std::move(builder).Finish(v1::OPEN);
+// What a parent's prefix says, its forks cannot take back.
+absl::Status CheckInherited(const v1::Declaration& parent, const v1::Declaration& child) {
+  const auto differs = [](const char* field) {
+    return FieldError(absl::StrCat("declaration.", field), "must be the parent's");
+  };
+  if (child.dataset() != parent.dataset()) return differs("dataset");
+  if (child.unit_of_privacy() != parent.unit_of_privacy()) return differs("unit_of_privacy");
+  if (child.adjacency() != parent.adjacency()) return differs("adjacency");
+  if (child.parameters() != parent.parameters()) return differs("parameters");
+  if (SerializeDeterministically(child.filter()) != SerializeDeterministically(parent.filter())) {
+    return differs("filter");
+  }
+  if (child.plan_independent() != parent.plan_independent()) return differs("plan_independent");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry) {
+  if (first_entry.has_fork()) return first_entry.fork().declaration();
+  if (first_entry.has_import()) return first_entry.import().declaration();
+  return first_entry.declaration();
+}
+
+absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now) {
+  v1::LedgerEntry first;
+  if (request.has_import()) {
+    *first.mutable_import() = request.import();
+  } else {
+    *first.mutable_declaration() = request.declaration();
+  }
+  absl::StatusOr<NewLedger> made = Begin(request.name(), first, request.request_id(), now);
+  if (made.ok()) return made;
+  return PrefixField(request.has_import() ? "import" : "declaration", made.status());
+}
+
+absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
+                               const LedgerPoint& point, absl::Time now) {
+  if (point.size > parent.tree.size()) {
+    return WithReason(
+        absl::OutOfRangeError(absl::StrCat("parent_size: must be at most ", parent.tree.size(),
+                                           ", the size of ", parent.name, ", got ", point.size)),
+        {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(parent.tree.size())}}});
+  }
+  if (parent.first->has_import() && point.size <= parent.first->import().size()) {
+    return FieldError("parent_size",
+                      absl::StrCat("must take all ", parent.first->import().size() + 1,
+                                   " entries of a copied ledger, got ", point.size));
+  }
+  v1::LedgerEntry first;
+  v1::Fork& fork = *first.mutable_fork();
+  fork.set_parent(parent.name);
+  fork.set_parent_size(point.size);
+  fork.set_parent_root(merkle::ToBytes(point.root));
+  fork.set_reason(request.reason());
+  *fork.mutable_declaration() =
+      request.has_declaration() ? request.declaration() : DeclarationOf(parent);
+  RETURN_IF_ERROR(CheckInherited(DeclarationOf(parent), fork.declaration()));
+  absl::StatusOr<NewLedger> made = Begin(request.name(), first, request.request_id(), now);
+  if (made.ok()) return made;
+  return PrefixField("declaration", made.status());
+}
+
+absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
+                                        const v1::ForkLedgerRequest& request,
+                                        const LedgerPoint& point, absl::Time now) {
+  ChangeBuilder builder(parent, "", request.request_id(), now);
+  v1::ForkNotice& notice = *builder.entry().mutable_fork_notice();
+  notice.set_child(request.name());
+  notice.set_size(point.size);
+  RETURN_IF_ERROR(builder.Push());
+  return std::move(builder).Finish(parent.state);
 }
 
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
@@ -216,7 +326,8 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatch
   }
   ChangeBuilder builder(head, request.writer(), request.request_id(), now);
   for (int i = 0; i < request.entries_size(); ++i) {
-    if (absl::Status appended = AppendOne(*request.mutable_entries(i), builder); !appended.ok()) {
+    if (absl::Status appended = AppendOne(head, *request.mutable_entries(i), builder);
+        !appended.ok()) {
       return AtEntry(i, appended);
     }
   }
@@ -261,7 +372,16 @@ v1::Ledger Describe(const LedgerHead& head) {
   v1::Ledger ledger;
   ledger.set_name(head.name);
   ledger.set_state(head.state);
-  *ledger.mutable_declaration() = *head.declaration;
+  *ledger.mutable_declaration() = DeclarationOf(head);
+  if (head.first->has_fork()) {
+    *ledger.mutable_fork() = head.first->fork();
+    ledger.mutable_fork()->clear_declaration();
+  }
+  if (head.first->has_import()) {
+    *ledger.mutable_import() = head.first->import();
+    ledger.mutable_import()->clear_declaration();
+    ledger.mutable_import()->clear_checkpoint();
+  }
   ledger.set_size(head.tree.size());
   ledger.set_root_hash(merkle::ToBytes(head.tree.Root()));
   *ledger.mutable_create_time() = ToProto(head.create_time);
@@ -288,7 +408,16 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerE
   const auto damaged = [&name](const std::string& what) {
     return absl::DataLossError(absl::StrCat(name, ": ", what));
   };
-  if (!first_entry.has_declaration()) return damaged("entry 0 is no declaration");
+  v1::LedgerEntry first;
+  if (first_entry.has_declaration()) {
+    *first.mutable_declaration() = first_entry.declaration();
+  } else if (first_entry.has_fork()) {
+    *first.mutable_fork() = first_entry.fork();
+  } else if (first_entry.has_import()) {
+    *first.mutable_import() = first_entry.import();
+  } else {
+    return damaged("entry 0 is no declaration, fork or import");
+  }
   if (stored.frontier().size() % sizeof(merkle::Hash) != 0) return damaged("frontier is cut off");
   std::vector<merkle::Hash> frontier(stored.frontier().size() / sizeof(merkle::Hash));
   for (size_t i = 0; i < frontier.size(); ++i) {
@@ -306,7 +435,7 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerE
   }
   LedgerHead head;
   head.name = name;
-  head.declaration = std::make_shared<const v1::Declaration>(first_entry.declaration());
+  head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
   head.create_time = FromProto(first_entry.recorded_time());
   head.last_recorded_time = FromProto(stored.last_recorded_time());
   head.state = stored.state();

@@ -21,19 +21,27 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
 
 struct LedgerHead {
   std::string name;
-  std::shared_ptr<const v1::Declaration> declaration;
+  // Its declaration, fork or import; everything else of the entry is left out.
+  std::shared_ptr<const v1::LedgerEntry> first;
   absl::Time create_time;
   absl::Time last_recorded_time;
   v1::LedgerState state = v1::OPEN;
   merkle::CompactTree tree;                         // its size is the ledger's
   std::map<std::string, v1::WriterStatus> writers;  // by name; "" is the server itself
 };
+
+// What the ledger is declared to be, wherever its entry 0 says so.
+const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry);
+inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
+  return DeclarationOf(*head.first);
+}
 
 // What one request does to a ledger.
 struct LedgerChange {
@@ -49,14 +57,28 @@ struct LedgerChange {
 // The requests must have passed CheckRequest (ledger_store/request_rules.h), and must not have been
 // answered before: the engine looks their ids up first.
 
-// A ledger of that name and declaration, before its entry 0.
-LedgerHead EmptyLedger(const v1::CreateLedgerRequest& request, absl::Time now);
-// Entry 0. INVALID_ARGUMENT if the declaration is too large.
-absl::StatusOr<LedgerChange> Declare(const LedgerHead& empty,
-                                     const v1::CreateLedgerRequest& request, absl::Time now);
+// A new ledger: its head before entry 0, and entry 0 as a change of it.
+struct NewLedger {
+  LedgerHead empty;
+  LedgerChange change;
+};
+// INVALID_ARGUMENT if the declaration or import is too large.
+absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now);
+// `point` is the prefix of `parent` that the request speaks of, its root included. OUT_OF_RANGE
+// (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter, INVALID_ARGUMENT if the
+// declaration differs from the parent's where it must not, or the parent is an import that is not
+// complete.
+absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
+                               const LedgerPoint& point, absl::Time now);
+// FORK_NOTICE in the parent. Precondition: it is not sealed.
+absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
+                                        const v1::ForkLedgerRequest& request,
+                                        const LedgerPoint& point, absl::Time now);
+
 // FAILED_PRECONDITION (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK,
-// ROUND_ALREADY_OPEN), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT (an
-// entry over 65,535 bytes, a correction of what is not there). Takes the events out of the request.
+// ROUND_ALREADY_OPEN, IMPORT_ONLY), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence),
+// INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of what is not there, an imported
+// entry out of its place). Takes the events out of the request.
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
                                          absl::Time now);
 // FAILED_PRECONDITION (LEDGER_SEALED, WRITERS_OPEN naming them), INVALID_ARGUMENT (a missing writer

@@ -19,6 +19,7 @@ constexpr size_t kMaxNamePartBytes = 63;
 constexpr int kMaxEntries = 10'000;
 constexpr size_t kMaxReasonBytes = 1024;
 constexpr size_t kMaxTextBytes = 4096;
+constexpr size_t kMaxCheckpointBytes = 16'384;
 // The years 1 to 9999: what google.protobuf.Timestamp may hold.
 constexpr int64_t kMinSeconds = -62'135'596'800;
 constexpr int64_t kMaxSeconds = 253'402'300'799;
@@ -90,10 +91,26 @@ absl::Status CheckEntry(const v1::NewEntry& entry) {
     case v1::NewEntry::kCorrection:
       RETURN_IF_ERROR(CheckKnownFields("correction", entry.correction()));
       return CheckSize("correction.text", entry.correction().text(), kMaxTextBytes);
+    case v1::NewEntry::kImported:
+      return CheckKnownFields("imported", entry.imported());
     case v1::NewEntry::BODY_NOT_SET:
       break;
   }
   return FieldError("body", "must be set");
+}
+
+absl::Status CheckImport(const v1::Import& import) {
+  RETURN_IF_ERROR(CheckKnownFields("import", import));
+  RETURN_IF_ERROR(CheckSize("import.origin", import.origin(), kMaxReasonBytes));
+  if (import.origin().empty()) return FieldError("import.origin", "must be set");
+  if (import.size() == 0) return FieldError("import.size", "must be at least 1");
+  if (import.root_hash().size() != sizeof(merkle::Hash)) {
+    return FieldError("import.root_hash",
+                      absl::StrCat("must be 32 bytes, got ", import.root_hash().size()));
+  }
+  RETURN_IF_ERROR(CheckSize("import.checkpoint", import.checkpoint(), kMaxCheckpointBytes));
+  if (!import.has_declaration()) return FieldError("import.declaration", "must be set");
+  return absl::OkStatus();
 }
 
 // The message's name keeps requests of different kinds apart that would serialise alike.
@@ -126,7 +143,23 @@ absl::Status CheckToken(std::string_view field, std::string_view token) {
 absl::Status CheckRequest(const v1::CreateLedgerRequest& request) {
   RETURN_IF_ERROR(CheckLedgerName("name", request.name()));
   RETURN_IF_ERROR(CheckToken("request_id", request.request_id()));
-  if (!request.has_declaration()) return FieldError("declaration", "must be set");
+  RETURN_IF_ERROR(CheckKnownFields("request", request));
+  if (!request.has_import()) {
+    if (!request.has_declaration()) return FieldError("declaration", "must be set");
+    return absl::OkStatus();
+  }
+  if (request.has_declaration()) {
+    return FieldError("declaration", "must not be set beside an import, which brings its own");
+  }
+  return CheckImport(request.import());
+}
+
+absl::Status CheckRequest(const v1::ForkLedgerRequest& request) {
+  RETURN_IF_ERROR(CheckLedgerName("parent", request.parent()));
+  RETURN_IF_ERROR(CheckLedgerName("name", request.name()));
+  RETURN_IF_ERROR(CheckToken("request_id", request.request_id()));
+  if (request.name() == request.parent()) return FieldError("name", "must not be the parent's");
+  RETURN_IF_ERROR(CheckSize("reason", request.reason(), kMaxReasonBytes));
   return CheckKnownFields("request", request);
 }
 
@@ -178,6 +211,8 @@ merkle::Hash RequestHash(v1::AppendBatchRequest& request) {
 }
 
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request) { return HashOf(request); }
+
+merkle::Hash RequestHash(const v1::ForkLedgerRequest& request) { return HashOf(request); }
 
 std::string SerializeDeterministically(const google::protobuf::Message& message) {
   std::string bytes(message.ByteSizeLong(), '\0');

@@ -25,12 +25,14 @@ absl::Status CheckToken(std::string_view field, std::string_view token);
 absl::Status CheckRequest(const v1::CreateLedgerRequest& request);
 absl::Status CheckRequest(const v1::AppendBatchRequest& request);
 absl::Status CheckRequest(const v1::SealLedgerRequest& request);
+absl::Status CheckRequest(const v1::ForkLedgerRequest& request);
 
 // docs/formats.md, section 1. expected_sequence and claimed times do not count: a retry a minute
 // later is the same request.
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
 merkle::Hash RequestHash(v1::AppendBatchRequest& request);  // left as it was
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
+merkle::Hash RequestHash(const v1::ForkLedgerRequest& request);
 
 // The same bytes for equal messages, in every run of this program.
 std::string SerializeDeterministically(const google::protobuf::Message& message);

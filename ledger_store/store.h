@@ -1,19 +1,19 @@
-// Append-only storage of ledgers: one interface, several engines (embedded RocksDB here; PostgreSQL
-// can follow), one conformance suite.
+// Append-only storage of ledgers: one interface, several engines (embedded RocksDB, PostgreSQL),
+// one conformance suite.
 //
 // Promises of every engine:
-//  1. An answer means durable: Create, Append and Seal return after their bytes are synced.
+//  1. An answer means durable: Create, Append, Seal, Fork and Publish return after their bytes are
+//     synced.
 //  2. Nothing is updated, deleted or truncated. Sequence numbers are dense from 0; a batch is
-//  stored whole or not at
-//     all, contiguous and in order.
+//     stored whole or not at all, contiguous and in order.
 //  3. (ledger, request id) decides: the same request gets the same receipt for ever, across
-//  restarts; other entries
-//     under a used id are INVALID_ARGUMENT (reason REQUEST_ID_REUSED) whatever expected_sequence
-//     says.
+//     restarts; other entries under a used id are INVALID_ARGUMENT (reason REQUEST_ID_REUSED)
+//     whatever expected_sequence says.
 //  4. The bytes that are stored are the bytes that are hashed and handed out.
 //  5. After an error from the disk the store acknowledges nothing more: every later call is
-//  UNAVAILABLE, and
-//     Healthy() is false for good.
+//     UNAVAILABLE, and Healthy() is false for good.
+//  6. What is derived from entries (tiles, histories) and what is said of them (checkpoints) is
+//     kept beside them, and never instead of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
 // Callers check events (accountant/from_proto) before they come here; the store checks names, ids,
@@ -30,6 +30,9 @@
 #include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
+#include "dpledger/v1/stored.pb.h"
+#include "ledger_store/checkpoint_store.h"
+#include "merkle/sha256.h"
 
 namespace dpledger {
 
@@ -43,6 +46,12 @@ class AppendLine {
 
  private:
   bool broken_ = false;  // the thread of the store that commits reads and writes it, no other
+};
+
+// A prefix of a ledger: its size and the root of its tree.
+struct LedgerPoint {
+  uint64_t size = 0;
+  merkle::Hash root = {};
 };
 
 class LedgerStore {
@@ -88,6 +97,21 @@ class LedgerStore {
   // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer that has not closed is not
   // named missing.
   virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) = 0;
+
+  // Makes a ledger whose entry 0 is FORK from `point`, a prefix of the parent, and appends
+  // FORK_NOTICE to the parent unless it is sealed: both or neither. NOT_FOUND (of the parent);
+  // OUT_OF_RANGE if the point is beyond it; ALREADY_EXISTS; INVALID_ARGUMENT for a declaration that
+  // differs where it must not. Precondition: `point.root` is the parent's root at `point.size`.
+  virtual absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                          const LedgerPoint& point) = 0;
+
+  // What is signed of the ledgers. Lives as long as the store.
+  virtual CheckpointStore& checkpoints() = 0;
+
+  // Keeps the ledger's run-length table in place of an older one. Need not be durable.
+  virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
+  // NOT_FOUND if there is none; DATA_LOSS if its bytes are damaged.
+  virtual absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) = 0;
 
   virtual bool Healthy() const = 0;
 };

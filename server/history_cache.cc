@@ -69,6 +69,11 @@ absl::Status AddEntry(const std::string& bytes, LedgerHistory& into) {
       return absl::OkStatus();
     case v1::LedgerEntry::kFork:
       return NoAnalysis(sequence, "a fork of another ledger has no analysis yet");
+    case v1::LedgerEntry::kImport:
+    case v1::LedgerEntry::kImported:
+      return NoAnalysis(sequence, "a copy of another ledger has no analysis yet");
+    case v1::LedgerEntry::kRegistered:
+      return NoAnalysis(sequence, "a checkpoint belongs into the registry");
     case v1::LedgerEntry::BODY_NOT_SET:
       return NoAnalysis(sequence, "a kind of entry that this version does not know");
   }

@@ -16,22 +16,27 @@ CommitGroup::CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now)
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::CreateLedgerRequest&& request,
                                                const merkle::Hash& hash) {
   if (const Ledger* taken = Find(request.name()); taken != nullptr) {
-    absl::StatusOr<v1::Receipt> receipt =
-        Repeated(RequestKey(taken->id, request.request_id()), hash);
-    if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
-      return receipt;
-    }
-    return WithReason(
-        absl::AlreadyExistsError(absl::StrCat(
-            request.name(), ": there is a ledger of this name, made by another request")),
-        {"LEDGER_EXISTS", {{"ledger", request.name()}}});
+    return AnswerTaken(*taken, request.request_id(), hash);
   }
-  Ledger created{next_id_, EmptyLedger(request, now_), {}};
-  ASSIGN_OR_RETURN(const LedgerChange change, Declare(created.head, request, now_));
-  ++next_id_;
-  batch_.Put(NameKey(request.name()), EncodeNumber(created.id));
-  Ledger& ledger = ledgers_[request.name()] = std::move(created);
-  return Take(change, RequestKey(ledger.id, request.request_id()), hash, ledger);
+  ASSIGN_OR_RETURN(NewLedger made, Create(request, now_));
+  return TakeNew(std::move(made), request.request_id(), hash);
+}
+
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(ForkAtPoint&& fork, const merkle::Hash& hash) {
+  const v1::ForkLedgerRequest& request = fork.request;
+  if (const Ledger* taken = Find(request.name()); taken != nullptr) {
+    return AnswerTaken(*taken, request.request_id(), hash);
+  }
+  Ledger* const parent = Find(request.parent());
+  if (parent == nullptr) return LedgerNotFound(request.parent());
+  ASSIGN_OR_RETURN(NewLedger made, Fork(parent->head, request, fork.point, now_));
+  if (parent->head.state == v1::OPEN) {
+    // The parent's request ids are its writers' to choose: a notice has none that could clash.
+    ASSIGN_OR_RETURN(const LedgerChange notice,
+                     NoticeFork(parent->head, request, fork.point, now_));
+    Put(notice, *parent);
+  }
+  return TakeNew(std::move(made), request.request_id(), hash);
 }
 
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::AppendBatchRequest&& request,
@@ -82,18 +87,44 @@ absl::StatusOr<v1::Receipt> CommitGroup::Repeated(const std::string& request_key
       {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
 }
 
+absl::StatusOr<v1::Receipt> CommitGroup::AnswerTaken(const Ledger& taken,
+                                                     const std::string& request_id,
+                                                     const merkle::Hash& hash) {
+  absl::StatusOr<v1::Receipt> receipt = Repeated(RequestKey(taken.id, request_id), hash);
+  if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
+    return receipt;
+  }
+  const std::string& name = taken.head.name;
+  return WithReason(absl::AlreadyExistsError(absl::StrCat(
+                        name, ": there is a ledger of this name, made by another request")),
+                    {"LEDGER_EXISTS", {{"ledger", name}}});
+}
+
+v1::Receipt CommitGroup::TakeNew(NewLedger made, const std::string& request_id,
+                                 const merkle::Hash& hash) {
+  const std::string name = made.empty.name;
+  Ledger& ledger = ledgers_[name] = {next_id_++, std::move(made.empty), {}};
+  batch_.Put(NameKey(name), EncodeNumber(ledger.id));
+  return Take(made.change, RequestKey(ledger.id, request_id), hash, ledger);
+}
+
 v1::Receipt CommitGroup::Take(const LedgerChange& change, const std::string& request_key,
                               const merkle::Hash& hash, Ledger& ledger) {
-  uint64_t sequence = change.receipt.first_sequence();
-  for (const std::string& entry : change.entries)
-    batch_.Put(EntryKey(ledger.id, sequence++), entry);
   v1::StoredRequest& answered = requests_[request_key];
   answered.set_request_hash(merkle::ToBytes(hash));
   *answered.mutable_receipt() = change.receipt;
   batch_.Put(request_key, answered.SerializeAsString());
+  Put(change, ledger);
+  return change.receipt;
+}
+
+void CommitGroup::Put(const LedgerChange& change, Ledger& ledger) {
+  uint64_t sequence = change.receipt.first_sequence();
+  for (const std::string& entry : change.entries) {
+    batch_.Put(EntryKey(ledger.id, sequence++), entry);
+  }
   Apply(change, ledger.head);
   ledger.changed_writers.insert(change.writer.writer());
-  return change.receipt;
 }
 
 rocksdb::WriteBatch& CommitGroup::Batch() {

@@ -17,11 +17,27 @@
 #include "dpledger/v1/stored.pb.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/ledger_head.h"
+#include "ledger_store/request_rules.h"
 #include "merkle/sha256.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
 
 namespace dpledger::embedded {
+
+// A fork, with the prefix that it speaks of.
+struct ForkAtPoint {
+  v1::ForkLedgerRequest request;
+  LedgerPoint point;
+  size_t ByteSizeLong() const { return request.ByteSizeLong(); }
+};
+using dpledger::CheckRequest;
+using dpledger::RequestHash;
+inline absl::Status CheckRequest(const ForkAtPoint& fork) {
+  return dpledger::CheckRequest(fork.request);
+}
+inline merkle::Hash RequestHash(const ForkAtPoint& fork) {
+  return dpledger::RequestHash(fork.request);
+}
 
 class CommitGroup {
  public:
@@ -32,6 +48,7 @@ class CommitGroup {
   absl::StatusOr<v1::Receipt> Stage(v1::CreateLedgerRequest&& request, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(v1::AppendBatchRequest&& request, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(v1::SealLedgerRequest&& request, const merkle::Hash& hash);
+  absl::StatusOr<v1::Receipt> Stage(ForkAtPoint&& fork, const merkle::Hash& hash);
 
   // All that was staged, with the heads as they are now. Empty if nothing is new. Call once, at the
   // end.
@@ -53,8 +70,14 @@ class CommitGroup {
   // The receipt if this very request was answered before, else INVALID_ARGUMENT; NOT_FOUND if its
   // id is new.
   absl::StatusOr<v1::Receipt> Repeated(const std::string& request_key, const merkle::Hash& hash);
+  // How a taken name answers a request to make a ledger of it: the receipt if that made it, else
+  // ALREADY_EXISTS.
+  absl::StatusOr<v1::Receipt> AnswerTaken(const Ledger& taken, const std::string& request_id,
+                                          const merkle::Hash& hash);
+  v1::Receipt TakeNew(NewLedger made, const std::string& request_id, const merkle::Hash& hash);
   v1::Receipt Take(const LedgerChange& change, const std::string& request_key,
                    const merkle::Hash& hash, Ledger& ledger);
+  void Put(const LedgerChange& change, Ledger& ledger);
 
   rocksdb::DB& db_;
   LedgerTable& table_;

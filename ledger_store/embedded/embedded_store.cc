@@ -15,10 +15,13 @@
 #include "base/status.h"
 #include "ledger_store/embedded/commit_group.h"
 #include "ledger_store/embedded/database.h"
+#include "ledger_store/embedded/embedded_checkpoints.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "ledger_store/request_rules.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
 #include "rocksdb/perf_level.h"
 
 namespace dpledger {
@@ -28,7 +31,8 @@ namespace {
 // A request on its way to the commit thread, or a refusal that waits for its turn: answers keep the
 // order of the calls.
 struct Operation {
-  std::variant<v1::AppendBatchRequest, v1::CreateLedgerRequest, v1::SealLedgerRequest, absl::Status>
+  std::variant<v1::AppendBatchRequest, v1::CreateLedgerRequest, v1::SealLedgerRequest, ForkAtPoint,
+               absl::Status>
       request;
   merkle::Hash hash = {};
   size_t bytes = 0;                  // that it counts against max_pending_bytes
@@ -38,13 +42,18 @@ struct Operation {
 
 class EmbeddedStore : public LedgerStore {
  public:
-  EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<LedgerTable> table,
-                const EmbeddedOptions& options)
-      : db_(std::move(db)),
-        table_(std::move(table)),
-        clock_(*options.clock),
-        max_pending_bytes_(options.max_pending_bytes),
-        commit_thread_([this] { CommitUntilStopped(); }) {}
+  static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Open(const EmbeddedOptions& options) {
+    ASSIGN_OR_RETURN(auto db, OpenDatabase(options.folder, options.env));
+    ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db));
+    std::unique_ptr<EmbeddedStore> store(
+        new EmbeddedStore(std::move(db), std::move(table), options));
+    ASSIGN_OR_RETURN(store->checkpoints_,
+                     EmbeddedCheckpoints::Load(*store->db_, *store->table_,
+                                               [store = store.get()](const absl::Status& cause) {
+                                                 return store->Fail(cause);
+                                               }));
+    return store;
+  }
 
   ~EmbeddedStore() override {
     {
@@ -60,6 +69,38 @@ class EmbeddedStore : public LedgerStore {
 
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
     return SubmitAndGet(request, request.name());
+  }
+
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                  const LedgerPoint& point) override {
+    return SubmitAndGet(ForkAtPoint{request, point}, request.name());
+  }
+
+  CheckpointStore& checkpoints() override { return *checkpoints_; }
+
+  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    const std::string bytes = SerializeDeterministically(history);
+    const std::string digest = merkle::ToBytes(merkle::Sha256({bytes}));
+    const rocksdb::Status written = db_->Put({}, HistoryKey(record.id), digest + bytes);
+    return written.ok() ? absl::OkStatus() : Fail(DiskError("write a history", written));
+  }
+
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    std::string value;
+    const rocksdb::Status read = db_->Get({}, HistoryKey(record.id), &value);
+    if (read.IsNotFound()) return absl::NotFoundError(absl::StrCat(name, ": has no history yet"));
+    if (!read.ok()) return DiskError("read a history", read);
+    constexpr size_t kDigestBytes = sizeof(merkle::Hash);
+    v1::StoredHistory history;
+    if (value.size() < kDigestBytes ||
+        value.substr(0, kDigestBytes) !=
+            merkle::ToBytes(merkle::Sha256({std::string_view(value).substr(kDigestBytes)})) ||
+        !history.ParseFromString(value.substr(kDigestBytes))) {
+      return absl::DataLossError(absl::StrCat(name, ": its run-length table is damaged"));
+    }
+    return history;
   }
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
@@ -122,6 +163,14 @@ class EmbeddedStore : public LedgerStore {
   bool Healthy() const override { return Failure().ok(); }
 
  private:
+  EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<LedgerTable> table,
+                const EmbeddedOptions& options)
+      : db_(std::move(db)),
+        table_(std::move(table)),
+        clock_(*options.clock),
+        max_pending_bytes_(options.max_pending_bytes),
+        commit_thread_([this] { CommitUntilStopped(); }) {}
+
   // Checks and hashes on the caller's thread: the commit thread is the narrow place.
   template <typename Request>
   void Submit(Request request, std::shared_ptr<AppendLine> line, AppendCallback done) {
@@ -251,6 +300,7 @@ class EmbeddedStore : public LedgerStore {
 
   const std::unique_ptr<rocksdb::DB> db_;
   const std::unique_ptr<LedgerTable> table_;
+  std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
   const size_t max_pending_bytes_;
 
@@ -267,9 +317,7 @@ class EmbeddedStore : public LedgerStore {
 }  // namespace embedded
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options) {
-  ASSIGN_OR_RETURN(auto db, embedded::OpenDatabase(options.folder, options.env));
-  ASSIGN_OR_RETURN(auto table, embedded::LedgerTable::Load(*db));
-  return std::make_unique<embedded::EmbeddedStore>(std::move(db), std::move(table), options);
+  return embedded::EmbeddedStore::Open(options);
 }
 
 }  // namespace dpledger

@@ -26,6 +26,20 @@ std::string WriterKey(uint64_t ledger_id, std::string_view writer) {
   return LedgerPrefix(Table::kWriter, ledger_id).append(writer);
 }
 
+std::string CheckpointKey(uint64_t log_id) { return LedgerPrefix(Table::kCheckpoint, log_id); }
+
+std::string TileKey(uint64_t log_id, const merkle::TileId& tile) {
+  std::string key = LedgerPrefix(Table::kTile, log_id);
+  key.push_back(static_cast<char>(tile.level));
+  return key.append(EncodeNumber(tile.index));
+}
+
+std::string RegistryKey(uint64_t index) {
+  return TablePrefix(Table::kRegistry).append(EncodeNumber(index));
+}
+
+std::string HistoryKey(uint64_t ledger_id) { return LedgerPrefix(Table::kHistory, ledger_id); }
+
 std::string EncodeNumber(uint64_t number) {
   std::string bytes(8, '\0');
   for (size_t i = 8; i-- > 0; number >>= 8) bytes[i] = static_cast<char>(number & 0xff);

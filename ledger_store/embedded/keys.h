@@ -7,17 +7,26 @@
 #include <string>
 #include <string_view>
 
+#include "merkle/tile.h"
+
 namespace dpledger::embedded {
 
 // The first byte of a key says what lies under it.
 enum class Table : char {
-  kEntry = 'e',    // ledger id, sequence -> the entry's bytes
-  kHead = 'h',     // ledger id -> StoredHead
-  kName = 'n',     // name -> ledger id
-  kRequest = 'r',  // ledger id, request id -> StoredRequest
-  kVersion = 'v',  // -> kFormatVersion
-  kWriter = 'w',   // ledger id, writer -> WriterStatus
+  kCheckpoint = 'c',  // log id -> StoredCheckpoint
+  kEntry = 'e',       // ledger id, sequence -> the entry's bytes
+  kRegistry = 'g',    // index -> the registry's entry
+  kHead = 'h',        // ledger id -> StoredHead
+  kName = 'n',        // name -> ledger id
+  kRequest = 'r',     // ledger id, request id -> StoredRequest
+  kHistory = 's',     // ledger id -> digest, StoredHistory
+  kTile = 't',        // log id, level, index -> hashes
+  kVersion = 'v',     // -> kFormatVersion
+  kWriter = 'w',      // ledger id, writer -> WriterStatus
 };
+
+// A log's id is its ledger's, or this.
+inline constexpr uint64_t kRegistryId = ~uint64_t{0};
 
 inline constexpr std::string_view kFormatVersion = "1";
 
@@ -27,6 +36,10 @@ std::string HeadKey(uint64_t ledger_id);
 std::string EntryKey(uint64_t ledger_id, uint64_t sequence);
 std::string RequestKey(uint64_t ledger_id, std::string_view request_id);
 std::string WriterKey(uint64_t ledger_id, std::string_view writer);
+std::string CheckpointKey(uint64_t log_id);
+std::string TileKey(uint64_t log_id, const merkle::TileId& tile);
+std::string RegistryKey(uint64_t index);
+std::string HistoryKey(uint64_t ledger_id);
 // What every key of that table, and of that ledger in it, begins with.
 std::string TablePrefix(Table table);
 std::string LedgerPrefix(Table table, uint64_t ledger_id);

@@ -148,10 +148,33 @@ uint64_t LedgerTable::size() const {
   return by_name_.size();
 }
 
+std::vector<LedgerRecord> LedgerTable::All() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<LedgerRecord> records;
+  records.reserve(by_name_.size());
+  for (const auto& [name, record] : by_name_) records.push_back(record);
+  return records;
+}
+
+std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::Unsigned(size_t limit) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<const LedgerHead>> heads;
+  for (auto it = unsigned_.begin(); it != unsigned_.end() && heads.size() < limit; ++it) {
+    heads.push_back(by_name_.at(*it).head);
+  }
+  return heads;
+}
+
+void LedgerTable::MarkSigned(const std::string& name, uint64_t size) {
+  absl::MutexLock lock(&mutex_);
+  if (by_name_.at(name).head->tree.size() == size) unsigned_.erase(name);
+}
+
 void LedgerTable::Put(LedgerRecord record) {
   absl::MutexLock lock(&mutex_);
+  unsigned_.insert(record.head->name);
   const auto [entry, is_new] = by_name_.try_emplace(record.head->name);
-  if (is_new) ++declaring_[record.head->declaration->dataset()];
+  if (is_new) ++declaring_[DeclarationOf(*record.head).dataset()];
   entry->second = std::move(record);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,13 +41,20 @@ class LedgerTable {
   // How many ledgers declare `dataset`.
   uint64_t CountDeclaring(const std::string& dataset) const;
   uint64_t size() const;
+  // In no order that matters.
+  std::vector<LedgerRecord> All() const;
+  // At most `limit` heads of ledgers that are longer than what was signed of them.
+  std::vector<std::shared_ptr<const LedgerHead>> Unsigned(size_t limit) const;
 
   void Put(LedgerRecord record);
+  // The ledger's first `size` entries are signed. Precondition: it is there.
+  void MarkSigned(const std::string& name, uint64_t size);
 
  private:
   mutable absl::Mutex mutex_;
   std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);  // ledgers by data set
+  std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // longer than what was signed
 };
 
 absl::Status LedgerNotFound(const std::string& name);

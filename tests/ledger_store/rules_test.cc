@@ -27,9 +27,10 @@ v1::AppendBatchRequest OneNote(const std::string& text) {
   return request;
 }
 
-LedgerHead NewLedger() {
-  LedgerHead head = EmptyLedger(CreateRequest(kLedger), kNow);
-  Apply(Declare(head, CreateRequest(kLedger), kNow).value(), head);
+LedgerHead FreshHead() {
+  NewLedger made = Create(CreateRequest(kLedger), kNow).value();
+  LedgerHead head = std::move(made.empty);
+  Apply(made.change, head);
   return head;
 }
 
@@ -141,7 +142,7 @@ TEST(LedgerHead, EntryHoldsAtMost65535Bytes) {
     mechanism.mutable_unsupported()->set_description(std::string(bytes, 'x'));
     return request;
   };
-  const LedgerHead head = NewLedger();
+  const LedgerHead head = FreshHead();
   const absl::StatusOr<LedgerChange> largest = AppendBatch(head, sized(65'501), kNow);
   ASSERT_TRUE(largest.ok()) << largest.status();
   EXPECT_EQ(largest->entries[1].size(), 65'535u);
@@ -150,7 +151,7 @@ TEST(LedgerHead, EntryHoldsAtMost65535Bytes) {
 }
 
 TEST(LedgerHead, CorrectionNamesAnEarlierEntry) {
-  const LedgerHead head = NewLedger();
+  const LedgerHead head = FreshHead();
   v1::AppendBatchRequest request = OneNote("wrong");
   request.add_entries()->mutable_correction()->set_corrected_sequence(1);
   EXPECT_TRUE(AppendBatch(head, v1::AppendBatchRequest(request), kNow).ok());
@@ -161,7 +162,7 @@ TEST(LedgerHead, CorrectionNamesAnEarlierEntry) {
 }
 
 TEST(LedgerHead, SumQueryAloneBeginsItsRound) {
-  LedgerHead head = NewLedger();
+  LedgerHead head = FreshHead();
   v1::AppendBatchRequest request = Batch(kLedger, "w", "r");
   AddSumQuery(request, 0);
   Apply(AppendBatch(head, std::move(request), kNow).value(), head);
@@ -175,15 +176,15 @@ TEST(LedgerHead, NothingFollowsAClosingInItsBatch) {
   v1::AppendBatchRequest request = Batch(kLedger, "w", "r");
   request.add_entries()->mutable_writer_closed()->set_entry_count(1);
   AddNote(request, "late");
-  EXPECT_TRUE(IsError(AppendBatch(NewLedger(), std::move(request), kNow).status(),
+  EXPECT_TRUE(IsError(AppendBatch(FreshHead(), std::move(request), kNow).status(),
                       StatusCode::kFailedPrecondition, "WRITER_CLOSED", "writer w has closed"));
 }
 
 TEST(LedgerHead, SurvivesStorage) {
-  LedgerHead head = NewLedger();
+  LedgerHead head = FreshHead();
   Apply(AppendBatch(head, RoundBatch(kLedger, "w", "r", 5), kNow).value(), head);
   v1::LedgerEntry first;
-  *first.mutable_declaration() = *head.declaration;
+  first = *head.first;
   first.mutable_recorded_time()->set_seconds(absl::ToUnixSeconds(head.create_time));
 
   const auto loaded = FromStored(kLedger, first, ToStored(head), head.writers);

@@ -108,6 +108,17 @@ class WatchedStore : public LedgerStore {
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
     return store_->Seal(request);
   }
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                  const LedgerPoint& point) override {
+    return store_->Fork(request, point);
+  }
+  CheckpointStore& checkpoints() override { return store_->checkpoints(); }
+  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
+    return store_->PutHistory(name, history);
+  }
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
+    return store_->GetHistory(name);
+  }
   bool Healthy() const override { return !watch_->ill && store_->Healthy(); }
 
  private:
