@@ -76,14 +76,6 @@ bool IsSpace(char32_t character) {
          character == 0x3000;
 }
 
-bool IsNoteText(std::string_view text) {
-  while (!text.empty()) {
-    const std::optional<char32_t> character = TakeCharacter(text);
-    if (!character.has_value() || (*character < 0x20 && *character != '\n')) return false;
-  }
-  return true;
-}
-
 absl::Status CheckName(std::string_view name) {
   std::string_view rest = name;
   bool fits = !name.empty();
@@ -143,6 +135,14 @@ absl::StatusOr<std::optional<uint64_t>> VerifyOne(std::string_view text, const V
 }
 
 }  // namespace
+
+bool IsNoteText(std::string_view text) {
+  while (!text.empty()) {
+    const std::optional<char32_t> character = TakeCharacter(text);
+    if (!character.has_value() || (*character < 0x20 && *character != '\n')) return false;
+  }
+  return true;
+}
 
 uint32_t VerifierKey::Id() const {
   const char type_byte = static_cast<char>(type);

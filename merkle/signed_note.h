@@ -45,6 +45,9 @@ struct VerifierKey {
   bool operator==(const VerifierKey&) const = default;
 };
 
+// What a note may contain: UTF-8 (RFC 3629) without ASCII control characters but newlines.
+bool IsNoteText(std::string_view text);
+
 struct NoteSignature {
   std::string name;
   uint32_t key_id = 0;
