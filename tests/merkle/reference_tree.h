@@ -1,12 +1,10 @@
 // What the tests of this folder hold the implementation against: RFC 6962, section 2.1, written
-// down as the document writes it, recursive and over whole lists of leaf hashes; and tiles in
-// memory.
+// down as the document writes it, recursive and over ranges of leaves; and tiles in memory.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,72 +15,82 @@
 
 namespace dpledger::merkle {
 
-// The largest power of two below n, for n > 1.
-inline size_t ReferenceSplit(size_t n) {
-  size_t split = 1;
-  while (split * 2 < n) split *= 2;
-  return split;
-}
-
-// MTH(D[n]), over hashes of leaves.
-inline Hash ReferenceRoot(std::span<const Hash> leaves) {
-  if (leaves.empty()) return Sha256({});
-  if (leaves.size() == 1) return leaves[0];
-  const size_t split = ReferenceSplit(leaves.size());
-  return NodeHash(ReferenceRoot(leaves.first(split)), ReferenceRoot(leaves.subspan(split)));
-}
-
-// PATH(m, D[n]), section 2.1.1.
-inline std::vector<Hash> ReferencePath(size_t m, std::span<const Hash> leaves) {
-  if (leaves.size() == 1) return {};
-  const size_t split = ReferenceSplit(leaves.size());
-  std::vector<Hash> path;
-  if (m < split) {
-    path = ReferencePath(m, leaves.first(split));
-    path.push_back(ReferenceRoot(leaves.subspan(split)));
-  } else {
-    path = ReferencePath(m - split, leaves.subspan(split));
-    path.push_back(ReferenceRoot(leaves.first(split)));
+// A list of leaves, all the same but for some: so it may have 2^63 of them. Remembers the roots it
+// has computed.
+class ReferenceTree {
+ public:
+  // The leaves "leaf 0", "leaf 1", … and so on up to `count`; those after them are all the same.
+  explicit ReferenceTree(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) SetLeaf(i);
   }
-  return path;
-}
+  void SetLeaf(uint64_t index) { special_[index] = LeafHash(absl::StrCat("leaf ", index)); }
 
-// SUBPROOF(m, D[n], b), section 2.1.2.
-inline std::vector<Hash> ReferenceSubproof(size_t m, std::span<const Hash> leaves, bool known) {
-  if (m == leaves.size()) {
-    if (known) return {};
-    return {ReferenceRoot(leaves)};
+  Hash Leaf(uint64_t index) const {
+    const auto leaf = special_.find(index);
+    return leaf == special_.end() ? LeafHash("the same") : leaf->second;
   }
-  const size_t split = ReferenceSplit(leaves.size());
-  std::vector<Hash> proof;
-  if (m <= split) {
-    proof = ReferenceSubproof(m, leaves.first(split), known);
-    proof.push_back(ReferenceRoot(leaves.subspan(split)));
-  } else {
-    proof = ReferenceSubproof(m - split, leaves.subspan(split), false);
-    proof.push_back(ReferenceRoot(leaves.first(split)));
+
+  // MTH(D[begin:end]).
+  Hash Root(uint64_t begin, uint64_t end) {
+    if (begin == end) return Sha256({});
+    if (end - begin == 1) return Leaf(begin);
+    const auto special = special_.lower_bound(begin);
+    // Where nothing differs, the root depends on the number of leaves alone.
+    const bool uniform = special == special_.end() || special->first >= end;
+    const std::pair<uint64_t, uint64_t> range =
+        uniform ? std::pair(end - begin, uint64_t{0}) : std::pair(begin, end);
+    const auto known = roots_.find(range);
+    if (known != roots_.end()) return known->second;
+    const uint64_t split = begin + Split(end - begin);
+    return roots_[range] = NodeHash(Root(begin, split), Root(split, end));
   }
-  return proof;
-}
+  Hash Root(uint64_t size) { return Root(0, size); }
 
-inline std::vector<Hash> NumberedLeafHashes(size_t count) {
-  std::vector<Hash> leaves;
-  for (size_t i = 0; i < count; ++i) leaves.push_back(LeafHash(absl::StrCat("leaf ", i)));
-  return leaves;
-}
+  // PATH(m, D[begin:end]), section 2.1.1; m counted from leaf 0.
+  std::vector<Hash> Path(uint64_t m, uint64_t begin, uint64_t end) {
+    if (end - begin == 1) return {};
+    const uint64_t split = begin + Split(end - begin);
+    std::vector<Hash> path = m < split ? Path(m, begin, split) : Path(m, split, end);
+    path.push_back(m < split ? Root(split, end) : Root(begin, split));
+    return path;
+  }
 
-// Perfect subtrees of a list of leaves; asked for one that is not in it, it says so.
-inline NodeSource NodesInMemory(std::span<const Hash> leaves) {
-  return [leaves](int level, uint64_t index) -> absl::StatusOr<Hash> {
-    const size_t count = size_t{1} << level;
-    if ((index + 1) * count > leaves.size()) return absl::OutOfRangeError("not in the tree");
-    return ReferenceRoot(leaves.subspan(index * count, count));
-  };
-}
+  // SUBPROOF(m, D[begin:end], known), section 2.1.2; m counted from leaf 0.
+  std::vector<Hash> Subproof(uint64_t m, uint64_t begin, uint64_t end, bool known) {
+    if (m == end) return known ? std::vector<Hash>() : std::vector<Hash>{Root(begin, end)};
+    const uint64_t split = begin + Split(end - begin);
+    std::vector<Hash> proof =
+        m <= split ? Subproof(m, begin, split, known) : Subproof(m, split, end, false);
+    proof.push_back(m <= split ? Root(split, end) : Root(begin, split));
+    return proof;
+  }
+
+  // The perfect subtrees of the first `size` leaves; asked for one that is not there, it says so.
+  NodeSource Nodes(uint64_t size) {
+    return [this, size](int level, uint64_t index) -> absl::StatusOr<Hash> {
+      if (level < 0 || level > 63 || index >= (size >> level)) {
+        return absl::OutOfRangeError(absl::StrCat("no subtree ", index, " of level ", level));
+      }
+      return Root(index << level, (index + 1) << level);
+    };
+  }
+
+ private:
+  // The largest power of two below n, for n > 1.
+  static uint64_t Split(uint64_t n) {
+    uint64_t split = 1;
+    while (split < n - split) split *= 2;
+    return split;
+  }
+
+  std::map<uint64_t, Hash> special_;
+  std::map<std::pair<uint64_t, uint64_t>, Hash> roots_;
+};
 
 class TilesInMemory : public TileReader {
  public:
   absl::StatusOr<std::string> ReadTile(const TileId& id, int) override {
+    ++reads;
     const auto tile = tiles.find(id);
     if (tile == tiles.end()) return absl::NotFoundError(TilePath(id.level, id.index, kTileWidth));
     return tile->second;
@@ -92,6 +100,7 @@ class TilesInMemory : public TileReader {
   }
 
   std::map<TileId, std::string> tiles;
+  int reads = 0;
 };
 
 }  // namespace dpledger::merkle

@@ -19,15 +19,13 @@ class TlogProofTest : public ::testing::Test {
     return Ed25519PrivateKey::FromSeed(std::string(32, seed)).value();
   }
   TlogProofTest() {
-    const Checkpoint checkpoint{kOrigin, leaves_.size(), ReferenceRoot(leaves_), {}};
+    const Checkpoint checkpoint{kOrigin, 7, tree_.Root(7), {}};
     const std::string text = CheckpointText(checkpoint).value();
-    proof_ = {"out of band",
-              4,
-              ReferencePath(4, leaves_),
-              {text, {SignNote(text, kOrigin, key_).value()}}};
+    proof_ = {
+        "out of band", 4, tree_.Path(4, 0, 7), {text, {SignNote(text, kOrigin, key_).value()}}};
   }
 
-  const std::vector<Hash> leaves_ = NumberedLeafHashes(7);
+  ReferenceTree tree_ = ReferenceTree(7);
   const Ed25519PrivateKey key_ = KeyOf('l');
   const std::vector<VerifierKey> log_ = {{kOrigin, SignatureType::kEd25519, key_.public_key()}};
   TlogProof proof_;
@@ -36,9 +34,8 @@ class TlogProofTest : public ::testing::Test {
 TEST_F(TlogProofTest, IsWrittenAsTheDocumentSays) {
   const std::string text = TlogProofText(proof_).value();
   EXPECT_EQ(text, absl::StrCat("c2sp.org/tlog-proof@v1\nextra b3V0IG9mIGJhbmQ=\nindex 4\n",
-                               HashToBase64(leaves_[5]), "\n", HashToBase64(leaves_[6]), "\n",
-                               HashToBase64(ReferenceRoot(std::span(leaves_).first(4))), "\n\n",
-                               proof_.checkpoint.ToText()));
+                               HashToBase64(tree_.Leaf(5)), "\n", HashToBase64(tree_.Leaf(6)), "\n",
+                               HashToBase64(tree_.Root(4)), "\n\n", proof_.checkpoint.ToText()));
   proof_.extra.clear();
   const std::string short_text = TlogProofText(proof_).value();
   EXPECT_EQ(short_text.find("extra"), std::string::npos);
@@ -48,19 +45,19 @@ TEST_F(TlogProofTest, IsWrittenAsTheDocumentSays) {
 TEST_F(TlogProofTest, VerifiesAndTellsTheCheckpoint) {
   const TlogProof read = ParseTlogProof(TlogProofText(proof_).value()).value();
   EXPECT_EQ(read.extra, "out of band");
-  EXPECT_EQ(VerifyTlogProof(read, leaves_[4], kOrigin, log_)->size, 7u);
+  EXPECT_EQ(VerifyTlogProof(read, tree_.Leaf(4), kOrigin, log_)->size, 7u);
 
-  EXPECT_EQ(VerifyTlogProof(read, leaves_[3], kOrigin, log_).status().code(),
+  EXPECT_EQ(VerifyTlogProof(read, tree_.Leaf(3), kOrigin, log_).status().code(),
             absl::StatusCode::kDataLoss);
-  EXPECT_EQ(VerifyTlogProof(read, leaves_[4], "example.com/other", log_).status().message(),
+  EXPECT_EQ(VerifyTlogProof(read, tree_.Leaf(4), "example.com/other", log_).status().message(),
             "origin: must be example.com/other, got example.com/log");
   const std::vector<VerifierKey> stranger = {
       {kOrigin, SignatureType::kEd25519, KeyOf('s').public_key()}};
-  EXPECT_EQ(VerifyTlogProof(read, leaves_[4], kOrigin, stranger).status().message(),
+  EXPECT_EQ(VerifyTlogProof(read, tree_.Leaf(4), kOrigin, stranger).status().message(),
             "note: no known key signed it");
   TlogProof moved = read;
   moved.index = 7;
-  EXPECT_EQ(VerifyTlogProof(moved, leaves_[4], kOrigin, log_).status().message(),
+  EXPECT_EQ(VerifyTlogProof(moved, tree_.Leaf(4), kOrigin, log_).status().message(),
             "index: must be below the tree's size 7, got 7");
 }
 
@@ -104,7 +101,7 @@ TEST_F(TlogProofTest, HasOneSpellingUnderMutations) {
       TlogProofText(proof_).value(), [&](std::string_view text) -> std::optional<std::string> {
         const absl::StatusOr<TlogProof> proof = ParseTlogProof(text);
         if (!proof.ok()) return {};
-        if (VerifyTlogProof(*proof, leaves_[4], kOrigin, log_).ok()) {
+        if (VerifyTlogProof(*proof, tree_.Leaf(4), kOrigin, log_).ok()) {
           EXPECT_EQ(proof->index, 4u);
           EXPECT_EQ(proof->hashes, proof_.hashes);
           EXPECT_EQ(proof->checkpoint.text, proof_.checkpoint.text);
