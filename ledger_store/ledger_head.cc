@@ -285,6 +285,7 @@ absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerReq
                                            ", the size of ", parent.name, ", got ", point.size)),
         {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(parent.tree.size())}}});
   }
+  if (point.size == 0) return FieldError("parent_size", "must be at least 1");
   if (parent.first->has_import() && point.size <= parent.first->import().size()) {
     return FieldError("parent_size",
                       absl::StrCat("must take all ", parent.first->import().size() + 1,

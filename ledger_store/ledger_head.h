@@ -66,8 +66,8 @@ struct NewLedger {
 absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now);
 // `point` is the prefix of `parent` that the request speaks of, its root included. OUT_OF_RANGE
 // (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter, INVALID_ARGUMENT if the
-// declaration differs from the parent's where it must not, or the parent is an import that is not
-// complete.
+// point is no entry's, the declaration differs from the parent's where it must not, or the parent
+// is an import that is not complete.
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
                                const LedgerPoint& point, absl::Time now);
 // FORK_NOTICE in the parent. Precondition: it is not sealed.

@@ -1,6 +1,7 @@
 #include "ledger_store/embedded/embedded_checkpoints.h"
 
-#include <utility>
+#include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -13,51 +14,57 @@ namespace {
 
 std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
 
-// The registry's entries are dense from 0: how many there are. DATA_LOSS if one is missing.
+// The one lease there is: the folder's lock.
+constexpr uint64_t kLeaseEpoch = 0;
+
+constexpr int kMaxTileLevel = 63;  // one byte of a key
+
+// How many entries the registry has, by its last one: a gap before it is found when it is read.
 absl::StatusOr<uint64_t> CountRegistry(rocksdb::DB& db) {
   const std::string prefix = TablePrefix(Table::kRegistry);
-  uint64_t count = 0;
   const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
-  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next(), ++count) {
-    if (it->key() != RegistryKey(count)) {
-      return absl::DataLossError(absl::StrCat("the registry: entry ", count, " is missing"));
-    }
-  }
+  it->SeekForPrev(RegistryKey(~uint64_t{0}));
   if (!it->status().ok()) return DiskError("read the registry", it->status());
-  return count;
+  if (!it->Valid() || !it->key().starts_with(prefix)) return 0;
+  const std::optional<uint64_t> last = DecodeNumber(ToView(it->key()).substr(prefix.size()));
+  if (!last.has_value()) return absl::DataLossError("the registry: a key does not parse");
+  return *last + 1;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> EmbeddedCheckpoints::Load(
-    rocksdb::DB& db, LedgerTable& table,
-    std::function<absl::Status(const absl::Status&)> on_failure) {
-  std::unique_ptr<EmbeddedCheckpoints> checkpoints(
-      new EmbeddedCheckpoints(db, table, std::move(on_failure)));
+    rocksdb::DB& db, LedgerTable& table, FailStop& fail_stop) {
+  std::unique_ptr<EmbeddedCheckpoints> checkpoints(new EmbeddedCheckpoints(db, table, fail_stop));
   ASSIGN_OR_RETURN(const uint64_t registry_size, CountRegistry(db));
   {
     absl::MutexLock lock(&checkpoints->mutex_);
     checkpoints->registry_size_ = registry_size;
   }
+  const auto signed_size = [&](const std::string& log, uint64_t size) -> absl::StatusOr<uint64_t> {
+    const absl::StatusOr<v1::StoredCheckpoint> latest = checkpoints->Latest(log);
+    if (absl::IsNotFound(latest.status())) return 0;
+    RETURN_IF_ERROR(latest.status());
+    if (latest->size() <= size) return latest->size();
+    return absl::DataLossError(absl::StrCat(NameOf(log), ": has ", size, " entries, but ",
+                                            latest->size(), " were signed"));
+  };
+  RETURN_IF_ERROR(signed_size(kRegistryLog, registry_size).status());
   for (const LedgerRecord& ledger : table.All()) {
     const std::string& name = ledger.head->name;
-    const absl::StatusOr<v1::StoredCheckpoint> latest = checkpoints->Latest(name);
-    if (absl::IsNotFound(latest.status())) continue;
-    RETURN_IF_ERROR(latest.status());
-    if (latest->size() > ledger.head->tree.size()) {
-      return absl::DataLossError(absl::StrCat(name, ": has ", ledger.head->tree.size(),
-                                              " entries, but ", latest->size(), " were signed"));
-    }
-    table.MarkSigned(name, latest->size());
+    ASSIGN_OR_RETURN(const uint64_t size, signed_size(name, ledger.head->tree.size()));
+    table.MarkSigned(name, size);
   }
   return checkpoints;
 }
 
 absl::StatusOr<uint64_t> EmbeddedCheckpoints::AcquireLease(const std::string&, absl::Duration) {
-  return 0;  // the folder's lock is the lease
+  RETURN_IF_ERROR(fail_stop_.status());
+  return kLeaseEpoch;
 }
 
 absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(size_t limit) {
+  RETURN_IF_ERROR(fail_stop_.status());
   std::vector<v1::Ledger> ledgers;
   for (const auto& head : table_.Unsigned(limit)) ledgers.push_back(Describe(*head));
   return ledgers;
@@ -65,25 +72,35 @@ absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(size_t lim
 
 absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {
   absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(fail_stop_.status());
+  const auto replaced = [](const std::string& message) {
+    return WithReason(absl::AbortedError(message), {"SIGNER_REPLACED", {}});
+  };
+  if (publication.lease_epoch != kLeaseEpoch) {
+    return replaced(absl::StrCat("lease_epoch: the lease to sign has epoch ", kLeaseEpoch, ", got ",
+                                 publication.lease_epoch));
+  }
   if (publication.registry_size != registry_size_) {
-    return WithReason(
-        absl::AbortedError(absl::StrCat("registry_size: the registry has ", registry_size_,
-                                        " entries, got ", publication.registry_size)),
-        {"SIGNER_REPLACED", {}});
+    return replaced(absl::StrCat("registry_size: the registry has ", registry_size_,
+                                 " entries, got ", publication.registry_size));
   }
   const uint64_t registry_size = registry_size_ + publication.registry_entries.size();
   rocksdb::WriteBatch batch;
   for (uint64_t i = registry_size_; i < registry_size; ++i) {
     batch.Put(RegistryKey(i), publication.registry_entries[i - registry_size_]);
   }
+  std::set<std::string> seen;
   for (const SignedLog& log : publication.logs) {
+    if (!seen.insert(log.log).second) {
+      return FieldError("logs", absl::StrCat("must name ", NameOf(log.log), " only once"));
+    }
     ASSIGN_OR_RETURN(const uint64_t id, IdOf(log.log));
     RETURN_IF_ERROR(CheckFollows(log, id, registry_size));
     for (const auto& [tile, hashes] : log.tiles) batch.Put(TileKey(id, tile), hashes);
     batch.Put(CheckpointKey(id), log.checkpoint.SerializeAsString());
   }
   const rocksdb::Status written = db_.Write(DurableWrite(), &batch);
-  if (!written.ok()) return on_failure_(DiskError("write and sync a checkpoint", written));
+  if (!written.ok()) return fail_stop_.Fail(DiskError("write and sync a checkpoint", written));
   registry_size_ = registry_size;
   for (const SignedLog& log : publication.logs) {
     if (log.log != kRegistryLog) table_.MarkSigned(log.log, log.checkpoint.size());
@@ -92,42 +109,51 @@ absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {
 }
 
 absl::StatusOr<v1::StoredCheckpoint> EmbeddedCheckpoints::Latest(const std::string& log) {
+  RETURN_IF_ERROR(fail_stop_.status());
   ASSIGN_OR_RETURN(const uint64_t id, IdOf(log));
   v1::StoredCheckpoint checkpoint;
   const absl::Status found = GetRecord(db_, CheckpointKey(id), checkpoint);
   if (absl::IsNotFound(found)) {
     return absl::NotFoundError(absl::StrCat(NameOf(log), ": has no checkpoint yet"));
   }
-  RETURN_IF_ERROR(found);
+  if (!found.ok()) return fail_stop_.OfRead(found);
   return checkpoint;
 }
 
 absl::StatusOr<std::string> EmbeddedCheckpoints::ReadTile(const std::string& log,
                                                           const merkle::TileId& tile) {
+  RETURN_IF_ERROR(fail_stop_.status());
   ASSIGN_OR_RETURN(const uint64_t id, IdOf(log));
-  std::string hashes;
-  const rocksdb::Status read = db_.Get({}, TileKey(id, tile), &hashes);
-  if (read.ok()) return hashes;
-  if (!read.IsNotFound()) return DiskError("read a tile", read);
+  if (tile.level >= 0 && tile.level <= kMaxTileLevel) {
+    std::string hashes;
+    const rocksdb::Status read = db_.Get({}, TileKey(id, tile), &hashes);
+    if (read.ok()) return hashes;
+    if (!read.IsNotFound()) return fail_stop_.OfRead(DiskError("read a tile", read));
+  }
   return absl::NotFoundError(
       absl::StrCat(NameOf(log), ": has no tile of level ", tile.level, " and index ", tile.index));
 }
 
 absl::StatusOr<std::vector<std::string>> EmbeddedCheckpoints::ReadRegistry(uint64_t first,
                                                                            size_t max_entries) {
-  const std::string prefix = TablePrefix(Table::kRegistry);
+  RETURN_IF_ERROR(fail_stop_.status());
+  const uint64_t size = registry_size();
   std::vector<std::string> entries;
   const std::unique_ptr<rocksdb::Iterator> it(db_.NewIterator({}));
-  for (it->Seek(RegistryKey(first));
-       it->Valid() && it->key().starts_with(prefix) && entries.size() < max_entries; it->Next()) {
-    if (it->key() != RegistryKey(first + entries.size())) {
-      return absl::DataLossError(
-          absl::StrCat("the registry: entry ", first + entries.size(), " is missing"));
+  it->Seek(RegistryKey(first));
+  for (uint64_t index = first; index < size && entries.size() < max_entries; ++index, it->Next()) {
+    if (!it->status().ok()) return fail_stop_.OfRead(DiskError("read the registry", it->status()));
+    if (!it->Valid() || it->key() != RegistryKey(index)) {
+      return absl::DataLossError(absl::StrCat("the registry: entry ", index, " is missing"));
     }
     entries.push_back(it->value().ToString());
   }
-  if (!it->status().ok()) return DiskError("read the registry", it->status());
   return entries;
+}
+
+uint64_t EmbeddedCheckpoints::registry_size() const {
+  absl::MutexLock lock(&mutex_);
+  return registry_size_;
 }
 
 absl::StatusOr<uint64_t> EmbeddedCheckpoints::IdOf(const std::string& log) const {

@@ -1,10 +1,9 @@
 // The embedded engine's CheckpointStore: records in the same RocksDB folder. A publication is one
 // synced write, after the syncs of the entries it speaks of: the log of a database that lost its
-// end holds the entries of every checkpoint that it holds.
+// end holds the entries of every checkpoint that it holds. The folder's lock is the lease to sign.
 // Thread safe.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "ledger_store/checkpoint_store.h"
+#include "ledger_store/embedded/fail_stop.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "rocksdb/db.h"
 
@@ -19,12 +19,11 @@ namespace dpledger::embedded {
 
 class EmbeddedCheckpoints : public CheckpointStore {
  public:
-  // Reads where the registry ends, and compares each ledger with its checkpoint. DATA_LOSS if a
-  // ledger is shorter than what was signed of it, or the registry is not dense. `on_failure` makes
-  // the store's status of an error of the disk; all that is given outlives this.
-  static absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> Load(
-      rocksdb::DB& db, LedgerTable& table,
-      std::function<absl::Status(const absl::Status&)> on_failure);
+  // Finds where the registry ends, and compares each log with its checkpoint. DATA_LOSS if one is
+  // shorter than what was signed of it. All that is given outlives this.
+  static absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> Load(rocksdb::DB& db,
+                                                                   LedgerTable& table,
+                                                                   FailStop& fail_stop);
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;
@@ -36,18 +35,18 @@ class EmbeddedCheckpoints : public CheckpointStore {
                                                         size_t max_entries) override;
 
  private:
-  EmbeddedCheckpoints(rocksdb::DB& db, LedgerTable& table,
-                      std::function<absl::Status(const absl::Status&)> on_failure)
-      : db_(db), table_(table), on_failure_(std::move(on_failure)) {}
+  EmbeddedCheckpoints(rocksdb::DB& db, LedgerTable& table, FailStop& fail_stop)
+      : db_(db), table_(table), fail_stop_(fail_stop) {}
 
   absl::StatusOr<uint64_t> IdOf(const std::string& log) const;
+  uint64_t registry_size() const;
   // INVALID_ARGUMENT unless the checkpoint follows the log's last one.
   absl::Status CheckFollows(const SignedLog& log, uint64_t id, uint64_t registry_size);
 
   rocksdb::DB& db_;
   LedgerTable& table_;
-  const std::function<absl::Status(const absl::Status&)> on_failure_;
-  absl::Mutex mutex_;  // one publication at a time
+  FailStop& fail_stop_;
+  mutable absl::Mutex mutex_;  // one publication at a time
   uint64_t registry_size_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

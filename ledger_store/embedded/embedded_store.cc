@@ -16,6 +16,7 @@
 #include "ledger_store/embedded/commit_group.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
+#include "ledger_store/embedded/fail_stop.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
@@ -48,10 +49,7 @@ class EmbeddedStore : public LedgerStore {
     std::unique_ptr<EmbeddedStore> store(
         new EmbeddedStore(std::move(db), std::move(table), options));
     ASSIGN_OR_RETURN(store->checkpoints_,
-                     EmbeddedCheckpoints::Load(*store->db_, *store->table_,
-                                               [store = store.get()](const absl::Status& cause) {
-                                                 return store->Fail(cause);
-                                               }));
+                     EmbeddedCheckpoints::Load(*store->db_, *store->table_, store->fail_stop_));
     return store;
   }
 
@@ -79,19 +77,23 @@ class EmbeddedStore : public LedgerStore {
   CheckpointStore& checkpoints() override { return *checkpoints_; }
 
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
+    RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     const std::string bytes = SerializeDeterministically(history);
     const std::string digest = merkle::ToBytes(merkle::Sha256({bytes}));
     const rocksdb::Status written = db_->Put({}, HistoryKey(record.id), digest + bytes);
-    return written.ok() ? absl::OkStatus() : Fail(DiskError("write a history", written));
+    return written.ok() ? absl::OkStatus()
+                        : fail_stop_.Fail(DiskError("write a run-length table", written));
   }
 
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
+    RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     std::string value;
     const rocksdb::Status read = db_->Get({}, HistoryKey(record.id), &value);
-    if (read.IsNotFound()) return absl::NotFoundError(absl::StrCat(name, ": has no history yet"));
-    if (!read.ok()) return DiskError("read a history", read);
+    if (read.IsNotFound())
+      return absl::NotFoundError(absl::StrCat(name, ": has no run-length table yet"));
+    if (!read.ok()) return fail_stop_.OfRead(DiskError("read a run-length table", read));
     constexpr size_t kDigestBytes = sizeof(merkle::Hash);
     v1::StoredHistory history;
     if (value.size() < kDigestBytes ||
@@ -110,7 +112,7 @@ class EmbeddedStore : public LedgerStore {
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
     RETURN_IF_ERROR(CheckLedgerName("name", name));
-    RETURN_IF_ERROR(Failure());
+    RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     return Describe(*record.head);
   }
@@ -119,7 +121,7 @@ class EmbeddedStore : public LedgerStore {
                                                size_t limit) override {
     const bool every_project = parent == "projects/-";
     if (!every_project) RETURN_IF_ERROR(CheckProjectName("parent", parent));
-    RETURN_IF_ERROR(Failure());
+    RETURN_IF_ERROR(fail_stop_.status());
     const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     std::vector<v1::Ledger> ledgers;
     for (const auto& head : table_->List(prefix, after, limit)) {
@@ -129,14 +131,14 @@ class EmbeddedStore : public LedgerStore {
   }
 
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
-    RETURN_IF_ERROR(Failure());
+    RETURN_IF_ERROR(fail_stop_.status());
     return table_->CountDeclaring(dataset);
   }
 
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
     RETURN_IF_ERROR(CheckLedgerName("ledger", name));
-    RETURN_IF_ERROR(Failure());
+    RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     const uint64_t size = record.head->tree.size();
     if (first > size) {
@@ -150,7 +152,7 @@ class EmbeddedStore : public LedgerStore {
     for (uint64_t sequence = first;
          sequence < size && entries.size() < max_entries && (entries.empty() || bytes < max_bytes);
          ++sequence, it->Next()) {
-      if (!it->status().ok()) return ReadFailed(it->status());
+      if (!it->status().ok()) return fail_stop_.OfRead(DiskError("read entries", it->status()));
       if (!it->Valid() || it->key() != EntryKey(record.id, sequence)) {
         return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
       }
@@ -160,7 +162,7 @@ class EmbeddedStore : public LedgerStore {
     return entries;
   }
 
-  bool Healthy() const override { return Failure().ok(); }
+  bool Healthy() const override { return fail_stop_.status().ok(); }
 
  private:
   EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<LedgerTable> table,
@@ -232,13 +234,14 @@ class EmbeddedStore : public LedgerStore {
     std::vector<absl::StatusOr<v1::Receipt>> answers;
     size_t bytes = 0;
     CommitGroup group(*db_, *table_, clock_.Now());
-    absl::Status failure = Failure();
+    absl::Status failure = fail_stop_.status();
     for (Operation& operation : operations) {
       bytes += operation.bytes;
       if (!failure.ok()) break;
       answers.push_back(Stage(operation, group));
       const absl::Status& status = answers.back().status();
-      if (absl::IsDataLoss(status) || absl::IsUnavailable(status)) failure = Fail(status);
+      if (absl::IsDataLoss(status) || absl::IsUnavailable(status))
+        failure = fail_stop_.Fail(status);
     }
     if (failure.ok()) failure = Write(group.Batch());
     if (failure.ok()) group.Publish();
@@ -272,34 +275,12 @@ class EmbeddedStore : public LedgerStore {
   absl::Status Write(rocksdb::WriteBatch& batch) {
     if (batch.Count() == 0) return absl::OkStatus();
     const rocksdb::Status written = db_->Write(DurableWrite(), &batch);
-    return written.ok() ? absl::OkStatus() : Fail(DiskError("write and sync", written));
-  }
-
-  absl::Status Failure() const {
-    absl::MutexLock lock(&mutex_);
-    return failure_;
-  }
-
-  // For good: what a disk says after its first error cannot be believed.
-  absl::Status Fail(const absl::Status& cause) {
-    absl::MutexLock lock(&mutex_);
-    if (failure_.ok()) {
-      failure_ = WithReason(
-          absl::UnavailableError(absl::StrCat(
-              "the store has stopped after an error of the disk and acknowledges nothing more: ",
-              cause.message())),
-          {"STORE_FAILED", {}});
-    }
-    return failure_;
-  }
-
-  absl::Status ReadFailed(const rocksdb::Status& status) {
-    const absl::Status error = DiskError("read entries", status);
-    return absl::IsDataLoss(error) ? error : Fail(error);
+    return written.ok() ? absl::OkStatus() : fail_stop_.Fail(DiskError("write and sync", written));
   }
 
   const std::unique_ptr<rocksdb::DB> db_;
   const std::unique_ptr<LedgerTable> table_;
+  FailStop fail_stop_;
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
   const size_t max_pending_bytes_;
@@ -308,7 +289,6 @@ class EmbeddedStore : public LedgerStore {
   std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);
   size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue and of the group being written
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // OK until the first error of the disk
 
   std::thread commit_thread_;  // last: it uses all of the above
 };

@@ -10,6 +10,15 @@ namespace dpledger {
 
 using absl::StatusCode;
 
+LedgerPoint PointOf(LedgerStore& store, const std::string& name, uint64_t size) {
+  merkle::CompactTree tree;
+  const auto entries = store.Read(name, 0, size, 1 << 20);
+  EXPECT_TRUE(entries.ok()) << entries.status();
+  for (const std::string& entry : *entries) tree.Append(merkle::LeafHash(entry));
+  EXPECT_EQ(tree.size(), size);
+  return {size, tree.Root()};
+}
+
 std::vector<v1::LedgerEntry> LedgerStoreConformance::WholeLedger(const std::string& name) {
   const absl::StatusOr<v1::Ledger> ledger = store_->Get(name);
   EXPECT_TRUE(ledger.ok()) << ledger.status();

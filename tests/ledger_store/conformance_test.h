@@ -1,4 +1,5 @@
-// The suite that every storage engine passes. An engine's own test file instantiates it:
+// The suite that every storage engine passes: the tests of the files conformance_*test.cc. An
+// engine's own test file instantiates them all:
 //
 //   INSTANTIATE_TEST_SUITE_P(Embedded, LedgerStoreConformance,
 //   testing::Values(&MakeEmbeddedEngine));
@@ -23,6 +24,9 @@ class Engine {
 };
 
 using EngineFactory = std::unique_ptr<Engine> (*)();
+
+// The first `size` entries of a ledger, and the root of their tree.
+LedgerPoint PointOf(LedgerStore& store, const std::string& name, uint64_t size);
 
 class LedgerStoreConformance : public testing::TestWithParam<EngineFactory> {
  protected:

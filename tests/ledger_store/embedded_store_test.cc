@@ -243,6 +243,69 @@ TEST_F(LogOfAStore, TornTailIsCutOff) {
   EXPECT_EQ((*store)->Get(kLedger)->size(), 101u);
 }
 
+TEST_F(EmbeddedStore, DamagedRunLengthTableIsTold) {
+  MakeLedger();
+  v1::StoredHistory history;
+  history.set_size(3);
+  ASSERT_TRUE(Open().value()->PutHistory(kLedger, history).ok());
+  ASSERT_TRUE(Open().value()->GetHistory(kLedger).ok());  // the control
+  Tamper([](rocksdb::DB& db) {
+    std::string value;
+    const rocksdb::Status read = db.Get({}, embedded::HistoryKey(0), &value);
+    if (!read.ok()) return read;
+    value.back() = static_cast<char>(value.back() ^ 1);
+    return db.Put({}, embedded::HistoryKey(0), value);
+  });
+  const auto store = Open().value();
+  EXPECT_TRUE(IsError(store->GetHistory(kLedger).status(), StatusCode::kDataLoss, "",
+                      "projects/p/ledgers/a: its run-length table is damaged"));
+  EXPECT_TRUE(store->Healthy());
+  EXPECT_TRUE(store->PutHistory(kLedger, history).ok());  // made again from the entries
+  EXPECT_TRUE(store->GetHistory(kLedger).ok());
+}
+
+// A store whose ledger and registry were signed, the registry with three entries.
+class SignedStore : public EmbeddedStore {
+ protected:
+  void SetUp() override {
+    MakeLedger();
+    const auto store = Open().value();
+    Publication publication;
+    publication.registry_entries = {"a", "b", "c"};
+    publication.logs.resize(2);
+    publication.logs[0].log = kLedger;
+    publication.logs[0].checkpoint.set_size(3);
+    publication.logs[1].log = kRegistryLog;
+    publication.logs[1].checkpoint.set_size(3);
+    ASSERT_TRUE(store->checkpoints().Publish(publication).ok());
+  }
+};
+
+TEST_F(SignedStore, ShorterRegistryIsRefusedAtOpening) {
+  ASSERT_TRUE(Open().ok());  // the control
+  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::RegistryKey(2)); });
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "",
+                      "the registry: has 2 entries, but 3 were signed"));
+}
+
+TEST_F(SignedStore, ShorterLedgerIsRefusedAtOpening) {
+  Tamper([](rocksdb::DB& db) {
+    v1::StoredCheckpoint checkpoint;
+    checkpoint.set_size(4);
+    return db.Put({}, embedded::CheckpointKey(0), checkpoint.SerializeAsString());
+  });
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "",
+                      "projects/p/ledgers/a: has 3 entries, but 4 were signed"));
+}
+
+TEST_F(SignedStore, MissingRegistryEntryIsNotReadOver) {
+  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::RegistryKey(1)); });
+  const auto store = Open().value();
+  EXPECT_EQ(store->checkpoints().ReadRegistry(0, 1)->size(), 1u);
+  EXPECT_TRUE(IsError(store->checkpoints().ReadRegistry(0, 3).status(), StatusCode::kDataLoss, "",
+                      "the registry: entry 1 is missing"));
+}
+
 TEST_F(EmbeddedStore, MissingEntryIsNotReadOver) {
   MakeLedger();
   Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 1)); });

@@ -125,6 +125,15 @@ class FailingDisk : public testing::Test {
     EXPECT_TRUE(HasStopped(store.Get(kLedger).status()));
     EXPECT_TRUE(HasStopped(store.List("projects/p", "", 1).status()));
     EXPECT_TRUE(HasStopped(store.Read(kLedger, 0, 1, 1).status()));
+    EXPECT_TRUE(HasStopped(store.PutHistory(kLedger, {})));
+    EXPECT_TRUE(HasStopped(store.GetHistory(kLedger).status()));
+    CheckpointStore& checkpoints = store.checkpoints();
+    EXPECT_TRUE(HasStopped(checkpoints.AcquireLease("signer", absl::Hours(1)).status()));
+    EXPECT_TRUE(HasStopped(checkpoints.Publish({})));
+    EXPECT_TRUE(HasStopped(checkpoints.Unsigned(1).status()));
+    EXPECT_TRUE(HasStopped(checkpoints.Latest(kLedger).status()));
+    EXPECT_TRUE(HasStopped(checkpoints.ReadTile(kLedger, {0, 0}).status()));
+    EXPECT_TRUE(HasStopped(checkpoints.ReadRegistry(0, 1).status()));
   }
 
   TempFolder folder_;
@@ -172,6 +181,25 @@ TEST_F(FailingDisk, FailedSyncStopsTheStoreForGood) {
   const auto again = store->Append(RoundBatch(kLedger, "w", "r1", 1));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->first_sequence(), 1u);
+}
+
+TEST_F(FailingDisk, FailedSyncOfAPublicationStopsTheStoreForGood) {
+  LogControl* const log = new LogControl;
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::shared_ptr<rocksdb::FileSystem>(log));
+  {
+    const auto store = Open(env.get());
+    ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+    Publication publication;
+    publication.registry_entries = {"a"};
+    ASSERT_TRUE(store->checkpoints().Publish(publication).ok());  // the control
+    log->Set(LogControl::Sync::kFails);
+    publication.registry_size = 1;
+    EXPECT_TRUE(HasStopped(store->checkpoints().Publish(publication)));
+    log->Set(LogControl::Sync::kReal);
+    ExpectEverythingRefused(*store);
+  }
+  EXPECT_GE(Open()->checkpoints().ReadRegistry(0, 9)->size(), 1u);
 }
 
 TEST_F(FailingDisk, NobodySeesWhatIsNotYetDurable) {
