@@ -1,0 +1,69 @@
+#include "ledger_store/ledger_rehash.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/log_reader.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+namespace {
+
+constexpr size_t kPageEntries = 10'000;
+
+absl::Status Rehash(LedgerStore& store, const std::string& ledger, uint64_t end,
+                    merkle::TileBuilder& tree) {
+  while (tree.size() < end) {
+    const size_t wanted = std::min<uint64_t>(kPageEntries, end - tree.size());
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     ReadLog(store, ledger, tree.size(), wanted));
+    if (entries.empty()) {
+      return absl::DataLossError(absl::StrCat(ledger, ": entry ", tree.size(), " is missing"));
+    }
+    for (const std::string& entry : entries) tree.Append(merkle::LeafHash(entry));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointStore& store, const std::string& log,
+                                                 const SignedCheckpoint& last) {
+  LogTiles tiles(store, log);
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree,
+                   merkle::TileBuilder::Resume(last.checkpoint.size, tiles));
+  if (last.checkpoint.size == 0 || tree.Root() == last.checkpoint.root) return tree;
+  return absl::DataLossError(absl::StrCat(last.checkpoint.origin,
+                                          ": the stored tiles do not have the root that was signed "
+                                          "at size ",
+                                          last.checkpoint.size));
+}
+
+absl::Status RehashTo(LedgerStore& store, const std::string& ledger, const LedgerPoint& point,
+                      merkle::TileBuilder& tree) {
+  RETURN_IF_ERROR(Rehash(store, ledger, point.size, tree));
+  const merkle::Hash root = tree.Root();
+  if (tree.size() == point.size && root == point.root) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      ledger, ": its ", tree.size(), " stored entries hash to the root ",
+      HexEncode(merkle::ToBytes(root)), ", but what was acknowledged at size ", point.size,
+      " has the root ", HexEncode(merkle::ToBytes(point.root)), "; it will not be signed"));
+}
+
+absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerStore& store, const std::string& ledger,
+                                                const LedgerPoint& head, merkle::TileBuilder tree,
+                                                uint64_t step) {
+  std::vector<LedgerPoint> points;
+  while (tree.size() < head.size && head.size - tree.size() > step) {
+    RETURN_IF_ERROR(Rehash(store, ledger, tree.size() + step, tree));
+    tree.TakeChanged();
+    points.push_back({tree.size(), tree.Root()});
+  }
+  RETURN_IF_ERROR(RehashTo(store, ledger, head, tree));
+  points.push_back(head);
+  return points;
+}
+
+}  // namespace dpledger

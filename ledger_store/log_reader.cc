@@ -1,0 +1,137 @@
+#include "ledger_store/log_reader.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "merkle/compact_tree.h"
+#include "merkle/proof.h"
+#include "merkle/tile.h"
+
+namespace dpledger {
+namespace {
+
+constexpr size_t kPageBytes = size_t{4} << 20;
+
+std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
+
+}  // namespace
+
+absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int width) {
+  absl::StatusOr<std::string> tile = store_.ReadTile(log_, id);
+  if (!absl::IsNotFound(tile.status())) return tile;
+  return absl::DataLossError(absl::StrCat(
+      NameOf(log_), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLog(LedgerStore& store, const std::string& log,
+                                                 uint64_t first, size_t max_entries) {
+  if (log == kRegistryLog) return store.checkpoints().ReadRegistry(first, max_entries);
+  return store.Read(log, first, max_entries, kPageBytes);
+}
+
+LogReader::LogReader(LedgerStore& store, std::string log, SignedCheckpoint checkpoint)
+    : store_(store),
+      log_(std::move(log)),
+      signed_(std::move(checkpoint)),
+      tiles_(store.checkpoints(), log_),
+      nodes_(merkle::NodesOf(tiles_, size())) {}
+
+absl::Status LogReader::Damaged(std::string_view what) const {
+  return absl::DataLossError(absl::StrCat(NameOf(log_),
+                                          ": its stored tiles do not lead to the root "
+                                          "that was signed at size ",
+                                          size(), ": ", ToAbsl(what)));
+}
+
+absl::StatusOr<merkle::Hash> LogReader::RootAt(std::string_view field, uint64_t tree_size) {
+  if (tree_size == size()) return signed_.checkpoint.root;
+  if (tree_size > size()) {
+    return WithReason(
+        absl::OutOfRangeError(absl::StrCat(ToAbsl(field), ": must be at most ", size(),
+                                           ", which is signed of ", NameOf(log_), ", got ",
+                                           tree_size)),
+        {"BEYOND_LOG", {{"field", std::string(field)}, {"size", absl::StrCat(size())}}});
+  }
+  ASSIGN_OR_RETURN(const merkle::Hash root, merkle::RootOf(tree_size, nodes_));
+  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> proof,
+                   merkle::ConsistencyProof(tree_size, size(), nodes_));
+  const absl::Status verified =
+      merkle::VerifyConsistency(tree_size, root, size(), signed_.checkpoint.root, proof);
+  if (!verified.ok()) return Damaged(FromAbsl(verified.message()));
+  return root;
+}
+
+absl::StatusOr<LeafProof> LogReader::ProveInclusion(uint64_t index, uint64_t tree_size) {
+  ASSIGN_OR_RETURN(const merkle::Hash root, RootAt("size", tree_size));
+  if (index >= tree_size) {
+    return FieldError("index",
+                      absl::StrCat("must be below the tree's size ", tree_size, ", got ", index));
+  }
+  LeafProof proof;
+  ASSIGN_OR_RETURN(proof.leaf_hash, nodes_(0, index));
+  ASSIGN_OR_RETURN(proof.hashes, merkle::InclusionProof(index, tree_size, nodes_));
+  const absl::Status verified =
+      merkle::VerifyInclusion(proof.leaf_hash, index, tree_size, root, proof.hashes);
+  if (!verified.ok()) return Damaged(FromAbsl(verified.message()));
+  return proof;
+}
+
+absl::StatusOr<PrefixProof> LogReader::ProveConsistency(uint64_t old_size, uint64_t new_size) {
+  PrefixProof proof;
+  ASSIGN_OR_RETURN(proof.new_root, RootAt("new_size", new_size));
+  if (old_size > new_size) {
+    return FieldError("old_size",
+                      absl::StrCat("must be at most new_size ", new_size, ", got ", old_size));
+  }
+  ASSIGN_OR_RETURN(proof.old_root, RootAt("old_size", old_size));
+  ASSIGN_OR_RETURN(proof.hashes, merkle::ConsistencyProof(old_size, new_size, nodes_));
+  const absl::Status verified =
+      merkle::VerifyConsistency(old_size, proof.old_root, new_size, proof.new_root, proof.hashes);
+  if (!verified.ok()) return Damaged(FromAbsl(verified.message()));
+  return proof;
+}
+
+absl::StatusOr<std::string> LogReader::ReadPath(std::string_view path) {
+  if (path == "checkpoint") return signed_.note;
+  ASSIGN_OR_RETURN(const merkle::ParsedTilePath parsed, merkle::ParseTilePath(path));
+  const merkle::SizedTile& tile = parsed.tile;
+  const int covered = merkle::TileWidthIn(size(), tile.id);
+  if (tile.width > covered) {
+    return WithReason(
+        absl::NotFoundError(absl::StrCat("path: ", covered, " hashes of it are signed of ",
+                                         NameOf(log_), ", ", tile.width, " are asked for")),
+        {"TILE_NOT_FOUND", {{"field", "path"}, {"width", absl::StrCat(covered)}}});
+  }
+  if (parsed.entries) return ReadBundle(tile);
+  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes,
+                   merkle::ReadTileHashes(tiles_, tile.id, tile.width));
+  std::string bytes;
+  for (const merkle::Hash& hash : hashes) bytes.append(merkle::ToBytes(hash));
+  return bytes;
+}
+
+absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile) {
+  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes,
+                   merkle::ReadTileHashes(tiles_, tile.id, tile.width));
+  const uint64_t first = tile.id.index * merkle::kTileWidth;
+  std::vector<std::string> entries;
+  while (entries.size() < hashes.size()) {
+    ASSIGN_OR_RETURN(std::vector<std::string> page,
+                     ReadLog(store_, log_, first + entries.size(), hashes.size() - entries.size()));
+    if (page.empty()) {
+      return absl::DataLossError(absl::StrCat(NameOf(log_), ": entry ", first + entries.size(),
+                                              " is signed, but missing"));
+    }
+    for (std::string& entry : page) {
+      if (merkle::LeafHash(entry) != hashes[entries.size()]) {
+        return Damaged(absl::StrCat("entry ", first + entries.size(), " is not what was signed"));
+      }
+      entries.push_back(std::move(entry));
+    }
+  }
+  return merkle::EncodeEntryBundle(entries);
+}
+
+}  // namespace dpledger

@@ -1,0 +1,328 @@
+#include "ledger_store/notary.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/ledger_rehash.h"
+#include "ledger_store/log_reader.h"
+#include "ledger_store/start_check.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
+
+namespace dpledger {
+namespace {
+
+constexpr size_t kMaxOriginBytes = 256;
+
+bool HasReason(const absl::Status& status, std::string_view reason) {
+  return ReasonOf(status).reason == reason;
+}
+
+LedgerPoint PointOf(const v1::Ledger& head) {
+  LedgerPoint point;
+  point.size = head.size();
+  const std::string& root = head.root_hash();
+  std::memcpy(point.root.data(), root.data(), std::min(root.size(), point.root.size()));
+  return point;
+}
+
+}  // namespace
+
+// A publication being made.
+struct Notary::Draft {
+  Publication publication;
+  merkle::TileBuilder registry;  // with the entries of the publication
+  absl::Time recorded_time;      // of those entries
+  SigningRound round;
+  absl::Status damage;  // DATA_LOSS of the first ledger that is not what was acknowledged
+};
+
+std::string DefaultOrigin(const merkle::Ed25519PublicKey& key) {
+  const merkle::Hash hash =
+      merkle::Sha256({std::string_view(reinterpret_cast<const char*>(key.data()), key.size())});
+  return absl::StrCat("dpledger-", HexEncode(merkle::ToBytes(hash).substr(0, 8)));
+}
+
+Notary::Notary(NotaryOptions options, LedgerStore& store)
+    : options_(std::move(options)), store_(store), second_place_(options_.checkpoint_file) {}
+
+absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, LedgerStore& store) {
+  std::unique_ptr<Notary> notary(new Notary(std::move(options), store));
+  RETURN_IF_ERROR(notary->registry_.CatchUp(store.checkpoints()));
+  RETURN_IF_ERROR(notary->CheckOrigin());
+  RETURN_IF_ERROR(notary->CheckKey());
+  if (!notary->second_place_.path().empty()) {
+    RETURN_IF_ERROR(CheckSecondPlace(store, notary->registry_, notary->second_place_));
+  }
+  RETURN_IF_ERROR(CheckLedgers(store, notary->registry_));
+  return notary;
+}
+
+absl::StatusOr<SigningRound> Notary::Sign() {
+  CheckpointStore& checkpoints = store_.checkpoints();
+  const absl::StatusOr<uint64_t> epoch = checkpoints.AcquireLease(options_.holder, options_.lease);
+  if (!epoch.ok() && !HasReason(epoch.status(), "SIGNER_ELSEWHERE")) return epoch.status();
+  RETURN_IF_ERROR(registry_.CatchUp(checkpoints));
+  if (!epoch.ok()) {
+    if (registry_.empty()) return epoch.status();  // until that process has begun it
+    RETURN_IF_ERROR(MakePublic());
+    return SigningRound();
+  }
+  RETURN_IF_ERROR(CheckKey());
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch));
+  if (!draft.publication.registry_entries.empty()) {
+    RETURN_IF_ERROR(AddRegistry(draft));
+    RETURN_IF_ERROR(checkpoints.Publish(draft.publication));
+    RETURN_IF_ERROR(registry_.CatchUp(checkpoints));  // reads back what was written
+    if (options_.cosigner) RETURN_IF_ERROR(Cosign(*epoch));
+  }
+  RETURN_IF_ERROR(MakePublic());
+  RETURN_IF_ERROR(draft.damage);
+  return draft.round;
+}
+
+absl::StatusOr<std::optional<SignedCheckpoint>> Notary::Latest(const std::string& log) const {
+  const std::shared_ptr<const PublicRegistry> shown = registry();
+  if (shown == nullptr) return std::nullopt;
+  if (log == kRegistryLog) return shown->checkpoint;
+  const absl::StatusOr<v1::StoredCheckpoint> stored = store_.checkpoints().Latest(log);
+  if (absl::IsNotFound(stored.status())) {
+    RETURN_IF_ERROR(store_.Get(log).status());
+    return std::nullopt;
+  }
+  RETURN_IF_ERROR(stored.status());
+  if (stored->registry_index() >= shown->checkpoint.checkpoint.size) return std::nullopt;
+  return OpenStored(*stored, OriginOf(shown->checkpoint.checkpoint.origin, log), shown->keys);
+}
+
+std::shared_ptr<const PublicRegistry> Notary::registry() const {
+  absl::MutexLock lock(&mutex_);
+  return public_;
+}
+
+std::string Notary::Origin() const {
+  if (!registry_.empty()) return registry_.origin();
+  return options_.origin.empty() ? DefaultOrigin(options_.key->public_key()) : options_.origin;
+}
+
+merkle::VerifierKey Notary::OwnKey() const {
+  return {Origin(), merkle::SignatureType::kEd25519, options_.key->public_key()};
+}
+
+bool Notary::KeyIsNew() const { return registry_.empty() || registry_.keys().back() != OwnKey(); }
+
+absl::Status Notary::CheckOrigin() const {
+  const std::string origin = Origin();
+  if (!options_.origin.empty() && options_.origin != origin) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "log_origin: this store's registry is signed as ", origin,
+            ", and that name cannot change; leave --log-origin out or give that name, got ",
+            options_.origin)),
+        {"ORIGIN_MISMATCH", {}});
+  }
+  if (origin.size() > kMaxOriginBytes || !merkle::SignNote("\n", origin, *options_.key).ok()) {
+    return FieldError("log_origin",
+                      absl::StrCat("must be UTF-8 of at most ", kMaxOriginBytes,
+                                   " bytes without spaces, plus signs and control characters"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Notary::CheckKey() const {
+  if (!KeyIsNew() || registry_.empty()) return absl::OkStatus();
+  const merkle::VerifierKey& current = registry_.keys().back();
+  const merkle::VerifierKey own = OwnKey();
+  const auto& keys = registry_.keys();
+  if (std::find(keys.begin(), keys.end(), own) != keys.end()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "signing_key: ", own.ToText(), " was replaced by ", current.ToText(),
+                          ", and does not sign any more: give the key that replaced it")),
+                      {"KEY_MISMATCH", {}});
+  }
+  if (options_.previous_key != nullptr &&
+      options_.previous_key->public_key() == current.public_key) {
+    return absl::OkStatus();
+  }
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        "signing_key: this store's registry is signed with ", current.ToText(),
+                        ", not with ", own.ToText(),
+                        ": give the file of that key; or, to change keys, give that file as "
+                        "--previous-signing-key beside the new --signing-key, once")),
+                    {"KEY_MISMATCH", {}});
+}
+
+absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
+  Draft draft;
+  draft.publication.lease_epoch = lease_epoch;
+  draft.publication.registry_size = registry_.size();
+  draft.registry = registry_.tree();
+  draft.recorded_time =
+      std::max(CutToMinute(options_.clock->Now()), registry_.last_recorded_time());
+  if (KeyIsNew()) {
+    v1::LedgerEntry entry;
+    entry.mutable_key_rotate()->set_verifier_key(OwnKey().ToText());
+    RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
+  }
+  ASSIGN_OR_RETURN(std::vector<v1::Ledger> heads,
+                   store_.checkpoints().Unsigned(options_.max_ledgers));
+  draft.round.more = heads.size() == options_.max_ledgers;
+  // Those that have little to sign first: one that has much must not keep them waiting.
+  const auto behind = [this](const v1::Ledger& head) {
+    const auto signed_of = registry_.ledgers().find(OriginOf(Origin(), head.name()));
+    return head.size() - (signed_of == registry_.ledgers().end() ? 0 : signed_of->second.size);
+  };
+  std::stable_sort(heads.begin(), heads.end(),
+                   [&](const v1::Ledger& a, const v1::Ledger& b) { return behind(a) < behind(b); });
+  for (const v1::Ledger& head : heads) {
+    if (draft.round.entries >= options_.max_entries) {
+      draft.round.more = true;
+      break;
+    }
+    const absl::Status added = AddLedger(head, draft);
+    if (absl::IsDataLoss(added)) {
+      refused_.insert(head.name());
+      draft.damage.Update(added);
+    } else {
+      RETURN_IF_ERROR(added);
+    }
+  }
+  return draft;
+}
+
+absl::Status Notary::AddEntry(v1::LedgerEntry entry, Draft& draft) const {
+  entry.set_sequence(draft.registry.size());
+  entry.mutable_recorded_time()->set_seconds(absl::ToUnixSeconds(draft.recorded_time));
+  std::string bytes = entry.SerializeAsString();
+  if (bytes.size() > merkle::kMaxEntryBytes) {
+    return absl::InternalError("an entry of the registry is too long");
+  }
+  draft.registry.Append(merkle::LeafHash(bytes));
+  draft.publication.registry_entries.push_back(std::move(bytes));
+  return absl::OkStatus();
+}
+
+absl::Status Notary::AddLedger(const v1::Ledger& head, Draft& draft) {
+  const std::string& name = head.name();
+  if (refused_.count(name) != 0) {
+    return absl::DataLossError(absl::StrCat(name, ": is damaged, and not signed any more"));
+  }
+  ASSIGN_OR_RETURN(const SignedCheckpoint last, LastOf(store_.checkpoints(), registry_, name));
+  if (head.size() <= last.checkpoint.size) return absl::OkStatus();
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store_.checkpoints(), name, last));
+  ASSIGN_OR_RETURN(const LedgerPoint point, NextPoint(head, tree, draft.round));
+  RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
+
+  v1::LedgerEntry entry;
+  v1::Registered& registered = *entry.mutable_registered();
+  registered.set_origin(OriginOf(Origin(), name));
+  registered.set_size(point.size);
+  registered.set_root_hash(merkle::ToBytes(point.root));
+  // SEAL is a ledger's last entry: what lies before it is open.
+  registered.set_state(point.size == head.size() ? head.state() : v1::OPEN);
+  SignedLog log;
+  log.log = name;
+  ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(), SignedNote(name, point.size, point.root));
+  log.checkpoint.set_size(point.size);
+  log.checkpoint.set_registry_index(draft.registry.size());
+  log.tiles = tree.TakeChanged();
+  RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
+  draft.publication.logs.push_back(std::move(log));
+  draft.round.ledgers += 1;
+  draft.round.entries += point.size - last.checkpoint.size;
+  draft.round.more |= point.size < head.size();
+  return absl::OkStatus();
+}
+
+absl::Status Notary::AddRegistry(Draft& draft) const {
+  SignedLog log;
+  log.log = kRegistryLog;
+  ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(),
+                   SignedNote(kRegistryLog, draft.registry.size(), draft.registry.Root()));
+  log.checkpoint.set_size(draft.registry.size());
+  log.tiles = draft.registry.TakeChanged();
+  draft.publication.logs.push_back(std::move(log));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LedgerPoint> Notary::NextPoint(const v1::Ledger& head,
+                                              const merkle::TileBuilder& tree,
+                                              SigningRound& round) {
+  if (head.size() - tree.size() <= options_.max_entries) {
+    surveyed_.erase(head.name());
+    return PointOf(head);
+  }
+  std::vector<LedgerPoint>& points = surveyed_[head.name()];
+  const auto ahead = [&](const LedgerPoint& point) { return point.size > tree.size(); };
+  points.erase(points.begin(), std::find_if(points.begin(), points.end(), ahead));
+  if (points.empty()) {
+    round.entries += head.size() - tree.size();
+    ASSIGN_OR_RETURN(points,
+                     Survey(store_, head.name(), PointOf(head), tree, options_.max_entries));
+  }
+  return points.front();
+}
+
+absl::StatusOr<std::string> Notary::SignedNote(const std::string& log, uint64_t size,
+                                               const merkle::Hash& root) const {
+  merkle::Note note;
+  ASSIGN_OR_RETURN(note.text, merkle::CheckpointText({OriginOf(Origin(), log), size, root, {}}));
+  ASSIGN_OR_RETURN(note.signatures.emplace_back(),
+                   merkle::SignNote(note.text, Origin(), *options_.key));
+  // Who knows only the old key still sees that this registry carries on the one that it knows.
+  if (log == kRegistryLog && KeyIsNew() && !registry_.empty()) {
+    ASSIGN_OR_RETURN(note.signatures.emplace_back(),
+                     merkle::SignNote(note.text, Origin(), *options_.previous_key));
+  }
+  return note.ToText();
+}
+
+absl::Status Notary::Cosign(uint64_t lease_epoch) {
+  const uint64_t size = registry_.size();
+  LogReader reader(store_, kRegistryLog, registry_.checkpoint());
+  const ConsistencyProver prove_from =
+      [&](uint64_t old_size) -> absl::StatusOr<std::vector<merkle::Hash>> {
+    ASSIGN_OR_RETURN(PrefixProof proof, reader.ProveConsistency(old_size, size));
+    return std::move(proof.hashes);
+  };
+  const std::vector<merkle::NoteSignature> cosignatures =
+      options_.cosigner(registry_.checkpoint().note, size, prove_from);
+  if (cosignatures.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(merkle::Note note, merkle::Note::Parse(registry_.checkpoint().note));
+  note.signatures.insert(note.signatures.end(), cosignatures.begin(), cosignatures.end());
+  Publication publication;
+  publication.lease_epoch = lease_epoch;
+  publication.registry_size = size;
+  SignedLog& log = publication.logs.emplace_back();
+  log.log = kRegistryLog;
+  log.checkpoint.set_note(note.ToText());
+  log.checkpoint.set_size(size);
+  RETURN_IF_ERROR(store_.checkpoints().Publish(publication));
+  return registry_.CatchUp(store_.checkpoints());
+}
+
+absl::Status Notary::MakePublic() {
+  const std::string& note = registry_.checkpoint().note;
+  if (!second_place_.path().empty() && note != second_note_) {
+    const absl::Status written = second_place_.Write(note);
+    if (!written.ok()) {
+      return WithReason(
+          absl::InternalError(
+              absl::StrCat("the checkpoint's second place cannot be written: ", written.message())),
+          {"CHECKPOINT_FILE_FAILED", {}});
+    }
+    second_note_ = note;
+  }
+  absl::MutexLock lock(&mutex_);
+  if (public_ == nullptr || public_->checkpoint.note != note) {
+    public_ =
+        std::make_shared<PublicRegistry>(PublicRegistry{registry_.checkpoint(), registry_.keys()});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger

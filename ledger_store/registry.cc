@@ -1,0 +1,129 @@
+#include "ledger_store/registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+namespace {
+
+constexpr size_t kPageEntries = 10'000;
+
+absl::Status Damaged(std::string_view what) {
+  return absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what)));
+}
+
+absl::Status BadEntry(uint64_t index, std::string_view what) {
+  return Damaged(absl::StrCat("entry ", index, " ", ToAbsl(what)));
+}
+
+}  // namespace
+
+std::string OriginOf(std::string_view registry_origin, const std::string& log) {
+  if (log == kRegistryLog) return std::string(registry_origin);
+  return absl::StrCat(ToAbsl(registry_origin), "/", log);
+}
+
+absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
+                                            std::string_view origin,
+                                            const std::vector<merkle::VerifierKey>& keys) {
+  const auto refused = [&](const absl::Status& why) {
+    return absl::DataLossError(absl::StrCat(
+        ToAbsl(origin), ": its stored checkpoint is not one that was signed: ", why.message()));
+  };
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
+  if (!note.ok()) return refused(note.status());
+  absl::StatusOr<merkle::Checkpoint> checkpoint = merkle::OpenCheckpoint(*note, origin, keys);
+  if (!checkpoint.ok()) return refused(checkpoint.status());
+  if (checkpoint->size != stored.size()) {
+    return refused(absl::DataLossError(
+        absl::StrCat("it says size ", checkpoint->size, ", stored is ", stored.size())));
+  }
+  return SignedCheckpoint{*std::move(checkpoint), stored.note(), stored.registry_index()};
+}
+
+absl::Status Registry::CatchUp(CheckpointStore& store) {
+  const absl::StatusOr<v1::StoredCheckpoint> latest = store.Latest(kRegistryLog);
+  if (absl::IsNotFound(latest.status())) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries, store.ReadRegistry(0, 1));
+    if (empty() && entries.empty()) return absl::OkStatus();
+    return Damaged("it has entries but no checkpoint");
+  }
+  RETURN_IF_ERROR(latest.status());
+  if (latest->note() == checkpoint_.note) return absl::OkStatus();
+  if (latest->size() < size()) {
+    return Damaged(
+        absl::StrCat("its checkpoint went back from ", size(), " to ", latest->size(), " entries"));
+  }
+  if (empty()) {
+    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(latest->note());
+    const absl::StatusOr<merkle::Checkpoint> checkpoint =
+        note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+    if (!checkpoint.ok()) {
+      return Damaged(
+          absl::StrCat("its checkpoint cannot be read: ", checkpoint.status().message()));
+    }
+    origin_ = checkpoint->origin;
+  }
+  while (size() < latest->size()) {
+    const size_t wanted = std::min<uint64_t>(kPageEntries, latest->size() - size());
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries, store.ReadRegistry(size(), wanted));
+    if (entries.empty()) {
+      return Damaged(
+          absl::StrCat("has ", size(), " entries, but ", latest->size(), " were signed"));
+    }
+    for (const std::string& entry : entries) RETURN_IF_ERROR(Append(entry));
+    tree_.TakeChanged();  // they are stored
+  }
+  if (keys_.empty()) return Damaged("its checkpoint is that of no entries");
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, OpenStored(*latest, origin_, {keys_.back()}));
+  if (checkpoint.checkpoint.root != Root()) {
+    return Damaged(absl::StrCat("its ", size(), " entries do not hash to the signed root"));
+  }
+  checkpoint_ = std::move(checkpoint);
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Append(const std::string& bytes) {
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromString(bytes)) return BadEntry(size(), "is not a LedgerEntry");
+  if (entry.sequence() != size()) {
+    return BadEntry(size(), absl::StrCat("says that it is entry ", entry.sequence()));
+  }
+  if (entry.has_key_rotate()) {
+    RETURN_IF_ERROR(AppendKey(entry.key_rotate()));
+  } else if (!entry.has_registered() || keys_.empty()) {
+    return BadEntry(size(), "is neither a key nor a ledger's checkpoint after the first key");
+  } else {
+    const v1::Registered& registered = entry.registered();
+    Registered& last = ledgers_[registered.origin()];
+    if (registered.size() <= last.size || registered.root_hash().size() != merkle::kHashBytes) {
+      return BadEntry(size(),
+                      absl::StrCat("does not carry on the checkpoints of ", registered.origin()));
+    }
+    last = {size(), registered.size(), registered.root_hash()};
+  }
+  last_recorded_time_ =
+      std::max(last_recorded_time_, absl::FromUnixSeconds(entry.recorded_time().seconds()));
+  tree_.Append(merkle::LeafHash(bytes));
+  return absl::OkStatus();
+}
+
+absl::Status Registry::AppendKey(const v1::KeyRotate& rotate) {
+  const absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(rotate.verifier_key());
+  if (!key.ok() || key->type != merkle::SignatureType::kEd25519 || key->name != origin_) {
+    return BadEntry(size(), absl::StrCat("names no Ed25519 key of ", origin_));
+  }
+  if (std::find(keys_.begin(), keys_.end(), *key) != keys_.end()) {
+    return BadEntry(size(), "names a key that was used before");
+  }
+  keys_.push_back(*key);
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger

@@ -1,0 +1,154 @@
+#include "ledger_store/start_check.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status.h"
+#include "ledger_store/ledger_rehash.h"
+#include "ledger_store/log_reader.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+namespace {
+
+constexpr size_t kPageLedgers = 1000;
+// How often a ledger may be signed by another process while we look at it.
+constexpr int kMaxLooks = 100;
+
+constexpr absl::string_view kHowToGoOn =
+    ". Put the store back as it was, or a newer backup of it; `dpledger-server recover --help` "
+    "says "
+    "what else there is";
+
+absl::Status Refused(absl::string_view what) {
+  return WithReason(absl::DataLossError(absl::StrCat(what, kHowToGoOn)), {"STORE_WENT_BACK", {}});
+}
+
+absl::Status TooShort(const Registry& registry, const CheckpointFile& file,
+                      absl::string_view signed_size) {
+  return Refused(absl::StrCat("the store holds less than what was signed of it: its registry has ",
+                              registry.size(), " entries, the checkpoint in ", file.path(),
+                              " says ", signed_size,
+                              ". If the ledgers were removed on purpose, remove ", file.path(),
+                              " and ", file.path(), ".previous too"));
+}
+
+// The largest checkpoint among the copies that a key of the registry signed.
+std::optional<merkle::Checkpoint> LargestCopy(const Registry& registry,
+                                              const std::vector<std::string>& copies) {
+  std::optional<merkle::Checkpoint> largest;
+  for (const std::string& copy : copies) {
+    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(copy);
+    if (!note.ok()) continue;
+    const absl::StatusOr<merkle::Checkpoint> checkpoint =
+        merkle::OpenCheckpoint(*note, registry.origin(), registry.keys());
+    if (checkpoint.ok() && (!largest.has_value() || checkpoint->size > largest->size)) {
+      largest = *checkpoint;
+    }
+  }
+  return largest;
+}
+
+absl::Status CheckLedger(LedgerStore& store, Registry& registry, const v1::Ledger& ledger) {
+  absl::StatusOr<SignedCheckpoint> last = LastOf(store.checkpoints(), registry, ledger.name());
+  for (int look = 0; absl::IsAborted(last.status()) && look < kMaxLooks; ++look) {
+    RETURN_IF_ERROR(registry.CatchUp(store.checkpoints()));
+    last = LastOf(store.checkpoints(), registry, ledger.name());
+  }
+  RETURN_IF_ERROR(last.status());
+  RETURN_IF_ERROR(ResumeSigned(store.checkpoints(), ledger.name(), *last).status());
+  uint64_t size = ledger.size();
+  if (last->checkpoint.size > size) {  // signed since it was listed?
+    ASSIGN_OR_RETURN(const v1::Ledger now, store.Get(ledger.name()));
+    size = now.size();
+  }
+  if (last->checkpoint.size <= size) return absl::OkStatus();
+  return Refused(absl::StrCat(ledger.name(), ": has ", size, " entries, but ",
+                              last->checkpoint.size, " were signed"));
+}
+
+}  // namespace
+
+absl::StatusOr<SignedCheckpoint> LastOf(CheckpointStore& store, const Registry& registry,
+                                        const std::string& ledger) {
+  const std::string origin = OriginOf(registry.origin(), ledger);
+  const auto named = registry.ledgers().find(origin);
+  const Registry::Registered registered =
+      named == registry.ledgers().end() ? Registry::Registered() : named->second;
+  const absl::StatusOr<v1::StoredCheckpoint> stored = store.Latest(ledger);
+  if (absl::IsNotFound(stored.status())) {
+    if (registered == Registry::Registered()) return SignedCheckpoint();
+    return absl::DataLossError(absl::StrCat(ledger, ": entry ", registered.index,
+                                            " of the registry names a checkpoint of it at size ",
+                                            registered.size, ", but the store has none"));
+  }
+  RETURN_IF_ERROR(stored.status());
+  if (stored->registry_index() >= registry.size()) {
+    return WithReason(absl::AbortedError(absl::StrCat(ledger, ": was signed by another process")),
+                      {"SIGNER_REPLACED", {}});
+  }
+  ASSIGN_OR_RETURN(SignedCheckpoint last, OpenStored(*stored, origin, registry.keys()));
+  const merkle::Checkpoint& checkpoint = last.checkpoint;
+  if (registered == Registry::Registered{last.registry_index, checkpoint.size,
+                                         merkle::ToBytes(checkpoint.root)}) {
+    return last;
+  }
+  return absl::DataLossError(absl::StrCat(
+      ledger, ": its stored checkpoint, of ", checkpoint.size, " entries, is not the one of ",
+      registered.size, " entries that entry ", registered.index, " of the registry names"));
+}
+
+absl::Status CheckSecondPlace(LedgerStore& store, const Registry& registry,
+                              const CheckpointFile& file) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> copies, file.Read());
+  if (copies.empty()) return absl::OkStatus();
+  if (registry.empty()) return TooShort(registry, file, "that there are more");
+  const std::optional<merkle::Checkpoint> copy = LargestCopy(registry, copies);
+  if (!copy.has_value()) {
+    return Refused(absl::StrCat(
+        file.path(),
+        ": no copy of the checkpoint in it verifies under the origin and a key of the "
+        "store's registry: it belongs to another store, or is damaged, or the store has lost the "
+        "entries that name its keys"));
+  }
+  if (copy->size > registry.size()) {
+    return TooShort(registry, file, absl::StrCat(copy->size));
+  }
+  LogReader reader(store, kRegistryLog, registry.checkpoint());
+  ASSIGN_OR_RETURN(const merkle::Hash root, reader.RootAt("size", copy->size));
+  if (root == copy->root) return absl::OkStatus();
+  return Refused(absl::StrCat("the store's registry has another root at size ", copy->size,
+                              " than the checkpoint in ", file.path(),
+                              ": they tell two different histories"));
+}
+
+absl::Status CheckLedgers(LedgerStore& store, Registry& registry) {
+  size_t registered = 0;
+  std::string after;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> ledgers,
+                     store.List("projects/-", after, kPageLedgers));
+    for (const v1::Ledger& ledger : ledgers) {
+      RETURN_IF_ERROR(CheckLedger(store, registry, ledger));
+      registered += registry.ledgers().count(OriginOf(registry.origin(), ledger.name()));
+    }
+    if (ledgers.size() < kPageLedgers) break;
+    after = ledgers.back().name();
+  }
+  if (registered == registry.ledgers().size()) return absl::OkStatus();
+  for (const auto& [origin, checkpoint] : registry.ledgers()) {
+    const bool ours = origin.starts_with(absl::StrCat(registry.origin(), "/"));
+    const std::string name = ours ? origin.substr(registry.origin().size() + 1) : origin;
+    const absl::Status found = ours ? store.Get(name).status() : absl::NotFoundError("");
+    if (absl::IsNotFound(found) || absl::IsInvalidArgument(found)) {
+      return Refused(absl::StrCat(name, ": ", checkpoint.size,
+                                  " entries of it were signed, but the store has no such ledger"));
+    }
+    RETURN_IF_ERROR(found);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger

@@ -1,0 +1,271 @@
+// What a store must hold to be served, whose key signs it, and the files beside it.
+#include "ledger_store/start_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "ledger_store/log_reader.h"
+#include "ledger_store/signing_key_file.h"
+#include "merkle/proof.h"
+#include "tests/ledger_store/signed_store.h"
+
+namespace dpledger {
+namespace {
+
+using absl::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class StartCheck : public SignedStore {
+ protected:
+  // The folder as it was at that moment, as a backup holds it.
+  void Backup() {
+    store_.reset();
+    std::filesystem::copy(StoreFolder(), folder_.path() + "/backup",
+                          std::filesystem::copy_options::recursive);
+    OpenStore();
+  }
+  void Restore() {
+    store_.reset();
+    std::filesystem::remove_all(StoreFolder());
+    std::filesystem::copy(folder_.path() + "/backup", StoreFolder(),
+                          std::filesystem::copy_options::recursive);
+    OpenStore();
+  }
+  absl::Status Open(const NotaryOptions& options) {
+    return Notary::Open(options, *store_).status();
+  }
+};
+
+TEST_F(StartCheck, StoreThatLostSignedEntriesIsRefused) {
+  Create(kLedger);
+  MustOpen(Options(), *store_);
+  Backup();
+  AppendNotes(kLedger, 10);
+  MustOpen(Options(), *store_);
+  Restore();
+  const absl::Status refused = Open(Options());
+  EXPECT_TRUE(
+      IsError(refused, StatusCode::kDataLoss, "STORE_WENT_BACK",
+              "its registry has 2 entries, the checkpoint in " + CheckpointPath() + " says 3"));
+  EXPECT_TRUE(IsError(refused, StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      "`dpledger-server recover --help`"));
+  // By the copy before alone, too, when it says more.
+  std::filesystem::rename(CheckpointPath(), CheckpointPath() + ".previous");
+  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK", "says 3"));
+  // The control: nothing else in the folder could have told.
+  std::filesystem::remove(CheckpointPath() + ".previous");
+  EXPECT_EQ(Open(Options()), absl::OkStatus());
+}
+
+TEST_F(StartCheck, EmptyStoreBesideACheckpointIsRefused) {
+  MustOpen(Options(), *store_);
+  store_.reset();
+  std::filesystem::remove_all(StoreFolder());
+  OpenStore();
+  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      "If the ledgers were removed on purpose, remove " + CheckpointPath()));
+  EXPECT_THAT(*store_->checkpoints().ReadRegistry(0, 1), IsEmpty());
+}
+
+TEST_F(StartCheck, StoreWithAnotherHistoryIsRefused) {
+  Create(kLedger);
+  MustOpen(Options(), *store_);
+  Backup();
+  AppendNotes(kLedger, 1);
+  MustOpen(Options(), *store_);
+  Restore();
+  AppendNotes(kLedger, 2);
+  NotaryOptions elsewhere = Options();
+  elsewhere.checkpoint_file += ".elsewhere";
+  MustOpen(elsewhere, *store_);
+  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      "another root at size 3 than the checkpoint in"));
+}
+
+TEST_F(StartCheck, OneDamagedCopyIsMadeGoodByTheOther) {
+  Create(kLedger);
+  auto notary = MustOpen(Options(), *store_);
+  AppendNotes(kLedger, 1);
+  MustSign(*notary);
+  for (const std::string& damaged : {CheckpointPath(), CheckpointPath() + ".previous"}) {
+    const std::string good = *ReadFile(damaged);
+    for (const std::string& bad :
+         {std::string(), good.substr(0, good.size() / 2), "x" + good.substr(1)}) {
+      ASSERT_EQ(WriteFileDurably(damaged, bad), absl::OkStatus());
+      EXPECT_EQ(Open(Options()), absl::OkStatus());
+    }
+    ASSERT_EQ(WriteFileDurably(damaged, good), absl::OkStatus());
+  }
+  ASSERT_EQ(WriteFileDurably(CheckpointPath(), ""), absl::OkStatus());
+  ASSERT_EQ(WriteFileDurably(CheckpointPath() + ".previous", "x"), absl::OkStatus());
+  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      CheckpointPath() + ": no copy of the checkpoint in it verifies"));
+}
+
+TEST_F(StartCheck, CheckpointOfAnotherRegistryIsRefused) {
+  MustOpen(Options(), *store_);
+  store_.reset();
+  std::filesystem::remove_all(StoreFolder());
+  std::filesystem::rename(CheckpointPath(), CheckpointPath() + ".kept");
+  OpenStore();
+  MustOpen(Options('b'), *store_);
+  std::filesystem::remove(CheckpointPath() + ".previous");
+  std::filesystem::rename(CheckpointPath() + ".kept", CheckpointPath());
+  EXPECT_TRUE(IsError(Open(Options('b')), StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      "belongs to another store"));
+}
+
+TEST_F(StartCheck, SecondPlaceFollowsEveryRoundAndKeepsTheLastTwo) {
+  Create(kLedger);
+  const auto notary = MustOpen(Options(), *store_);
+  const CheckpointFile file(CheckpointPath());
+  const std::string first = Latest(*notary, kRegistryLog).note;
+  EXPECT_THAT(*file.Read(), ElementsAre(first));
+  AppendNotes(kLedger, 1);
+  MustSign(*notary);
+  EXPECT_THAT(*file.Read(), ElementsAre(Latest(*notary, kRegistryLog).note, first));
+}
+
+TEST_F(StartCheck, NothingIsShownThatTheSecondPlaceDoesNotHold) {
+  Create(kLedger);
+  const auto notary = MustOpen(Options(), *store_);
+  AppendNotes(kLedger, 1);
+  // A folder that is not empty cannot be replaced by a file.
+  std::filesystem::remove(CheckpointPath());
+  std::filesystem::create_directories(CheckpointPath() + ".previous/x");
+  std::filesystem::create_directories(CheckpointPath() + "/x");
+  EXPECT_TRUE(IsError(notary->Sign().status(), StatusCode::kInternal, "CHECKPOINT_FILE_FAILED",
+                      "the checkpoint's second place cannot be written: rename "));
+  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 2u);
+  EXPECT_FALSE(notary->Latest(kLedger)->has_value());
+}
+
+TEST_F(StartCheck, KeyChangesOnlyBesideTheOneBefore) {
+  Create(kLedger);
+  MustOpen(Options('a'), *store_);
+  EXPECT_TRUE(IsError(Open(Options('b')), StatusCode::kFailedPrecondition, "KEY_MISMATCH",
+                      "give that file as --previous-signing-key beside the new --signing-key"));
+  NotaryOptions rotating = Options('b');
+  rotating.previous_key = KeyFromByte('c');
+  EXPECT_TRUE(IsError(Open(rotating), StatusCode::kFailedPrecondition, "KEY_MISMATCH", ""));
+  rotating.previous_key = KeyFromByte('a');
+  const auto notary = MustOpen(rotating, *store_);
+
+  const auto signers = [&](const std::string& log) {
+    const merkle::Note note = *merkle::Note::Parse(Latest(*notary, log).note);
+    std::vector<size_t> by;
+    const auto verified = merkle::VerifyNote(note, notary->registry()->keys);
+    EXPECT_TRUE(verified.ok()) << verified.status();
+    if (!verified.ok()) return by;
+    for (const merkle::VerifiedSignature& signature : *verified) {
+      by.push_back(signature.key);
+    }
+    return by;
+  };
+  ASSERT_THAT(notary->registry()->keys, SizeIs(2));
+  EXPECT_EQ(notary->registry()->keys[1].public_key, KeyFromByte('b')->public_key());
+  EXPECT_EQ(notary->registry()->keys[1].name, DefaultOrigin(KeyFromByte('a')->public_key()));
+  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 3u);
+  EXPECT_THAT(signers(kRegistryLog), ElementsAre(0, 1));
+  EXPECT_THAT(signers(kLedger), ElementsAre(0));  // not signed since: still good
+  AppendNotes(kLedger, 1);
+  MustSign(*notary);
+  EXPECT_THAT(signers(kRegistryLog), ElementsAre(1));
+  EXPECT_THAT(signers(kLedger), ElementsAre(1));
+
+  EXPECT_EQ(Open(Options('b')), absl::OkStatus());
+  EXPECT_TRUE(IsError(Open(Options('a')), StatusCode::kFailedPrecondition, "KEY_MISMATCH",
+                      "does not sign any more"));
+  NotaryOptions back = Options('a');
+  back.previous_key = KeyFromByte('b');
+  EXPECT_TRUE(IsError(Open(back), StatusCode::kFailedPrecondition, "KEY_MISMATCH",
+                      "does not sign any more"));
+}
+
+TEST_F(StartCheck, NotaryWhoseKeyWasReplacedSignsNoMore) {
+  Create(kLedger);
+  const auto old = MustOpen(Options('a'), *store_);
+  NotaryOptions rotating = Options('b');
+  rotating.previous_key = KeyFromByte('a');
+  MustOpen(rotating, *store_);
+  AppendNotes(kLedger, 1);
+  EXPECT_TRUE(IsError(old->Sign().status(), StatusCode::kFailedPrecondition, "KEY_MISMATCH",
+                      "does not sign any more"));
+}
+
+TEST_F(StartCheck, OriginIsKept) {
+  NotaryOptions options = Options();
+  for (const std::string& bad : {std::string("a b"), std::string("a+b"), std::string("a\nb"),
+                                 std::string("\xff"), std::string(257, 'a')}) {
+    options.origin = bad;
+    EXPECT_TRUE(IsError(Open(options), StatusCode::kInvalidArgument, "INVALID_FIELD",
+                        "log_origin: must be UTF-8 of at most 256 bytes without spaces"));
+  }
+  options.origin = "ledgers.example/eu";
+  EXPECT_EQ(Latest(*MustOpen(options, *store_), kRegistryLog).checkpoint.origin, options.origin);
+  EXPECT_EQ(Open(options), absl::OkStatus());
+  EXPECT_EQ(Latest(*MustOpen(Options(), *store_), kRegistryLog).checkpoint.origin, options.origin);
+  options.origin = "ledgers.example/us";
+  EXPECT_TRUE(IsError(Open(options), StatusCode::kFailedPrecondition, "ORIGIN_MISMATCH",
+                      "is signed as ledgers.example/eu, and that name cannot change"));
+}
+
+class KeyFile : public testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/key"; }
+  TempFolder folder_;
+};
+
+TEST_F(KeyFile, IsMadeForItsOwnerAloneAndReadBack) {
+  EXPECT_TRUE(absl::IsNotFound(ReadSigningKey(path()).status()));
+  const auto made = MakeSigningKey(path());
+  ASSERT_TRUE(made.ok()) << made.status();
+  struct stat status;
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, mode_t{0600});
+  EXPECT_EQ(ReadSigningKey(path())->public_key(), made->public_key());
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeSigningKey(path()).status()));
+  EXPECT_EQ(ReadSigningKey(path())->public_key(), made->public_key());
+  EXPECT_FALSE(std::filesystem::exists(path() + ".tmp"));
+}
+
+TEST_F(KeyFile, ThatOthersMayUseIsRefused) {
+  ASSERT_TRUE(MakeSigningKey(path()).ok());
+  for (const mode_t mode : {0640, 0604, 0620, 0601, 0660, 0644}) {
+    ASSERT_EQ(::chmod(path().c_str(), mode), 0);
+    EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
+                        "KEY_FILE_EXPOSED", "group or others may use the signing key"));
+  }
+  ASSERT_EQ(::chmod(path().c_str(), 0400), 0);
+  EXPECT_TRUE(ReadSigningKey(path()).ok());
+}
+
+TEST_F(KeyFile, MustBeAFileWithAKey) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
+                      "KEY_FILE_EXPOSED", "must be in a regular file"));
+  ASSERT_EQ(::unlink(path().c_str()), 0);
+  ASSERT_TRUE(std::filesystem::create_directory(path()));
+  EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
+                      "KEY_FILE_EXPOSED", "must be in a regular file"));
+  std::filesystem::remove(path());
+  for (const std::string& content :
+       {std::string(), std::string("secret words"), std::string(10'000, 'A')}) {
+    ASSERT_EQ(WriteFileDurably(path(), content), absl::OkStatus());
+    ASSERT_EQ(::chmod(path().c_str(), 0600), 0);
+    const absl::Status refused = ReadSigningKey(path()).status();
+    EXPECT_TRUE(IsError(refused, StatusCode::kInvalidArgument, "",
+                        path() + ": must hold one Ed25519 private key as PEM"));
+    EXPECT_EQ(refused.message().find("secret"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace dpledger
