@@ -1,0 +1,45 @@
+// What a verifier says when it does not accept a bundle: the one first thing that is wrong, by its
+// class, where it stands, what had to be there and what is. docs/formats.md, section "Bundles",
+// lists the classes. Thread safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace dpledger::bundle {
+
+// Reasons (base/status.h) of a verifier's statuses, with metadata class and where.
+// DATA_LOSS: the file is a bundle, and not what it claims to be.
+inline constexpr char kDifference[] = "BUNDLE_DIFFERENCE";
+// INVALID_ARGUMENT: the file is no bundle, or a part of one. Its class is kFormatClass.
+inline constexpr char kNoBundle[] = "NO_BUNDLE";
+
+inline constexpr char kFormatClass[] = "format";
+inline constexpr char kKeysClass[] = "keys";
+inline constexpr char kSignatureClass[] = "signature";
+inline constexpr char kRegistryClass[] = "registry";
+inline constexpr char kCheckpointClass[] = "checkpoint";
+inline constexpr char kTileClass[] = "tile";
+inline constexpr char kEntryClass[] = "entry";
+inline constexpr char kImportClass[] = "import";
+inline constexpr char kRootClass[] = "root";
+inline constexpr char kSealClass[] = "seal";
+inline constexpr char kOlderClass[] = "older";
+
+// "<where>: <what>".
+absl::Status Differs(std::string_view difference_class, std::string_view where,
+                     std::string_view what);
+// "<where>: must be <expected>, found <found>".
+absl::Status Differs(std::string_view difference_class, std::string_view where,
+                     std::string_view expected, std::string_view found);
+absl::Status NoBundle(std::string_view where, std::string_view what);
+
+// The class of such a status; empty for others.
+std::string ClassOf(const absl::Status& status);
+
+// Bytes from strangers, fit for a message: escaped, in quotes and cut.
+std::string Quoted(std::string_view text);
+
+}  // namespace dpledger::bundle

@@ -1,0 +1,121 @@
+#include "ledger_store/bundle/entry_frame.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "ledger_store/bundle/wire.h"
+
+namespace dpledger::bundle {
+namespace {
+
+using v1::LedgerEntry;
+
+absl::Status NotCanonical(absl::string_view message) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("must be a serialised ", message,
+                   ", its fields in order, each once, without defaults and unknown fields"));
+}
+
+bool IsToken(std::string_view text) {
+  if (text.size() > 64) return false;
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The seconds of a google.protobuf.Timestamp that is a whole minute.
+std::optional<int64_t> ParseMinute(std::string_view timestamp) {
+  WireReader reader(timestamp);
+  int64_t seconds = 0;
+  while (const std::optional<WireField> field = reader.Next()) {
+    if (field->number != 1 || field->is_bytes) return {};
+    seconds = static_cast<int64_t>(field->value);
+  }
+  if (!reader.ok() || seconds % 60 != 0) return {};
+  return seconds;
+}
+
+bool IsBody(int number) {
+  return number >= LedgerEntry::kEvent && number <= LedgerEntry::kRegistered;
+}
+
+}  // namespace
+
+absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry) {
+  EntryFrame frame;
+  bool recorded = false;
+  WireReader reader(entry);
+  while (const std::optional<WireField> field = reader.Next()) {
+    const bool is_number = field->number == LedgerEntry::kSequenceFieldNumber ||
+                           field->number == LedgerEntry::kWriterCounterFieldNumber;
+    if (field->is_bytes == is_number) return NotCanonical("LedgerEntry");
+    switch (field->number) {
+      case LedgerEntry::kSequenceFieldNumber:
+        frame.sequence = field->value;
+        break;
+      case LedgerEntry::kWriterCounterFieldNumber:
+        frame.writer_counter = field->value;
+        break;
+      case LedgerEntry::kWriterFieldNumber:
+      case LedgerEntry::kRequestIdFieldNumber:
+        if (field->bytes.empty()) return NotCanonical("LedgerEntry");
+        if (!IsToken(field->bytes)) {
+          return absl::InvalidArgumentError(
+              "writer and request_id must be at most 64 bytes of [A-Za-z0-9._-]");
+        }
+        (field->number == LedgerEntry::kWriterFieldNumber ? frame.writer : frame.request_id) =
+            field->bytes;
+        break;
+      case LedgerEntry::kClaimedTimeFieldNumber:
+      case LedgerEntry::kRecordedTimeFieldNumber: {
+        const std::optional<int64_t> seconds = ParseMinute(field->bytes);
+        if (!seconds.has_value()) {
+          return absl::InvalidArgumentError("claimed_time and recorded_time must be whole minutes");
+        }
+        if (field->number == LedgerEntry::kRecordedTimeFieldNumber) {
+          frame.recorded_seconds = *seconds;
+          recorded = true;
+        }
+        break;
+      }
+      default:
+        if (!IsBody(field->number) || frame.body != 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("must have one body of a known kind, found field ", field->number));
+        }
+        frame.body = field->number;
+        frame.body_bytes = field->bytes;
+    }
+  }
+  if (!reader.ok()) return NotCanonical("LedgerEntry");
+  if (frame.body == 0) return absl::InvalidArgumentError("must have a body");
+  if (!recorded) return absl::InvalidArgumentError("must have a recorded_time");
+  return frame;
+}
+
+absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event) {
+  WireReader reader(event);
+  const std::optional<WireField> kind = reader.Next();
+  if (!kind.has_value() || !kind->is_bytes || kind->number > v1::Event::kMechanism ||
+      reader.Next().has_value() || !reader.ok()) {
+    return NotCanonical("Event of one known kind");
+  }
+  if (kind->number > v1::Event::kSumQuery) return std::optional<EventRound>();
+  EventRound round;
+  round.sampling = kind->number == v1::Event::kSampling;
+  WireReader body(kind->bytes);
+  // The round is the first field of both; what follows is the accountant's.
+  if (const std::optional<WireField> first = body.Next();
+      first.has_value() && first->number == v1::SamplingEvent::kRoundFieldNumber) {
+    if (first->is_bytes) return NotCanonical("Event of one known kind");
+    round.round = first->value;
+  }
+  if (!body.ok()) return NotCanonical("Event of one known kind");
+  return std::optional<EventRound>(round);
+}
+
+}  // namespace dpledger::bundle

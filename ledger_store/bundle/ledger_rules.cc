@@ -1,0 +1,272 @@
+#include "ledger_store/bundle/ledger_rules.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/wire.h"
+#include "merkle/checkpoint.h"
+#include "merkle/signed_note.h"
+#include "merkle/tile.h"
+
+namespace dpledger::bundle {
+namespace {
+
+using v1::LedgerEntry;
+
+constexpr size_t kMaxWriters = size_t{1} << 20;
+constexpr int kMaxDepth = 8;  // copies of copies
+
+// A message that stands once in a ledger, or seldom: the whole of it is built.
+template <typename Message>
+bool Parse(std::string_view bytes, Message& message) {
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+// The value of a message's only field, a varint: WriterClosed and the like. 0 for an empty message,
+// nothing for anything else.
+std::optional<uint64_t> OnlyNumber(std::string_view message) {
+  WireReader reader(message);
+  const std::optional<WireField> field = reader.Next();
+  if (!field.has_value()) return reader.ok() ? std::optional<uint64_t>(0) : std::nullopt;
+  if (field->number != 1 || field->is_bytes || reader.Next().has_value() || !reader.ok()) return {};
+  return field->value;
+}
+
+}  // namespace
+
+absl::Status LedgerRules::Wrong(std::string_view rule) const {
+  return Differs(kEntryClass, Where(size_), rule);
+}
+
+absl::Status LedgerRules::Wrong(std::string_view field, uint64_t expected, uint64_t found) const {
+  return Differs(kEntryClass, absl::StrCat(Where(size_), ", ", ToAbsl(field)),
+                 absl::StrCat(expected), absl::StrCat(found));
+}
+
+std::string LedgerRules::Where(uint64_t sequence) const {
+  return absl::StrCat(where_prefix_, "entry ", sequence);
+}
+
+std::vector<std::string> LedgerRules::OpenWriters() const {
+  std::vector<std::string> open;
+  for (const auto& [name, writer] : writers_) {
+    if (!name.empty() && !writer.closed && open.size() < 10) open.push_back(name);
+  }
+  return open;
+}
+
+const v1::Declaration& LedgerRules::declaration() const {
+  if (first_.has_fork()) return first_.fork().declaration();
+  if (first_.has_import()) return first_.import().declaration();
+  return first_.declaration();
+}
+
+bool LedgerRules::complete() const {
+  return original_ == nullptr ||
+         (original_->size() == first_.import().size() && original_->complete());
+}
+
+absl::Status LedgerRules::Add(std::string_view entry) {
+  const absl::StatusOr<EntryFrame> frame = ParseEntryFrame(entry);
+  if (!frame.ok()) return Wrong(FromAbsl(frame.status().message()));
+  if (last_writer_ == nullptr || last_writer_->first != frame->writer) {
+    auto found = writers_.find(frame->writer);
+    if (found == writers_.end()) {
+      if (writers_.size() == kMaxWriters) return Wrong("a ledger has at most 2^20 writers");
+      found = writers_.try_emplace(std::string(frame->writer)).first;
+    }
+    last_writer_ = &*found;
+  }
+  Writer& writer = last_writer_->second;
+  if (absl::Status checked = CheckFrame(*frame, writer); !checked.ok()) return checked;
+  absl::Status added = size_ == 0 ? AddFirst(*frame) : AddBody(*frame, writer);
+  if (!added.ok()) return added;
+  ++writer.entries;
+  ++size_;
+  return absl::OkStatus();
+}
+
+absl::Status LedgerRules::CheckFrame(const EntryFrame& frame, Writer& writer) {
+  if (sealed_) return Wrong("nothing may follow SEAL");
+  if (frame.sequence != size_) return Wrong("sequence", size_, frame.sequence);
+  if (frame.writer_counter != writer.entries) {
+    return Wrong("writer_counter", writer.entries, frame.writer_counter);
+  }
+  if (writer.closed) return Wrong("its writer has closed, and may write nothing more");
+  if (size_ > 0 && frame.recorded_seconds < recorded_seconds_) {
+    return Wrong(absl::StrCat("recorded_time must not go back, found ", frame.recorded_seconds,
+                              " s after ", recorded_seconds_, " s"));
+  }
+  recorded_seconds_ = frame.recorded_seconds;
+  const bool servers = frame.body == LedgerEntry::kDeclaration ||
+                       frame.body == LedgerEntry::kFork || frame.body == LedgerEntry::kImport ||
+                       frame.body == LedgerEntry::kForkNotice || frame.body == LedgerEntry::kSeal;
+  if (frame.writer.empty() != servers) {
+    return Wrong(
+        "declaration, fork, import, fork_notice and seal, and nothing else, are the "
+        "server's own and have no writer");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LedgerRules::AddFirst(const EntryFrame& frame) {
+  bool parsed = false;
+  switch (frame.body) {
+    case LedgerEntry::kDeclaration:
+      parsed = Parse(frame.body_bytes, *first_.mutable_declaration());
+      break;
+    case LedgerEntry::kFork: {
+      v1::Fork& fork = *first_.mutable_fork();
+      parsed = Parse(frame.body_bytes, fork) && fork.has_declaration() && !fork.parent().empty() &&
+               fork.parent_size() > 0 && fork.parent_root().size() == merkle::kHashBytes;
+      break;
+    }
+    case LedgerEntry::kImport: {
+      v1::Import& import = *first_.mutable_import();
+      parsed = Parse(frame.body_bytes, import) && import.has_declaration() &&
+               !import.origin().empty() && import.size() > 0 &&
+               import.root_hash().size() == merkle::kHashBytes;
+      if (parsed) return BeginOriginal();
+      break;
+    }
+    default:
+      return Wrong("a ledger must begin with a declaration, a fork or an import");
+  }
+  if (parsed) return absl::OkStatus();
+  return Wrong("its body must be well-formed, with a declaration and all that names its origin");
+}
+
+absl::Status LedgerRules::BeginOriginal() {
+  if (depth_ == kMaxDepth) return Wrong("copies of copies may be 8 deep");
+  original_.reset(new LedgerRules(events_, absl::StrCat(where_prefix_, "original "), depth_ + 1));
+  // Whoever signed it: the checkpoint must be the one that the import speaks of.
+  const v1::Import& import = first_.import();
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(import.checkpoint());
+  const absl::StatusOr<merkle::Checkpoint> checkpoint =
+      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  if (checkpoint.ok() && checkpoint->origin == import.origin() &&
+      checkpoint->size == import.size() &&
+      merkle::ToBytes(checkpoint->root) == import.root_hash()) {
+    return absl::OkStatus();
+  }
+  return Differs(kImportClass, Where(size_),
+                 "the import's checkpoint must be a signed note of its origin, size and root");
+}
+
+absl::Status LedgerRules::AddBody(const EntryFrame& frame, Writer& writer) {
+  const bool copied = frame.body == LedgerEntry::kImported;
+  const bool anywhere = frame.body == LedgerEntry::kWriterClosed ||
+                        frame.body == LedgerEntry::kForkNotice || frame.body == LedgerEntry::kSeal;
+  if (copied != (original_ != nullptr) && !anywhere) {
+    return Wrong("imported entries, and but for the ends nothing else, stand in a copy");
+  }
+  switch (frame.body) {
+    case LedgerEntry::kEvent:
+      return AddEvent(frame, writer);
+    case LedgerEntry::kImported:
+      return AddImported(frame);
+    case LedgerEntry::kWriterClosed: {
+      const std::optional<uint64_t> count = OnlyNumber(frame.body_bytes);
+      if (!count.has_value()) return Wrong("its writer_closed must be well-formed");
+      if (*count != writer.entries + 1) {
+        return Wrong("writer_closed.entry_count", writer.entries + 1, *count);
+      }
+      writer.closed = true;
+      return absl::OkStatus();
+    }
+    case LedgerEntry::kSeal:
+      return AddSeal(frame);
+    case LedgerEntry::kForkNotice:
+      return AddForkNotice(frame);
+    case LedgerEntry::kCorrection: {
+      v1::Correction correction;
+      if (!Parse(frame.body_bytes, correction)) return Wrong("its correction must be well-formed");
+      if (correction.corrected_sequence() < size_) return absl::OkStatus();
+      return Wrong(absl::StrCat("a correction must be of an earlier entry, found ",
+                                correction.corrected_sequence()));
+    }
+    case LedgerEntry::kResume: {
+      v1::Resume resume;
+      if (Parse(frame.body_bytes, resume)) return absl::OkStatus();
+      return Wrong("its resume must be well-formed");
+    }
+    case LedgerEntry::kNote: {
+      v1::Note note;
+      if (Parse(frame.body_bytes, note)) return absl::OkStatus();
+      return Wrong("its note must be well-formed");
+    }
+    default:
+      return Wrong(
+          "a declaration, fork or import stands at 0 only, and key_rotate and registered "
+          "in the registry");
+  }
+}
+
+absl::Status LedgerRules::AddEvent(const EntryFrame& frame, Writer& writer) {
+  const absl::StatusOr<std::optional<EventRound>> event = ParseEventRound(frame.body_bytes);
+  if (!event.ok()) return Wrong(FromAbsl(event.status().message()));
+  if (event->has_value()) {
+    const uint64_t round = (*event)->round;
+    if (writer.has_round && round < writer.last_round) {
+      return Wrong(absl::StrCat("a writer's rounds must not go back, found ", round, " after ",
+                                writer.last_round));
+    }
+    if (writer.has_round && round == writer.last_round && (*event)->sampling) {
+      return Wrong(absl::StrCat("round ", round, " has begun already, and may have one sample"));
+    }
+    writer.has_round = true;
+    writer.last_round = round;
+  }
+  if (events_ == nullptr || !*events_) return absl::OkStatus();
+  return (*events_)({frame.sequence, frame.writer, frame.body_bytes});
+}
+
+absl::Status LedgerRules::AddSeal(const EntryFrame& frame) {
+  v1::Seal seal;
+  if (!Parse(frame.body_bytes, seal)) return Wrong("its seal must be well-formed");
+  const std::set<std::string> missing(seal.missing_writers().begin(), seal.missing_writers().end());
+  for (const auto& [name, writer] : writers_) {
+    if (name.empty() || writer.closed != missing.contains(name)) continue;
+    return Wrong(absl::StrCat("a seal must name the writers that have not closed, and no other: ",
+                              Quoted(name)));
+  }
+  sealed_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status LedgerRules::AddForkNotice(const EntryFrame& frame) {
+  v1::ForkNotice notice;
+  if (!Parse(frame.body_bytes, notice) || notice.child().empty()) {
+    return Wrong("its fork_notice must be well-formed, and name the child");
+  }
+  if (notice.size() >= 1 && notice.size() <= size_) return absl::OkStatus();
+  return Wrong(absl::StrCat("a fork_notice must be of a prefix of 1..", size_, " entries, found ",
+                            notice.size()));
+}
+
+absl::Status LedgerRules::AddImported(const EntryFrame& frame) {
+  WireReader reader(frame.body_bytes);
+  const std::optional<WireField> field = reader.Next();
+  if (!field.has_value() || field->number != 1 || !field->is_bytes || reader.Next().has_value() ||
+      !reader.ok()) {
+    return Wrong("its imported must be well-formed");
+  }
+  const v1::Import& import = first_.import();
+  if (original_->size() == import.size()) {
+    return Wrong(absl::StrCat("no more than the ", import.size(),
+                              " entries that the import declares may be copied"));
+  }
+  if (absl::Status added = original_->Add(field->bytes); !added.ok()) return added;
+  original_tree_.Append(merkle::LeafHash(field->bytes));
+  if (original_->size() < import.size() ||
+      merkle::ToBytes(original_tree_.Root()) == import.root_hash()) {
+    return absl::OkStatus();
+  }
+  return Differs(kImportClass, Where(size_),
+                 "the copied entries do not have the root that the import declares");
+}
+
+}  // namespace dpledger::bundle

@@ -1,0 +1,81 @@
+// The container of a bundle: a tar file of the POSIX ustar kind, so that any tar opens it, in one
+// spelling only, so that equal contents are equal bytes.
+//
+//  1. A member is a regular file whose header UstarHeader writes, byte for byte; its padding is
+//     zeros; two blocks of zeros end the file, and nothing follows. Links, folders, long names,
+//     extended headers, owners and times thus have no way in.
+//  2. The reader hands out bytes and writes nothing anywhere; what it keeps is bounded by its
+//     buffer and by what the caller asks for.
+// Not thread safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace dpledger::bundle {
+
+inline constexpr size_t kBlockBytes = 512;
+inline constexpr uint64_t kMaxMemberBytes = (uint64_t{1} << 33) - 1;  // 11 octal digits
+inline constexpr size_t kMaxNameBytes = 100;
+
+// POSIX.1-2017, pax, "ustar Interchange Format": mode 0644, everything else that does not depend on
+// the content 0 or empty. Precondition: the name has 1..100 bytes, the size is at most
+// kMaxMemberBytes.
+std::array<char, kBlockBytes> UstarHeader(std::string_view name, uint64_t size);
+// The zeros after a content of this size.
+size_t PaddingOf(uint64_t size);
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // 1..max_bytes bytes, or 0 at the end.
+  virtual absl::StatusOr<size_t> Read(char* into, size_t max_bytes) = 0;
+};
+
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual absl::Status Write(std::string_view bytes) = 0;
+};
+
+struct UstarMember {
+  std::string name;
+  uint64_t size = 0;
+};
+
+class UstarReader {
+ public:
+  // `source` must outlive the reader.
+  explicit UstarReader(ByteSource* source);
+
+  // The next member; what is left of the one before is skipped. Nothing at the end of the file.
+  // NO_BUNDLE naming the member and the rule; errors of the source as they are.
+  absl::StatusOr<std::optional<UstarMember>> Next();
+  // The content of that member, whole. Precondition: the caller has bounded its size.
+  absl::StatusOr<std::string> Content();
+  // Some more of it, valid until the next call; empty at its end.
+  absl::StatusOr<std::string_view> Piece();
+
+ private:
+  // At least `wanted` (<= the buffer's size) buffered bytes, unless the source ends before.
+  absl::Status Fill(size_t wanted);
+  absl::Status EndOfMember();
+  absl::Status CheckEnd();
+
+  ByteSource* const source_;
+  std::string buffer_;
+  size_t begin_ = 0;  // of the bytes not yet taken
+  size_t end_ = 0;
+  UstarMember member_;
+  uint64_t left_ = 0;  // of the member's content
+  size_t padding_ = 0;
+};
+
+}  // namespace dpledger::bundle

@@ -1,0 +1,104 @@
+// Checks a bundle, member by member, as it is read: the evidence, every leaf hash and tile, the
+// rules of the entries, the root, the seal, and older checkpoints. Of the same members it always
+// names the same first difference (docs/formats.md, section "Bundles", gives the order).
+//
+//  1. Streaming: memory is bounded by one entry bundle (16 MiB), O(log size) tiles and the number
+//     of writers; events.jsonl is passed over.
+//  2. Knows nothing of privacy: events are handed on to whoever accounts for them.
+// Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ledger_store/bundle/evidence.h"
+#include "ledger_store/bundle/ledger_rules.h"
+#include "ledger_store/bundle/members.h"
+#include "ledger_store/bundle/ustar.h"
+#include "merkle/tile_tree.h"
+
+namespace dpledger::bundle {
+
+struct VerifierOptions {
+  std::vector<merkle::VerifierKey> trusted;  // as EvidenceCheck
+  std::vector<merkle::Note> older;           // checkpoints of the same ledger
+  std::vector<uint64_t> root_sizes;          // prefixes whose roots are asked for
+  EventSink events;                          // may be null
+};
+
+class Verifier {
+ public:
+  explicit Verifier(VerifierOptions options);
+  Verifier(const Verifier&) = delete;
+  Verifier& operator=(const Verifier&) = delete;
+
+  // A member is next. Whether its content is wanted, by Content(); it is passed over otherwise.
+  // NO_BUNDLE if another one must stand here, or if it is too large.
+  absl::StatusOr<bool> Begin(const std::string& name, uint64_t size);
+  absl::Status Content(std::string content);
+  // There are no more. NO_BUNDLE if one is missing.
+  absl::Status End() const;
+
+  // The member that must be next; nothing once only optional ones may follow.
+  std::optional<std::string> Next() const;
+
+  // Known once the tree is complete.
+  const EvidenceCheck& evidence() const { return evidence_; }
+  const LedgerRules& rules() const { return rules_; }
+  // Nothing if it was not asked for, or the ledger is smaller.
+  std::optional<merkle::Hash> RootAt(uint64_t size) const;
+  const std::optional<std::string>& statement() const { return statement_; }
+
+ private:
+  enum class Step {
+    kReadme,
+    kKeys,
+    kRegistryCheckpoint,
+    kKeyEntry,
+    kKeyProof,
+    kRegistered,
+    kRegisteredProof,
+    kCheckpoint,
+    kTree,
+    kEvents,
+    kStatement,
+    kOver,
+  };
+  struct Member {
+    std::string name;
+    uint64_t max_bytes;
+  };
+
+  Member Expected() const;
+  void Advance();
+  absl::Status AddEvidence(std::string content);
+  absl::Status AddTreeMember(std::string content);
+  absl::Status AddEntries(const std::string& path, std::string content);
+  absl::Status CheckTile(const std::string& path, std::string_view content);
+  absl::Status CheckWhole();
+
+  VerifierOptions options_;
+  EvidenceCheck evidence_;
+  LedgerRules rules_;
+  Step step_ = Step::kReadme;
+  size_t key_ = 0;  // of the key members
+  std::optional<TreeMembers> tree_members_;
+  std::optional<TreeMember> tree_member_;  // the next one
+  merkle::TileBuilder tree_;
+  std::map<merkle::TileId, std::string> computed_;  // tiles that have not yet been compared
+  std::string bundle_;                              // the entries under the tile that is next
+  std::vector<std::string_view> entries_;           // in it
+  std::map<uint64_t, merkle::Hash> roots_;
+  std::optional<std::string> statement_;
+};
+
+// Reads a whole bundle into the verifier. Its differences; errors of the source as they are.
+absl::Status VerifyBundle(ByteSource& source, Verifier& verifier);
+
+}  // namespace dpledger::bundle
