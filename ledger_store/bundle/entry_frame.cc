@@ -107,12 +107,13 @@ absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event
   if (kind->number > v1::Event::kSumQuery) return std::optional<EventRound>();
   EventRound round;
   round.sampling = kind->number == v1::Event::kSampling;
+  // Both have a round, field 1, and a message, field 2.
   WireReader body(kind->bytes);
-  // The round is the first field of both; what follows is the accountant's.
-  if (const std::optional<WireField> first = body.Next();
-      first.has_value() && first->number == v1::SamplingEvent::kRoundFieldNumber) {
-    if (first->is_bytes) return NotCanonical("Event of one known kind");
-    round.round = first->value;
+  while (const std::optional<WireField> field = body.Next()) {
+    if (field->number > 2 || field->is_bytes != (field->number == 2)) {
+      return NotCanonical("Event of one known kind");
+    }
+    if (field->number == 1) round.round = field->value;
   }
   if (!body.ok()) return NotCanonical("Event of one known kind");
   return std::optional<EventRound>(round);

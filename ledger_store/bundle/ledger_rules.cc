@@ -19,10 +19,13 @@ using v1::LedgerEntry;
 constexpr size_t kMaxWriters = size_t{1} << 20;
 constexpr int kMaxDepth = 8;  // copies of copies
 
-// A message that stands once in a ledger, or seldom: the whole of it is built.
+// A message that stands once in a ledger, or seldom: the whole of it is built. Its bytes must be
+// those that it is serialised to, so that nothing in it goes unread.
 template <typename Message>
 bool Parse(std::string_view bytes, Message& message) {
-  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  message.DiscardUnknownFields();
+  return message.SerializeAsString() == bytes;
 }
 
 // The value of a message's only field, a varint: WriterClosed and the like. 0 for an empty message,
@@ -250,8 +253,8 @@ absl::Status LedgerRules::AddForkNotice(const EntryFrame& frame) {
 absl::Status LedgerRules::AddImported(const EntryFrame& frame) {
   WireReader reader(frame.body_bytes);
   const std::optional<WireField> field = reader.Next();
-  if (!field.has_value() || field->number != 1 || !field->is_bytes || reader.Next().has_value() ||
-      !reader.ok()) {
+  if (!field.has_value() || field->number != 1 || !field->is_bytes || field->bytes.empty() ||
+      reader.Next().has_value() || !reader.ok()) {
     return Wrong("its imported must be well-formed");
   }
   const v1::Import& import = first_.import();
