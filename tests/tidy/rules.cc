@@ -51,6 +51,7 @@ const std::vector<Home>& Homes() {
       {"fftw3", {"accountant/numeric/fft.cc"}},
       {"hwy/", {"accountant/", "client/", "tests/"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
+      {"libpq-fe", {"ledger_store/postgres/", "tests/", "bench/"}},
       {"CLI/", {"cli/", "server/", "examples/"}},
       {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
       {"google/protobuf/",

@@ -1,0 +1,32 @@
+// A batch as rows of the table `chunks`: C2SP entry bundles (merkle/tile.h), each with its hash.
+// Pure; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::postgres {
+
+struct Chunk {
+  uint64_t first_sequence = 0;
+  size_t count = 0;
+  std::string body;
+  std::string body_sha256;
+};
+
+// Rows of at most 256 entries and about 1 MiB: nearly every batch is one. Entries are at most
+// 65,535 bytes.
+std::vector<Chunk> ToChunks(uint64_t first_sequence, std::span<const std::string> entries);
+
+// The entries, as views into `body`. DATA_LOSS if the hash does not match, or there are not
+// `count`.
+absl::StatusOr<std::vector<std::string_view>> FromChunk(std::string_view body,
+                                                        std::string_view body_sha256,
+                                                        uint64_t count);
+
+}  // namespace dpledger::postgres

@@ -1,0 +1,271 @@
+#include "ledger_store/postgres/connection.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+
+namespace dpledger::postgres {
+namespace {
+
+absl::Status Unreachable(const std::string& what) {
+  return WithReason(absl::UnavailableError(absl::StrCat("the database cannot be reached: ", what)),
+                    {kUnreachable, {}});
+}
+
+// libpq's words for a login that failed, if they do not hold the password.
+std::string LoginError(PGconn* connection) {
+  const std::string message = PQerrorMessage(connection);
+  const char* const password = PQpass(connection);
+  if (password != nullptr && *password != '\0' && absl::StrContains(message, password)) {
+    return "the login failed";
+  }
+  return message.substr(0, message.find_last_not_of(" \n") + 1);
+}
+
+// Classes 08 and 57 of SQLSTATE are about the connection and its server; 25006 comes from a primary
+// that has become a standby. https://www.postgresql.org/docs/15/errcodes-appendix.html
+bool SaysServerIsGone(std::string_view state) {
+  return state.substr(0, 2) == "08" || state == "57P01" || state == "57P02" || state == "57P03" ||
+         state == "57P05" || state == "25006" || state == "25P03";
+}
+
+// 23505, 42P06, 42P07, 42710: another server made the same
+// thing at the same time.
+bool SaysTryAgain(std::string_view state) {
+  static constexpr std::array<std::string_view, 6> kStates = {"40001", "40P01", "23505",
+                                                              "42P06", "42P07", "42710"};
+  return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
+}
+
+}  // namespace
+
+bool IsConflict(const absl::Status& status) { return ReasonOf(status).reason == kTryAgain; }
+
+bool IsUnreachable(const absl::Status& status) { return ReasonOf(status).reason == kUnreachable; }
+
+Connection::Connection(PGconn* connection, absl::Duration timeout)
+    : connection_(connection), timeout_(timeout) {}
+
+Connection::~Connection() { PQfinish(connection_); }
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& conninfo,
+                                                             absl::Duration timeout) {
+  char* error = nullptr;
+  PQconninfoOption* const parsed = PQconninfoParse(conninfo.c_str(), &error);
+  PQfreemem(error);  // it quotes the string, and so may hold the password
+  if (parsed == nullptr) {
+    return FieldError("connection", "must be a connection string that libpq takes");
+  }
+  PQconninfoFree(parsed);
+  // What stands before the string is a default, what stands behind it is not to be changed. A dead
+  // host is noticed within seconds, also while a commit waits for it.
+  static constexpr std::array<const char*, 9> kNames = {"fallback_application_name",
+                                                        "connect_timeout",
+                                                        "keepalives_idle",
+                                                        "keepalives_interval",
+                                                        "keepalives_count",
+                                                        "tcp_user_timeout",
+                                                        "dbname",
+                                                        "target_session_attrs",
+                                                        nullptr};
+  const std::array<const char*, 9> values = {
+      "dpledger", "5", "5", "2", "3", "10000", conninfo.c_str(), "read-write", nullptr};
+  std::unique_ptr<Connection> connection(new Connection(
+      PQconnectdbParams(kNames.data(), values.data(), /*expand_dbname=*/1), timeout));
+  PGconn* const libpq = connection->connection_;
+  if (PQstatus(libpq) != CONNECTION_OK) return Unreachable(LoginError(libpq));
+  PQsetNoticeReceiver(
+      libpq,
+      [](void* warned, const PGresult* notice) {
+        // In English whatever the server speaks.
+        const char* const severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+        if (severity == nullptr || std::string_view(severity) == "WARNING") {
+          *static_cast<bool*>(warned) = true;
+        }
+      },
+      &connection->warned_);
+  RETURN_IF_ERROR(connection->PrepareSession());
+  return connection;
+}
+
+absl::Status Connection::PrepareSession() {
+  if (PQsetnonblocking(connection_, 1) != 0 || PQenterPipelineMode(connection_) != 1) return Lost();
+  const auto set = [](std::string_view name, std::string_view value) {
+    return Statement{"SELECT set_config($1, $2, false)", Values().Text(name).Text(value)};
+  };
+  const std::string milliseconds = absl::StrCat(absl::ToInt64Milliseconds(timeout_));
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> answers,
+      Run({{"SELECT current_setting('synchronous_commit'), coalesce(current_setting('fsync', true),"
+            " 'on')",
+            {}},
+           set("client_min_messages", "warning"),  // or a commit's warning would not arrive
+           set("statement_timeout", milliseconds),
+           // Longer than any group takes: whoever holds a head so long is stuck.
+           set("lock_timeout",
+               absl::StrCat(absl::ToInt64Milliseconds(std::min(timeout_, absl::Seconds(5))))),
+           set("idle_in_transaction_session_timeout", milliseconds),
+           // Where the server has it: lz4 packs entries at several times the default's speed.
+           {"SELECT set_config(name, 'lz4', false) FROM pg_catalog.pg_settings"
+            " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
+            {}}}));
+  if (answers[0].View(0, 1) != "on") {
+    return absl::FailedPreconditionError(
+        "the database runs with fsync off: it loses what it has acknowledged");
+  }
+  const std::string_view mode = answers[0].View(0, 0);
+  if (mode == "on" || mode == "remote_apply") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Rows> raised, Run({set("synchronous_commit", "on")}));
+  if (raised[0].View(0, 0) == "on") return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("synchronous_commit is ", ToAbsl(mode), " and cannot be set to on"));
+}
+
+absl::StatusOr<std::vector<Rows>> Connection::Run(const std::vector<Statement>& statements) {
+  if (!usable_) return Lost();
+  warned_ = false;
+  ASSIGN_OR_RETURN(const std::vector<bool> prepares, Send(statements));
+  std::vector<PGresult*> results;
+  const bool answered = Receive(results);
+  std::vector<Rows> rows;  // owns the results from here on
+  for (PGresult* result : results) rows.emplace_back(result);
+  const auto failed = [&results](size_t i) {
+    const ExecStatusType status = PQresultStatus(results[i]);
+    return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
+  };
+  std::vector<Rows> answers;
+  size_t next = 0;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    if (prepares[i]) {
+      if (next >= rows.size()) return Lost();
+      if (failed(next)) return ErrorOf(results[next]);
+      prepared_.emplace(statements[i].sql, absl::StrCat("s", prepared_.size()));
+      ++next;
+    }
+    if (next >= rows.size()) return Lost();
+    if (failed(next)) return ErrorOf(results[next]);
+    answers.push_back(std::move(rows[next++]));
+  }
+  if (!answered) return Lost();
+  return answers;
+}
+
+absl::StatusOr<std::vector<bool>> Connection::Send(const std::vector<Statement>& statements) {
+  std::map<std::string, std::string> names = prepared_;
+  std::vector<bool> prepares;
+  for (const Statement& statement : statements) {
+    const auto& types = statement.values.types();
+    const int count = static_cast<int>(types.size());
+    const auto [name, is_new] = names.emplace(statement.sql, absl::StrCat("s", names.size()));
+    prepares.push_back(is_new);
+    if (is_new && PQsendPrepare(connection_, name->second.c_str(), statement.sql.c_str(), count,
+                                types.data()) != 1) {
+      return Lost();
+    }
+    std::vector<const char*> values;
+    std::vector<int> lengths;
+    for (const std::string& bytes : statement.values.bytes()) {
+      values.push_back(bytes.data());
+      lengths.push_back(static_cast<int>(bytes.size()));
+    }
+    const std::vector<int> binary(values.size(), 1);
+    if (PQsendQueryPrepared(connection_, name->second.c_str(), count, values.data(), lengths.data(),
+                            binary.data(), /*resultFormat=*/1) != 1) {
+      return Lost();
+    }
+  }
+  if (PQpipelineSync(connection_) != 1) return Lost();
+  return prepares;
+}
+
+bool Connection::Receive(std::vector<PGresult*>& results) {
+  // The server gives up first, and says so.
+  const absl::Time deadline = absl::Now() + timeout_ + absl::Seconds(5);
+  while (true) {
+    const int unsent = PQflush(connection_);
+    if (unsent < 0) break;
+    while (PQisBusy(connection_) == 0) {
+      PGresult* const result = PQgetResult(connection_);
+      if (PQstatus(connection_) == CONNECTION_BAD) {
+        if (result != nullptr) results.push_back(result);
+        return false;
+      }
+      if (result == nullptr) continue;  // between two statements
+      if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        return true;
+      }
+      results.push_back(result);
+    }
+    pollfd wait = {.fd = PQsocket(connection_),
+                   .events = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN),
+                   .revents = 0};
+    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left <= 0) break;
+    if (poll(&wait, 1, static_cast<int>(left)) < 0 && errno != EINTR) break;
+    if (wait.revents != 0 && PQconsumeInput(connection_) != 1 && PQisBusy(connection_) != 0) break;
+  }
+  return false;
+}
+
+absl::StatusOr<Committed> Connection::Commit() {
+  const absl::StatusOr<std::vector<Rows>> answer = Run({{"COMMIT", {}}});
+  if (!answer.ok()) {
+    // A lost connection leaves it open whether the server still took it.
+    if (IsUnreachable(answer.status())) return Committed::kUnknown;
+    return answer.status();
+  }
+  if ((*answer)[0].tag() != "COMMIT") {
+    return absl::InternalError("the database rolled the transaction back");
+  }
+  return warned_ ? Committed::kUnknown : Committed::kDurably;
+}
+
+void Connection::Rollback() {
+  if (usable_ && PQtransactionStatus(connection_) != PQTRANS_IDLE &&
+      !Run({{"ROLLBACK", {}}}).ok()) {
+    usable_ = false;
+  }
+}
+
+absl::Status Connection::Lost() {
+  usable_ = false;
+  return Unreachable("the connection was lost");
+}
+
+absl::Status Connection::ErrorOf(const PGresult* result) {
+  const char* const field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  if (field == nullptr) return Lost();
+  const std::string_view state = field;
+  // Without detail and context: they quote rows.
+  const char* const primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const std::string message =
+      absl::StrCat("the database: ", primary == nullptr ? "" : primary, " (SQLSTATE ", field, ")");
+  if (SaysServerIsGone(state) || PQstatus(connection_) == CONNECTION_BAD) {
+    usable_ = false;
+    return Unreachable(message);
+  }
+  if (SaysTryAgain(state)) return WithReason(absl::AbortedError(message), {kTryAgain, {}});
+  const std::string_view group = state.substr(0, 2);
+  if (group == "XX" && state != "XX000") return absl::DataLossError(message);
+  // Cancelled at the timeout; a lock not had in time; out of disk, memory or connections; an error
+  // of its disk.
+  if (group == "57" || group == "53" || group == "58" || state == "55P03") {
+    return WithReason(absl::UnavailableError(message), {"STORE_FAILED", {}});
+  }
+  if (state == "42501" || state == "42P01" || state == "3F000") {
+    return absl::FailedPreconditionError(message);
+  }
+  return absl::InternalError(message);
+}
+
+}  // namespace dpledger::postgres

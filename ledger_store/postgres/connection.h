@@ -1,0 +1,85 @@
+// One connection to PostgreSQL: statements sent together and answered together, errors in our
+// words, and commits that say whether they are known to be on the standby.
+//
+//  1. A lost connection, an unanswered statement or a server that shuts down makes the connection
+//     unusable for good: it is thrown away, and another one opened.
+//  2. Neither passwords nor connection strings are in any error.
+// Not thread safe.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ledger_store/postgres/values.h"
+
+namespace dpledger::postgres {
+
+struct Statement {
+  std::string sql;  // prepared at its first use, and kept as long as the connection
+  Values values;
+};
+
+// What a transaction has come to.
+enum class Committed {
+  kDurably,  // flushed here, and on the synchronous standby if the server has one
+  kUnknown,  // the answer is lost, or the server did not wait for its standby
+};
+
+// Reasons of errors that the engine acts on.
+inline constexpr char kTryAgain[] = "TRANSACTION_CONFLICT";  // ABORTED; run the transaction again
+inline constexpr char kUnreachable[] = "STORE_UNREACHABLE";  // UNAVAILABLE; the database is away
+bool IsConflict(const absl::Status& status);
+bool IsUnreachable(const absl::Status& status);
+
+class Connection {
+ public:
+  // Opens a connection to a server that takes writes, and prepares the session: commits wait for
+  // the flush and for the synchronous standby, statements end after `timeout` (>= 1 s).
+  // INVALID_ARGUMENT if libpq cannot parse `conninfo`; UNAVAILABLE if nobody answers;
+  // FAILED_PRECONDITION if the server refuses the login or does not sync what it writes.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& conninfo,
+                                                          absl::Duration timeout);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Sends all, waits for all; each one's rows, in order, or the first error, after which none of
+  // the later ones has run. ABORTED (kTryAgain): the transaction lost against another one.
+  // UNAVAILABLE (kUnreachable): no answer. DATA_LOSS: the server says that its files are damaged.
+  // FAILED_PRECONDITION: a right or a table is missing. INTERNAL: anything else.
+  absl::StatusOr<std::vector<Rows>> Run(const std::vector<Statement>& statements);
+
+  // Ends the open transaction. An error means that nothing was committed.
+  absl::StatusOr<Committed> Commit();
+  // Leaves the transaction, if one is open.
+  void Rollback();
+
+  bool usable() const { return usable_; }
+
+ private:
+  Connection(PGconn* connection, absl::Duration timeout);
+
+  absl::Status PrepareSession();
+  // Which statements it had to prepare first.
+  absl::StatusOr<std::vector<bool>> Send(const std::vector<Statement>& statements);
+  // Sends what waits, and receives until all is answered or the time is over. False: lost.
+  bool Receive(std::vector<PGresult*>& results);
+  absl::Status Lost();
+  absl::Status ErrorOf(const PGresult* result);
+
+  PGconn* const connection_;
+  const absl::Duration timeout_;
+  bool usable_ = true;
+  bool warned_ = false;                          // by the server, since the last statement was sent
+  std::map<std::string, std::string> prepared_;  // statement -> its name on the server
+};
+
+}  // namespace dpledger::postgres

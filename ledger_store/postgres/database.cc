@@ -1,0 +1,157 @@
+#include "ledger_store/postgres/database.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "ledger_store/postgres/schema.h"
+
+namespace dpledger::postgres {
+namespace {
+
+constexpr int kAttempts = 10;
+constexpr int64_t kBarriers = 64;  // rows, so that barriers do not wait for each other
+
+std::mt19937& Random() {
+  thread_local std::mt19937 generator{std::random_device()()};
+  return generator;
+}
+
+// Around 2, 4, 8, … 200 ms, so that those who collided do not collide again.
+absl::Duration Pause(int attempt) {
+  const double longest = std::min(200.0, std::ldexp(2.0, attempt));
+  return absl::Milliseconds(std::uniform_real_distribution<double>(0.5, 1.5)(Random()) * longest);
+}
+
+absl::Status OutcomeUnknown(const std::string& why) {
+  return WithReason(absl::UnavailableError(
+                        absl::StrCat("whether the request was stored for good is not known: ", why,
+                                     "; repeat the same request")),
+                    {kOutcomeUnknown, {}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& options) {
+  RETURN_IF_ERROR(CheckSchemaName(options.schema));
+  std::unique_ptr<Database> database(new Database(options));
+  ASSIGN_OR_RETURN(auto connection, Connection::Open(options.conninfo, options.timeout));
+  RETURN_IF_ERROR(Migrate(*connection, options.schema, Migrations()));
+  absl::MutexLock lock(&database->mutex_);
+  database->idle_.push_back(std::move(connection));
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Database::Borrow() {
+  {
+    const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return borrowed_ < options_.connections;
+    };
+    absl::MutexLock lock(&mutex_, absl::Condition(&has_room));
+    RETURN_IF_ERROR(refused_);
+    ++borrowed_;
+    if (!idle_.empty()) {
+      std::unique_ptr<Connection> connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Connection>> opened =
+      Connection::Open(options_.conninfo, options_.timeout);
+  absl::Status checked = opened.status();
+  if (checked.ok()) checked = CheckVersion(**opened, options_.schema, Migrations().size());
+  if (checked.ok()) return opened;
+  absl::MutexLock lock(&mutex_);
+  --borrowed_;
+  if (ReasonOf(checked).reason == "SCHEMA_NEWER") refused_ = checked;
+  return checked;
+}
+
+void Database::Return(std::unique_ptr<Connection> connection) {
+  connection->Rollback();
+  absl::MutexLock lock(&mutex_);
+  --borrowed_;
+  if (connection->usable()) {
+    idle_.push_back(std::move(connection));
+  } else {
+    idle_.clear();  // a server that ended one connection has mostly ended all
+  }
+}
+
+absl::StatusOr<std::vector<Rows>> Database::Read(const std::vector<Statement>& statements) {
+  absl::StatusOr<std::vector<Rows>> rows = absl::UnavailableError("");
+  // Twice: the first one may have lost its server since it was used last.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    ASSIGN_OR_RETURN(auto connection, Borrow());
+    rows = connection->Run(statements);
+    Return(std::move(connection));
+    if (rows.ok() || !IsUnreachable(rows.status())) return rows;
+  }
+  return rows;
+}
+
+absl::Status Database::Transact(const Work& work) {
+  absl::Status status;
+  bool unknown = false;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) absl::SleepFor(Pause(attempt));
+    absl::StatusOr<std::unique_ptr<Connection>> connection = Borrow();
+    if (!connection.ok()) {
+      status = connection.status();
+      break;
+    }
+    status = (*connection)->Run({{"BEGIN", {}}}).status();
+    if (status.ok()) status = work(**connection);
+    if (status.ok()) {
+      const absl::StatusOr<Committed> committed = (*connection)->Commit();
+      status = committed.status();
+      const bool answered = (*connection)->usable();
+      if (committed.ok() && *committed == Committed::kDurably) {
+        Return(*std::move(connection));
+        return absl::OkStatus();
+      }
+      if (committed.ok()) {
+        unknown = true;
+        status = absl::UnavailableError(answered ? "the database did not wait for its standby"
+                                                 : "the connection was lost at the commit");
+        if (answered) {  // the standby is away: the next try would wait for it as long
+          Return(*std::move(connection));
+          break;
+        }
+      }
+    }
+    const bool lost = !(*connection)->usable();
+    Return(*std::move(connection));
+    if (!lost && !IsConflict(status)) break;
+  }
+  if (IsConflict(status)) {
+    status = WithReason(
+        absl::UnavailableError("the ledger is written by too many servers at once; try again"),
+        {"STORE_BUSY", {}});
+  }
+  if (unknown && absl::IsUnavailable(status)) return OutcomeUnknown(std::string(status.message()));
+  return status;
+}
+
+Statement Database::Barrier() const {
+  return {Sql("INSERT INTO @.barriers AS b VALUES ($1, 1)"
+              " ON CONFLICT (id) DO UPDATE SET n = b.n + 1"),
+          Values().Number(std::uniform_int_distribution<int64_t>(0, kBarriers - 1)(Random()))};
+}
+
+absl::Status Database::AwaitStandby() {
+  return Transact([this](Connection& connection) { return connection.Run({Barrier()}).status(); });
+}
+
+std::string Database::Sql(std::string_view sql) const { return InSchema(options_.schema, sql); }
+
+bool Database::usable() const {
+  absl::MutexLock lock(&mutex_);
+  return refused_.ok();
+}
+
+}  // namespace dpledger::postgres

@@ -1,0 +1,274 @@
+#include "ledger_store/postgres/group_commit.h"
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/staged_group.h"
+
+namespace dpledger::postgres {
+namespace {
+
+using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
+
+bool IsRefusal(const Operation& operation) {
+  return std::holds_alternative<absl::Status>(operation.request);
+}
+
+// Locks and reads what the requests speak of.
+absl::Status Load(const Database& database, Connection& connection,
+                  std::span<const Operation> group, StagedGroup& staged) {
+  std::set<std::string> names;
+  std::vector<std::string> ledgers;
+  std::vector<std::string> request_ids;
+  for (const Operation& operation : group) {
+    if (IsRefusal(operation)) continue;
+    names.insert(operation.ledgers.begin(), operation.ledgers.end());
+    ledgers.push_back(operation.ledgers.front());
+    request_ids.push_back(operation.request_id);
+  }
+  if (names.empty()) return absl::OkStatus();
+  // The lookup sees all that the one who held a lock before has committed.
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> found,
+      connection.Run(
+          {{database.Sql(absl::StrCat("SELECT ", kHeadColumns,
+                                      " FROM @.ledgers WHERE name = ANY ($1)"
+                                      " ORDER BY name FOR UPDATE")),
+            Values().Texts({names.begin(), names.end()})},
+           {database.Sql("SELECT r.ledger, r.request_id, r.request_hash, r.receipt"
+                         " FROM unnest($1::text[], $2::text[]) AS asked (ledger, request_id)"
+                         " JOIN @.requests AS r"
+                         " ON r.ledger = asked.ledger AND r.request_id = asked.request_id"),
+            Values().Texts(ledgers).Texts(request_ids)}}));
+  for (int row = 0; row < found[0].size(); ++row) {
+    ASSIGN_OR_RETURN(LedgerHead head, HeadFromRow(found[0], row));
+    staged.AddLedger(std::move(head));
+  }
+  for (int row = 0; row < found[1].size(); ++row) {
+    AnsweredRequest answered;
+    answered.request_hash = found[1].Bytes(row, 2);
+    if (!answered.receipt.ParseFromString(found[1].Bytes(row, 3))) {
+      return absl::DataLossError(
+          absl::StrCat(found[1].Bytes(row, 0), ": an answered request does not parse"));
+    }
+    staged.AddRequest({found[1].Bytes(row, 0), found[1].Bytes(row, 1)}, std::move(answered));
+  }
+  return absl::OkStatus();
+}
+
+// A statement, and how many rows it must change.
+struct Write {
+  Statement statement;
+  size_t rows = 0;
+};
+
+// New ledgers, and the heads of those that grew.
+void WriteHeads(const Database& database, const StagedGroup& staged, std::vector<Write>& writes) {
+  struct Columns {
+    std::vector<std::string> names, stored_roots, first_entries, datasets, roots, heads, writers;
+    std::vector<int64_t> stored_sizes, sizes;
+  };
+  Columns made;
+  Columns grown;
+  for (const auto& [name, ledger] : staged.ledgers()) {
+    if (ledger.chunks.empty()) continue;
+    Columns& columns = ledger.stored_size == 0 ? made : grown;
+    columns.names.push_back(name);
+    columns.stored_sizes.push_back(static_cast<int64_t>(ledger.stored_size));
+    columns.stored_roots.push_back(ledger.stored_root);
+    columns.first_entries.push_back(ledger.first_entry);
+    columns.datasets.push_back(DeclarationOf(ledger.head).dataset());
+    columns.sizes.push_back(static_cast<int64_t>(ledger.head.tree.size()));
+    columns.roots.push_back(merkle::ToBytes(ledger.head.tree.Root()));
+    columns.heads.push_back(HeadColumn(ledger.head));
+    columns.writers.push_back(WritersColumn(ledger.head));
+  }
+  if (!made.names.empty()) {
+    writes.push_back(
+        {{database.Sql("INSERT INTO @.ledgers"
+                       " (name, first_entry, dataset, next_seq, root, head, writers, to_sign)"
+                       " SELECT n, f, d, s, r, h, w, true FROM unnest($1::text[], $2::bytea[],"
+                       " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])"
+                       " AS made (n, f, d, s, r, h, w) ON CONFLICT DO NOTHING"),
+          Values()
+              .Texts(made.names)
+              .ListOfBytes(made.first_entries)
+              .ListOfBytes(made.datasets)
+              .Numbers(made.sizes)
+              .ListOfBytes(made.roots)
+              .ListOfBytes(made.heads)
+              .ListOfBytes(made.writers)},
+         made.names.size()});
+  }
+  if (!grown.names.empty()) {
+    writes.push_back(
+        {{database.Sql("UPDATE @.ledgers AS l SET next_seq = g.next_seq, root = g.root,"
+                       " head = g.head, writers = g.writers, to_sign = true"
+                       " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
+                       " $5::bytea[], $6::bytea[], $7::bytea[])"
+                       " AS g (name, stored_seq, stored_root, next_seq, root, head, writers)"
+                       " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
+                       " AND l.root = g.stored_root"),
+          Values()
+              .Texts(grown.names)
+              .Numbers(grown.stored_sizes)
+              .ListOfBytes(grown.stored_roots)
+              .Numbers(grown.sizes)
+              .ListOfBytes(grown.roots)
+              .ListOfBytes(grown.heads)
+              .ListOfBytes(grown.writers)},
+         grown.names.size()});
+  }
+}
+
+void WriteChunks(const Database& database, const StagedGroup& staged, std::vector<Write>& writes) {
+  std::vector<std::string> ledgers, bodies, hashes;
+  std::vector<int64_t> firsts, counts;
+  for (const auto& [name, ledger] : staged.ledgers()) {
+    for (const Chunk& chunk : ledger.chunks) {
+      ledgers.push_back(name);
+      firsts.push_back(static_cast<int64_t>(chunk.first_sequence));
+      counts.push_back(static_cast<int64_t>(chunk.count));
+      bodies.push_back(chunk.body);
+      hashes.push_back(chunk.body_sha256);
+    }
+  }
+  if (ledgers.empty()) return;
+  writes.push_back(
+      {{database.Sql("INSERT INTO @.chunks (ledger, first_seq, n, body, body_sha256)"
+                     " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[],"
+                     " $4::bytea[], $5::bytea[])"),
+        Values().Texts(ledgers).Numbers(firsts).Numbers(counts).ListOfBytes(bodies).ListOfBytes(
+            hashes)},
+       ledgers.size()});
+}
+
+void WriteRequests(const Database& database, const StagedGroup& staged,
+                   std::vector<Write>& writes) {
+  std::vector<std::string> ledgers, ids, hashes, receipts;
+  for (const auto& [key, answered] : staged.requests()) {
+    ledgers.push_back(key.first);
+    ids.push_back(key.second);
+    hashes.push_back(answered.request_hash);
+    receipts.push_back(answered.receipt.SerializeAsString());
+  }
+  if (ledgers.empty()) return;
+  writes.push_back(
+      {{database.Sql("INSERT INTO @.requests (ledger, request_id, request_hash, receipt)"
+                     " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])"),
+        Values().Texts(ledgers).Texts(ids).ListOfBytes(hashes).ListOfBytes(receipts)},
+       ledgers.size()});
+}
+
+// Writes what the group adds. ABORTED (kTryAgain) if another server was faster with a ledger.
+absl::Status Store(const Database& database, Connection& connection, const StagedGroup& staged,
+                   bool promises) {
+  std::vector<Write> writes;
+  WriteHeads(database, staged, writes);
+  WriteChunks(database, staged, writes);
+  WriteRequests(database, staged, writes);
+  // A repeated request gets its old answer, and that must be as durable as it was then.
+  if (writes.empty() && promises) writes.push_back({database.Barrier(), 1});
+  if (writes.empty()) return absl::OkStatus();
+  std::vector<Statement> statements;
+  for (Write& write : writes) statements.push_back(std::move(write.statement));
+  ASSIGN_OR_RETURN(const std::vector<Rows> done, connection.Run(statements));
+  for (size_t i = 0; i < done.size(); ++i) {
+    if (done[i].changed() != static_cast<int64_t>(writes[i].rows)) {
+      return WithReason(absl::AbortedError("another server changed the ledger meanwhile"),
+                        {kTryAgain, {}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Stages all, and says whether one of the answers is a promise. Lines are looked at, not broken:
+// the transaction may run again.
+bool StageAll(std::span<const Operation> group, StagedGroup& staged, Answers& answers) {
+  std::set<const AppendLine*> broken;
+  bool promises = false;
+  answers.clear();
+  for (const Operation& operation : group) {
+    const AppendLine* const line = operation.line.get();
+    if (line != nullptr && (line->broken() || broken.contains(line))) {
+      answers.push_back(WithReason(absl::AbortedError("an earlier batch in line was refused"),
+                                   {"EARLIER_BATCH_REFUSED", {}}));
+      continue;
+    }
+    answers.push_back(staged.Stage(operation));
+    if (answers.back().ok()) {
+      promises = true;
+    } else if (line != nullptr) {
+      broken.insert(line);
+    }
+  }
+  return promises;
+}
+
+void BreakLines(std::span<const Operation> group, const Answers& answers) {
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!answers[i].ok() && group[i].line != nullptr) group[i].line->Break();
+  }
+}
+
+// All of the group in one transaction. An error: nothing of it is known to be stored.
+absl::Status CommitTogether(Database& database, absl::Time now, std::span<const Operation> group,
+                            Answers& answers) {
+  const auto work = [&](Connection& connection) -> absl::Status {
+    StagedGroup staged(now);
+    RETURN_IF_ERROR(Load(database, connection, group, staged));
+    const bool promises = StageAll(group, staged, answers);
+    return Store(database, connection, staged, promises);
+  };
+  RETURN_IF_ERROR(database.Transact(work));
+  BreakLines(group, answers);
+  return absl::OkStatus();
+}
+
+// Whether nothing could be done for any request, whatever it is.
+bool ConcernsAll(const absl::Status& status) {
+  return IsUnreachable(status) || ReasonOf(status).reason == kOutcomeUnknown;
+}
+
+}  // namespace
+
+std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
+                                                     const std::vector<Operation>& group) {
+  Answers answers;
+  absl::Status failed = CommitTogether(database, now, group, answers);
+  if (failed.ok()) return answers;
+  answers.clear();
+  // Without those that cannot be stored: a ledger that failed once is not asked again.
+  std::map<std::string, absl::Status> failed_ledgers;
+  for (const Operation& operation : group) {
+    const std::span<const Operation> alone(&operation, 1);
+    absl::Status status = ConcernsAll(failed) ? failed : absl::OkStatus();
+    for (const std::string& ledger : operation.ledgers) {
+      const auto known = failed_ledgers.find(ledger);
+      if (status.ok() && known != failed_ledgers.end()) status = known->second;
+    }
+    Answers answer;
+    if (status.ok() && group.size() > 1) {
+      status = CommitTogether(database, now, alone, answer);
+      if (ConcernsAll(status)) failed = status;
+      if (!status.ok()) failed_ledgers[operation.ledgers.front()] = status;
+    } else if (status.ok()) {
+      status = failed;
+    }
+    if (!status.ok()) {
+      answer = {IsRefusal(operation) ? std::get<absl::Status>(operation.request) : status};
+      BreakLines(alone, answer);
+    }
+    answers.push_back(std::move(answer.front()));
+  }
+  return answers;
+}
+
+}  // namespace dpledger::postgres

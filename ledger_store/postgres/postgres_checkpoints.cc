@@ -1,0 +1,293 @@
+#include "ledger_store/postgres/postgres_checkpoints.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/request_rules.h"
+
+namespace dpledger::postgres {
+namespace {
+
+std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
+
+absl::Status Replaced(const std::string& what) {
+  return WithReason(absl::AbortedError(what), {"SIGNER_REPLACED", {}});
+}
+
+int64_t AtMost(size_t limit) {
+  return static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31));
+}
+
+// What the database has of the logs of a publication.
+struct StoredLog {
+  uint64_t size = 0;  // signed
+  std::string checkpoint;
+};
+
+std::map<std::string, StoredLog> StoredLogs(const Rows& rows) {
+  std::map<std::string, StoredLog> logs;
+  for (int row = 0; row < rows.size(); ++row) {
+    logs[rows.Bytes(row, 0)] = {static_cast<uint64_t>(rows.Number(row, 1)), rows.Bytes(row, 2)};
+  }
+  return logs;
+}
+
+// Whether this very publication was stored by an earlier run whose answer was lost.
+bool IsStored(const Publication& publication, uint64_t registry_size,
+              const std::map<std::string, StoredLog>& stored) {
+  if (registry_size != publication.registry_size + publication.registry_entries.size() ||
+      publication.logs.empty()) {
+    return false;
+  }
+  return std::all_of(publication.logs.begin(), publication.logs.end(), [&](const SignedLog& log) {
+    const auto found = stored.find(log.log);
+    return found != stored.end() && found->second.checkpoint == log.checkpoint.SerializeAsString();
+  });
+}
+
+// INVALID_ARGUMENT unless the checkpoint follows the log's last one; NOT_FOUND.
+absl::Status CheckFollows(const SignedLog& log, const std::map<std::string, uint64_t>& sizes,
+                          const std::map<std::string, StoredLog>& stored) {
+  const auto entries = sizes.find(log.log);
+  if (entries == sizes.end()) return LedgerNotFound(log.log);
+  const auto last = stored.find(log.log);
+  const uint64_t last_size = last == stored.end() ? 0 : last->second.size;
+  const uint64_t size = log.checkpoint.size();
+  if (size >= last_size && size <= entries->second) return absl::OkStatus();
+  return FieldError("checkpoint.size",
+                    absl::StrCat("of ", NameOf(log.log), " must be in [", last_size, ", ",
+                                 entries->second, "], got ", size));
+}
+
+// The statements that write a checked publication.
+std::vector<Statement> Writes(const Database& database, const Publication& publication) {
+  std::vector<std::string> logs, checkpoints, tile_logs, hashes;
+  std::vector<int64_t> sizes, levels, indices, registry_indices;
+  for (const SignedLog& log : publication.logs) {
+    logs.push_back(log.log);
+    sizes.push_back(static_cast<int64_t>(log.checkpoint.size()));
+    checkpoints.push_back(log.checkpoint.SerializeAsString());
+    for (const auto& [tile, tile_hashes] : log.tiles) {
+      tile_logs.push_back(log.log);
+      levels.push_back(tile.level);
+      indices.push_back(static_cast<int64_t>(tile.index));
+      hashes.push_back(tile_hashes);
+    }
+  }
+  for (size_t i = 0; i < publication.registry_entries.size(); ++i) {
+    registry_indices.push_back(static_cast<int64_t>(publication.registry_size + i));
+  }
+  std::vector<Statement> writes;
+  writes.push_back({database.Sql("INSERT INTO @.registry (idx, entry)"
+                                 " SELECT * FROM unnest($1::bigint[], $2::bytea[])"),
+                    Values().Numbers(registry_indices).ListOfBytes(publication.registry_entries)});
+  writes.push_back(
+      {database.Sql("INSERT INTO @.tiles (log, level, idx, hashes) SELECT * FROM"
+                    " unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[])"
+                    " ON CONFLICT (log, level, idx)"
+                    " DO UPDATE SET hashes = excluded.hashes"),
+       Values().Texts(tile_logs).Numbers(levels).Numbers(indices).ListOfBytes(hashes)});
+  writes.push_back({database.Sql("INSERT INTO @.checkpoints (log, size, checkpoint)"
+                                 " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])"
+                                 " ON CONFLICT (log) DO UPDATE SET"
+                                 " size = excluded.size, checkpoint = excluded.checkpoint"),
+                    Values().Texts(logs).Numbers(sizes).ListOfBytes(checkpoints)});
+  writes.push_back({database.Sql("UPDATE @.ledgers AS l SET to_sign = l.next_seq > s.size"
+                                 " FROM unnest($1::text[], $2::bigint[]) AS s (log, size)"
+                                 " WHERE l.name = s.log"),
+                    Values().Texts(logs).Numbers(sizes)});
+  // Also the write that a publication of nothing waits for.
+  writes.push_back({database.Sql("UPDATE @.signer SET registry_size = $1 WHERE id = 1"),
+                    Values().Number(static_cast<int64_t>(publication.registry_size +
+                                                         publication.registry_entries.size()))});
+  return writes;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& holder,
+                                                           absl::Duration duration) {
+  RETURN_IF_ERROR(CheckToken("holder", holder));
+  const int64_t microseconds = absl::ToInt64Microseconds(duration);
+  if (microseconds <= 0 || duration > absl::Hours(24 * 365)) {
+    return FieldError("duration", "must be > 0 and at most a year");
+  }
+  uint64_t epoch = 0;
+  const absl::Status status = database_.Transact([&](Connection& connection) -> absl::Status {
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> taken,
+        connection.Run(
+            {{database_.Sql("UPDATE @.signer SET"
+                            " epoch = CASE WHEN expires > clock_timestamp() THEN epoch"
+                            " ELSE epoch + 1 END,"
+                            " holder = $1,"
+                            " expires = clock_timestamp() + $2 * interval '1 microsecond'"
+                            " WHERE id = 1 AND (holder = $1 OR expires <= clock_timestamp())"
+                            " RETURNING epoch"),
+              Values().Text(holder).Number(microseconds)}}));
+    if (taken[0].size() == 1) {
+      epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
+      return absl::OkStatus();
+    }
+    return WithReason(absl::UnavailableError("another server signs checkpoints at present"),
+                      {"SIGNER_ELSEWHERE", {}});
+  });
+  RETURN_IF_ERROR(status);
+  return epoch;
+}
+
+absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(size_t limit) {
+  ASSIGN_OR_RETURN(const std::vector<Rows> rows,
+                   database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
+                                                               " FROM @.ledgers WHERE to_sign"
+                                                               " ORDER BY name LIMIT $1")),
+                                    Values().Number(AtMost(limit))}}));
+  std::vector<v1::Ledger> ledgers;
+  for (int row = 0; row < rows[0].size(); ++row) {
+    ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
+    ledgers.push_back(Describe(head));
+  }
+  return ledgers;
+}
+
+absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
+  std::set<std::string> seen;
+  for (const SignedLog& log : publication.logs) {
+    if (log.log != kRegistryLog && !CheckLedgerName("log", log.log).ok()) {
+      return LedgerNotFound(log.log);
+    }
+    if (!seen.insert(log.log).second) {
+      return FieldError("logs", absl::StrCat("must name ", NameOf(log.log), " only once"));
+    }
+  }
+  bool repeated = false;
+  const auto store = [&](Connection& connection) {
+    return Store(connection, publication, std::exchange(repeated, true));
+  };
+  RETURN_IF_ERROR(database_.Transact(store));
+  absl::MutexLock lock(&mutex_);
+  durable_registry_size_ = std::max(
+      durable_registry_size_, publication.registry_size + publication.registry_entries.size());
+  return absl::OkStatus();
+}
+
+absl::Status PostgresCheckpoints::Store(Connection& connection, const Publication& publication,
+                                        bool repeated) const {
+  std::vector<std::string> logs;
+  for (const SignedLog& log : publication.logs) logs.push_back(log.log);
+  // Heads before the signer's row, as nobody who holds that waits for a head.
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> found,
+      connection.Run(
+          {{database_.Sql("SELECT name, next_seq FROM @.ledgers WHERE name = ANY ($1)"
+                          " ORDER BY name FOR UPDATE"),
+            Values().Texts(logs)},
+           {database_.Sql("SELECT epoch, registry_size FROM @.signer WHERE id = 1 FOR UPDATE"), {}},
+           {database_.Sql("SELECT log, size, checkpoint FROM @.checkpoints WHERE log = ANY ($1)"),
+            Values().Texts(logs)}}));
+  if (found[1].size() != 1) return absl::DataLossError("the signer's row is missing");
+  const auto epoch = static_cast<uint64_t>(found[1].Number(0, 0));
+  const auto registry_size = static_cast<uint64_t>(found[1].Number(0, 1));
+  const std::map<std::string, StoredLog> stored = StoredLogs(found[2]);
+  if (epoch != publication.lease_epoch) {
+    return Replaced(absl::StrCat("lease_epoch: another signer has taken over in epoch ", epoch,
+                                 ", got ", publication.lease_epoch));
+  }
+  if (repeated && IsStored(publication, registry_size, stored)) {
+    return connection.Run({database_.Barrier()}).status();
+  }
+  if (registry_size != publication.registry_size) {
+    return Replaced(absl::StrCat("registry_size: the registry has ", registry_size,
+                                 " entries, got ", publication.registry_size));
+  }
+  std::map<std::string, uint64_t> sizes = {
+      {kRegistryLog, registry_size + publication.registry_entries.size()}};
+  for (int row = 0; row < found[0].size(); ++row) {
+    sizes[found[0].Bytes(row, 0)] = static_cast<uint64_t>(found[0].Number(row, 1));
+  }
+  for (const SignedLog& log : publication.logs) {
+    RETURN_IF_ERROR(CheckFollows(log, sizes, stored));
+  }
+  return connection.Run(Writes(database_, publication)).status();
+}
+
+absl::StatusOr<v1::StoredCheckpoint> PostgresCheckpoints::Latest(const std::string& log) {
+  RETURN_IF_ERROR(CheckLog(log));
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> rows,
+      database_.Read({{database_.Sql("SELECT c.checkpoint, s.registry_size FROM @.checkpoints AS c"
+                                     " JOIN @.signer AS s ON s.id = 1 WHERE c.log = $1"),
+                       Values().Text(log)}}));
+  if (rows[0].size() == 0) {
+    return absl::NotFoundError(absl::StrCat(NameOf(log), ": has no checkpoint yet"));
+  }
+  std::string bytes = rows[0].Bytes(0, 0);
+  const auto registry_size = static_cast<uint64_t>(rows[0].Number(0, 1));
+  v1::StoredCheckpoint checkpoint;
+  if (!checkpoint.ParseFromString(bytes)) {
+    return absl::DataLossError(absl::StrCat(NameOf(log), ": its checkpoint does not parse"));
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool durable = log == kRegistryLog ? bytes == durable_registry_
+                                             : checkpoint.registry_index() < durable_registry_size_;
+    if (durable) return checkpoint;
+  }
+  RETURN_IF_ERROR(database_.AwaitStandby());
+  absl::MutexLock lock(&mutex_);
+  durable_registry_size_ = std::max(durable_registry_size_, registry_size);
+  if (log == kRegistryLog) durable_registry_ = std::move(bytes);
+  return checkpoint;
+}
+
+absl::StatusOr<std::string> PostgresCheckpoints::ReadTile(const std::string& log,
+                                                          const merkle::TileId& tile) {
+  RETURN_IF_ERROR(CheckLog(log));
+  if (tile.index < merkle::kMaxTreeSize) {
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_.Read(
+            {{database_.Sql("SELECT hashes FROM @.tiles WHERE log = $1"
+                            " AND level = $2 AND idx = $3"),
+              Values().Text(log).Number(tile.level).Number(static_cast<int64_t>(tile.index))}}));
+    if (rows[0].size() == 1) return rows[0].Bytes(0, 0);
+  }
+  return absl::NotFoundError(
+      absl::StrCat(NameOf(log), ": has no tile of level ", tile.level, " and index ", tile.index));
+}
+
+absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::ReadRegistry(uint64_t first,
+                                                                           size_t max_entries) {
+  if (first >= merkle::kMaxTreeSize) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> rows,
+      database_.Read({{database_.Sql("SELECT idx, entry FROM @.registry"
+                                     " WHERE idx >= $1 ORDER BY idx LIMIT $2"),
+                       Values().Number(static_cast<int64_t>(first)).Number(AtMost(max_entries))}}));
+  std::vector<std::string> entries;
+  for (int row = 0; row < rows[0].size(); ++row) {
+    if (static_cast<uint64_t>(rows[0].Number(row, 0)) != first + entries.size()) {
+      return absl::DataLossError(
+          absl::StrCat("the registry: entry ", first + entries.size(), " is missing"));
+    }
+    entries.push_back(rows[0].Bytes(row, 1));
+  }
+  return entries;
+}
+
+absl::Status PostgresCheckpoints::CheckLog(const std::string& log) const {
+  if (log == kRegistryLog) return absl::OkStatus();
+  if (!CheckLedgerName("log", log).ok()) return LedgerNotFound(log);
+  ASSIGN_OR_RETURN(const std::vector<Rows> rows,
+                   database_.Read({{database_.Sql("SELECT 1 FROM @.ledgers WHERE name = $1"),
+                                    Values().Text(log)}}));
+  return rows[0].size() == 1 ? absl::OkStatus() : LedgerNotFound(log);
+}
+
+}  // namespace dpledger::postgres

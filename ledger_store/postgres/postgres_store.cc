@@ -1,0 +1,260 @@
+#include "ledger_store/postgres/postgres_store.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/status.h"
+#include "ledger_store/postgres/chunk.h"
+#include "ledger_store/postgres/commit_queue.h"
+#include "ledger_store/postgres/database.h"
+#include "ledger_store/postgres/entry_reader.h"
+#include "ledger_store/postgres/group_commit.h"
+#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/operation.h"
+#include "ledger_store/postgres/postgres_checkpoints.h"
+#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/request_rules.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
+
+namespace dpledger {
+namespace postgres {
+namespace {
+
+void Name(const v1::AppendBatchRequest& request, Operation& operation) {
+  operation.ledgers = {request.ledger()};
+}
+void Name(const v1::CreateLedgerRequest& request, Operation& operation) {
+  operation.ledgers = {request.name()};
+}
+void Name(const v1::SealLedgerRequest& request, Operation& operation) {
+  operation.ledgers = {request.name()};
+}
+void Name(const v1::ForkLedgerRequest& request, Operation& operation) {
+  operation.ledgers = {request.name(), request.parent()};
+}
+
+// A text that PostgreSQL takes and that has the same names behind it: they are ASCII, and `after`
+// may be anything.
+std::string AsText(const std::string& after) {
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (after[i] == '\0') return after.substr(0, i);
+    if (!absl::ascii_isascii(static_cast<unsigned char>(after[i]))) {
+      return after.substr(0, i) + '\x7f';
+    }
+  }
+  return after;
+}
+
+// What cannot be a name is not looked up: it may be no text that PostgreSQL takes.
+absl::Status CheckMayExist(const std::string& name) {
+  return CheckLedgerName("ledger", name).ok() ? absl::OkStatus() : LedgerNotFound(name);
+}
+
+class PostgresStore : public LedgerStore {
+ public:
+  PostgresStore(std::unique_ptr<Database> database, const PostgresOptions& options)
+      : database_(std::move(database)),
+        checkpoints_(*database_),
+        clock_(*options.clock),
+        queue_(options.max_pending_bytes) {
+    for (int i = 0; i < std::max(1, options.connections / 2); ++i) {
+      committers_.emplace_back([this] { CommitUntilClosed(); });
+    }
+  }
+
+  ~PostgresStore() override {
+    queue_.Close();
+    for (std::thread& committer : committers_) committer.join();
+  }
+
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
+    RETURN_IF_ERROR(SubmitAndWait(request, request));
+    return Get(request.name());
+  }
+
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
+    RETURN_IF_ERROR(SubmitAndWait(request, request));
+    return Get(request.name());
+  }
+
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                  const LedgerPoint& point) override {
+    RETURN_IF_ERROR(SubmitAndWait(request, ForkAtPoint{request, point}));
+    return Get(request.name());
+  }
+
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) override {
+    Operation operation = Prepare(request);
+    operation.line = std::move(line);
+    operation.done = std::move(done);
+    if (!std::holds_alternative<absl::Status>(operation.request)) {
+      operation.request = std::move(request);
+    }
+    queue_.Push(std::move(operation));
+  }
+
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
+    RETURN_IF_ERROR(CheckLedgerName("name", name));
+    ASSIGN_OR_RETURN(const LedgerHead head, ReadHead(*database_, name));
+    return Describe(head);
+  }
+
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) override {
+    const bool every_project = parent == "projects/-";
+    if (!every_project) RETURN_IF_ERROR(CheckProjectName("parent", parent));
+    // '0' follows '/': all names of the project, and no other, are between the two.
+    const std::string first = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
+    const std::string end = every_project ? "projects0" : absl::StrCat(parent, "/ledgers0");
+    const std::string behind = std::max(first, AsText(after));
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_->Read({{database_->Sql(absl::StrCat(
+                              "SELECT ", kHeadColumns,
+                              " FROM @.ledgers WHERE name > $1 AND name < $2 ORDER BY name"
+                              " LIMIT $3")),
+                          Values().Text(behind).Text(end).Number(
+                              static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31)))}}));
+    std::vector<v1::Ledger> ledgers;
+    for (int row = 0; row < rows[0].size(); ++row) {
+      ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
+      ledgers.push_back(Describe(head));
+    }
+    return ledgers;
+  }
+
+  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_->Read({{database_->Sql("SELECT count(*) FROM @.ledgers WHERE dataset = $1"),
+                          Values().Bytes(dataset)}}));
+    return static_cast<uint64_t>(rows[0].Number(0, 0));
+  }
+
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t max_bytes) override {
+    RETURN_IF_ERROR(CheckLedgerName("ledger", name));
+    return ReadEntries(*database_, name, first, max_entries, max_bytes);
+  }
+
+  CheckpointStore& checkpoints() override { return checkpoints_; }
+
+  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
+    RETURN_IF_ERROR(CheckMayExist(name));
+    const std::string body = SerializeDeterministically(history);
+    return database_->Transact([&](Connection& connection) -> absl::Status {
+      ASSIGN_OR_RETURN(
+          const std::vector<Rows> done,
+          connection.Run(
+              {{database_->Sql("INSERT INTO @.histories (ledger, body, body_sha256)"
+                               " SELECT name, $2, $3 FROM @.ledgers WHERE name = $1"
+                               " ON CONFLICT (ledger) DO UPDATE SET"
+                               " body = excluded.body,"
+                               " body_sha256 = excluded.body_sha256"),
+                Values().Text(name).Bytes(body).Bytes(merkle::ToBytes(merkle::Sha256({body})))}}));
+      return done[0].changed() == 1 ? absl::OkStatus() : LedgerNotFound(name);
+    });
+  }
+
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
+    RETURN_IF_ERROR(CheckMayExist(name));
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_->Read({{database_->Sql("SELECT h.body, h.body_sha256 FROM @.ledgers AS l"
+                                         " LEFT JOIN @.histories AS h ON h.ledger = l.name"
+                                         " WHERE l.name = $1"),
+                          Values().Text(name)}}));
+    if (rows[0].size() == 0) return LedgerNotFound(name);
+    if (rows[0].IsNull(0, 0)) {
+      return absl::NotFoundError(absl::StrCat(name, ": has no run-length table yet"));
+    }
+    v1::StoredHistory history;
+    if (merkle::ToBytes(merkle::Sha256({rows[0].View(0, 0)})) != rows[0].View(0, 1) ||
+        !history.ParseFromString(rows[0].Bytes(0, 0))) {
+      return absl::DataLossError(absl::StrCat(name, ": its run-length table is damaged"));
+    }
+    return history;
+  }
+
+  bool Healthy() const override { return database_->usable(); }
+
+ private:
+  // Checked and hashed on the caller's thread; the request itself is the caller's to add.
+  template <typename Request>
+  static Operation Prepare(Request& request) {
+    Operation operation;
+    Name(request, operation);
+    operation.request_id = request.request_id();
+    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
+      operation.request = std::move(checked);
+      return operation;
+    }
+    operation.hash = RequestHash(request);
+    operation.bytes = sizeof(Operation) + request.ByteSizeLong();
+    operation.request = v1::AppendBatchRequest();
+    return operation;
+  }
+
+  template <typename Request, typename Stored>
+  absl::Status SubmitAndWait(const Request& request, Stored stored) {
+    Operation operation = Prepare(request);
+    if (!std::holds_alternative<absl::Status>(operation.request)) {
+      operation.request = std::move(stored);
+    }
+    absl::Notification answered;
+    absl::Status status;
+    operation.done = [&](const absl::StatusOr<v1::Receipt>& receipt) {
+      status = receipt.status();
+      answered.Notify();
+    };
+    queue_.Push(std::move(operation));
+    answered.WaitForNotification();
+    return status;
+  }
+
+  void CommitUntilClosed() {
+    ::pthread_setname_np(::pthread_self(), "commit");  // as top and perf show it
+    while (true) {
+      const std::vector<Operation> group = queue_.Take();
+      if (group.empty()) return;
+      std::vector<absl::StatusOr<v1::Receipt>> answers =
+          CommitGroup(*database_, clock_.Now(), group);
+      for (size_t i = 0; i < group.size(); ++i) group[i].done(std::move(answers[i]));
+      queue_.Finish(group);
+    }
+  }
+
+  const std::unique_ptr<Database> database_;
+  PostgresCheckpoints checkpoints_;
+  Clock& clock_;
+  CommitQueue queue_;
+  std::vector<std::thread> committers_;  // last: they use all of the above
+};
+
+}  // namespace
+}  // namespace postgres
+
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenPostgresStore(const PostgresOptions& options) {
+  if (options.connections < 2) {
+    return FieldError("connections", absl::StrCat("must be at least 2, got ", options.connections));
+  }
+  if (options.timeout < absl::Seconds(1) || options.timeout > absl::Hours(1)) {
+    return FieldError("timeout", "must be 1 s to 1 h");
+  }
+  ASSIGN_OR_RETURN(auto database, postgres::Database::Open({.conninfo = options.connection,
+                                                            .schema = options.schema,
+                                                            .connections = options.connections,
+                                                            .timeout = options.timeout}));
+  return std::make_unique<postgres::PostgresStore>(std::move(database), options);
+}
+
+}  // namespace dpledger

@@ -1,0 +1,59 @@
+// What goes to PostgreSQL and comes back, in its binary format: no text to quote, none to parse.
+// Values are those of one statement; lists become arrays, so that one statement writes many rows
+// (`SELECT … FROM unnest($1, $2)`). Not thread safe.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dpledger::postgres {
+
+// The parameters $1, $2, … of a statement. Text must have no zero byte.
+class Values {
+ public:
+  Values& Number(int64_t number);
+  Values& Bool(bool value);
+  Values& Text(std::string_view text);
+  Values& Bytes(std::string_view bytes);
+  Values& Numbers(const std::vector<int64_t>& numbers);
+  Values& Texts(const std::vector<std::string>& texts);
+  Values& ListOfBytes(const std::vector<std::string>& list);
+  Values& Bools(const std::vector<bool>& values);
+
+  const std::vector<Oid>& types() const { return types_; }
+  const std::vector<std::string>& bytes() const { return bytes_; }
+
+ private:
+  Values& Add(Oid type, std::string bytes);
+
+  std::vector<Oid> types_;
+  std::vector<std::string> bytes_;
+};
+
+// The rows that a statement answered. Precondition of the readers: the column has that type, and is
+// not null unless IsNull was asked.
+class Rows {
+ public:
+  explicit Rows(PGresult* result) : result_(result, &PQclear) {}
+
+  int size() const { return PQntuples(result_.get()); }
+  // Rows that the statement inserted or updated.
+  int64_t changed() const;
+  bool IsNull(int row, int column) const { return PQgetisnull(result_.get(), row, column) != 0; }
+  int64_t Number(int row, int column) const;
+  bool Bool(int row, int column) const { return View(row, column) == std::string_view("\1", 1); }
+  std::string Bytes(int row, int column) const { return std::string(View(row, column)); }
+  std::string_view View(int row, int column) const;
+  // "COMMIT", "INSERT 0 3".
+  std::string_view tag() const { return PQcmdStatus(result_.get()); }
+
+ private:
+  std::unique_ptr<PGresult, decltype(&PQclear)> result_;
+};
+
+}  // namespace dpledger::postgres

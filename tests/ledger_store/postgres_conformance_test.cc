@@ -1,0 +1,40 @@
+#include "absl/strings/str_cat.h"
+#include "ledger_store/postgres/postgres_store.h"
+#include "tests/ledger_store/conformance_test.h"
+#include "tests/ledger_store/postgres_server.h"
+
+namespace dpledger {
+namespace {
+
+// One server for all tests, a schema for each.
+PostgresServer& Server() {
+  static PostgresServer server;
+  return server;
+}
+
+class PostgresEngine : public Engine {
+ public:
+  PostgresEngine() {
+    static int made = 0;
+    schema_ = absl::StrCat("conformance_", ++made);
+  }
+  ~PostgresEngine() override { Server().Must("DROP SCHEMA " + schema_ + " CASCADE"); }
+
+  absl::StatusOr<std::unique_ptr<LedgerStore>> Open(Clock* clock) override {
+    PostgresOptions options;
+    options.connection = Server().Connection();
+    options.schema = schema_;
+    options.clock = clock;
+    return OpenPostgresStore(options);
+  }
+
+ private:
+  std::string schema_;
+};
+
+std::unique_ptr<Engine> MakePostgresEngine() { return std::make_unique<PostgresEngine>(); }
+
+INSTANTIATE_TEST_SUITE_P(Postgres, LedgerStoreConformance, testing::Values(&MakePostgresEngine));
+
+}  // namespace
+}  // namespace dpledger
