@@ -87,6 +87,9 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Write the address to this file once the server serves");
   app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
       ->capture_default_str();
+  app.add_option("--postgres", flags.postgres,
+                 "Keep the ledgers in the PostgreSQL database whose connection string this file "
+                 "holds; only its owner may have rights to the file");
   app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
       ->check(CLI::Range(1 << 16, 1 << 26))
       ->capture_default_str();

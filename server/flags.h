@@ -14,6 +14,7 @@ struct Flags {
   std::string check;  // not empty: only ask the server there
   std::string port_file;
   std::string store = "./var/store";
+  std::string postgres;  // file with a connection string; not empty: the ledgers are there
   double drain_timeout_seconds = 10;
   LogLevel log_level = LogLevel::kInfo;
   ServerOptions server;

@@ -2,8 +2,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -13,10 +11,10 @@
 #include "absl/time/clock.h"
 #include "accountant/from_proto/questions.h"
 #include "base/file.h"
-#include "ledger_store/embedded/embedded_store.h"
 #include "server/flags.h"
 #include "server/health_check.h"
 #include "server/log.h"
+#include "server/open_store.h"
 #include "server/server.h"
 
 namespace dpledger::server {
@@ -59,13 +57,9 @@ int Serve(const Flags& flags) {
 
   log.Write(LogLevel::kInfo, "starting",
             {{"version", accountant::Version()},
-             {"store", std::filesystem::absolute(flags.store).string()},
+             {"store", DescribeStore(flags.store, flags.postgres)},
              {"durability", "fsync before every acknowledgement"}});
-  std::error_code no_folder;
-  std::filesystem::create_directories(flags.store, no_folder);
-  if (no_folder)
-    return Fail(log, "store_failed", ErrnoError(no_folder.value(), "create", flags.store));
-  auto store = OpenEmbeddedStore({.folder = flags.store});
+  auto store = OpenStore(flags.store, flags.postgres);
   if (!store.ok()) return Fail(log, "store_failed", store.status());
   auto server = Server::Start(flags.server, *std::move(store), &log);
   if (!server.ok()) return Fail(log, "listen_failed", server.status());

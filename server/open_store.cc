@@ -1,0 +1,56 @@
+#include "server/open_store.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/postgres/postgres_store.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr size_t kMaxConnectionBytes = 16 << 10;
+
+// The file may hold a password.
+absl::StatusOr<std::string> ReadConnection(const std::string& path) {
+  struct stat file = {};
+  if (::stat(path.c_str(), &file) != 0) return ErrnoError(errno, "open", path);
+  if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": others can read it, and it may hold a password; chmod 600 it"));
+  }
+  ASSIGN_OR_RETURN(std::string content, ReadFile(path));
+  absl::StripAsciiWhitespace(&content);
+  if (content.empty() || content.size() > kMaxConnectionBytes ||
+      content.find('\0') != std::string::npos) {
+    return FieldError("postgres", absl::StrCat(path, " must hold one connection string"));
+  }
+  return content;
+}
+
+}  // namespace
+
+std::string DescribeStore(const std::string& folder, const std::string& postgres_file) {
+  return postgres_file.empty() ? std::filesystem::absolute(folder).string() : "PostgreSQL";
+}
+
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
+                                                       const std::string& postgres_file) {
+  if (!postgres_file.empty()) {
+    PostgresOptions options;
+    ASSIGN_OR_RETURN(options.connection, ReadConnection(postgres_file));
+    return OpenPostgresStore(options);
+  }
+  std::error_code no_folder;
+  std::filesystem::create_directories(folder, no_folder);
+  if (no_folder) return ErrnoError(no_folder.value(), "create", folder);
+  return OpenEmbeddedStore({.folder = folder});
+}
+
+}  // namespace dpledger::server
