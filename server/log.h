@@ -1,38 +1,14 @@
-// Structured log lines: one JSON object a line on stderr, for machines and patient people.
-//
-//   {"time":"2024-05-01T12:00:00.000Z","level":"info","event":"listening","address":"127.0.0.1:7070"}
-//
-// Log lines never hold the content of events or declarations; names of ledgers, sizes, codes and
-// times only. Thread safe; a line is written whole.
+// The server's log (base/log.h), and the messages of the libraries that it is built on in it.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
+#include "base/log.h"
 
 namespace dpledger::server {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
-
-using LogValue = std::variant<std::string, int64_t, double, bool>;
-using LogFields = std::initializer_list<std::pair<std::string_view, LogValue>>;
-
-class Log {
- public:
-  // Lines below `level` are dropped. `file_descriptor` is not owned.
-  Log(LogLevel level, int file_descriptor) : level_(level), file_descriptor_(file_descriptor) {}
-
-  bool Wants(LogLevel level) const { return level >= level_; }
-  // `event` says what happened, in snake_case; `fields` say to what.
-  void Write(LogLevel level, std::string_view event, LogFields fields = {}) const;
-
- private:
-  const LogLevel level_;
-  const int file_descriptor_;
-};
+using dpledger::Log;
+using dpledger::LogFields;
+using dpledger::LogLevel;
+using dpledger::LogValue;
 
 // The messages of gRPC and protobuf become lines with the events "grpc" and "protobuf"; protobuf's
 // at debug, for it tells of what clients send. `log` must live as long as the process.

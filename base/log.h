@@ -1,0 +1,37 @@
+// Structured log lines: one JSON object a line on stderr, for machines and patient people.
+//
+//   {"time":"2024-05-01T12:00:00.000Z","level":"info","event":"listening","address":"127.0.0.1:7070"}
+//
+// Log lines never hold the content of events or declarations; names of ledgers, sizes, codes and
+// times only. Thread safe; a line is written whole.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace dpledger {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+using LogValue = std::variant<std::string, int64_t, double, bool>;
+using LogFields = std::initializer_list<std::pair<std::string_view, LogValue>>;
+
+class Log {
+ public:
+  // Lines below `level` are dropped. `file_descriptor` is not owned.
+  Log(LogLevel level, int file_descriptor) : level_(level), file_descriptor_(file_descriptor) {}
+
+  bool Wants(LogLevel level) const { return level >= level_; }
+  // `event` says what happened, in snake_case; `fields` say to what.
+  void Write(LogLevel level, std::string_view event, LogFields fields = {}) const;
+
+ private:
+  const LogLevel level_;
+  const int file_descriptor_;
+};
+
+}  // namespace dpledger

@@ -1,0 +1,73 @@
+#include "base/secret_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace dpledger {
+namespace {
+
+absl::Status Exposed(const std::string& path, const char* what) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(path, ": ", what)),
+                    {"KEY_FILE_EXPOSED", {}});
+}
+
+absl::Status CheckOwnersAlone(int fd, const std::string& path) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) return ErrnoError(errno, "stat", path);
+  if (!S_ISREG(status.st_mode)) return Exposed(path, "a signing key must be in a regular file");
+  if ((status.st_mode & 077) != 0) {
+    return Exposed(path,
+                   "group or others may use the signing key; say chmod 600, and if somebody may "
+                   "have read it, rotate it (docs/operating.md)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  const ssize_t written = ::write(fd, content.data(), content.size());
+  if (written != static_cast<ssize_t>(content.size())) {
+    return ErrnoError(written < 0 ? errno : ENOSPC, "write", path);
+  }
+  return ::fsync(fd) == 0 ? absl::OkStatus() : ErrnoError(errno, "fsync", path);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes) {
+  // O_NONBLOCK: a named pipe is refused, not waited for.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  const auto close = absl::MakeCleanup([fd] { ::close(fd); });
+  RETURN_IF_ERROR(CheckOwnersAlone(fd, path));
+  std::string content(max_bytes, '\0');
+  const ssize_t size = ::read(fd, content.data(), content.size());
+  if (size < 0) return ErrnoError(errno, "read", path);
+  content.resize(static_cast<size_t>(size));
+  return content;
+}
+
+absl::Status MakeSecretFile(const std::string& path, std::string_view content) {
+  // Written beside and linked, so that no crash leaves half a secret under the name.
+  const std::string temporary = absl::StrCat(path, ".tmp");
+  ::unlink(temporary.c_str());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoError(errno, "create", temporary);
+  const auto remove = absl::MakeCleanup([&temporary] { ::unlink(temporary.c_str()); });
+  const absl::Status written = WriteAndSync(fd, content, temporary);
+  if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);
+  RETURN_IF_ERROR(written);
+  if (::link(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "create", path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return SyncDirectory(folder.empty() ? "." : folder);
+}
+
+}  // namespace dpledger
