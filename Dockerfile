@@ -24,6 +24,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/* /tmp/debian-packages.txt \
  && useradd --system --uid 7070 --home-dir /var/lib/dpledger --create-home --shell /usr/sbin/nologin dpledger
 COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledger-server \
+     /src/build/release/bin/dpledger-witness \
      /src/build/release/bin/dp_sgd /usr/local/bin/
 COPY LICENSE README.md /usr/share/doc/dpledger/
 USER dpledger

@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolders[] = {"base",     "merkle", "accountant", "ledger_store", "server",
-                                    "client",   "cli",    "proto",      "tests",        "bench",
-                                    "examples", "cmake",  "deploy",     "docs"};
+constexpr const char* kFolders[] = {"base",    "merkle",   "accountant", "ledger_store", "server",
+                                    "client",  "cli",      "proto",      "tests",        "bench",
+                                    "witness", "examples", "cmake",      "deploy",       "docs"};
 
 // What each folder may include besides itself. accountant/from_proto is a folder of its own: the
 // only place where the accountant meets the wire's messages.
@@ -33,6 +33,7 @@ const std::map<std::string, std::set<std::string>>& Arrows() {
       {"server",
        {"base", "merkle", "proto", "ledger_store", "accountant", "accountant/from_proto"}},
       {"client", {"base", "merkle", "proto"}},
+      {"witness", {"base", "merkle"}},
       {"cli",
        {"base", "merkle", "proto", "client", "accountant", "accountant/from_proto",
         "ledger_store"}},
@@ -52,7 +53,9 @@ const std::vector<Home>& Homes() {
       {"hwy/", {"accountant/", "client/", "tests/"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
       {"libpq-fe", {"ledger_store/postgres/", "tests/", "bench/"}},
-      {"CLI/", {"cli/", "server/", "examples/"}},
+      {"CLI/", {"cli/", "server/", "witness/", "examples/"}},
+      {"boost/asio", {"witness/", "server/witness_client", "tests/witness/"}},
+      {"boost/beast", {"witness/", "server/witness_client", "tests/witness/"}},
       {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
       {"google/protobuf/",
        {"accountant/from_proto/", "ledger_store/", "server/", "client/", "cli/", "examples/",
@@ -150,7 +153,8 @@ Complaints BannedWords(const SourceFile& file) {
       {std::regex(R"(^\s*throw\b|[;{]\s*throw\b)"), "no exception leaves a library", true},
   };
   static const std::set<std::string> libraries = {
-      "base", "merkle", "accountant", "accountant/from_proto", "ledger_store", "server", "client"};
+      "base",         "merkle", "accountant", "accountant/from_proto",
+      "ledger_store", "server", "client",     "witness"};
   const bool library = libraries.count(FolderOf(file.path)) > 0;
   Complaints complaints;
   int number = 0;

@@ -1,0 +1,82 @@
+#include "tests/witness/witness_process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace dpledger::testing {
+
+WitnessProcess::WitnessProcess(const std::vector<merkle::VerifierKey>& log_keys,
+                               const std::vector<std::string>& more_flags)
+    : flags_(more_flags) {
+  for (const merkle::VerifierKey& key : log_keys) {
+    flags_.push_back("--log-key");
+    flags_.push_back(key.ToText());
+  }
+  Start();
+}
+
+WitnessProcess::~WitnessProcess() {
+  if (pid_ > 0) Stop(SIGKILL);
+}
+
+std::vector<std::string> WitnessProcess::Command() const {
+  std::vector<std::string> command = {BinaryPath("dpledger-witness"),
+                                      "--listen",
+                                      address_,
+                                      "--port-file",
+                                      folder_.File("port"),
+                                      "--signing-key",
+                                      folder_.File("key.pem"),
+                                      "--name",
+                                      kName,
+                                      "--state",
+                                      folder_.File("state")};
+  command.insert(command.end(), flags_.begin(), flags_.end());
+  return command;
+}
+
+void WitnessProcess::Start() {
+  const std::string port_file = folder_.File("port");
+  unlink(port_file.c_str());
+  pid_ = StartProgram(Command(), folder_.File("log"));
+  // The file is written whole, once the witness listens; one that ends instead ends the wait.
+  int status = 0;
+  while (waitpid(pid_, &status, WNOHANG) == 0) {
+    if (std::string address; std::getline(std::ifstream(port_file), address)) {
+      address_ = address;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  pid_ = 0;
+  FAIL() << "dpledger-witness did not start: " << Log();
+}
+
+int WitnessProcess::Stop(int signal) {
+  const int exit_code = StopProgram(pid_, signal);
+  pid_ = 0;
+  return exit_code;
+}
+
+std::string WitnessProcess::Log() const {
+  std::ostringstream log;
+  log << std::ifstream(folder_.File("log")).rdbuf();
+  return log.str();
+}
+
+std::string WitnessProcess::VerifierKey() const {
+  std::vector<std::string> command = Command();
+  command.push_back("--print-key");
+  const RunResult result = RunProgram(command);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.out.substr(0, result.out.find('\n'));
+}
+
+}  // namespace dpledger::testing

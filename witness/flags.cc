@@ -1,0 +1,87 @@
+#include "witness/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+#include <vector>
+
+#include "base/absl_view.h"
+
+namespace dpledger::witness {
+namespace {
+
+constexpr int kUsageError = 2;
+
+constexpr char kDescription[] =
+    R"(Cosigns the checkpoints of logs, so that a log which shows two histories is found out.
+
+Examples:
+  dpledger-witness --signing-key witness.pem --name example.org/witness --print-key
+  dpledger-witness --signing-key witness.pem --name example.org/witness \
+      --state /var/lib/dpledger-witness --log-key 'dpledger-0123456789abcdef+89abcdef+AX5…')";
+
+constexpr char kFooter[] = R"(
+Speaks C2SP tlog-witness: POST /add-checkpoint, GET /<SHA-256 of the origin>/checkpoint. There is no TLS: requests and
+answers are signed. Keep the state folder and the key: without them the witness forgets what it cosigned.
+SIGTERM and SIGINT end it after the answers under way.)";
+
+const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
+                                                    {"info", LogLevel::kInfo},
+                                                    {"warning", LogLevel::kWarning},
+                                                    {"error", LogLevel::kError}};
+
+}  // namespace
+
+std::variant<Flags, int> ParseFlags(int argc, char** argv) {
+  Flags flags;
+  std::string log_level = "info";
+  std::vector<std::string> log_keys;
+  flags.witness.state_folder = "./var/witness";
+
+  CLI::App app(kDescription, "dpledger-witness");
+  app.footer(kFooter);
+  app.set_version_flag("--version", DPLEDGER_VERSION);
+  app.add_option("--listen", flags.door.address, "Address IP:PORT; port 0 picks a free one")
+      ->capture_default_str();
+  app.add_option("--port-file", flags.port_file,
+                 "Write the address to this file once the witness listens");
+  app.add_option("--signing-key", flags.signing_key,
+                 "File of the witness's Ed25519 key, for its owner alone; made if there is none")
+      ->required();
+  app.add_option("--name", flags.witness.name, "Name of the witness: a URL without a scheme")
+      ->required();
+  app.add_option("--state", flags.witness.state_folder,
+                 "Folder of what was cosigned; made if there is none")
+      ->capture_default_str();
+  app.add_option("--log-key", log_keys,
+                 "Verifier key of a log to cosign, name+id+key; its name is the log's origin. May "
+                 "repeat");
+  app.add_option("--max-connections", flags.door.max_connections, "Connections at once")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--log-level", log_level, "Least important lines to write")
+      ->check(CLI::IsMember(kLogLevels))
+      ->capture_default_str();
+  app.add_flag("--print-key", flags.print_key, "Print the witness's verifier key, and exit");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+  for (const std::string& text : log_keys) {
+    absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(text);
+    if (!key.ok()) {
+      std::cerr << "--log-key: " << FromAbsl(key.status().message()) << "\n";
+      return kUsageError;
+    }
+    flags.witness.log_keys.push_back(*std::move(key));
+  }
+  if (log_keys.empty() && !flags.print_key) {
+    std::cerr << "--log-key: must name at least one log\n";
+    return kUsageError;
+  }
+  flags.log_level = kLogLevels.at(log_level);
+  return flags;
+}
+
+}  // namespace dpledger::witness

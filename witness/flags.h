@@ -1,0 +1,26 @@
+// The witness's flags, from the command line.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "base/log.h"
+#include "witness/http_door.h"
+#include "witness/witness.h"
+
+namespace dpledger::witness {
+
+struct Flags {
+  HttpDoorOptions door;
+  WitnessOptions witness;
+  std::string signing_key;
+  std::string port_file;
+  bool print_key = false;
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+// The flags, or the exit code after what was to be said has been said: 0 for --help and --version,
+// 2 for flags that are wrong.
+std::variant<Flags, int> ParseFlags(int argc, char** argv);
+
+}  // namespace dpledger::witness

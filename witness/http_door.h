@@ -1,0 +1,54 @@
+// The witness behind HTTP/1.1 (Boost.Beast), as C2SP tlog-witness lays it out:
+//
+//   POST /add-checkpoint               Witness::AddCheckpoint
+//   GET  /<origin hash>/checkpoint     Witness::LatestCheckpoint
+//
+// What a caller can take is bounded: connections at once, bytes of a request, and time for a
+// request to come and an answer to go. No TLS: answers are signed, requests too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "witness/witness.h"
+
+namespace dpledger::witness {
+
+struct HttpDoorOptions {
+  std::string address = "127.0.0.1:7071";            // IP:PORT, [IP]:PORT; port 0 picks a free one
+  size_t max_connections = 64;                       // more are closed at once
+  absl::Duration read_timeout = absl::Seconds(15);   // for a whole request, or until the next comes
+  absl::Duration write_timeout = absl::Seconds(15);  // for a whole answer
+  int threads = 2;
+};
+
+// Why Run ended.
+enum class End { kSignal, kWitnessFailed };
+
+class HttpDoor {
+ public:
+  // Listens when it returns. INVALID_ARGUMENT for an address of another form; otherwise the
+  // system's error. `witness` and `log` must outlive the door.
+  static absl::StatusOr<std::unique_ptr<HttpDoor>> Listen(const HttpDoorOptions& options,
+                                                          Witness& witness, const Log& log);
+  ~HttpDoor();
+
+  std::string address() const;
+
+  // Serves until SIGTERM or SIGINT, or until the witness has failed. Answers under way are sent; a
+  // second signal ends the process at once. Called once.
+  End Run();
+
+ private:
+  class Impl;
+  explicit HttpDoor(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dpledger::witness

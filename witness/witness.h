@@ -1,0 +1,101 @@
+// A witness of logs: it cosigns a log's checkpoint only if the log proves that what it cosigned
+// before is the beginning of it, so that a log which shows different people different histories is
+// found out. C2SP tlog-witness (https://c2sp.org/tlog-witness), without the transport; the optional
+// sign-subtree is not there.
+//
+// 1. Of two checkpoints of one origin that it cosigned, one is the beginning of the other, whatever
+//    is asked at the same time and however often the process is killed.
+// 2. A cosignature is given out only after it is durable. After an error of the disk nothing more
+//    is cosigned: failed() is true for good.
+// Thread safe; logs do not wait for each other.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "merkle/checkpoint.h"
+#include "merkle/ed25519.h"
+#include "merkle/signed_note.h"
+#include "merkle/witness_request.h"
+#include "witness/state_folder.h"
+
+namespace dpledger::witness {
+
+// As HTTP says it.
+struct Answer {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+struct WitnessOptions {
+  std::string name;
+  std::string state_folder;
+  // Whom to believe. The name of a key is its log's origin; a log may have several keys.
+  std::vector<merkle::VerifierKey> log_keys;
+  Clock* clock = Clock::System();
+  const Log* log = nullptr;  // never null when it is used; must outlive the witness
+};
+
+class Witness {
+ public:
+  // Reads and verifies what was cosigned before. INVALID_ARGUMENT for a name that no note can have
+  // and for log keys that are missing, doubled or no keys of logs; DATA_LOSS if a state file is not
+  // what a witness with this key wrote; FAILED_PRECONDITION (KEY_MISMATCH) if another key did;
+  // errors of StateFolder::Open.
+  static absl::StatusOr<std::unique_ptr<Witness>> Open(const WitnessOptions& options,
+                                                       merkle::Ed25519PrivateKey key);
+
+  // add-checkpoint. 200 with our signature line; 400 malformed, or the old size is greater than the
+  // new; 403 not signed by the log; 404 not a log of ours; 409 with the size that we cosigned, if
+  // the old size is another; 422 not consistent with what we cosigned; 500 after an error of the
+  // disk, or without a clock.
+  Answer AddCheckpoint(std::string_view body);
+  // The last cosigned note of the log with this OriginHash; 404 if there is none.
+  Answer LatestCheckpoint(std::string_view origin_hash) const;
+
+  bool failed() const { return failed_; }
+  const merkle::VerifierKey& verifier_key() const { return verifier_key_; }
+
+ private:
+  struct Cosigned {
+    merkle::Checkpoint checkpoint;
+    merkle::Note note;  // with the log's signatures and ours
+  };
+  struct WitnessedLog {
+    std::vector<merkle::VerifierKey> keys;
+    mutable absl::Mutex mutex;
+    std::optional<Cosigned> last ABSL_GUARDED_BY(mutex);
+  };
+
+  Witness(const WitnessOptions& options, merkle::Ed25519PrivateKey key,
+          std::unique_ptr<StateFolder> state);
+
+  absl::Status Load(const std::string& origin, WitnessedLog& log);
+  // Proves, cosigns, keeps and answers.
+  Answer Cosign(const merkle::WitnessRequest& request, const merkle::Checkpoint& checkpoint,
+                WitnessedLog& log);
+  Answer Refuse(int status, std::string_view why, const merkle::WitnessRequest& request,
+                const merkle::Checkpoint& checkpoint) const;
+  absl::StatusOr<merkle::NoteSignature> Sign(const merkle::Note& note) const;
+
+  const WitnessOptions options_;
+  const merkle::Ed25519PrivateKey key_;
+  const merkle::VerifierKey verifier_key_;
+  const std::unique_ptr<StateFolder> state_;
+  std::map<std::string, WitnessedLog, std::less<>> logs_;           // by origin; fixed after Open
+  std::map<std::string, const WitnessedLog*, std::less<>> hashes_;  // by OriginHash
+  std::atomic<bool> failed_ = false;
+};
+
+}  // namespace dpledger::witness
