@@ -184,7 +184,7 @@ std::string Line(const std::string& name, double value) {
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   const bench::ScratchFolder folder;
-  const bench::LocalServer server(folder.path());
+  const bench::LocalServer server(folder.path() + "/store");
 
   const double share = seconds / 4;
   std::vector<std::string> lines;

@@ -70,6 +70,8 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   GrpcDoorOptions& door = flags.server.door;
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
+  SigningOptions& signing = flags.server.signing;
+  double checkpoint_seconds = absl::ToDoubleSeconds(signing.every);
   bool anywhere = false;
   std::string log_level = "info";
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
@@ -90,6 +92,21 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--postgres", flags.postgres,
                  "Keep the ledgers in the PostgreSQL database whose connection string this file "
                  "holds; only its owner may have rights to the file");
+  app.add_option("--signing-key", signing.key_file,
+                 "File of the key that signs checkpoints, made at the first start; "
+                 "<store folder>.signing-key unless told");
+  app.add_option("--previous-signing-key", signing.previous_key_file,
+                 "Changes keys: file of the key that the store was signed with until now");
+  app.add_option("--checkpoint-copy", signing.checkpoint_file,
+                 "File that keeps the latest checkpoint outside the store; "
+                 "<store folder>.checkpoint unless told");
+  app.add_option("--log-origin", signing.origin,
+                 "Name that checkpoints are signed under, kept for ever; "
+                 "dpledger-<hash of the first key> unless told");
+  app.add_option("--checkpoint-seconds", checkpoint_seconds,
+                 "Time between two signatures of what has changed")
+      ->check(CLI::Range(0.05, 86400.0))
+      ->capture_default_str();
   app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
       ->check(CLI::Range(1 << 16, 1 << 26))
       ->capture_default_str();
@@ -129,6 +146,15 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   flags.log_level = kLogLevels.at(log_level);
   flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);
+  signing.every = absl::Seconds(checkpoint_seconds);
+  if (!flags.postgres.empty() && (signing.key_file.empty() || signing.checkpoint_file.empty())) {
+    std::cerr << "--postgres: name the files that signing needs with --signing-key and "
+                 "--checkpoint-copy: there is no store folder to keep them beside\n";
+    return kUsageError;
+  }
+  const SigningOptions beside = SigningOptions::Beside(flags.store);
+  if (signing.key_file.empty()) signing.key_file = beside.key_file;
+  if (signing.checkpoint_file.empty()) signing.checkpoint_file = beside.checkpoint_file;
   return flags;
 }
 

@@ -17,7 +17,7 @@ struct Flags {
   std::string postgres;  // file with a connection string; not empty: the ledgers are there
   double drain_timeout_seconds = 10;
   LogLevel log_level = LogLevel::kInfo;
-  ServerOptions server;
+  ServerOptions server;  // with the files beside the store that signing needs
 };
 
 // The flags, or the exit code after what was to be said has been said: 0 for --help and --version,

@@ -1,5 +1,6 @@
 #include "server/ledger_service.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "accountant/from_proto/unknown_fields.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "ledger_store/log_reader.h"
 #include "ledger_store/request_rules.h"
 
 namespace dpledger::server {
@@ -54,6 +56,10 @@ absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& requ
 absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request) {
   if (request.has_declaration()) {
     RETURN_IF_ERROR(Within("declaration", accountant::CheckDeclaration(request.declaration())));
+  }
+  if (request.import().has_declaration()) {
+    RETURN_IF_ERROR(
+        Within("import.declaration", accountant::CheckDeclaration(request.import().declaration())));
   }
   return store_->Create(request);
 }
@@ -102,7 +108,42 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
 }
 
 absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest& request) {
-  return store_->Seal(request);
+  absl::StatusOr<v1::Ledger> sealed = store_->Seal(request);
+  // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
+  if (sealed.ok()) signing_->Nudge();
+  return sealed;
+}
+
+absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest& request,
+                                                     const CallContext& call) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  if (request.has_declaration()) {
+    RETURN_IF_ERROR(Within("declaration", accountant::CheckDeclaration(request.declaration())));
+  }
+  ASSIGN_OR_RETURN(const LedgerPoint point, ForkPoint(request, call));
+  return store_->Fork(request, point);
+}
+
+absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest& request,
+                                                     const CallContext& call) {
+  const std::string& parent = request.parent();
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(parent));
+  LedgerPoint point;
+  point.size = request.parent_size() == 0 ? ledger.size() : request.parent_size();
+  if (point.size > ledger.size()) {
+    return WithReason(
+        absl::OutOfRangeError(absl::StrCat("parent_size: must be at most ", ledger.size(),
+                                           ", the size of ", parent, ", got ", point.size)),
+        {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(ledger.size())}}});
+  }
+  if (point.size == ledger.size()) {
+    std::memcpy(point.root.data(), ledger.root_hash().data(), point.root.size());
+    return point;
+  }
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, signing_->AwaitSigned(parent, point.size, call));
+  LogReader reader(*store_, parent, std::move(checkpoint));
+  ASSIGN_OR_RETURN(point.root, reader.RootAt("parent_size", point.size));
+  return point;
 }
 
 void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,

@@ -1,5 +1,6 @@
 // dpledger-server: serves a store folder until it is told to stop.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -11,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "accountant/from_proto/questions.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "server/flags.h"
 #include "server/health_check.h"
 #include "server/log.h"
@@ -37,18 +39,20 @@ sigset_t StopSignals() {
   return signals;
 }
 
-// Waits for a signal to stop, and returns it; 0 if the store has failed before that.
-int WaitForEnd(Server& server) {
+// Waits for a signal to stop, and returns it; an error if the server has failed before that.
+absl::StatusOr<int> WaitForEnd(Server& server) {
   const sigset_t signals = StopSignals();
   const timespec between_health_checks = {.tv_sec = 0, .tv_nsec = 100'000'000};
-  while (server.CheckHealth()) {
+  while (true) {
+    RETURN_IF_ERROR(server.CheckHealth());
     const int signal = sigtimedwait(&signals, nullptr, &between_health_checks);
     if (signal > 0) return signal;
   }
-  return 0;
 }
 
 int Serve(const Flags& flags) {
+  // The signing key is in memory: no core is dumped, and nobody else's debugger is let in.
+  prctl(PR_SET_DUMPABLE, 0);
   // Blocked before any thread starts, so that all inherit it and only WaitForEnd receives them.
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -62,7 +66,7 @@ int Serve(const Flags& flags) {
   auto store = OpenStore(flags.store, flags.postgres);
   if (!store.ok()) return Fail(log, "store_failed", store.status());
   auto server = Server::Start(flags.server, *std::move(store), &log);
-  if (!server.ok()) return Fail(log, "listen_failed", server.status());
+  if (!server.ok()) return Fail(log, "start_failed", server.status());
 
   const std::string& asked = flags.server.door.address;
   const std::string address =
@@ -73,22 +77,20 @@ int Serve(const Flags& flags) {
   }
   log.Write(LogLevel::kInfo, "serving", {{"address", address}});
 
-  const int signal = WaitForEnd(**server);
+  const absl::StatusOr<int> signal = WaitForEnd(**server);
   // From here a second signal ends the process at once.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.port_file.empty()) unlink(flags.port_file.c_str());
-  if (signal == 0) {
-    log.Write(LogLevel::kError, "store_failed",
-              {{"message",
-                "the disk reported an error; nothing more is acknowledged, and the server ends"}});
+  if (!signal.ok()) {
+    Fail(log, "store_failed", signal.status());
   } else {
     log.Write(LogLevel::kInfo, "draining",
-              {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"},
+              {{"signal", *signal == SIGTERM ? "SIGTERM" : "SIGINT"},
                {"seconds", flags.drain_timeout_seconds}});
   }
   (*server)->Stop(absl::Now() + absl::Seconds(flags.drain_timeout_seconds));
   log.Write(LogLevel::kInfo, "stopped");
-  return signal == 0 ? kFailure : 0;
+  return signal.ok() ? 0 : kFailure;
 }
 
 int Main(int argc, char** argv) {

@@ -6,30 +6,40 @@
 
 namespace dpledger::server {
 
-Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store)
+Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
+               std::unique_ptr<Notary> notary, const Log* log)
     : store_(std::move(store)),
-      ledgers_(store_.get()),
-      accounting_(store_.get(), options.accounting) {}
+      notary_(std::move(notary)),
+      signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log)),
+      ledgers_(store_.get(), signing_.get()),
+      accounting_(store_.get(), options.accounting),
+      audit_(store_.get(), signing_.get()) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::unique_ptr<LedgerStore> store,
                                                       const Log* log) {
-  std::unique_ptr<Server> server(new Server(options, std::move(store)));
-  ASSIGN_OR_RETURN(server->door_,
-                   GrpcDoor::Open(options.door, &server->ledgers_, &server->accounting_, log));
+  ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, OpenNotary(options.signing, *store, *log));
+  std::unique_ptr<Server> server(new Server(options, std::move(store), std::move(notary), log));
+  const Services services{&server->ledgers_, &server->accounting_, &server->audit_};
+  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, services, log));
   return server;
 }
 
-bool Server::CheckHealth() {
-  if (store_->Healthy()) return true;
-  door_->SetServing(false);
-  return false;
+absl::Status Server::CheckHealth() {
+  absl::Status health = signing_->failure();
+  if (!store_->Healthy()) {
+    health = absl::UnavailableError("the disk reported an error; nothing more is acknowledged");
+  }
+  if (!health.ok()) door_->SetServing(false);
+  return health;
 }
 
 void Server::Stop(absl::Time deadline) {
   if (door_ != nullptr) door_->Close(deadline);
+  signing_.reset();
+  notary_.reset();
   store_.reset();
 }
 

@@ -17,6 +17,8 @@ namespace {
 // Calls that wait for the disk or read it; a few, so that one slow read does not stop the others.
 constexpr size_t kStoreThreads = 4;
 constexpr size_t kMaxQueuedStoreCalls = 1024;
+// Proofs, and calls that wait for a signature; apart, so that nobody else waits with them.
+constexpr size_t kAuditThreads = 4;
 
 // What gRPC itself may buffer over all connections, before it pushes back.
 constexpr size_t kTransportBytes = size_t{512} << 20;
@@ -44,29 +46,30 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-GrpcDoor::GrpcDoor(const GrpcDoorOptions& options, LedgerService* ledgers,
-                   AccountingService* accounting, const Log* log)
+GrpcDoor::GrpcDoor(const GrpcDoorOptions& options, const Services& services, const Log* log)
     : store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
       query_pool_("accounting", options.query_threads, options.max_queued_queries),
-      ledger_door_(ledgers, &store_pool_, options.append_window, {&gate_, log}),
-      accounting_door_(accounting, &query_pool_, {&gate_, log}) {}
+      audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
+      ledger_door_(services.ledgers, &store_pool_, &audit_pool_, options.append_window,
+                   {&gate_, log}),
+      accounting_door_(services.accounting, &query_pool_, {&gate_, log}),
+      audit_door_(services.audit, &audit_pool_, {&gate_, log}) {}
 
 GrpcDoor::~GrpcDoor() { Close(absl::InfinitePast()); }
 
 absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& options,
-                                                         LedgerService* ledgers,
-                                                         AccountingService* accounting,
-                                                         const Log* log) {
+                                                         const Services& services, const Log* log) {
   // Both are process-wide in gRPC, and take effect for servers built from now on.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  std::unique_ptr<GrpcDoor> door(new GrpcDoor(options, ledgers, accounting, log));
+  std::unique_ptr<GrpcDoor> door(new GrpcDoor(options, services, log));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &door->port_);
   builder.RegisterService(&door->ledger_door_);
   builder.RegisterService(&door->accounting_door_);
+  builder.RegisterService(&door->audit_door_);
   door->server_ = builder.BuildAndStart();
   if (door->server_ == nullptr || door->port_ == 0) {
     return absl::UnavailableError(
@@ -79,7 +82,8 @@ absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& 
 void GrpcDoor::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
   for (const char* service :
-       {v1::LedgerService::service_full_name(), v1::AccountingService::service_full_name()}) {
+       {v1::LedgerService::service_full_name(), v1::AccountingService::service_full_name(),
+        v1::AuditService::service_full_name()}) {
     health->SetServingStatus(service, serving);
   }
   health->SetServingStatus("", serving);

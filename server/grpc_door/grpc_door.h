@@ -1,4 +1,4 @@
-// The gRPC server: both services, health, reflection, and its limits.
+// The gRPC server: all services, health, reflection, and its limits.
 //
 // Health: "" and each service are SERVING until SetServing(false) or Close. Reflection lists the
 // services, so that tools such as grpcurl need no .proto files. There is no TLS and no
@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/accounting_service.h"
+#include "server/audit_service.h"
 #include "server/grpc_door/call_gate.h"
 #include "server/grpc_door/services.h"
 #include "server/ledger_service.h"
@@ -30,13 +31,18 @@ struct GrpcDoorOptions {
   size_t max_queued_queries = 64;
 };
 
+// What is served; all of it outlives the door.
+struct Services {
+  LedgerService* ledgers;
+  AccountingService* accounting;
+  AuditService* audit;
+};
+
 class GrpcDoor {
  public:
-  // The services and `log` must outlive the door. UNAVAILABLE if the address cannot be listened on.
+  // `log` must outlive the door. UNAVAILABLE if the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<GrpcDoor>> Open(const GrpcDoorOptions& options,
-                                                        LedgerService* ledgers,
-                                                        AccountingService* accounting,
-                                                        const Log* log);
+                                                        const Services& services, const Log* log);
   ~GrpcDoor();  // closes at once
 
   int port() const { return port_; }
@@ -48,15 +54,16 @@ class GrpcDoor {
   void Close(absl::Time deadline);
 
  private:
-  GrpcDoor(const GrpcDoorOptions& options, LedgerService* ledgers, AccountingService* accounting,
-           const Log* log);
+  GrpcDoor(const GrpcDoorOptions& options, const Services& services, const Log* log);
 
   CallGate gate_;
   // Pools last to go: they hold calls of the server. Server first: nothing comes in any more.
   WorkerPool store_pool_;
   WorkerPool query_pool_;
+  WorkerPool audit_pool_;
   LedgerDoor ledger_door_;
   AccountingDoor accounting_door_;
+  AuditDoor audit_door_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 };

@@ -18,10 +18,10 @@ auto Plain(LedgerService* service,
   };
 }
 
-template <typename Request, typename Response>
-auto Bounded(AccountingService* service,
-             absl::StatusOr<Response> (AccountingService::*method)(const Request&,
-                                                                   const CallContext&)) {
+// A call that ends when its deadline passes or its caller goes.
+template <typename Service, typename Request, typename Response>
+auto Bounded(Service* service,
+             absl::StatusOr<Response> (Service::*method)(const Request&, const CallContext&)) {
   return [service, method](const Request& request, const CallContext& call) {
     return (service->*method)(request, call);
   };
@@ -62,6 +62,14 @@ ServerUnaryReactor* LedgerDoor::SealLedger(CallbackServerContext* context,
   return ServeOn<v1::SealLedgerRequest>(
       *pool_, new UnaryCall(context, request, response, "SealLedger", environment_),
       Plain(service_, &LedgerService::SealLedger));
+}
+
+// On the pool of those who wait for signatures: it may be one of them.
+ServerUnaryReactor* LedgerDoor::ForkLedger(CallbackServerContext* context,
+                                           const ByteBuffer* request, ByteBuffer* response) {
+  return ServeOn<v1::ForkLedgerRequest>(
+      *audit_pool_, new UnaryCall(context, request, response, "ForkLedger", environment_),
+      Bounded(service_, &LedgerService::ForkLedger));
 }
 
 // Not on the pool: a thread that waits for the disk would keep others from joining the same sync.
@@ -136,6 +144,35 @@ ServerUnaryReactor* AccountingDoor::AuditClaim(CallbackServerContext* context,
   return ServeOn<v1::AuditClaimRequest>(
       *pool_, new UnaryCall(context, request, response, "AuditClaim", environment_),
       Bounded(service_, &AccountingService::AuditClaim));
+}
+
+ServerUnaryReactor* AuditDoor::GetCheckpoint(CallbackServerContext* context,
+                                             const ByteBuffer* request, ByteBuffer* response) {
+  return ServeOn<v1::GetCheckpointRequest>(
+      *pool_, new UnaryCall(context, request, response, "GetCheckpoint", environment_),
+      Bounded(service_, &AuditService::GetCheckpoint));
+}
+
+ServerUnaryReactor* AuditDoor::GetInclusionProof(CallbackServerContext* context,
+                                                 const ByteBuffer* request, ByteBuffer* response) {
+  return ServeOn<v1::GetInclusionProofRequest>(
+      *pool_, new UnaryCall(context, request, response, "GetInclusionProof", environment_),
+      Bounded(service_, &AuditService::GetInclusionProof));
+}
+
+ServerUnaryReactor* AuditDoor::GetConsistencyProof(CallbackServerContext* context,
+                                                   const ByteBuffer* request,
+                                                   ByteBuffer* response) {
+  return ServeOn<v1::GetConsistencyProofRequest>(
+      *pool_, new UnaryCall(context, request, response, "GetConsistencyProof", environment_),
+      Bounded(service_, &AuditService::GetConsistencyProof));
+}
+
+ServerUnaryReactor* AuditDoor::GetTile(CallbackServerContext* context, const ByteBuffer* request,
+                                       ByteBuffer* response) {
+  return ServeOn<v1::GetTileRequest>(
+      *pool_, new UnaryCall(context, request, response, "GetTile", environment_),
+      Bounded(service_, &AuditService::GetTile));
 }
 
 }  // namespace dpledger::server

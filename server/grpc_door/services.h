@@ -2,8 +2,10 @@
 #pragma once
 
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "server/accounting_service.h"
+#include "server/audit_service.h"
 #include "server/grpc_door/append_stream.h"
 #include "server/grpc_door/unary.h"
 #include "server/ledger_service.h"
@@ -18,13 +20,18 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
                                    v1::LedgerService::WithRawCallbackMethod_Append<
                                        v1::LedgerService::WithRawCallbackMethod_ReadEntries<
                                            v1::LedgerService::WithRawCallbackMethod_SealLedger<
-                                               v1::LedgerService::Service>>>>>>> {
+                                               v1::LedgerService::WithRawCallbackMethod_ForkLedger<
+                                                   v1::LedgerService::Service>>>>>>>> {
  public:
   // `append_window`: batches of one stream that may be unacknowledged. Reads and other waits for
-  // the disk run on `pool`.
-  LedgerDoor(LedgerService* service, WorkerPool* pool, size_t append_window,
+  // the disk run on `pool`, what may wait for a signature on `audit_pool`.
+  LedgerDoor(LedgerService* service, WorkerPool* pool, WorkerPool* audit_pool, size_t append_window,
              const DoorEnvironment& environment)
-      : service_(service), pool_(pool), append_window_(append_window), environment_(environment) {}
+      : service_(service),
+        pool_(pool),
+        audit_pool_(audit_pool),
+        append_window_(append_window),
+        environment_(environment) {}
 
   void Drain() { streams_.Drain(); }
 
@@ -48,10 +55,14 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
   grpc::ServerUnaryReactor* SealLedger(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ForkLedger(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
 
  private:
   LedgerService* const service_;
   WorkerPool* const pool_;
+  WorkerPool* const audit_pool_;
   const size_t append_window_;
   const DoorEnvironment environment_;
   AppendStreams streams_;
@@ -89,6 +100,34 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
 
  private:
   AccountingService* const service_;
+  WorkerPool* const pool_;
+  const DoorEnvironment environment_;
+};
+
+class AuditDoor
+    : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
+          v1::AuditService::WithRawCallbackMethod_GetInclusionProof<
+              v1::AuditService::WithRawCallbackMethod_GetConsistencyProof<
+                  v1::AuditService::WithRawCallbackMethod_GetTile<v1::AuditService::Service>>>> {
+ public:
+  AuditDoor(AuditService* service, WorkerPool* pool, const DoorEnvironment& environment)
+      : service_(service), pool_(pool), environment_(environment) {}
+
+  grpc::ServerUnaryReactor* GetCheckpoint(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetInclusionProof(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetConsistencyProof(grpc::CallbackServerContext* context,
+                                                const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetTile(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+
+ private:
+  AuditService* const service_;
   WorkerPool* const pool_;
   const DoorEnvironment environment_;
 };

@@ -304,7 +304,7 @@ TEST_F(AccountingTest, WarnsOfASpoolThatMayHoldUndeliveredEvents) {
 // ---- Bounds ----
 
 ServerOptions OneThread() {
-  ServerOptions options;
+  ServerOptions options = RunningServer::SigningOnDemand();
   options.door.query_threads = 1;
   options.door.max_queued_queries = 1;
   return options;
@@ -349,7 +349,7 @@ TEST_F(BusyAccounting, RefusesMoreQuestionsAndStillTakesAppends) {
 }
 
 ServerOptions ShortQueries() {
-  ServerOptions options;
+  ServerOptions options = RunningServer::SigningOnDemand();
   options.accounting.query_timeout = absl::Milliseconds(20);
   return options;
 }

@@ -105,7 +105,7 @@ TEST(AppendStream, RepeatedBatchGetsTheSameReceiptAndIsStoredOnce) {
 }
 
 TEST(AppendStream, ReadsNoMoreThanItsWindow) {
-  ServerOptions options;
+  ServerOptions options = RunningServer::SigningOnDemand();
   options.door.append_window = 3;
   RunningServer running(options);
   running.Create(kLedger);

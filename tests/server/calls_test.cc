@@ -123,12 +123,14 @@ TEST(Calls, SealedLedgerSaysSo) {
 
 TEST(Health, FollowsTheStore) {
   RunningServer running;
-  const std::string services[] = {"", "dpledger.v1.LedgerService", "dpledger.v1.AccountingService"};
-  EXPECT_TRUE(running.server().CheckHealth());
+  const std::string services[] = {"", "dpledger.v1.LedgerService", "dpledger.v1.AccountingService",
+                                  "dpledger.v1.AuditService"};
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
   for (const std::string& service : services)
     EXPECT_EQ(running.Health(service), Health::SERVING) << service;
   running.store().ill = true;
-  EXPECT_FALSE(running.server().CheckHealth());
+  EXPECT_TRUE(IsError(running.server().CheckHealth(), absl::StatusCode::kUnavailable, "",
+                      "the disk reported an error; nothing more is acknowledged"));
   for (const std::string& service : services)
     EXPECT_EQ(running.Health(service), Health::NOT_SERVING) << service;
 }

@@ -119,7 +119,7 @@ TEST_F(ProfileCalls, AdaptiveParametersAreRefusedAsElsewhere) {
 
 // 1000 points by FFT take longer than the question may.
 TEST(ProfileLimits, ManyPointsStopAtTheQueryTimeout) {
-  ServerOptions options;
+  ServerOptions options = RunningServer::SigningOnDemand();
   options.accounting.query_timeout = absl::Milliseconds(300);
   RunningServer running(options);
   v1::ComputeProfileRequest request = FromText<v1::ComputeProfileRequest>(

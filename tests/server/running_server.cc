@@ -14,10 +14,14 @@
 namespace dpledger::server {
 
 RunningServer::RunningServer(const ServerOptions& options) {
-  auto store = OpenEmbeddedStore({.folder = folder_.path(), .clock = &clock_});
+  const std::string folder = folder_.path() + "/store";
+  auto store = OpenEmbeddedStore({.folder = folder, .clock = &clock_});
   if (!store.ok()) throw std::runtime_error(store.status().ToString());
   ServerOptions used = options;
   used.door.address = "127.0.0.1:0";
+  const SigningOptions beside = SigningOptions::Beside(folder);
+  used.signing.key_file = beside.key_file;
+  used.signing.checkpoint_file = beside.checkpoint_file;
   auto server =
       Server::Start(used, std::make_unique<WatchedStore>(*std::move(store), &watch_), &log_);
   if (!server.ok()) throw std::runtime_error(server.status().ToString());
@@ -28,6 +32,7 @@ RunningServer::RunningServer(const ServerOptions& options) {
                                        grpc::InsecureChannelCredentials(), arguments);
   ledgers_ = v1::LedgerService::NewStub(channel_);
   accounting_ = v1::AccountingService::NewStub(channel_);
+  audit_ = v1::AuditService::NewStub(channel_);
 }
 
 v1::Ledger RunningServer::Create(const std::string& name,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -23,7 +24,13 @@ namespace dpledger::server {
 
 class RunningServer {
  public:
-  explicit RunningServer(const ServerOptions& options = {});
+  // Signs when somebody waits for it only, unless told otherwise.
+  explicit RunningServer(const ServerOptions& options = SigningOnDemand());
+  static ServerOptions SigningOnDemand() {
+    ServerOptions options;
+    options.signing.every = absl::InfiniteDuration();
+    return options;
+  }
 
   Server& server() { return *server_; }
   StoreWatch& store() { return watch_; }
@@ -31,6 +38,7 @@ class RunningServer {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   v1::LedgerService::Stub& ledgers() { return *ledgers_; }
   v1::AccountingService::Stub& accounting() { return *accounting_; }
+  v1::AuditService::Stub& audit() { return *audit_; }
 
   // Calls that must work.
   v1::Ledger Create(const std::string& name,
@@ -48,6 +56,7 @@ class RunningServer {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
+  std::unique_ptr<v1::AuditService::Stub> audit_;
 };
 
 // Calls a unary method, with a deadline against hanging tests.

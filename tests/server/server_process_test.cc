@@ -51,10 +51,11 @@ class ServerProgram : public ::testing::Test {
 
   // Starts the program on the test's store; returns its address. `limits` is shell code that its
   // process runs first.
-  std::string Start(const std::string& limits = ":") {
+  std::string Start(const std::string& limits = ":", const std::vector<std::string>& flags = {}) {
     std::vector<std::string> command =
         Command({"--listen", "127.0.0.1:0", "--port-file", folder_.File("port"), "--store",
                  folder_.File("deep/er/store")});
+    command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.begin(), {"/bin/sh", "-c", limits + "; exec \"$@\"", "sh"});
     pid_ = StartProgram(command, folder_.File("log"));
     std::string address;
@@ -233,6 +234,104 @@ TEST_F(ServerProgram, StoreThatCannotBeMadeIsAClearFailure) {
       RunProgram(Command({"--listen", "127.0.0.1:0", "--store", file + "/store"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("\"event\":\"store_failed\""));
+}
+
+// ---- What lies beside the store: docs/operating.md, "Keys and the second place" ----
+
+class SignedProgram : public ServerProgram {
+ protected:
+  // Makes a ledger on a new store, and ends the server.
+  void MakeStore() {
+    const auto stub = Connect(Start());
+    grpc::ClientContext context;
+    v1::Ledger ledger;
+    ASSERT_TRUE(stub->CreateLedger(&context, CreateRequest(kLedger), &ledger).ok());
+    EXPECT_EQ(Stop(SIGTERM), 0);
+  }
+  // Starts it on that store, where it must end at once.
+  std::string Refused(const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> command = {"--listen", "127.0.0.1:0", "--store", Beside("")};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const RunResult result = RunProgram(Command(command));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr("\"level\":\"error\",\"event\":\"start_failed\""));
+    return result.err;
+  }
+  std::string Beside(const std::string& suffix) { return folder_.File("deep/er/store" + suffix); }
+};
+
+TEST_F(SignedProgram, MakesItsKeyOnceAndNeverSaysIt) {
+  MakeStore();
+  const std::string log = Slurp(folder_.File("log"));
+  EXPECT_THAT(log, HasSubstr("\"event\":\"signing_key_made\""));
+  EXPECT_THAT(log, HasSubstr("back this file up"));
+  std::istringstream lines(Slurp(Beside(".signing-key")));
+  std::string head, secret;
+  ASSERT_TRUE(std::getline(lines, head) && std::getline(lines, secret));
+  EXPECT_EQ(head, "-----BEGIN PRIVATE KEY-----");
+  EXPECT_EQ(log.find(secret), std::string::npos);
+  EXPECT_NE(Slurp(Beside(".checkpoint")), "");
+  std::filesystem::remove(folder_.File("log"));
+  Start();
+  EXPECT_EQ(Slurp(folder_.File("log")).find("signing_key_made"), std::string::npos);
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(SignedProgram, MissingKeyIsNotReplaced) {
+  MakeStore();
+  std::filesystem::rename(Beside(".signing-key"), Beside(".kept"));
+  EXPECT_THAT(Refused(), HasSubstr("put the key back from its backup"));
+  EXPECT_FALSE(std::filesystem::exists(Beside(".signing-key")));
+  EXPECT_THAT(Refused({"--previous-signing-key", Beside(".kept")}),
+              HasSubstr("put the key back from its backup"));
+  std::filesystem::rename(Beside(".kept"), Beside(".signing-key"));
+  Start();
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(SignedProgram, KeyThatOthersMayReadIsRefused) {
+  MakeStore();
+  std::filesystem::permissions(Beside(".signing-key"), std::filesystem::perms(0640));
+  EXPECT_THAT(Refused(), HasSubstr("group or others may use the signing key; say chmod 600"));
+}
+
+TEST_F(SignedProgram, StoreThatIsGoneIsNotBegunAnew) {
+  MakeStore();
+  std::filesystem::rename(Beside(""), Beside(".gone"));
+  EXPECT_THAT(Refused(), AllOf(HasSubstr("\"code\":\"DATA_LOSS\""),
+                               HasSubstr("the store holds less than what was signed of it"),
+                               HasSubstr("dpledger-server recover")));
+  std::filesystem::remove_all(Beside(""));
+  std::filesystem::remove(Beside(".signing-key"));
+  EXPECT_THAT(Refused(), HasSubstr("the store holds less than what was signed of it"));
+  EXPECT_FALSE(std::filesystem::exists(Beside(".signing-key")));
+  std::filesystem::remove(Beside(".checkpoint"));
+  std::filesystem::remove(Beside(".checkpoint.previous"));
+  Start();
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(SignedProgram, KeyIsChangedByFlagAndOriginIsKept) {
+  MakeStore();
+  const std::string old_key = Beside(".old-key");
+  std::filesystem::rename(Beside(".signing-key"), old_key);
+  const std::string elsewhere = folder_.File("elsewhere");
+  pid_ = StartProgram(Command({"--listen", "127.0.0.1:0", "--store", elsewhere, "--port-file",
+                               folder_.File("other-port")}),
+                      folder_.File("other-log"));
+  while (Slurp(folder_.File("other-port")).empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  std::filesystem::rename(elsewhere + ".signing-key", Beside(".signing-key"));
+  EXPECT_THAT(Refused(), HasSubstr("give that file as --previous-signing-key"));
+  EXPECT_THAT(Refused({"--previous-signing-key", old_key, "--log-origin", "other"}),
+              HasSubstr("that name cannot change"));
+  Connect(Start(":", {"--previous-signing-key", old_key}));
+  EXPECT_THAT(Slurp(folder_.File("log")), HasSubstr("\"keys\":2"));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  Start();
+  EXPECT_EQ(Stop(SIGTERM), 0);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ class StoreWatch {
   }
 
   std::atomic<bool> ill = false;
+  std::atomic<bool> lies = false;  // what is read of entries has a bit changed
   std::atomic<uint64_t> entries_read = 0;
 
  private:
@@ -103,6 +104,7 @@ class WatchedStore : public LedgerStore {
     watch_->Read();
     auto entries = store_->Read(name, first, max_entries, max_bytes);
     if (entries.ok()) watch_->entries_read += entries->size();
+    if (entries.ok() && watch_->lies && !entries->empty()) entries->back().back() ^= 1;
     return entries;
   }
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {

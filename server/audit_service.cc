@@ -1,0 +1,156 @@
+#include "server/audit_service.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/unknown_fields.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "ledger_store/log_reader.h"
+#include "ledger_store/request_rules.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger::server {
+namespace {
+
+using accountant::CheckNoUnknownFields;
+
+absl::Status CheckLog(const std::string& log) {
+  return log == kRegistryLog ? absl::OkStatus() : CheckLedgerName("log", log);
+}
+
+void AddHashes(const std::vector<merkle::Hash>& hashes,
+               google::protobuf::RepeatedPtrField<std::string>& field) {
+  for (const merkle::Hash& hash : hashes) *field.Add() = merkle::ToBytes(hash);
+}
+
+absl::Status BeyondLog(std::string_view field, const std::string& log, uint64_t size,
+                       uint64_t asked) {
+  return WithReason(absl::OutOfRangeError(absl::StrCat(
+                        ToAbsl(field), ": ", log == kRegistryLog ? "the registry" : log, " has ",
+                        size, " entries, ", asked, " are asked for")),
+                    {"BEYOND_LOG", {{"field", std::string(field)}, {"size", absl::StrCat(size)}}});
+}
+
+}  // namespace
+
+absl::StatusOr<SignedCheckpoint> AuditService::AtLeast(std::string_view field,
+                                                       const std::string& log, uint64_t size,
+                                                       const CallContext& call) {
+  ASSIGN_OR_RETURN(std::optional<SignedCheckpoint> latest, signing_.notary().Latest(log));
+  if (latest.has_value() && latest->checkpoint.size >= size) return *std::move(latest);
+  if (log == kRegistryLog) {  // all of it is always signed
+    return BeyondLog(field, log, latest.has_value() ? latest->checkpoint.size : 0, size);
+  }
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_.Get(log));
+  if (size > ledger.size()) return BeyondLog(field, log, ledger.size(), size);
+  return signing_.AwaitSigned(log, size, call);
+}
+
+absl::StatusOr<v1::GetCheckpointResponse> AuditService::GetCheckpoint(
+    const v1::GetCheckpointRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckLog(request.log()));
+  ASSIGN_OR_RETURN(
+      const SignedCheckpoint checkpoint,
+      AtLeast("at_least", request.log(), std::max<uint64_t>(request.at_least(), 1), call));
+  // Taken after the ledger's, so that it holds the entry that registers it.
+  const std::shared_ptr<const PublicRegistry> registry = signing_.notary().registry();
+  v1::GetCheckpointResponse response;
+  response.set_note(checkpoint.note);
+  if (request.log() != kRegistryLog) {
+    ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, registry->checkpoint));
+  }
+  for (const merkle::VerifierKey& key : registry->keys) {
+    response.add_verifier_keys(key.ToText());
+  }
+  return response;
+}
+
+absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheckpoint& checkpoint,
+                                                               const SignedCheckpoint& registry) {
+  const uint64_t index = checkpoint.registry_index;
+  LogReader reader(store_, kRegistryLog, registry);
+  ASSIGN_OR_RETURN(const LeafProof proof, reader.ProveInclusion(index, reader.size()));
+  ASSIGN_OR_RETURN(std::vector<std::string> entries, ReadLog(store_, kRegistryLog, index, 1));
+  v1::LedgerEntry entry;
+  if (entries.empty() || merkle::LeafHash(entries[0]) != proof.leaf_hash ||
+      !entry.ParseFromString(entries[0]) ||
+      entry.registered().origin() != checkpoint.checkpoint.origin ||
+      entry.registered().size() != checkpoint.checkpoint.size ||
+      entry.registered().root_hash() != merkle::ToBytes(checkpoint.checkpoint.root)) {
+    return absl::DataLossError(absl::StrCat("the registry: entry ", index, " does not register ",
+                                            checkpoint.checkpoint.origin, " at size ",
+                                            checkpoint.checkpoint.size));
+  }
+  v1::RegistryEvidence evidence;
+  evidence.set_note(registry.note);
+  evidence.set_index(index);
+  evidence.set_entry(std::move(entries[0]));
+  AddHashes(proof.hashes, *evidence.mutable_proof());
+  return evidence;
+}
+
+absl::StatusOr<v1::GetInclusionProofResponse> AuditService::GetInclusionProof(
+    const v1::GetInclusionProofRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckLog(request.log()));
+  const bool at_latest = request.size() == 0;
+  if (!at_latest && request.index() >= request.size()) {
+    return FieldError(
+        "index", absl::StrCat("must be below size ", request.size(), ", got ", request.index()));
+  }
+  if (request.index() == std::numeric_limits<uint64_t>::max()) {
+    return FieldError("index", "must be the index of an entry");
+  }
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
+                   AtLeast(at_latest ? "index" : "size", request.log(),
+                           at_latest ? request.index() + 1 : request.size(), call));
+  LogReader reader(store_, request.log(), std::move(checkpoint));
+  v1::GetInclusionProofResponse response;
+  response.set_size(at_latest ? reader.size() : request.size());
+  ASSIGN_OR_RETURN(const LeafProof proof, reader.ProveInclusion(request.index(), response.size()));
+  response.set_leaf_hash(merkle::ToBytes(proof.leaf_hash));
+  AddHashes(proof.hashes, *response.mutable_proof());
+  return response;
+}
+
+absl::StatusOr<v1::GetConsistencyProofResponse> AuditService::GetConsistencyProof(
+    const v1::GetConsistencyProofRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckLog(request.log()));
+  const bool at_latest = request.new_size() == 0;
+  if (!at_latest && request.old_size() > request.new_size()) {
+    return FieldError("old_size", absl::StrCat("must be at most new_size ", request.new_size(),
+                                               ", got ", request.old_size()));
+  }
+  ASSIGN_OR_RETURN(
+      SignedCheckpoint checkpoint,
+      AtLeast(at_latest ? "old_size" : "new_size", request.log(),
+              at_latest ? std::max<uint64_t>(request.old_size(), 1) : request.new_size(), call));
+  LogReader reader(store_, request.log(), std::move(checkpoint));
+  v1::GetConsistencyProofResponse response;
+  response.set_new_size(at_latest ? reader.size() : request.new_size());
+  ASSIGN_OR_RETURN(const PrefixProof proof,
+                   reader.ProveConsistency(request.old_size(), response.new_size()));
+  response.set_new_root(merkle::ToBytes(proof.new_root));
+  AddHashes(proof.hashes, *response.mutable_proof());
+  return response;
+}
+
+absl::StatusOr<v1::GetTileResponse> AuditService::GetTile(const v1::GetTileRequest& request,
+                                                          const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckLog(request.log()));
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, AtLeast("log", request.log(), 1, call));
+  LogReader reader(store_, request.log(), std::move(checkpoint));
+  v1::GetTileResponse response;
+  ASSIGN_OR_RETURN(*response.mutable_content(), reader.ReadPath(request.path()));
+  return response;
+}
+
+}  // namespace dpledger::server

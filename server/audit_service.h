@@ -1,0 +1,43 @@
+// What auditors ask, without a transport: proto/dpledger/v1/audit_service.proto says what each call
+// means. Nothing is answered that was not verified against a signed checkpoint first
+// (ledger_store/log_reader.h). Thread safe. Calls may wait for a signature.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "ledger_store/store.h"
+#include "server/call_context.h"
+#include "server/signing_loop.h"
+
+namespace dpledger::server {
+
+class AuditService {
+ public:
+  // Both must outlive the service.
+  AuditService(LedgerStore* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
+
+  absl::StatusOr<v1::GetCheckpointResponse> GetCheckpoint(const v1::GetCheckpointRequest& request,
+                                                          const CallContext& call);
+  absl::StatusOr<v1::GetInclusionProofResponse> GetInclusionProof(
+      const v1::GetInclusionProofRequest& request, const CallContext& call);
+  absl::StatusOr<v1::GetConsistencyProofResponse> GetConsistencyProof(
+      const v1::GetConsistencyProofRequest& request, const CallContext& call);
+  absl::StatusOr<v1::GetTileResponse> GetTile(const v1::GetTileRequest& request,
+                                              const CallContext& call);
+
+ private:
+  // A checkpoint of the log of at least `size` entries, signed first if need be. OUT_OF_RANGE
+  // (BEYOND_LOG), naming `field`, if the log has not so many.
+  absl::StatusOr<SignedCheckpoint> AtLeast(std::string_view field, const std::string& log,
+                                           uint64_t size, const CallContext& call);
+  absl::StatusOr<v1::RegistryEvidence> EvidenceFor(const SignedCheckpoint& checkpoint,
+                                                   const SignedCheckpoint& registry);
+
+  LedgerStore& store_;
+  SigningLoop& signing_;
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,120 @@
+#include "server/signing.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/signing_key_file.h"
+#include "ledger_store/start_check.h"
+
+namespace dpledger::server {
+namespace {
+
+using SharedKey = std::shared_ptr<const merkle::Ed25519PrivateKey>;
+
+// How long servers that begin on one empty database wait for the first of them.
+constexpr absl::Duration kLongestBeginning = absl::Seconds(30);
+constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+
+absl::StatusOr<SharedKey> Shared(absl::StatusOr<merkle::Ed25519PrivateKey> key) {
+  RETURN_IF_ERROR(key.status());
+  return std::make_shared<const merkle::Ed25519PrivateKey>(*std::move(key));
+}
+
+// A store that was never signed gets a new key; any other must be given its own.
+absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore& store,
+                                  const Log& log) {
+  absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
+  if (!absl::IsNotFound(key.status())) return key;
+  const absl::Status signed_before = store.checkpoints().Latest(kRegistryLog).status();
+  if (!absl::IsNotFound(signed_before)) {
+    RETURN_IF_ERROR(signed_before);
+    return WithReason(
+        absl::FailedPreconditionError(
+            absl::StrCat(options.key_file,
+                         ": is not there, and this store is signed already; put the key back "
+                         "from its backup: with another one its checkpoints cannot be carried on")),
+        {"SIGNING_KEY_MISSING", {}});
+  }
+  RETURN_IF_ERROR(CheckSecondPlace(store, Registry(), CheckpointFile(options.checkpoint_file)));
+  key = Shared(MakeSigningKey(options.key_file));
+  if (key.ok()) {
+    log.Write(
+        LogLevel::kWarning, "signing_key_made",
+        {{"file", std::filesystem::absolute(options.key_file).string()},
+         {"message",
+          "back this file up, apart from the store: nothing signs for this store without it"}});
+  }
+  return key;
+}
+
+std::string Holder() {
+  char host[256] = "host";
+  ::gethostname(host, sizeof host - 1);
+  std::string random(8, '\0');
+  if (::getrandom(random.data(), random.size(), 0) < 0) random.clear();
+  return absl::StrCat(host, ":", ::getpid(), ":", HexEncode(random));
+}
+
+// Rounds until nothing is left. While another process begins the registry, waits for it.
+absl::StatusOr<SigningRound> SignAll(Notary& notary) {
+  const absl::Time give_up = absl::Now() + kLongestBeginning;
+  SigningRound all;
+  while (true) {
+    const absl::StatusOr<SigningRound> round = notary.Sign();
+    const std::string reason = ReasonOf(round.status()).reason;
+    if ((reason == "SIGNER_ELSEWHERE" || reason == "SIGNER_REPLACED") && absl::Now() < give_up) {
+      absl::SleepFor(kLookEvery);
+      continue;
+    }
+    RETURN_IF_ERROR(round.status());
+    all.ledgers += round->ledgers;
+    all.entries += round->entries;
+    if (!round->more) return all;
+  }
+}
+
+}  // namespace
+
+SigningOptions SigningOptions::Beside(const std::string& store_folder) {
+  std::filesystem::path folder = std::filesystem::path(store_folder).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "store/"
+  SigningOptions options;
+  options.key_file = folder.string() + ".signing-key";
+  options.checkpoint_file = folder.string() + ".checkpoint";
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
+                                                   LedgerStore& store, const Log& log) {
+  NotaryOptions notary_options;
+  ASSIGN_OR_RETURN(notary_options.key, LoadKey(options, store, log));
+  if (!options.previous_key_file.empty()) {
+    ASSIGN_OR_RETURN(notary_options.previous_key,
+                     Shared(ReadSigningKey(options.previous_key_file)));
+  }
+  notary_options.origin = options.origin;
+  notary_options.checkpoint_file = options.checkpoint_file;
+  notary_options.holder = Holder();
+  notary_options.cosigner = options.cosigner;
+  ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, Notary::Open(std::move(notary_options), store));
+  ASSIGN_OR_RETURN(const SigningRound round, SignAll(*notary));
+  const std::shared_ptr<const PublicRegistry> registry = notary->registry();
+  log.Write(LogLevel::kInfo, "signing",
+            {{"origin", registry->checkpoint.checkpoint.origin},
+             {"verifier_key", registry->keys.back().ToText()},
+             {"keys", static_cast<int64_t>(registry->keys.size())},
+             {"registry_size", static_cast<int64_t>(registry->checkpoint.checkpoint.size)},
+             {"ledgers_signed", static_cast<int64_t>(round.ledgers)},
+             {"entries_read", static_cast<int64_t>(round.entries)}});
+  return notary;
+}
+
+}  // namespace dpledger::server
