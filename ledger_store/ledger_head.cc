@@ -8,13 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "ledger_store/change_builder.h"
 #include "ledger_store/request_rules.h"
 
 namespace dpledger {
 namespace {
-
-// A tlog entry bundle counts an entry's bytes in 16 bits.
-constexpr size_t kMaxEntryBytes = 65'535;
 
 google::protobuf::Timestamp ToProto(absl::Time time) {
   google::protobuf::Timestamp proto;
@@ -37,55 +35,6 @@ absl::Status CheckOpen(const LedgerHead& head) {
                       {{"ledger", head.name}});
 }
 
-// Builds the change that one writer's entries make, one entry after the other.
-class ChangeBuilder {
- public:
-  ChangeBuilder(const LedgerHead& head, const std::string& writer, const std::string& request_id,
-                absl::Time now) {
-    change_.tree = head.tree;
-    change_.state = head.state;
-    change_.recorded_time = std::max(head.last_recorded_time, CutToMinute(now));
-    change_.receipt.set_first_sequence(head.tree.size());
-    const auto known = head.writers.find(writer);
-    if (known != head.writers.end()) change_.writer = known->second;
-    change_.writer.set_writer(writer);
-    entry_.set_writer(writer);
-    entry_.set_request_id(request_id);
-    *entry_.mutable_recorded_time() = ToProto(change_.recorded_time);
-  }
-
-  uint64_t next_sequence() const { return change_.tree.size(); }
-  v1::WriterStatus& writer() { return change_.writer; }
-  // The entry to be written next: its body and claimed time are the caller's to set.
-  v1::LedgerEntry& entry() { return entry_; }
-
-  absl::Status Push() {
-    entry_.set_sequence(next_sequence());
-    entry_.set_writer_counter(change_.writer.entry_count());
-    std::string bytes = SerializeDeterministically(entry_);
-    if (bytes.size() > kMaxEntryBytes) {
-      return FieldError("", absl::StrCat("must be at most ", kMaxEntryBytes,
-                                         " bytes as a stored entry, got ", bytes.size()));
-    }
-    change_.tree.Append(merkle::LeafHash(bytes));
-    change_.writer.set_entry_count(change_.writer.entry_count() + 1);
-    change_.entries.push_back(std::move(bytes));
-    return absl::OkStatus();
-  }
-
-  LedgerChange Finish(v1::LedgerState state) && {
-    change_.state = state;
-    change_.receipt.set_count(change_.entries.size());
-    change_.receipt.set_size(change_.tree.size());
-    change_.receipt.set_root_hash(merkle::ToBytes(change_.tree.Root()));
-    return std::move(change_);
-  }
-
- private:
-  LedgerChange change_;
-  v1::LedgerEntry entry_;
-};
-
 // A round is (writer, number); what is known of it is that its writer has come that far.
 absl::Status CheckRound(const std::string& field, uint64_t round, bool opens,
                         const v1::WriterStatus& writer) {
@@ -104,117 +53,120 @@ absl::Status CheckRound(const std::string& field, uint64_t round, bool opens,
                       "ROUND_ALREADY_OPEN", metadata);
 }
 
-absl::Status TakeRound(const v1::Event& event, v1::WriterStatus& writer) {
-  uint64_t round = 0;
-  if (event.has_sampling()) {
-    round = event.sampling().round();
-    RETURN_IF_ERROR(CheckRound("event.sampling.round", round, /*opens=*/true, writer));
-  } else if (event.has_sum_query()) {
-    round = event.sum_query().round();
-    RETURN_IF_ERROR(CheckRound("event.sum_query.round", round, /*opens=*/false, writer));
-  } else {
-    return absl::OkStatus();  // grouped rounds and mechanisms have no number
+absl::Status TakeRound(const BatchDraft::Entry& event, v1::WriterStatus& writer) {
+  const uint64_t round = event.number.value_or(0);
+  switch (event.round) {
+    case BatchDraft::Entry::Round::kNone:
+      return absl::OkStatus();
+    case BatchDraft::Entry::Round::kOpens:
+      RETURN_IF_ERROR(CheckRound("event.sampling.round", round, /*opens=*/true, writer));
+      break;
+    case BatchDraft::Entry::Round::kJoins:
+      RETURN_IF_ERROR(CheckRound("event.sum_query.round", round, /*opens=*/false, writer));
+      break;
   }
   writer.set_has_round(true);
   writer.set_last_round(round);
   return absl::OkStatus();
 }
 
-absl::Status CheckCount(const v1::WriterClosed& closed, const v1::WriterStatus& writer) {
+absl::Status CheckCount(const BatchDraft::Entry& closed, const v1::WriterStatus& writer) {
   const uint64_t count = writer.entry_count() + 1;
-  if (closed.entry_count() == count) return absl::OkStatus();
+  if (closed.number == count) return absl::OkStatus();
   return Precondition(
       absl::StrCat("writer_closed.entry_count: must be ", count, ", the entries of writer ",
-                   writer.writer(), " with this one, got ", closed.entry_count()),
+                   writer.writer(), " with this one, got ", closed.number.value_or(0)),
       "WRITER_COUNT_MISMATCH",
       {{"field", "writer_closed.entry_count"}, {"entry_count", absl::StrCat(count)}});
 }
 
+absl::Status CheckCorrection(const BatchDraft::Entry& correction, uint64_t sequence) {
+  if (correction.number < sequence) return absl::OkStatus();
+  return FieldError("correction.corrected_sequence",
+                    absl::StrCat("must be an entry before this one, below ", sequence, ", got ",
+                                 correction.number.value_or(0)));
+}
+
 // Entry k of the original stands at k + 1 of its copy.
-absl::Status CheckImported(const v1::Imported& imported, const v1::Import& import,
+absl::Status CheckImported(const BatchDraft::Entry& imported, const v1::Import& import,
                            uint64_t sequence) {
   if (sequence > import.size()) {
     return FieldError("imported.entry", absl::StrCat("must not follow the ", import.size(),
                                                      " entries that the import declares"));
   }
-  v1::LedgerEntry original;
-  if (!original.ParseFromString(imported.entry())) {
+  if (!imported.number.has_value()) {
     return FieldError("imported.entry", "must be a serialised LedgerEntry");
   }
-  if (original.sequence() + 1 != sequence) {
+  if (*imported.number + 1 != sequence) {
     return FieldError("imported.entry",
                       absl::StrCat("must be entry ", sequence - 1, " of the original, got entry ",
-                                   original.sequence()));
+                                   *imported.number));
   }
   return absl::OkStatus();
 }
 
 // Copies hold nothing but what was copied, and nothing else holds copies.
-absl::Status CheckPlace(const v1::NewEntry& from, const LedgerHead& head, uint64_t sequence) {
+absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, uint64_t sequence) {
   if (head.first->has_import()) {
-    if (from.has_imported()) return CheckImported(from.imported(), head.first->import(), sequence);
-    if (from.has_writer_closed()) return absl::OkStatus();
+    if (entry.body == v1::NewEntry::kImported) {
+      return CheckImported(entry, head.first->import(), sequence);
+    }
+    if (entry.body == v1::NewEntry::kWriterClosed) return absl::OkStatus();
     return Precondition(
         absl::StrCat(head.name,
                      ": is a copy of another ledger, and takes its entries only; fork "
                      "it to carry on"),
         "IMPORT_ONLY", {{"ledger", head.name}});
   }
-  if (from.has_imported()) {
+  if (entry.body == v1::NewEntry::kImported) {
     return FieldError("imported", "must not be set: this ledger was not made by an import");
   }
   return absl::OkStatus();
 }
 
-absl::Status AppendOne(const LedgerHead& head, v1::NewEntry& from, ChangeBuilder& builder) {
-  RETURN_IF_ERROR(CheckPlace(from, head, builder.next_sequence()));
+// What a writer may append, as it stands in LedgerEntry.
+int FieldOf(v1::NewEntry::BodyCase body) {
+  switch (body) {
+    case v1::NewEntry::kEvent:
+      return v1::LedgerEntry::kEventFieldNumber;
+    case v1::NewEntry::kResume:
+      return v1::LedgerEntry::kResumeFieldNumber;
+    case v1::NewEntry::kNote:
+      return v1::LedgerEntry::kNoteFieldNumber;
+    case v1::NewEntry::kWriterClosed:
+      return v1::LedgerEntry::kWriterClosedFieldNumber;
+    case v1::NewEntry::kCorrection:
+      return v1::LedgerEntry::kCorrectionFieldNumber;
+    case v1::NewEntry::kImported:
+      return v1::LedgerEntry::kImportedFieldNumber;
+    case v1::NewEntry::BODY_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+absl::Status AppendOne(const LedgerHead& head, const BatchDraft& batch,
+                       const BatchDraft::Entry& entry, ChangeBuilder& builder) {
+  RETURN_IF_ERROR(CheckPlace(entry, head, builder.next_sequence()));
   v1::WriterStatus& writer = builder.writer();
   if (writer.closed()) {
     return Precondition(absl::StrCat("writer ", writer.writer(), " has closed, it writes no more"),
                         "WRITER_CLOSED", {{"writer", writer.writer()}});
   }
-  v1::LedgerEntry& entry = builder.entry();
-  if (from.has_claimed_time()) {
-    *entry.mutable_claimed_time() = ToProto(CutToMinute(FromProto(from.claimed_time())));
-  } else {
-    entry.clear_claimed_time();
+  if (entry.body == v1::NewEntry::kEvent) {
+    RETURN_IF_ERROR(TakeRound(entry, writer));
+  } else if (entry.body == v1::NewEntry::kWriterClosed) {
+    RETURN_IF_ERROR(CheckCount(entry, writer));
+    writer.set_closed(true);
+  } else if (entry.body == v1::NewEntry::kCorrection) {
+    RETURN_IF_ERROR(CheckCorrection(entry, builder.next_sequence()));
   }
-  switch (from.body_case()) {
-    case v1::NewEntry::kEvent:
-      RETURN_IF_ERROR(TakeRound(from.event(), writer));
-      *entry.mutable_event() = std::move(*from.mutable_event());
-      break;
-    case v1::NewEntry::kResume:
-      *entry.mutable_resume() = std::move(*from.mutable_resume());
-      break;
-    case v1::NewEntry::kNote:
-      *entry.mutable_note() = std::move(*from.mutable_note());
-      break;
-    case v1::NewEntry::kWriterClosed:
-      RETURN_IF_ERROR(CheckCount(from.writer_closed(), writer));
-      writer.set_closed(true);
-      *entry.mutable_writer_closed() = from.writer_closed();
-      break;
-    case v1::NewEntry::kCorrection:
-      if (from.correction().corrected_sequence() >= builder.next_sequence()) {
-        return FieldError(
-            "correction.corrected_sequence",
-            absl::StrCat("must be an entry before this one, below ", builder.next_sequence(),
-                         ", got ", from.correction().corrected_sequence()));
-      }
-      *entry.mutable_correction() = std::move(*from.mutable_correction());
-      break;
-    case v1::NewEntry::kImported:
-      *entry.mutable_imported() = std::move(*from.mutable_imported());
-      break;
-    case v1::NewEntry::BODY_NOT_SET:
-      return FieldError("body", "must be set");
-  }
-  return builder.Push();
+  builder.SetClaimedTime(entry.claimed_seconds);
+  return builder.Push(FieldOf(entry.body), batch.BodyOf(entry));
 }
 
 // "entries[3]." before the field that the message begins with, whatever the code.
-absl::Status AtEntry(int index, const absl::Status& status) {
+absl::Status AtEntry(size_t index, const absl::Status& status) {
   const std::string prefix = absl::StrCat("entries[", index, "]");
   ErrorReason reason = ReasonOf(status);
   const auto field = reason.metadata.find("field");
@@ -226,17 +178,22 @@ absl::Status AtEntry(int index, const absl::Status& status) {
                     reason);
 }
 
+absl::Status PushFirst(const v1::LedgerEntry& first, ChangeBuilder& builder) {
+  if (first.has_fork()) return builder.Push(v1::LedgerEntry::kForkFieldNumber, first.fork());
+  if (first.has_import()) return builder.Push(v1::LedgerEntry::kImportFieldNumber, first.import());
+  return builder.Push(v1::LedgerEntry::kDeclarationFieldNumber, first.declaration());
+}
+
 // The ledger that begins with `first`, whose body alone is set.
-absl::StatusOr<NewLedger> Begin(const std::string& name, const v1::LedgerEntry& first,
+absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
                                 const std::string& request_id, absl::Time now) {
   NewLedger made;
   made.empty.name = name;
-  made.empty.first = std::make_shared<const v1::LedgerEntry>(first);
+  made.empty.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
   made.empty.create_time = CutToMinute(now);
   made.empty.last_recorded_time = made.empty.create_time;
   ChangeBuilder builder(made.empty, "", request_id, now);
-  builder.entry().MergeFrom(first);
-  RETURN_IF_ERROR(builder.Push());
+  RETURN_IF_ERROR(PushFirst(*made.empty.first, builder));
   made.change = std::move(builder).Finish(v1::OPEN);
   return made;
 }
@@ -265,6 +222,10 @@ const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry) {
   return first_entry.declaration();
 }
 
+absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {
+  return std::max(head.last_recorded_time, CutToMinute(now));
+}
+
 absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now) {
   v1::LedgerEntry first;
   if (request.has_import()) {
@@ -272,7 +233,8 @@ absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::T
   } else {
     *first.mutable_declaration() = request.declaration();
   }
-  absl::StatusOr<NewLedger> made = Begin(request.name(), first, request.request_id(), now);
+  absl::StatusOr<NewLedger> made =
+      Begin(request.name(), std::move(first), request.request_id(), now);
   if (made.ok()) return made;
   return PrefixField(request.has_import() ? "import" : "declaration", made.status());
 }
@@ -300,7 +262,8 @@ absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerReq
   *fork.mutable_declaration() =
       request.has_declaration() ? request.declaration() : DeclarationOf(parent);
   RETURN_IF_ERROR(CheckInherited(DeclarationOf(parent), fork.declaration()));
-  absl::StatusOr<NewLedger> made = Begin(request.name(), first, request.request_id(), now);
+  absl::StatusOr<NewLedger> made =
+      Begin(request.name(), std::move(first), request.request_id(), now);
   if (made.ok()) return made;
   return PrefixField("declaration", made.status());
 }
@@ -309,30 +272,36 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
                                         const LedgerPoint& point, absl::Time now) {
   ChangeBuilder builder(parent, "", request.request_id(), now);
-  v1::ForkNotice& notice = *builder.entry().mutable_fork_notice();
+  v1::ForkNotice notice;
   notice.set_child(request.name());
   notice.set_size(point.size);
-  RETURN_IF_ERROR(builder.Push());
+  RETURN_IF_ERROR(builder.Push(v1::LedgerEntry::kForkNoticeFieldNumber, notice));
   return std::move(builder).Finish(parent.state);
 }
 
-absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          absl::Time now) {
   RETURN_IF_ERROR(CheckOpen(head));
-  if (request.has_expected_sequence() && request.expected_sequence() != head.tree.size()) {
+  if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
     return WithReason(
         absl::AbortedError(absl::StrCat("expected_sequence: the next entry of ", head.name, " is ",
-                                        head.tree.size(), ", got ", request.expected_sequence())),
+                                        head.tree.size(), ", got ", *batch.expected_sequence())),
         {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
   }
-  ChangeBuilder builder(head, request.writer(), request.request_id(), now);
-  for (int i = 0; i < request.entries_size(); ++i) {
-    if (absl::Status appended = AppendOne(head, *request.mutable_entries(i), builder);
+  ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
+  builder.Reserve(batch.entries().size());
+  for (size_t i = 0; i < batch.entries().size(); ++i) {
+    if (absl::Status appended = AppendOne(head, batch, batch.entries()[i], builder);
         !appended.ok()) {
       return AtEntry(i, appended);
     }
   }
   return std::move(builder).Finish(v1::OPEN);
+}
+
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
+                                         absl::Time now) {
+  return AppendBatch(head, BatchDraft(std::move(request)), now);
 }
 
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
@@ -355,8 +324,9 @@ absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRe
         "WRITERS_OPEN", {{"writers", names}});
   }
   ChangeBuilder builder(head, "", request.request_id(), now);
-  *builder.entry().mutable_seal()->mutable_missing_writers() = request.missing_writers();
-  if (absl::Status pushed = builder.Push(); !pushed.ok()) {
+  v1::Seal seal;
+  *seal.mutable_missing_writers() = request.missing_writers();
+  if (absl::Status pushed = builder.Push(v1::LedgerEntry::kSealFieldNumber, seal); !pushed.ok()) {
     return PrefixField("missing_writers", pushed);
   }
   return std::move(builder).Finish(v1::SEALED);

@@ -21,6 +21,7 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger_store/batch_draft.h"
 #include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 
@@ -70,6 +71,9 @@ absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::T
 // is an import that is not complete.
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
                                const LedgerPoint& point, absl::Time now);
+// What a ledger's next entry is recorded at.
+absl::Time RecordedTime(const LedgerHead& head, absl::Time now);
+
 // FORK_NOTICE in the parent. Precondition: it is not sealed.
 absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
@@ -78,7 +82,9 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 // FAILED_PRECONDITION (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK,
 // ROUND_ALREADY_OPEN, IMPORT_ONLY), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence),
 // INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of what is not there, an imported
-// entry out of its place). Takes the events out of the request.
+// entry out of its place).
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
+                                         absl::Time now);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
                                          absl::Time now);
 // FAILED_PRECONDITION (LEDGER_SEALED, WRITERS_OPEN naming them), INVALID_ARGUMENT (a missing writer

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "ledger_store/batch_draft.h"
 
 namespace dpledger {
 namespace {
@@ -113,11 +114,8 @@ absl::Status CheckImport(const v1::Import& import) {
   return absl::OkStatus();
 }
 
-// The message's name keeps requests of different kinds apart that would serialise alike.
 merkle::Hash HashOf(const google::protobuf::Message& request) {
-  using std::string_literals::operator""s;
-  return merkle::Sha256(
-      {request.GetDescriptor()->full_name(), "\0"s, SerializeDeterministically(request)});
+  return RequestHashOf(*request.GetDescriptor(), SerializeDeterministically(request));
 }
 
 }  // namespace
@@ -191,28 +189,18 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request) {
 
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request) { return HashOf(request); }
 
-merkle::Hash RequestHash(v1::AppendBatchRequest& request) {
-  // Taken out and put back: a copy of the request would cost more than its hash.
-  const bool expects = request.has_expected_sequence();
-  const uint64_t expected = request.expected_sequence();
-  request.clear_expected_sequence();
-  std::vector<google::protobuf::Timestamp*> claimed;
-  claimed.reserve(static_cast<size_t>(request.entries_size()));
-  for (v1::NewEntry& entry : *request.mutable_entries()) {
-    claimed.push_back(entry.unsafe_arena_release_claimed_time());
-  }
-  const merkle::Hash hash = HashOf(request);
-  for (int i = 0; i < request.entries_size(); ++i) {
-    request.mutable_entries(i)->unsafe_arena_set_allocated_claimed_time(
-        claimed[static_cast<size_t>(i)]);
-  }
-  if (expects) request.set_expected_sequence(expected);
-  return hash;
+merkle::Hash RequestHash(const v1::AppendBatchRequest& request) {
+  return BatchDraft(request).Hash();
 }
 
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request) { return HashOf(request); }
 
 merkle::Hash RequestHash(const v1::ForkLedgerRequest& request) { return HashOf(request); }
+
+merkle::Hash RequestHashOf(const google::protobuf::Descriptor& message, std::string_view bytes) {
+  using std::string_view_literals::operator""sv;
+  return merkle::Sha256({message.full_name(), "\0"sv, bytes});
+}
 
 std::string SerializeDeterministically(const google::protobuf::Message& message) {
   std::string bytes(message.ByteSizeLong(), '\0');

@@ -30,9 +30,12 @@ absl::Status CheckRequest(const v1::ForkLedgerRequest& request);
 // docs/formats.md, section 1. expected_sequence and claimed times do not count: a retry a minute
 // later is the same request.
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
-merkle::Hash RequestHash(v1::AppendBatchRequest& request);  // left as it was
+merkle::Hash RequestHash(const v1::AppendBatchRequest& request);
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
 merkle::Hash RequestHash(const v1::ForkLedgerRequest& request);
+// The same of a request that is serialised already, without what does not count. The message's name
+// keeps requests of different kinds apart that would serialise alike.
+merkle::Hash RequestHashOf(const google::protobuf::Descriptor& message, std::string_view bytes);
 
 // The same bytes for equal messages, in every run of this program.
 std::string SerializeDeterministically(const google::protobuf::Message& message);
