@@ -5,10 +5,31 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger_store/embedded/batch_row.h"
 #include "ledger_store/embedded/database.h"
+#include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 
 namespace dpledger::embedded {
+
+BatchToAppend::BatchToAppend(v1::AppendBatchRequest request, rocksdb::DB& db,
+                             const LedgerTable& table, absl::Time minute)
+    : draft(std::move(request)) {
+  const absl::StatusOr<LedgerRecord> durable = table.Find(draft.ledger());
+  if (!durable.ok()) return;
+  const auto leave = [waiting = durable->waiting](std::atomic<int>* count) { count->fetch_sub(1); };
+  const bool alone = durable->waiting->fetch_add(1) == 0;
+  place = std::shared_ptr<std::atomic<int>>(durable->waiting.get(), leave);
+  if (!alone) return;
+  // After the head was read: whatever is answered later changes the head.
+  std::string answered;
+  if (!db.Get({}, RequestKey(durable->id, draft.request_id()), &answered).IsNotFound()) return;
+  absl::StatusOr<LedgerChange> change = AppendBatch(*durable->head, draft, minute);
+  if (!change.ok()) return;
+  ahead = {durable->head, *std::move(change), {}};
+  ahead->row = EncodeBatchRow(ahead->change.entries);
+  ahead->change.entries = {};
+}
 
 CommitGroup::CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now)
     : db_(db), table_(table), now_(now), next_id_(table.size()) {}
@@ -29,44 +50,48 @@ absl::StatusOr<v1::Receipt> CommitGroup::Stage(ForkAtPoint&& fork, const merkle:
   }
   Ledger* const parent = Find(request.parent());
   if (parent == nullptr) return LedgerNotFound(request.parent());
-  ASSIGN_OR_RETURN(NewLedger made, Fork(parent->head, request, fork.point, now_));
-  if (parent->head.state == v1::OPEN) {
+  ASSIGN_OR_RETURN(NewLedger made, Fork(parent->head(), request, fork.point, now_));
+  if (parent->head().state == v1::OPEN) {
     // The parent's request ids are its writers' to choose: a notice has none that could clash.
     ASSIGN_OR_RETURN(const LedgerChange notice,
-                     NoticeFork(parent->head, request, fork.point, now_));
-    Put(notice, *parent);
+                     NoticeFork(parent->head(), request, fork.point, now_));
+    Put(notice, EncodeBatchRow(notice.entries), *parent);
   }
   return TakeNew(std::move(made), request.request_id(), hash);
 }
 
-absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::AppendBatchRequest&& request,
-                                               const merkle::Hash& hash) {
-  Ledger* const ledger = Find(request.ledger());
-  if (ledger == nullptr) return LedgerNotFound(request.ledger());
-  const std::string key = RequestKey(ledger->id, request.request_id());
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(BatchToAppend&& batch, const merkle::Hash& hash) {
+  Ledger* const ledger = Find(batch.draft.ledger());
+  if (ledger == nullptr) return LedgerNotFound(batch.draft.ledger());
+  const std::string key = RequestKey(ledger->durable.id, batch.draft.request_id());
+  if (batch.ahead.has_value() && !ledger->changed.has_value() &&
+      ledger->durable.head == batch.ahead->base &&
+      RecordedTime(*batch.ahead->base, now_) == batch.ahead->change.recorded_time) {
+    return Take(batch.ahead->change, batch.ahead->row, key, hash, *ledger);
+  }
   absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head, std::move(request), now_));
-  return Take(change, key, hash, *ledger);
+  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head(), batch.draft, now_));
+  return Take(change, EncodeBatchRow(change.entries), key, hash, *ledger);
 }
 
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::SealLedgerRequest&& request,
                                                const merkle::Hash& hash) {
   Ledger* const ledger = Find(request.name());
   if (ledger == nullptr) return LedgerNotFound(request.name());
-  const std::string key = RequestKey(ledger->id, request.request_id());
+  const std::string key = RequestKey(ledger->durable.id, request.request_id());
   absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  ASSIGN_OR_RETURN(const LedgerChange change, Seal(ledger->head, request, now_));
-  return Take(change, key, hash, *ledger);
+  ASSIGN_OR_RETURN(const LedgerChange change, Seal(ledger->head(), request, now_));
+  return Take(change, EncodeBatchRow(change.entries), key, hash, *ledger);
 }
 
 CommitGroup::Ledger* CommitGroup::Find(const std::string& name) {
   const auto staged = ledgers_.find(name);
   if (staged != ledgers_.end()) return &staged->second;
-  const absl::StatusOr<LedgerRecord> durable = table_.Find(name);
+  absl::StatusOr<LedgerRecord> durable = table_.Find(name);
   if (!durable.ok()) return nullptr;
-  return &ledgers_.emplace(name, Ledger{durable->id, *durable->head, {}}).first->second;
+  return &ledgers_.emplace(name, Ledger{*std::move(durable), {}, {}}).first->second;
 }
 
 absl::StatusOr<v1::StoredRequest> CommitGroup::Answered(const std::string& request_key) {
@@ -90,11 +115,11 @@ absl::StatusOr<v1::Receipt> CommitGroup::Repeated(const std::string& request_key
 absl::StatusOr<v1::Receipt> CommitGroup::AnswerTaken(const Ledger& taken,
                                                      const std::string& request_id,
                                                      const merkle::Hash& hash) {
-  absl::StatusOr<v1::Receipt> receipt = Repeated(RequestKey(taken.id, request_id), hash);
+  absl::StatusOr<v1::Receipt> receipt = Repeated(RequestKey(taken.durable.id, request_id), hash);
   if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
     return receipt;
   }
-  const std::string& name = taken.head.name;
+  const std::string& name = taken.head().name;
   return WithReason(absl::AlreadyExistsError(absl::StrCat(
                         name, ": there is a ledger of this name, made by another request")),
                     {"LEDGER_EXISTS", {{"ledger", name}}});
@@ -103,36 +128,41 @@ absl::StatusOr<v1::Receipt> CommitGroup::AnswerTaken(const Ledger& taken,
 v1::Receipt CommitGroup::TakeNew(NewLedger made, const std::string& request_id,
                                  const merkle::Hash& hash) {
   const std::string name = made.empty.name;
-  Ledger& ledger = ledgers_[name] = {next_id_++, std::move(made.empty), {}};
-  batch_.Put(NameKey(name), EncodeNumber(ledger.id));
-  return Take(made.change, RequestKey(ledger.id, request_id), hash, ledger);
+  Ledger& ledger = ledgers_[name];
+  ledger.durable.id = next_id_++;
+  ledger.changed = std::move(made.empty);
+  batch_.Put(NameKey(name), EncodeNumber(ledger.durable.id));
+  return Take(made.change, EncodeBatchRow(made.change.entries),
+              RequestKey(ledger.durable.id, request_id), hash, ledger);
 }
 
-v1::Receipt CommitGroup::Take(const LedgerChange& change, const std::string& request_key,
-                              const merkle::Hash& hash, Ledger& ledger) {
+v1::Receipt CommitGroup::Take(const LedgerChange& change, std::string_view row,
+                              const std::string& request_key, const merkle::Hash& hash,
+                              Ledger& ledger) {
   v1::StoredRequest& answered = requests_[request_key];
   answered.set_request_hash(merkle::ToBytes(hash));
   *answered.mutable_receipt() = change.receipt;
   batch_.Put(request_key, answered.SerializeAsString());
-  Put(change, ledger);
+  Put(change, row, ledger);
   return change.receipt;
 }
 
-void CommitGroup::Put(const LedgerChange& change, Ledger& ledger) {
-  uint64_t sequence = change.receipt.first_sequence();
-  for (const std::string& entry : change.entries) {
-    batch_.Put(EntryKey(ledger.id, sequence++), entry);
-  }
-  Apply(change, ledger.head);
+void CommitGroup::Put(const LedgerChange& change, std::string_view row, Ledger& ledger) {
+  batch_.Put(BatchKey(ledger.durable.id, change.receipt.first_sequence()),
+             rocksdb::Slice(row.data(), row.size()));
+  if (!ledger.changed.has_value()) ledger.changed = *ledger.durable.head;
+  Apply(change, *ledger.changed);
   ledger.changed_writers.insert(change.writer.writer());
 }
 
 rocksdb::WriteBatch& CommitGroup::Batch() {
   for (const auto& [name, ledger] : ledgers_) {
-    if (ledger.changed_writers.empty()) continue;
-    batch_.Put(HeadKey(ledger.id), ToStored(ledger.head).SerializeAsString());
+    if (!ledger.changed.has_value()) continue;
+    HeadRow row;
+    row.head = ToStored(*ledger.changed);
     for (const std::string& writer : ledger.changed_writers) {
-      batch_.Put(WriterKey(ledger.id, writer), ledger.head.writers.at(writer).SerializeAsString());
+      row.writer = ledger.changed->writers.at(writer);
+      batch_.Put(HeadKey(ledger.durable.id, writer), row.Serialize());
     }
   }
   return batch_;
@@ -140,8 +170,9 @@ rocksdb::WriteBatch& CommitGroup::Batch() {
 
 void CommitGroup::Publish() {
   for (auto& [name, ledger] : ledgers_) {
-    if (ledger.changed_writers.empty()) continue;
-    table_.Put({ledger.id, std::make_shared<const LedgerHead>(std::move(ledger.head))});
+    if (!ledger.changed.has_value()) continue;
+    table_.Put({ledger.durable.id, std::make_shared<const LedgerHead>(*std::move(ledger.changed)),
+                nullptr});
   }
 }
 

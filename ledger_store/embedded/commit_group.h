@@ -7,14 +7,19 @@
 // Not thread safe: the commit thread's own.
 #pragma once
 
+#include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger_store/batch_draft.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/ledger_head.h"
 #include "ledger_store/request_rules.h"
@@ -39,6 +44,28 @@ inline merkle::Hash RequestHash(const ForkAtPoint& fork) {
   return dpledger::RequestHash(fork.request);
 }
 
+// A batch on its way. It may bring what it makes of a ledger's durable head, worked out before its
+// turn came; that holds if the head is still the same then.
+struct BatchToAppend {
+  // Reads the request, and works ahead if no other append to its ledger is on its way, whose end
+  // this one would have to wait for. `minute` is a guess at when it will be recorded. On the
+  // caller's thread.
+  BatchToAppend(v1::AppendBatchRequest request, rocksdb::DB& db, const LedgerTable& table,
+                absl::Time minute);
+  // Other appends to the ledger are no longer behind this one.
+  void Leave() { place = nullptr; }
+  size_t MemoryBytes() const { return draft.MemoryBytes() + (ahead ? ahead->row.size() : 0); }
+
+  struct Ahead {
+    std::shared_ptr<const LedgerHead> base;  // it was made from this, under which its id was new
+    LedgerChange change;                     // without the entries
+    std::string row;                         // the entries as they are stored
+  };
+  BatchDraft draft;
+  std::optional<Ahead> ahead;
+  std::shared_ptr<std::atomic<int>> place;  // counts as one of the ledger's `waiting` as it lives
+};
+
 class CommitGroup {
  public:
   CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now);
@@ -46,7 +73,7 @@ class CommitGroup {
   // The receipt is true once the group is durable. `hash` is the request's RequestHash. Errors as
   // in ledger_store/store.h; DATA_LOSS and UNAVAILABLE come from the disk.
   absl::StatusOr<v1::Receipt> Stage(v1::CreateLedgerRequest&& request, const merkle::Hash& hash);
-  absl::StatusOr<v1::Receipt> Stage(v1::AppendBatchRequest&& request, const merkle::Hash& hash);
+  absl::StatusOr<v1::Receipt> Stage(BatchToAppend&& batch, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(v1::SealLedgerRequest&& request, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(ForkAtPoint&& fork, const merkle::Hash& hash);
 
@@ -58,9 +85,11 @@ class CommitGroup {
 
  private:
   struct Ledger {
-    uint64_t id = 0;
-    LedgerHead head;
-    std::set<std::string> changed_writers;  // empty: the head has not changed
+    LedgerRecord durable;               // without a head if the group makes the ledger
+    std::optional<LedgerHead> changed;  // nothing if the group has not changed it
+    std::set<std::string> changed_writers;
+
+    const LedgerHead& head() const { return changed.has_value() ? *changed : *durable.head; }
   };
 
   // The ledger as this group has it; null if there is none.
@@ -75,9 +104,9 @@ class CommitGroup {
   absl::StatusOr<v1::Receipt> AnswerTaken(const Ledger& taken, const std::string& request_id,
                                           const merkle::Hash& hash);
   v1::Receipt TakeNew(NewLedger made, const std::string& request_id, const merkle::Hash& hash);
-  v1::Receipt Take(const LedgerChange& change, const std::string& request_key,
+  v1::Receipt Take(const LedgerChange& change, std::string_view row, const std::string& request_key,
                    const merkle::Hash& hash, Ledger& ledger);
-  void Put(const LedgerChange& change, Ledger& ledger);
+  void Put(const LedgerChange& change, std::string_view row, Ledger& ledger);
 
   rocksdb::DB& db_;
   LedgerTable& table_;

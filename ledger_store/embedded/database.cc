@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/file.h"
@@ -36,9 +37,19 @@ absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
   const rocksdb::Status found = db.Get({}, VersionKey(), &version);
   if (found.ok()) {
     if (version == kFormatVersion) return absl::OkStatus();
+    uint32_t number = 0;
+    const bool is_number = absl::SimpleAtoi(version, &number) && absl::StrCat(number) == version;
+    uint32_t ours = 0;
+    if (is_number && absl::SimpleAtoi(ToAbsl(kFormatVersion), &ours) && number > ours) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(folder, ": holds a store of format ", version,
+                       ", written by a newer version of this program, which reads format ", ours,
+                       "; run the newer one, or give this one a folder of its own"));
+    }
     return absl::FailedPreconditionError(
-        absl::StrCat(folder, ": holds a store of format ", HexEncode(version),
-                     " (hexadecimal), this program reads ", HexEncode(kFormatVersion)));
+        absl::StrCat(folder, ": holds a store of format ",
+                     is_number ? version : absl::StrCat(HexEncode(version), " (hexadecimal)"),
+                     ", this program reads format ", ToAbsl(kFormatVersion)));
   }
   if (!found.IsNotFound()) return DiskError("read the format version", found);
   const std::unique_ptr<rocksdb::Iterator> all(db.NewIterator({}));

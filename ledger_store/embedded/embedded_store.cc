@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <atomic>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
+#include "ledger_store/embedded/batch_row.h"
 #include "ledger_store/embedded/commit_group.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
@@ -32,8 +35,8 @@ namespace {
 // A request on its way to the commit thread, or a refusal that waits for its turn: answers keep the
 // order of the calls.
 struct Operation {
-  std::variant<v1::AppendBatchRequest, v1::CreateLedgerRequest, v1::SealLedgerRequest, ForkAtPoint,
-               absl::Status>
+  std::variant<absl::Status, BatchToAppend, v1::CreateLedgerRequest, v1::SealLedgerRequest,
+               ForkAtPoint>
       request;
   merkle::Hash hash = {};
   size_t bytes = 0;                  // that it counts against max_pending_bytes
@@ -107,7 +110,19 @@ class EmbeddedStore : public LedgerStore {
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
-    Submit(std::move(request), std::move(line), std::move(done));
+    Operation operation;
+    operation.line = std::move(line);
+    operation.done = std::move(done);
+    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
+      operation.request = std::move(checked);
+    } else {
+      BatchToAppend batch(std::move(request), *db_, *table_,
+                          absl::FromUnixSeconds(last_group_seconds_));
+      operation.hash = batch.draft.Hash();
+      operation.bytes = sizeof(Operation) + batch.MemoryBytes();
+      operation.request = std::move(batch);
+    }
+    Enqueue(std::move(operation));
   }
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
@@ -146,18 +161,23 @@ class EmbeddedStore : public LedgerStore {
                                                 ", the size of ", name, ", got ", first));
     }
     std::vector<std::string> entries;
+    if (first == size || max_entries == 0) return entries;
     size_t bytes = 0;
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator({}));
-    it->Seek(EntryKey(record.id, first));
-    for (uint64_t sequence = first;
-         sequence < size && entries.size() < max_entries && (entries.empty() || bytes < max_bytes);
-         ++sequence, it->Next()) {
-      if (!it->status().ok()) return fail_stop_.OfRead(DiskError("read entries", it->status()));
-      if (!it->Valid() || it->key() != EntryKey(record.id, sequence)) {
-        return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
+    it->SeekForPrev(BatchKey(record.id, first));  // the batch that holds `first`
+    for (uint64_t sequence = first; sequence < size; it->Next()) {
+      ASSIGN_OR_RETURN(const uint64_t begin, BatchBegin(*it, record.id, name, sequence));
+      const auto batch = DecodeBatchRow(ToView(it->value()));
+      if (!batch.has_value()) {
+        return absl::DataLossError(
+            absl::StrCat(name, ": the batch of entry ", begin, " is cut short"));
       }
-      bytes += it->value().size();
-      entries.push_back(it->value().ToString());
+      if (begin + batch->size() <= sequence) return Missing(name, sequence);
+      for (uint64_t i = sequence - begin; i < batch->size() && sequence < size; ++i, ++sequence) {
+        bytes += (*batch)[i].size();
+        entries.emplace_back((*batch)[i]);
+        if (entries.size() == max_entries || bytes >= max_bytes) return entries;
+      }
     }
     return entries;
   }
@@ -173,6 +193,22 @@ class EmbeddedStore : public LedgerStore {
         max_pending_bytes_(options.max_pending_bytes),
         commit_thread_([this] { CommitUntilStopped(); }) {}
 
+  static absl::Status Missing(const std::string& name, uint64_t sequence) {
+    return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
+  }
+
+  // The first sequence of the batch that the iterator stands at, in which `sequence` must lie or
+  // with which it must begin.
+  absl::StatusOr<uint64_t> BatchBegin(const rocksdb::Iterator& it, uint64_t id,
+                                      const std::string& name, uint64_t sequence) {
+    if (!it.status().ok()) return fail_stop_.OfRead(DiskError("read entries", it.status()));
+    const std::string prefix = LedgerPrefix(Table::kBatch, id);
+    if (!it.Valid() || !it.key().starts_with(prefix)) return Missing(name, sequence);
+    const std::optional<uint64_t> begin = DecodeNumber(ToView(it.key()).substr(prefix.size()));
+    if (!begin.has_value() || *begin > sequence) return Missing(name, sequence);
+    return *begin;
+  }
+
   // Checks and hashes on the caller's thread: the commit thread is the narrow place.
   template <typename Request>
   void Submit(Request request, std::shared_ptr<AppendLine> line, AppendCallback done) {
@@ -186,6 +222,10 @@ class EmbeddedStore : public LedgerStore {
       operation.bytes = sizeof(Operation) + request.ByteSizeLong();
       operation.request = std::move(request);
     }
+    Enqueue(std::move(operation));
+  }
+
+  void Enqueue(Operation operation) {
     absl::MutexLock lock(&mutex_);
     if (pending_bytes_ + operation.bytes > max_pending_bytes_) {
       operation.request = WithReason(
@@ -233,7 +273,9 @@ class EmbeddedStore : public LedgerStore {
   void Commit(std::vector<Operation>& operations) {
     std::vector<absl::StatusOr<v1::Receipt>> answers;
     size_t bytes = 0;
-    CommitGroup group(*db_, *table_, clock_.Now());
+    const absl::Time now = clock_.Now();
+    last_group_seconds_ = absl::ToUnixSeconds(now);
+    CommitGroup group(*db_, *table_, now);
     absl::Status failure = fail_stop_.status();
     for (Operation& operation : operations) {
       bytes += operation.bytes;
@@ -251,6 +293,7 @@ class EmbeddedStore : public LedgerStore {
     }
     // Refusals too: they may rest on requests of this group that have not become durable.
     for (size_t i = 0; i < operations.size(); ++i) {
+      if (auto* batch = std::get_if<BatchToAppend>(&operations[i].request)) batch->Leave();
       operations[i].done(failure.ok() ? std::move(answers[i]) : failure);
     }
   }
@@ -284,6 +327,9 @@ class EmbeddedStore : public LedgerStore {
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
   const size_t max_pending_bytes_;
+
+  // When the last group was recorded, seconds: a guess at when the next will be.
+  std::atomic<int64_t> last_group_seconds_ = 0;
 
   mutable absl::Mutex mutex_;
   std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);

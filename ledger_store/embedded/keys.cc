@@ -12,18 +12,16 @@ std::string VersionKey() { return TablePrefix(Table::kVersion); }
 
 std::string NameKey(std::string_view name) { return TablePrefix(Table::kName).append(name); }
 
-std::string HeadKey(uint64_t ledger_id) { return LedgerPrefix(Table::kHead, ledger_id); }
+std::string BatchKey(uint64_t ledger_id, uint64_t first_sequence) {
+  return LedgerPrefix(Table::kBatch, ledger_id) + EncodeNumber(first_sequence);
+}
 
-std::string EntryKey(uint64_t ledger_id, uint64_t sequence) {
-  return LedgerPrefix(Table::kEntry, ledger_id) + EncodeNumber(sequence);
+std::string HeadKey(uint64_t ledger_id, std::string_view writer) {
+  return LedgerPrefix(Table::kHead, ledger_id).append(writer);
 }
 
 std::string RequestKey(uint64_t ledger_id, std::string_view request_id) {
   return LedgerPrefix(Table::kRequest, ledger_id).append(request_id);
-}
-
-std::string WriterKey(uint64_t ledger_id, std::string_view writer) {
-  return LedgerPrefix(Table::kWriter, ledger_id).append(writer);
 }
 
 std::string CheckpointKey(uint64_t log_id) { return LedgerPrefix(Table::kCheckpoint, log_id); }

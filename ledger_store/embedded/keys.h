@@ -14,28 +14,26 @@ namespace dpledger::embedded {
 // The first byte of a key says what lies under it.
 enum class Table : char {
   kCheckpoint = 'c',  // log id -> StoredCheckpoint
-  kEntry = 'e',       // ledger id, sequence -> the entry's bytes
+  kBatch = 'e',       // ledger id, first sequence -> the entries of one request
   kRegistry = 'g',    // index -> the registry's entry
-  kHead = 'h',        // ledger id -> StoredHead
+  kHead = 'h',        // ledger id, writer -> WriterStatus and StoredHead
   kName = 'n',        // name -> ledger id
   kRequest = 'r',     // ledger id, request id -> StoredRequest
   kHistory = 's',     // ledger id -> digest, StoredHistory
   kTile = 't',        // log id, level, index -> hashes
   kVersion = 'v',     // -> kFormatVersion
-  kWriter = 'w',      // ledger id, writer -> WriterStatus
 };
 
 // A log's id is its ledger's, or this.
 inline constexpr uint64_t kRegistryId = ~uint64_t{0};
 
-inline constexpr std::string_view kFormatVersion = "1";
+inline constexpr std::string_view kFormatVersion = "2";
 
 std::string VersionKey();
 std::string NameKey(std::string_view name);
-std::string HeadKey(uint64_t ledger_id);
-std::string EntryKey(uint64_t ledger_id, uint64_t sequence);
+std::string BatchKey(uint64_t ledger_id, uint64_t first_sequence);
+std::string HeadKey(uint64_t ledger_id, std::string_view writer);
 std::string RequestKey(uint64_t ledger_id, std::string_view request_id);
-std::string WriterKey(uint64_t ledger_id, std::string_view writer);
 std::string CheckpointKey(uint64_t log_id);
 std::string TileKey(uint64_t log_id, const merkle::TileId& tile);
 std::string RegistryKey(uint64_t index);

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "ledger_store/embedded/batch_row.h"
 #include "ledger_store/embedded/database.h"
+#include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 
 namespace dpledger::embedded {
@@ -24,71 +26,87 @@ absl::Status Scan(rocksdb::DB& db, const std::string& prefix,
   return it->status().ok() ? absl::OkStatus() : DiskError("read the ledgers' heads", it->status());
 }
 
-absl::StatusOr<std::map<std::string, v1::WriterStatus>> LoadWriters(rocksdb::DB& db, uint64_t id) {
+// What the last rows of a ledger's writers say: each has the head as its last append left it, so
+// that the longest is the ledger's.
+struct StoredEnd {
+  v1::StoredHead head;
   std::map<std::string, v1::WriterStatus> writers;
+};
+
+absl::StatusOr<StoredEnd> LoadEnd(rocksdb::DB& db, const std::string& name, uint64_t id) {
+  StoredEnd end;
   const auto add = [&](std::string_view writer, std::string_view value) {
-    v1::WriterStatus& status = writers[std::string(writer)];
-    if (status.ParseFromArray(value.data(), static_cast<int>(value.size())) &&
-        status.writer() == writer) {
-      return absl::OkStatus();
+    HeadRow row;
+    if (!row.ParseFrom(value) || row.writer.writer() != writer || row.head.size() == 0) {
+      return absl::DataLossError(
+          absl::StrCat(name, ": the head that writer \"", ToAbsl(writer), "\" left does not fit"));
     }
-    return absl::DataLossError(
-        absl::StrCat("writer ", ToAbsl(writer), ": its record does not fit"));
+    if (row.head.size() > end.head.size()) end.head = std::move(row.head);
+    end.writers.emplace(writer, std::move(row.writer));
+    return absl::OkStatus();
   };
-  RETURN_IF_ERROR(Scan(db, LedgerPrefix(Table::kWriter, id), add));
-  return writers;
+  RETURN_IF_ERROR(Scan(db, LedgerPrefix(Table::kHead, id), add));
+  if (end.writers.empty()) return absl::DataLossError(absl::StrCat(name, ": its head is missing"));
+  return end;
 }
 
-// Cheap enough for every start: the last entry is there, and none after it.
-absl::Status CheckEnd(rocksdb::DB& db, const std::string& name, uint64_t id, uint64_t size) {
-  const std::string last = EntryKey(id, size - 1);
-  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
-  it->Seek(last);
-  if (it->Valid() && it->key() == last) {
-    it->Next();
-    if (it->status().ok() &&
-        !(it->Valid() && it->key().starts_with(LedgerPrefix(Table::kEntry, id)))) {
-      return absl::OkStatus();
-    }
-    if (it->status().ok()) {
-      return absl::DataLossError(absl::StrCat(name, ": has entries beyond its size ", size));
-    }
+absl::StatusOr<v1::LedgerEntry> LoadFirst(rocksdb::DB& db, const std::string& name, uint64_t id) {
+  std::string row;
+  const rocksdb::Status read = db.Get({}, BatchKey(id, 0), &row);
+  if (read.IsNotFound()) {
+    return absl::DataLossError(absl::StrCat(name, ": its entry 0 is missing"));
   }
+  if (!read.ok()) return DiskError(absl::StrCat("read entry 0 of ", name), read);
+  const auto entries = DecodeBatchRow(row);
+  v1::LedgerEntry first;
+  if (!entries.has_value() || !first.ParseFromString(std::string(entries->front()))) {
+    return absl::DataLossError(absl::StrCat(name, ": its entry 0 does not parse"));
+  }
+  return first;
+}
+
+// Cheap enough for every start: the last batch ends where the ledger does.
+absl::Status CheckEnd(rocksdb::DB& db, const std::string& name, uint64_t id, uint64_t size) {
+  const std::string prefix = LedgerPrefix(Table::kBatch, id);
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
+  it->SeekForPrev(BatchKey(id, ~uint64_t{0}));
   if (!it->status().ok()) return DiskError(absl::StrCat("read the end of ", name), it->status());
+  uint64_t end = 0;
+  if (it->Valid() && it->key().starts_with(prefix)) {
+    const std::optional<uint64_t> first = DecodeNumber(ToView(it->key()).substr(prefix.size()));
+    const auto entries = DecodeBatchRow(ToView(it->value()));
+    if (!first.has_value() || !entries.has_value()) {
+      return absl::DataLossError(absl::StrCat(name, ": its last batch does not parse"));
+    }
+    end = *first + entries->size();
+  }
+  if (end == size) return absl::OkStatus();
+  if (end > size) {
+    return absl::DataLossError(absl::StrCat(name, ": has entries beyond its size ", size));
+  }
   return absl::DataLossError(
       absl::StrCat(name, ": has size ", size, ", but entry ", size - 1, " is missing"));
 }
 
 absl::StatusOr<LedgerRecord> LoadLedger(rocksdb::DB& db, const std::string& name, uint64_t id) {
-  v1::StoredHead stored;
-  v1::LedgerEntry first;
-  for (const auto& [key, record] :
-       {std::pair<std::string, google::protobuf::MessageLite*>(HeadKey(id), &stored),
-        std::pair<std::string, google::protobuf::MessageLite*>(EntryKey(id, 0), &first)}) {
-    const absl::Status found = GetRecord(db, key, *record);
-    if (absl::IsNotFound(found)) {
-      return absl::DataLossError(
-          absl::StrCat(name, ": its ", record == &stored ? "head" : "entry 0", " is missing"));
-    }
-    RETURN_IF_ERROR(found);
-  }
-  if (stored.size() == 0) return absl::DataLossError(absl::StrCat(name, ": its head has size 0"));
-  RETURN_IF_ERROR(CheckEnd(db, name, id, stored.size()));
-  ASSIGN_OR_RETURN(auto writers, LoadWriters(db, id));
-  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, first, stored, std::move(writers)));
+  ASSIGN_OR_RETURN(StoredEnd end, LoadEnd(db, name, id));
+  ASSIGN_OR_RETURN(const v1::LedgerEntry first, LoadFirst(db, name, id));
+  RETURN_IF_ERROR(CheckEnd(db, name, id, end.head.size()));
+  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, first, end.head, std::move(end.writers)));
   return LedgerRecord{id, std::make_shared<const LedgerHead>(std::move(head))};
 }
 
 // Every ledger has a name: what lies under an id beyond the names' has lost its own.
 absl::Status CheckNothingBeyond(rocksdb::DB& db, uint64_t next_id) {
-  for (Table table : {Table::kHead, Table::kEntry, Table::kWriter, Table::kRequest}) {
-    const auto refuse = [](std::string_view, std::string_view) {
-      return absl::DataLossError("a ledger has lost its name");
-    };
+  for (Table table : {Table::kBatch, Table::kCheckpoint, Table::kHead, Table::kHistory,
+                      Table::kRequest, Table::kTile}) {
     const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
     it->Seek(LedgerPrefix(table, next_id));
-    if (it->Valid() && it->key().starts_with(TablePrefix(table))) return refuse({}, {});
     if (!it->status().ok()) return DiskError("read the ledgers' heads", it->status());
+    if (it->Valid() && it->key().starts_with(TablePrefix(table)) &&
+        !it->key().starts_with(LedgerPrefix(table, kRegistryId))) {
+      return absl::DataLossError("a ledger has lost its name");
+    }
   }
   return absl::OkStatus();
 }
@@ -174,8 +192,12 @@ void LedgerTable::Put(LedgerRecord record) {
   absl::MutexLock lock(&mutex_);
   unsigned_.insert(record.head->name);
   const auto [entry, is_new] = by_name_.try_emplace(record.head->name);
-  if (is_new) ++declaring_[DeclarationOf(*record.head).dataset()];
-  entry->second = std::move(record);
+  if (is_new) {
+    ++declaring_[DeclarationOf(*record.head).dataset()];
+    entry->second.waiting = std::make_shared<std::atomic<int>>(0);
+  }
+  entry->second.id = record.id;
+  entry->second.head = std::move(record.head);
 }
 
 absl::Status LedgerNotFound(const std::string& name) {

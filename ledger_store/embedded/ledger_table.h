@@ -7,6 +7,7 @@
 // Thread safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,8 @@ namespace dpledger::embedded {
 struct LedgerRecord {
   uint64_t id = 0;
   std::shared_ptr<const LedgerHead> head;
+  // Appends on their way to the disk; set by the table.
+  std::shared_ptr<std::atomic<int>> waiting;
 };
 
 class LedgerTable {

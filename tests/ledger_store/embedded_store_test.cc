@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -97,7 +98,7 @@ TEST_F(EmbeddedStore, RequestsOfOneGroupSeeEachOther) {
 
 TEST_F(EmbeddedStore, FullQueueRefusesAtOnce) {
   MakeLedger();
-  max_pending_bytes_ = 2000;
+  max_pending_bytes_ = 4000;
   const auto store = Open().value();
   std::vector<v1::AppendBatchRequest> requests;
   for (int i = 0; i < 4; ++i) {
@@ -108,7 +109,7 @@ TEST_F(EmbeddedStore, FullQueueRefusesAtOnce) {
   EXPECT_TRUE(answers[0].ok() && answers[1].ok());
   EXPECT_TRUE(IsError(answers[2].status(), StatusCode::kResourceExhausted, "QUEUE_FULL",
                       "the store's queue is full"));
-  EXPECT_TRUE(IsError(answers[3].status(), StatusCode::kResourceExhausted, "QUEUE_FULL", "2000"));
+  EXPECT_TRUE(IsError(answers[3].status(), StatusCode::kResourceExhausted, "QUEUE_FULL", "4000"));
   EXPECT_TRUE(store->Healthy());
   EXPECT_TRUE(store->Append(requests[3]).ok());  // the queue is empty again
 }
@@ -135,9 +136,16 @@ TEST_F(EmbeddedStore, FolderServesOneServer) {
 
 TEST_F(EmbeddedStore, OtherFormatIsRefused) {
   MakeLedger();
-  Tamper([](rocksdb::DB& db) { return db.Put({}, embedded::VersionKey(), "2"); });
-  EXPECT_TRUE(
-      IsError(Open().status(), StatusCode::kFailedPrecondition, "", "a store of format 32"));
+  const auto refused = [&](const char* version, const char* message) {
+    Tamper([&](rocksdb::DB& db) { return db.Put({}, embedded::VersionKey(), version); });
+    return IsError(Open().status(), StatusCode::kFailedPrecondition, "", message);
+  };
+  EXPECT_TRUE(refused("1", "holds a store of format 1, this program reads format 2"));
+  EXPECT_TRUE(refused("x", "holds a store of format 78 (hexadecimal), this program reads"));
+  EXPECT_TRUE(refused("3",
+                      "holds a store of format 3, written by a newer version of this program, "
+                      "which reads format 2"));
+  EXPECT_TRUE(refused("10", "written by a newer version"));
   Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::VersionKey()); });
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", "format version is missing"));
 }
@@ -169,23 +177,59 @@ TEST_P(DamagedStore, IsRefusedAtOpening) {
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", GetParam().message));
 }
 
+// Overwrites the batch that begins at `first`.
+template <uint64_t first>
+rocksdb::Status CutBatch(rocksdb::DB& db) {
+  std::string row;
+  const rocksdb::Status read = db.Get({}, embedded::BatchKey(0, first), &row);
+  if (!read.ok()) return read;
+  row.pop_back();
+  return db.Put({}, embedded::BatchKey(0, first), row);
+}
+
+const std::string kOneEntry("\0\1x", 3);
+
 const Damage kDamages[] = {
-    {"LastEntryMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 2)); },
+    {"LastBatchMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::BatchKey(0, 1)); },
      "projects/p/ledgers/a: has size 3, but entry 2 is missing"},
-    {"EntryBeyondTheEnd", [](rocksdb::DB& db) { return db.Put({}, embedded::EntryKey(0, 3), "x"); },
+    {"LastBatchShorter",
+     [](rocksdb::DB& db) { return db.Put({}, embedded::BatchKey(0, 1), kOneEntry); },
+     "projects/p/ledgers/a: has size 3, but entry 2 is missing"},
+    {"LastBatchCutShort", &CutBatch<1>, "projects/p/ledgers/a: its last batch does not parse"},
+    {"LastBatchEmpty", [](rocksdb::DB& db) { return db.Put({}, embedded::BatchKey(0, 1), ""); },
+     "projects/p/ledgers/a: its last batch does not parse"},
+    {"BatchBeyondTheEnd",
+     [](rocksdb::DB& db) { return db.Put({}, embedded::BatchKey(0, 3), kOneEntry); },
      "projects/p/ledgers/a: has entries beyond its size 3"},
-    {"DeclarationMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 0)); },
+    {"DeclarationMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::BatchKey(0, 0)); },
      "projects/p/ledgers/a: its entry 0 is missing"},
-    {"HeadMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::HeadKey(0)); },
+    {"DeclarationCutShort", &CutBatch<0>, "projects/p/ledgers/a: its entry 0 does not parse"},
+    {"HeadsMissing",
+     [](rocksdb::DB& db) {
+       const rocksdb::Status deleted = db.Delete({}, embedded::HeadKey(0, ""));
+       return deleted.ok() ? db.Delete({}, embedded::HeadKey(0, "w")) : deleted;
+     },
      "projects/p/ledgers/a: its head is missing"},
-    {"HeadIsRubbish", [](rocksdb::DB& db) { return db.Put({}, embedded::HeadKey(0), "\xff\xff"); },
-     "does not parse"},
-    {"WriterMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::WriterKey(0, "w")); },
-     "its head counts 3 entries, its writers 1"},
-    {"WriterOfAnotherName",
-     [](rocksdb::DB& db) { return db.Put({}, embedded::WriterKey(0, "w"), "\x0a\x01v"); },
-     "writer w: its record does not fit"},
+    {"LastHeadMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::HeadKey(0, "w")); },
+     "projects/p/ledgers/a: has entries beyond its size 1"},
+    {"OlderHeadMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::HeadKey(0, "")); },
+     "its head counts 3 entries, its writers 2"},
+    {"HeadIsRubbish",
+     [](rocksdb::DB& db) { return db.Put({}, embedded::HeadKey(0, "w"), "\xff\xff"); },
+     "projects/p/ledgers/a: the head that writer \"w\" left does not fit"},
+    {"HeadOfAnotherWriter",
+     [](rocksdb::DB& db) {
+       std::string row;
+       const rocksdb::Status read = db.Get({}, embedded::HeadKey(0, "w"), &row);
+       return read.ok() ? db.Put({}, embedded::HeadKey(0, "v"), row) : read;
+     },
+     "projects/p/ledgers/a: the head that writer \"v\" left does not fit"},
     {"NameMissing", [](rocksdb::DB& db) { return db.Delete({}, embedded::NameKey(kLedger)); },
+     "a ledger has lost its name"},
+    {"TileOfNoLedger",
+     [](rocksdb::DB& db) {
+       return db.Put({}, embedded::TileKey(1, {0, 0}), "x");
+     },
      "a ledger has lost its name"},
     {"IdMissing",
      [](rocksdb::DB& db) {
@@ -306,14 +350,50 @@ TEST_F(SignedStore, MissingRegistryEntryIsNotReadOver) {
                       "the registry: entry 1 is missing"));
 }
 
-TEST_F(EmbeddedStore, MissingEntryIsNotReadOver) {
+TEST_F(EmbeddedStore, MissingBatchIsNotReadOver) {
   MakeLedger();
-  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::EntryKey(0, 1)); });
+  ASSERT_TRUE(Open().value()->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::BatchKey(0, 1)); });
   const auto store = Open().value();
   EXPECT_TRUE(store->Read(kLedger, 0, 1, 1).ok());
-  EXPECT_TRUE(IsError(store->Read(kLedger, 0, 9, 1 << 20).status(), StatusCode::kDataLoss, "",
-                      "projects/p/ledgers/a: entry 1 is missing"));
+  EXPECT_TRUE(store->Read(kLedger, 4, 9, 1 << 20).ok());
+  for (uint64_t first : {0, 1, 2}) {
+    EXPECT_TRUE(
+        IsError(store->Read(kLedger, first, 9, 1 << 20).status(), StatusCode::kDataLoss, "",
+                absl::StrCat("projects/p/ledgers/a: entry ", first == 2 ? 2 : 1, " is missing")));
+  }
   EXPECT_TRUE(store->Healthy());
+}
+
+TEST_F(EmbeddedStore, DamagedBatchIsTold) {
+  MakeLedger();
+  ASSERT_TRUE(Open().value()->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  Tamper(&CutBatch<1>);
+  const auto store = Open().value();
+  EXPECT_TRUE(store->Read(kLedger, 3, 9, 1 << 20).ok());
+  EXPECT_TRUE(IsError(store->Read(kLedger, 2, 9, 1 << 20).status(), StatusCode::kDataLoss, "",
+                      "projects/p/ledgers/a: the batch of entry 1 is cut short"));
+  EXPECT_TRUE(store->Healthy());
+}
+
+TEST_F(EmbeddedStore, EntriesAreReadFromWithinTheirBatches) {
+  MakeLedger();
+  const auto store = Open().value();
+  v1::AppendBatchRequest many = Batch(kLedger, "w", "many");
+  for (int i = 0; i < 1000; ++i) AddNote(many, absl::StrCat("note ", i));
+  ASSERT_TRUE(store->Append(many).ok());
+  ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  const std::vector<std::string> all = store->Read(kLedger, 0, 9999, 1 << 20).value();
+  ASSERT_EQ(all.size(), 1005u);
+  for (uint64_t first : {0, 1, 2, 3, 500, 1002, 1003, 1004}) {
+    for (size_t count : {1, 2, 501}) {
+      const auto page = store->Read(kLedger, first, count, 1 << 20);
+      ASSERT_TRUE(page.ok()) << page.status();
+      const auto end = std::min(all.size(), first + count);
+      EXPECT_EQ(*page, std::vector<std::string>(all.begin() + static_cast<ptrdiff_t>(first),
+                                                all.begin() + static_cast<ptrdiff_t>(end)));
+    }
+  }
 }
 
 }  // namespace
