@@ -5,8 +5,9 @@
 //
 // 64 writers, each with one batch on its way at a time, each on a ledger of its own. The limit: 64
 // writers that hand as many bytes to one thread, which appends all that waits to a file, calls
-// fdatasync and answers. The two take turns, for the disk has fast and slow phases; medians of the
-// turns are printed as one JSON object.
+// fdatasync and answers. What is appended is made before the clock runs, the raw bytes as well as
+// the requests: a server's requests come ready from the network. The two take short turns, for the
+// disk has fast and slow phases; medians of the turns are printed as one JSON object.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,7 +33,12 @@ namespace dpledger {
 namespace {
 
 constexpr int kWriters = 64;
-constexpr int kTurns = 3;
+// Of a fifth of a second or so each: the requests of one fit in a few hundred MB.
+constexpr int kMinTurns = 5;
+constexpr double kTurnSeconds = 0.2;
+// No store answers faster: so many requests are enough for every turn.
+constexpr double kMostEventsPerSecond = 4e6;
+constexpr double kMostCallsPerSecond = 2e5;
 
 using bench::Die;
 
@@ -90,9 +96,10 @@ class RawLog {
   std::thread thread_;
 };
 
-// Calls `append(writer, i)` for i = 0, 1, ... from each of the writers until the time is over;
-// calls a second.
-double CallsPerSecond(double seconds, const std::function<void(int, uint64_t)>& append) {
+// Calls `append(writer, i)` for i = 0, 1, ..., calls - 1 from each of the writers until the time is
+// over; calls a second.
+double CallsPerSecond(double seconds, uint64_t most_calls,
+                      const std::function<void(int, uint64_t)>& append) {
   std::atomic<bool> over = false;
   std::atomic<uint64_t> calls = 0;
   std::vector<std::thread> writers;
@@ -100,7 +107,7 @@ double CallsPerSecond(double seconds, const std::function<void(int, uint64_t)>& 
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
       uint64_t i = 0;
-      while (!over) append(w, i++);
+      while (!over && i < most_calls) append(w, i++);
       calls += i;
     });
   }
@@ -154,16 +161,27 @@ double Median(std::vector<double> values) {
 
 // One line of the result.
 std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) {
+  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (2 * kTurnSeconds)));
+  const double turn_seconds = seconds / (2 * turns);
+  const auto most_calls = static_cast<uint64_t>(
+      1 + turn_seconds / kWriters * std::min(kMostCallsPerSecond, kMostEventsPerSecond / batch));
   std::vector<double> stored;
   std::vector<double> limit;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     const size_t event_bytes = MakeLedgers(store, turn, batch);
     const std::string bytes(event_bytes * static_cast<size_t>(batch), 'x');
-    const double share = seconds / (2 * kTurns);
-    limit.push_back(batch * CallsPerSecond(share, [&](int, uint64_t) { raw.Append(bytes); }));
-    stored.push_back(batch * CallsPerSecond(share, [&](int writer, uint64_t i) {
+    std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
+    for (int w = 0; w < kWriters; ++w) {
+      for (uint64_t i = 0; i < most_calls; ++i) {
+        requests[static_cast<size_t>(w)].push_back(
+            Request(LedgerName(turn, w, batch), i + 1, batch));
+      }
+    }
+    limit.push_back(batch * CallsPerSecond(turn_seconds, ~uint64_t{0},
+                                           [&](int, uint64_t) { raw.Append(bytes); }));
+    stored.push_back(batch * CallsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
                        const auto receipt =
-                           store.Append(Request(LedgerName(turn, writer, batch), i + 1, batch));
+                           store.Append(std::move(requests[static_cast<size_t>(writer)][i]));
                        if (!receipt.ok()) Die(std::string(receipt.status().message()));
                      }));
   }
