@@ -1,0 +1,232 @@
+// How many events a second the PostgreSQL engine makes durable, beside what bare inserts of the
+// same bytes reach on the same server in the same run.
+//
+//   postgres_benchmark [--seconds S]
+//
+// 64 writers, each with one batch of 100 events on its way at a time, each on a ledger of its own.
+// The limit: 64 writers that hand the same entries to as many connections as the engine commits
+// with; each inserts all batches that wait, a row an event, by one multi-row statement that is a
+// transaction of its own. Same session settings, so the same synchronous_commit. Beside it, as a
+// figure without a ratio, what such inserts reach that pack a batch into one row as the engine
+// does, but neither parse, order, hash nor remember anything: what is left to gain.
+//
+// All that is appended is made before the clock runs. The three take turns, for the disk has fast
+// and slow phases; medians of the turns are printed as one JSON object.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "ledger_store/postgres/connection.h"
+#include "ledger_store/postgres/postgres_store.h"
+#include "tests/ledger_store/postgres_server.h"
+
+namespace dpledger {
+namespace {
+
+constexpr int kWriters = 64;
+constexpr int kBatch = 100;
+constexpr int kMinTurns = 5;
+constexpr double kTurnSeconds = 0.5;
+// No engine on such a machine answers faster: so many requests are enough for every turn.
+constexpr double kMostBatchesPerSecond = 1e4;
+
+// Rows that wait for an insert, as columns.
+struct WaitingRows {
+  std::vector<int64_t> ledgers, sequences;
+  std::vector<std::string> bodies;
+  std::vector<absl::BlockingCounter*> callers;
+};
+
+// Inserts all that waits, with as many threads and connections as the engine commits with.
+class BareInsert {
+ public:
+  BareInsert(const PostgresServer& server, const std::string& table, int connections)
+      : sql_(absl::StrCat("INSERT INTO ", table,
+                          " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])")) {
+    server.Must(absl::StrCat("CREATE TABLE ", table,
+                             " (ledger bigint, sequence bigint, body bytea,"
+                             " PRIMARY KEY (ledger, sequence))"));
+    for (int i = 0; i < connections; ++i) {
+      auto connection = postgres::Connection::Open(server.Connection(), absl::Minutes(1));
+      bench::Check(connection.status());
+      connections_.push_back(*std::move(connection));
+    }
+    for (const auto& connection : connections_) {
+      threads_.emplace_back([this, &connection] { Run(*connection); });
+    }
+  }
+  ~BareInsert() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  // One transaction's worth: rows of `ledger` from `sequence` on.
+  void Insert(int64_t ledger, uint64_t sequence, const std::vector<std::string>& bodies) {
+    absl::BlockingCounter durable(1);
+    {
+      absl::MutexLock lock(&mutex_);
+      for (const std::string& body : bodies) {
+        waiting_.ledgers.push_back(ledger);
+        waiting_.sequences.push_back(static_cast<int64_t>(sequence++));
+        waiting_.bodies.push_back(body);
+      }
+      waiting_.callers.push_back(&durable);
+    }
+    durable.Wait();
+  }
+
+ private:
+  void Run(postgres::Connection& connection) {
+    while (true) {
+      WaitingRows group;
+      {
+        const auto ready = [this] { return stopping_ || !waiting_.callers.empty(); };
+        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+        if (waiting_.callers.empty()) return;
+        std::swap(group, waiting_);
+      }
+      bench::Check(connection
+                       .Run({{sql_, postgres::Values()
+                                        .Numbers(group.ledgers)
+                                        .Numbers(group.sequences)
+                                        .ListOfBytes(group.bodies)}})
+                       .status());
+      for (absl::BlockingCounter* durable : group.callers) durable->DecrementCount();
+    }
+  }
+
+  const std::string sql_;
+  std::vector<std::unique_ptr<postgres::Connection>> connections_;
+  absl::Mutex mutex_;
+  WaitingRows waiting_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// Calls `append(writer, i)` for i = 0, 1, ..., most_calls - 1 from each of the writers until the
+// time is over; events a second.
+double EventsPerSecond(double seconds, uint64_t most_calls,
+                       const std::function<void(int, uint64_t)>& append) {
+  std::atomic<bool> over = false;
+  std::atomic<uint64_t> calls = 0;
+  std::vector<std::thread> writers;
+  const absl::Time start = absl::Now();
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&, w] {
+      uint64_t i = 0;
+      while (!over && i < most_calls) append(w, i++);
+      calls += i;
+    });
+  }
+  absl::SleepFor(absl::Seconds(seconds));
+  over = true;
+  for (std::thread& writer : writers) writer.join();
+  return kBatch * static_cast<double>(calls) / absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+std::string LedgerName(int writer) { return absl::StrCat("projects/bench/ledgers/w", writer); }
+
+v1::AppendBatchRequest Request(int writer, uint64_t number) {
+  v1::AppendBatchRequest request;
+  request.set_ledger(LedgerName(writer));
+  request.set_writer("trainer");
+  request.set_request_id(absl::StrFormat("01234567-89ab-cdef-0123-%012x", number));
+  for (int i = 0; i < kBatch; ++i) {
+    v1::NewEntry& entry = *request.add_entries();
+    entry.mutable_claimed_time()->set_seconds(1'700'000'040);
+    v1::SumQueryEvent& sum = *entry.mutable_event()->mutable_sum_query();
+    sum.set_round(number);
+    sum.mutable_query()->set_group("weights");
+    sum.mutable_query()->set_l2_norm_bound(1);
+    sum.mutable_query()->set_noise_stddev(1.1);
+  }
+  return request;
+}
+
+void MakeLedgers(LedgerStore& store) {
+  for (int w = 0; w < kWriters; ++w) {
+    v1::CreateLedgerRequest create;
+    create.set_name(LedgerName(w));
+    create.set_request_id("create");
+    create.mutable_declaration()->set_dataset("bench");
+    bench::Check(store.Create(create).status());
+  }
+}
+
+// A batch's entries as they are stored.
+std::vector<std::string> StoredBatch(LedgerStore& store) {
+  bench::Check(store.Append(Request(0, 0)).status());
+  auto entries = store.Read(LedgerName(0), 1, kBatch, size_t{1} << 30);
+  bench::Check(entries.status());
+  return *std::move(entries);
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int Run(int argc, char** argv) {
+  const double seconds = bench::Seconds(argc, argv);
+  const PostgresServer server;
+  PostgresOptions options;
+  options.connection = server.Connection();
+  auto store = OpenPostgresStore(options);
+  bench::Check(store.status());
+  BareInsert rows(server, "bare_rows", options.connections / 2);
+  BareInsert packed(server, "bare_packed", options.connections / 2);
+  MakeLedgers(**store);
+  const std::vector<std::string> entries = StoredBatch(**store);
+  const std::vector<std::string> bundle = {absl::StrJoin(entries, "")};
+
+  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (3 * kTurnSeconds)));
+  const double turn_seconds = seconds / (3 * turns);
+  const auto most_calls =
+      static_cast<uint64_t>(1 + turn_seconds / kWriters * kMostBatchesPerSecond);
+  std::vector<double> stored, limit, left;
+  uint64_t number = 1;  // of a writer's next batch
+  for (int turn = 0; turn < turns; ++turn, number += most_calls) {
+    std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
+    for (int w = 0; w < kWriters; ++w) {
+      for (uint64_t i = 0; i < most_calls; ++i) {
+        requests[static_cast<size_t>(w)].push_back(Request(w, number + i));
+      }
+    }
+    limit.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
+      rows.Insert(writer, (number + i) * kBatch, entries);
+    }));
+    left.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
+      packed.Insert(writer, (number + i) * kBatch, bundle);
+    }));
+    stored.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
+      bench::Check((*store)->Append(std::move(requests[static_cast<size_t>(writer)][i])).status());
+    }));
+  }
+  const double value = Median(stored);
+  std::printf(
+      "{\n  \"store/postgres_64x%d_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": "
+      "%.0f, \"ratio\": %.4f},\n"
+      "  \"store/postgres_64x%d_packed_insert_events_per_s\": {\"value\": %.0f, \"unit\": "
+      "\"1/s\"}\n}\n",
+      kBatch, value, Median(limit), value / Median(limit), kBatch, Median(left));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { return dpledger::Run(argc, argv); }
