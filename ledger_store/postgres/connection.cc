@@ -38,10 +38,10 @@ bool SaysServerIsGone(std::string_view state) {
          state == "57P05" || state == "25006" || state == "25P03";
 }
 
-// 23505, 42P06, 42P07, 42710: another server made the same
-// thing at the same time.
+// 23505, 42P06, 42P07, 42710: another server made the same thing at the same time. 22P02: the cast
+// of group_commit.cc that fails if a head is not as it was read.
 bool SaysTryAgain(std::string_view state) {
-  static constexpr std::array<std::string_view, 6> kStates = {"40001", "40P01", "23505",
+  static constexpr std::array<std::string_view, 7> kStates = {"40001", "40P01", "22P02", "23505",
                                                               "42P06", "42P07", "42710"};
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
@@ -130,8 +130,10 @@ absl::Status Connection::PrepareSession() {
       absl::StrCat("synchronous_commit is ", ToAbsl(mode), " and cannot be set to on"));
 }
 
-absl::StatusOr<std::vector<Rows>> Connection::Run(const std::vector<Statement>& statements) {
+absl::StatusOr<std::vector<Rows>> Connection::Run(std::vector<Statement> statements) {
   if (!usable_) return Lost();
+  const bool begins = std::exchange(begins_, false);
+  if (begins) statements.insert(statements.begin(), {"BEGIN", {}});
   warned_ = false;
   ASSIGN_OR_RETURN(const std::vector<bool> prepares, Send(statements));
   std::vector<PGresult*> results;
@@ -156,6 +158,7 @@ absl::StatusOr<std::vector<Rows>> Connection::Run(const std::vector<Statement>& 
     answers.push_back(std::move(rows[next++]));
   }
   if (!answered) return Lost();
+  if (begins) answers.erase(answers.begin());
   return answers;
 }
 
@@ -217,20 +220,23 @@ bool Connection::Receive(std::vector<PGresult*>& results) {
   return false;
 }
 
-absl::StatusOr<Committed> Connection::Commit() {
-  const absl::StatusOr<std::vector<Rows>> answer = Run({{"COMMIT", {}}});
-  if (!answer.ok()) {
+absl::StatusOr<Committed> Connection::Commit(std::vector<Statement> last) {
+  // After an error the server skips what was sent with it, the commit too.
+  last.push_back({"COMMIT", {}});
+  const absl::StatusOr<std::vector<Rows>> answers = Run(std::move(last));
+  if (!answers.ok()) {
     // A lost connection leaves it open whether the server still took it.
-    if (IsUnreachable(answer.status())) return Committed::kUnknown;
-    return answer.status();
+    if (IsUnreachable(answers.status())) return Committed::kUnknown;
+    return answers.status();
   }
-  if ((*answer)[0].tag() != "COMMIT") {
+  if (answers->back().tag() != "COMMIT") {
     return absl::InternalError("the database rolled the transaction back");
   }
   return warned_ ? Committed::kUnknown : Committed::kDurably;
 }
 
 void Connection::Rollback() {
+  begins_ = false;
   if (usable_ && PQtransactionStatus(connection_) != PQTRANS_IDLE &&
       !Run({{"ROLLBACK", {}}}).ok()) {
     usable_ = false;

@@ -55,10 +55,13 @@ class Connection {
   // the later ones has run. ABORTED (kTryAgain): the transaction lost against another one.
   // UNAVAILABLE (kUnreachable): no answer. DATA_LOSS: the server says that its files are damaged.
   // FAILED_PRECONDITION: a right or a table is missing. INTERNAL: anything else.
-  absl::StatusOr<std::vector<Rows>> Run(const std::vector<Statement>& statements);
+  absl::StatusOr<std::vector<Rows>> Run(std::vector<Statement> statements);
 
-  // Ends the open transaction. An error means that nothing was committed.
-  absl::StatusOr<Committed> Commit();
+  // Begins a transaction, with the next statements that are sent.
+  void Begin() { begins_ = true; }
+  // Runs the last statements of the open transaction and commits it. An error means that nothing
+  // was committed.
+  absl::StatusOr<Committed> Commit(std::vector<Statement> last);
   // Leaves the transaction, if one is open.
   void Rollback();
 
@@ -78,6 +81,7 @@ class Connection {
   PGconn* const connection_;
   const absl::Duration timeout_;
   bool usable_ = true;
+  bool begins_ = false;  // a transaction, with what is sent next
   bool warned_ = false;                          // by the server, since the last statement was sent
   std::map<std::string, std::string> prepared_;  // statement -> its name on the server
 };

@@ -104,10 +104,11 @@ absl::Status Database::Transact(const Work& work) {
       status = connection.status();
       break;
     }
-    status = (*connection)->Run({{"BEGIN", {}}}).status();
-    if (status.ok()) status = work(**connection);
-    if (status.ok()) {
-      const absl::StatusOr<Committed> committed = (*connection)->Commit();
+    (*connection)->Begin();
+    absl::StatusOr<std::vector<Statement>> last = work(**connection);
+    status = last.status();
+    if (last.ok()) {
+      const absl::StatusOr<Committed> committed = (*connection)->Commit(*std::move(last));
       status = committed.status();
       const bool answered = (*connection)->usable();
       if (committed.ok() && *committed == Committed::kDurably) {
@@ -144,7 +145,7 @@ Statement Database::Barrier() const {
 }
 
 absl::Status Database::AwaitStandby() {
-  return Transact([this](Connection& connection) { return connection.Run({Barrier()}).status(); });
+  return Transact([this](Connection&) { return std::vector<Statement>{Barrier()}; });
 }
 
 std::string Database::Sql(std::string_view sql) const { return InSchema(options_.schema, sql); }

@@ -37,9 +37,10 @@ class Database {
   // The rows of each statement. Each sees what was committed before it began.
   absl::StatusOr<std::vector<Rows>> Read(const std::vector<Statement>& statements);
 
-  // What a transaction does before its commit. It may be run more than once: each run must look up
-  // what the ones before it may have stored.
-  using Work = std::function<absl::Status(Connection&)>;
+  // What a transaction does; its last statements are returned, and go to the server with the
+  // commit. It may be run more than once: each run must look up what the ones before it may have
+  // stored.
+  using Work = std::function<absl::StatusOr<std::vector<Statement>>(Connection&)>;
   // OK only after a commit that is known to be durable, here and on the synchronous standby.
   // Conflicts and lost connections are tried again, some ten times. UNAVAILABLE (kUnreachable,
   // kOutcomeUnknown, STORE_FAILED, STORE_BUSY: it lost every time); what `work` returns.

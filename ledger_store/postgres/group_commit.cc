@@ -63,14 +63,9 @@ absl::Status Load(const Database& database, Connection& connection,
   return absl::OkStatus();
 }
 
-// A statement, and how many rows it must change.
-struct Write {
-  Statement statement;
-  size_t rows = 0;
-};
-
 // New ledgers, and the heads of those that grew.
-void WriteHeads(const Database& database, const StagedGroup& staged, std::vector<Write>& writes) {
+void WriteHeads(const Database& database, const StagedGroup& staged,
+                std::vector<Statement>& writes) {
   struct Columns {
     std::vector<std::string> names, stored_roots, first_entries, datasets, roots, heads, writers;
     std::vector<int64_t> stored_sizes, sizes;
@@ -92,43 +87,46 @@ void WriteHeads(const Database& database, const StagedGroup& staged, std::vector
   }
   if (!made.names.empty()) {
     writes.push_back(
-        {{database.Sql("INSERT INTO @.ledgers"
-                       " (name, first_entry, dataset, next_seq, root, head, writers, to_sign)"
-                       " SELECT n, f, d, s, r, h, w, true FROM unnest($1::text[], $2::bytea[],"
-                       " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])"
-                       " AS made (n, f, d, s, r, h, w) ON CONFLICT DO NOTHING"),
-          Values()
-              .Texts(made.names)
-              .ListOfBytes(made.first_entries)
-              .ListOfBytes(made.datasets)
-              .Numbers(made.sizes)
-              .ListOfBytes(made.roots)
-              .ListOfBytes(made.heads)
-              .ListOfBytes(made.writers)},
-         made.names.size()});
+        {database.Sql("INSERT INTO @.ledgers"
+                      " (name, first_entry, dataset, next_seq, root, head, writers, to_sign)"
+                      " SELECT n, f, d, s, r, h, w, true FROM unnest($1::text[], $2::bytea[],"
+                      " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])"
+                      " AS made (n, f, d, s, r, h, w)"),
+         Values()
+             .Texts(made.names)
+             .ListOfBytes(made.first_entries)
+             .ListOfBytes(made.datasets)
+             .Numbers(made.sizes)
+             .ListOfBytes(made.roots)
+             .ListOfBytes(made.heads)
+             .ListOfBytes(made.writers)});
   }
   if (!grown.names.empty()) {
+    // The commit comes with it: so what must hold is checked there, by a cast that fails.
     writes.push_back(
-        {{database.Sql("UPDATE @.ledgers AS l SET next_seq = g.next_seq, root = g.root,"
-                       " head = g.head, writers = g.writers, to_sign = true"
-                       " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
-                       " $5::bytea[], $6::bytea[], $7::bytea[])"
-                       " AS g (name, stored_seq, stored_root, next_seq, root, head, writers)"
-                       " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
-                       " AND l.root = g.stored_root"),
-          Values()
-              .Texts(grown.names)
-              .Numbers(grown.stored_sizes)
-              .ListOfBytes(grown.stored_roots)
-              .Numbers(grown.sizes)
-              .ListOfBytes(grown.roots)
-              .ListOfBytes(grown.heads)
-              .ListOfBytes(grown.writers)},
-         grown.names.size()});
+        {database.Sql("WITH changed AS (UPDATE @.ledgers AS l SET next_seq = g.next_seq,"
+                      " root = g.root, head = g.head, writers = g.writers, to_sign = true"
+                      " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
+                      " $5::bytea[], $6::bytea[], $7::bytea[])"
+                      " AS g (name, stored_seq, stored_root, next_seq, root, head, writers)"
+                      " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
+                      " AND l.root = g.stored_root RETURNING l.name)"
+                      " SELECT CASE WHEN count(*) = $8 THEN $8"
+                      " ELSE CAST('heads changed: ' || count(*)::text AS bigint) END FROM changed"),
+         Values()
+             .Texts(grown.names)
+             .Numbers(grown.stored_sizes)
+             .ListOfBytes(grown.stored_roots)
+             .Numbers(grown.sizes)
+             .ListOfBytes(grown.roots)
+             .ListOfBytes(grown.heads)
+             .ListOfBytes(grown.writers)
+             .Number(static_cast<int64_t>(grown.names.size()))});
   }
 }
 
-void WriteChunks(const Database& database, const StagedGroup& staged, std::vector<Write>& writes) {
+void WriteChunks(const Database& database, const StagedGroup& staged,
+                 std::vector<Statement>& writes) {
   std::vector<std::string> ledgers, bodies, hashes;
   std::vector<int64_t> firsts, counts;
   for (const auto& [name, ledger] : staged.ledgers()) {
@@ -142,16 +140,15 @@ void WriteChunks(const Database& database, const StagedGroup& staged, std::vecto
   }
   if (ledgers.empty()) return;
   writes.push_back(
-      {{database.Sql("INSERT INTO @.chunks (ledger, first_seq, n, body, body_sha256)"
-                     " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[],"
-                     " $4::bytea[], $5::bytea[])"),
-        Values().Texts(ledgers).Numbers(firsts).Numbers(counts).ListOfBytes(bodies).ListOfBytes(
-            hashes)},
-       ledgers.size()});
+      {database.Sql("INSERT INTO @.chunks (ledger, first_seq, n, body, body_sha256)"
+                    " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[],"
+                    " $4::bytea[], $5::bytea[])"),
+       Values().Texts(ledgers).Numbers(firsts).Numbers(counts).ListOfBytes(bodies).ListOfBytes(
+           hashes)});
 }
 
 void WriteRequests(const Database& database, const StagedGroup& staged,
-                   std::vector<Write>& writes) {
+                   std::vector<Statement>& writes) {
   std::vector<std::string> ledgers, ids, hashes, receipts;
   for (const auto& [key, answered] : staged.requests()) {
     ledgers.push_back(key.first);
@@ -161,41 +158,30 @@ void WriteRequests(const Database& database, const StagedGroup& staged,
   }
   if (ledgers.empty()) return;
   writes.push_back(
-      {{database.Sql("INSERT INTO @.requests (ledger, request_id, request_hash, receipt)"
-                     " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])"),
-        Values().Texts(ledgers).Texts(ids).ListOfBytes(hashes).ListOfBytes(receipts)},
-       ledgers.size()});
+      {database.Sql("INSERT INTO @.requests (ledger, request_id, request_hash, receipt)"
+                    " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])"),
+       Values().Texts(ledgers).Texts(ids).ListOfBytes(hashes).ListOfBytes(receipts)});
 }
 
-// Writes what the group adds. ABORTED (kTryAgain) if another server was faster with a ledger.
-absl::Status Store(const Database& database, Connection& connection, const StagedGroup& staged,
-                   bool promises) {
-  std::vector<Write> writes;
+// What writes what the group adds. If another server was faster with a ledger, it fails with
+// kTryAgain.
+std::vector<Statement> Writes(const Database& database, const StagedGroup& staged, bool promises) {
+  std::vector<Statement> writes;
   WriteHeads(database, staged, writes);
   WriteChunks(database, staged, writes);
   WriteRequests(database, staged, writes);
   // A repeated request gets its old answer, and that must be as durable as it was then.
-  if (writes.empty() && promises) writes.push_back({database.Barrier(), 1});
-  if (writes.empty()) return absl::OkStatus();
-  std::vector<Statement> statements;
-  for (Write& write : writes) statements.push_back(std::move(write.statement));
-  ASSIGN_OR_RETURN(const std::vector<Rows> done, connection.Run(statements));
-  for (size_t i = 0; i < done.size(); ++i) {
-    if (done[i].changed() != static_cast<int64_t>(writes[i].rows)) {
-      return WithReason(absl::AbortedError("another server changed the ledger meanwhile"),
-                        {kTryAgain, {}});
-    }
-  }
-  return absl::OkStatus();
+  if (writes.empty() && promises) writes.push_back(database.Barrier());
+  return writes;
 }
 
 // Stages all, and says whether one of the answers is a promise. Lines are looked at, not broken:
 // the transaction may run again.
-bool StageAll(std::span<const Operation> group, StagedGroup& staged, Answers& answers) {
+bool StageAll(std::span<Operation> group, StagedGroup& staged, Answers& answers) {
   std::set<const AppendLine*> broken;
   bool promises = false;
   answers.clear();
-  for (const Operation& operation : group) {
+  for (Operation& operation : group) {
     const AppendLine* const line = operation.line.get();
     if (line != nullptr && (line->broken() || broken.contains(line))) {
       answers.push_back(WithReason(absl::AbortedError("an earlier batch in line was refused"),
@@ -219,13 +205,13 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 }
 
 // All of the group in one transaction. An error: nothing of it is known to be stored.
-absl::Status CommitTogether(Database& database, absl::Time now, std::span<const Operation> group,
+absl::Status CommitTogether(Database& database, absl::Time now, std::span<Operation> group,
                             Answers& answers) {
-  const auto work = [&](Connection& connection) -> absl::Status {
+  const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
     StagedGroup staged(now);
     RETURN_IF_ERROR(Load(database, connection, group, staged));
     const bool promises = StageAll(group, staged, answers);
-    return Store(database, connection, staged, promises);
+    return Writes(database, staged, promises);
   };
   RETURN_IF_ERROR(database.Transact(work));
   BreakLines(group, answers);
@@ -240,15 +226,15 @@ bool ConcernsAll(const absl::Status& status) {
 }  // namespace
 
 std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
-                                                     const std::vector<Operation>& group) {
+                                                     std::vector<Operation>& group) {
   Answers answers;
   absl::Status failed = CommitTogether(database, now, group, answers);
   if (failed.ok()) return answers;
   answers.clear();
   // Without those that cannot be stored: a ledger that failed once is not asked again.
   std::map<std::string, absl::Status> failed_ledgers;
-  for (const Operation& operation : group) {
-    const std::span<const Operation> alone(&operation, 1);
+  for (Operation& operation : group) {
+    const std::span<Operation> alone(&operation, 1);
     absl::Status status = ConcernsAll(failed) ? failed : absl::OkStatus();
     for (const std::string& ledger : operation.ledgers) {
       const auto known = failed_ledgers.find(ledger);

@@ -18,6 +18,6 @@ namespace dpledger::postgres {
 // Each one's answer, in order; breaks the lines of what is not stored. A request that makes the
 // group's transaction fail does not spoil the others.
 std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
-                                                     const std::vector<Operation>& group);
+                                                     std::vector<Operation>& group);
 
 }  // namespace dpledger::postgres

@@ -22,10 +22,14 @@ struct ForkAtPoint {
 };
 
 struct Operation {
-  // A status is a refusal that waits for its turn: answers keep the order of the calls.
+  // A batch is used up when it is staged for the first time; `batch_bytes` brings it back, for
+  // transactions that run again. (To serialise it costs a tenth of a copy.) A status is a refusal
+  // that waits for its turn: answers keep the order of the calls.
   std::variant<v1::AppendBatchRequest, v1::CreateLedgerRequest, v1::SealLedgerRequest, ForkAtPoint,
                absl::Status>
       request;
+  std::string batch_bytes;
+  bool used_up = false;
   std::vector<std::string> ledgers;  // that it reads and changes; the one it is made to first
   std::string request_id;
   merkle::Hash hash = {};

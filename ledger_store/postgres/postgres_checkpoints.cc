@@ -119,25 +119,26 @@ absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& ho
     return FieldError("duration", "must be > 0 and at most a year");
   }
   uint64_t epoch = 0;
-  const absl::Status status = database_.Transact([&](Connection& connection) -> absl::Status {
-    ASSIGN_OR_RETURN(
-        const std::vector<Rows> taken,
-        connection.Run(
-            {{database_.Sql("UPDATE @.signer SET"
-                            " epoch = CASE WHEN expires > clock_timestamp() THEN epoch"
-                            " ELSE epoch + 1 END,"
-                            " holder = $1,"
-                            " expires = clock_timestamp() + $2 * interval '1 microsecond'"
-                            " WHERE id = 1 AND (holder = $1 OR expires <= clock_timestamp())"
-                            " RETURNING epoch"),
-              Values().Text(holder).Number(microseconds)}}));
-    if (taken[0].size() == 1) {
-      epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
-      return absl::OkStatus();
-    }
-    return WithReason(absl::UnavailableError("another server signs checkpoints at present"),
-                      {"SIGNER_ELSEWHERE", {}});
-  });
+  const absl::Status status =
+      database_.Transact([&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
+        ASSIGN_OR_RETURN(
+            const std::vector<Rows> taken,
+            connection.Run(
+                {{database_.Sql("UPDATE @.signer SET"
+                                " epoch = CASE WHEN expires > clock_timestamp() THEN epoch"
+                                " ELSE epoch + 1 END,"
+                                " holder = $1,"
+                                " expires = clock_timestamp() + $2 * interval '1 microsecond'"
+                                " WHERE id = 1 AND (holder = $1 OR expires <= clock_timestamp())"
+                                " RETURNING epoch"),
+                  Values().Text(holder).Number(microseconds)}}));
+        if (taken[0].size() == 1) {
+          epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
+          return std::vector<Statement>();
+        }
+        return WithReason(absl::UnavailableError("another server signs checkpoints at present"),
+                          {"SIGNER_ELSEWHERE", {}});
+      });
   RETURN_IF_ERROR(status);
   return epoch;
 }
@@ -177,8 +178,9 @@ absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
   return absl::OkStatus();
 }
 
-absl::Status PostgresCheckpoints::Store(Connection& connection, const Publication& publication,
-                                        bool repeated) const {
+absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& connection,
+                                                                  const Publication& publication,
+                                                                  bool repeated) const {
   std::vector<std::string> logs;
   for (const SignedLog& log : publication.logs) logs.push_back(log.log);
   // Heads before the signer's row, as nobody who holds that waits for a head.
@@ -200,7 +202,7 @@ absl::Status PostgresCheckpoints::Store(Connection& connection, const Publicatio
                                  ", got ", publication.lease_epoch));
   }
   if (repeated && IsStored(publication, registry_size, stored)) {
-    return connection.Run({database_.Barrier()}).status();
+    return std::vector<Statement>{database_.Barrier()};
   }
   if (registry_size != publication.registry_size) {
     return Replaced(absl::StrCat("registry_size: the registry has ", registry_size,
@@ -214,7 +216,7 @@ absl::Status PostgresCheckpoints::Store(Connection& connection, const Publicatio
   for (const SignedLog& log : publication.logs) {
     RETURN_IF_ERROR(CheckFollows(log, sizes, stored));
   }
-  return connection.Run(Writes(database_, publication)).status();
+  return Writes(database_, publication);
 }
 
 absl::StatusOr<v1::StoredCheckpoint> PostgresCheckpoints::Latest(const std::string& log) {

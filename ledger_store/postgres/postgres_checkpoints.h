@@ -35,8 +35,10 @@ class PostgresCheckpoints : public CheckpointStore {
                                                         size_t max_entries) override;
 
  private:
-  // Publish within a transaction. If `repeated`, an earlier run may have stored it.
-  absl::Status Store(Connection& connection, const Publication& publication, bool repeated) const;
+  // Checks a publication in the open transaction; what writes it. If `repeated`, an earlier run may
+  // have stored it.
+  absl::StatusOr<std::vector<Statement>> Store(Connection& connection,
+                                               const Publication& publication, bool repeated) const;
   // NOT_FOUND unless the log is the registry or a ledger that is there.
   absl::Status CheckLog(const std::string& log) const;
 

@@ -97,6 +97,7 @@ class PostgresStore : public LedgerStore {
     operation.line = std::move(line);
     operation.done = std::move(done);
     if (!std::holds_alternative<absl::Status>(operation.request)) {
+      operation.batch_bytes = request.SerializeAsString();
       operation.request = std::move(request);
     }
     queue_.Push(std::move(operation));
@@ -151,18 +152,20 @@ class PostgresStore : public LedgerStore {
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
     RETURN_IF_ERROR(CheckMayExist(name));
     const std::string body = SerializeDeterministically(history);
-    return database_->Transact([&](Connection& connection) -> absl::Status {
-      ASSIGN_OR_RETURN(
-          const std::vector<Rows> done,
-          connection.Run(
-              {{database_->Sql("INSERT INTO @.histories (ledger, body, body_sha256)"
-                               " SELECT name, $2, $3 FROM @.ledgers WHERE name = $1"
-                               " ON CONFLICT (ledger) DO UPDATE SET"
-                               " body = excluded.body,"
-                               " body_sha256 = excluded.body_sha256"),
-                Values().Text(name).Bytes(body).Bytes(merkle::ToBytes(merkle::Sha256({body})))}}));
-      return done[0].changed() == 1 ? absl::OkStatus() : LedgerNotFound(name);
-    });
+    return database_->Transact(
+        [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
+          ASSIGN_OR_RETURN(
+              const std::vector<Rows> done,
+              connection.Run({{database_->Sql("INSERT INTO @.histories (ledger, body, body_sha256)"
+                                              " SELECT name, $2, $3 FROM @.ledgers WHERE name = $1"
+                                              " ON CONFLICT (ledger) DO UPDATE SET"
+                                              " body = excluded.body,"
+                                              " body_sha256 = excluded.body_sha256"),
+                               Values().Text(name).Bytes(body).Bytes(
+                                   merkle::ToBytes(merkle::Sha256({body})))}}));
+          if (done[0].changed() != 1) return LedgerNotFound(name);
+          return std::vector<Statement>();
+        });
   }
 
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
@@ -224,7 +227,7 @@ class PostgresStore : public LedgerStore {
   void CommitUntilClosed() {
     ::pthread_setname_np(::pthread_self(), "commit");  // as top and perf show it
     while (true) {
-      const std::vector<Operation> group = queue_.Take();
+      std::vector<Operation> group = queue_.Take();
       if (group.empty()) return;
       std::vector<absl::StatusOr<v1::Receipt>> answers =
           CommitGroup(*database_, clock_.Now(), group);

@@ -139,10 +139,10 @@ absl::Status Migrate(Connection& connection, const std::string& schema,
     if (version > static_cast<int64_t>(migrations.size())) {
       return VersionError(schema, version, migrations.size());
     }
-    RETURN_IF_ERROR(connection.Run({{"BEGIN", {}}}).status());
+    connection.Begin();
     status = Step(connection, schema, migrations);
     if (status.ok()) {
-      ASSIGN_OR_RETURN(const Committed committed, connection.Commit());
+      ASSIGN_OR_RETURN(const Committed committed, connection.Commit({}));
       if (committed == Committed::kUnknown) {
         return absl::UnavailableError("the migration of the schema may not have been committed");
       }

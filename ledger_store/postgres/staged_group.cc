@@ -25,9 +25,8 @@ void StagedGroup::AddRequest(RequestKey key, AnsweredRequest answered) {
   answered_[std::move(key)] = std::move(answered);
 }
 
-absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation) {
-  return std::visit([&](const auto& request) { return Make(request, operation); },
-                    operation.request);
+absl::StatusOr<v1::Receipt> StagedGroup::Stage(Operation& operation) {
+  return std::visit([&](auto& request) { return Make(request, operation); }, operation.request);
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::CreateLedgerRequest& request,
@@ -52,14 +51,16 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const ForkAtPoint& fork, const Ope
   return TakeNew(std::move(made), from);
 }
 
-absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::AppendBatchRequest& request,
-                                              const Operation& from) {
-  StagedLedger* const ledger = Find(request.ledger());
-  if (ledger == nullptr) return LedgerNotFound(request.ledger());
+absl::StatusOr<v1::Receipt> StagedGroup::Make(v1::AppendBatchRequest& request, Operation& from) {
+  StagedLedger* const ledger = Find(from.ledgers.front());
+  if (ledger == nullptr) return LedgerNotFound(from.ledgers.front());
   absl::StatusOr<v1::Receipt> repeated = Repeated(from);
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  ASSIGN_OR_RETURN(const LedgerChange change,
-                   AppendBatch(ledger->head, v1::AppendBatchRequest(request), now_));
+  if (from.used_up && !request.ParseFromString(from.batch_bytes)) {
+    return absl::InternalError("a batch does not parse that was serialised here");
+  }
+  from.used_up = true;
+  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head, std::move(request), now_));
   return Take(change, from, *ledger);
 }
 

@@ -47,9 +47,9 @@ class StagedGroup {
   void AddLedger(LedgerHead head);
   void AddRequest(RequestKey key, AnsweredRequest answered);
 
-  // The receipt is true once the group is durable. Errors as in ledger_store/store.h. The operation
-  // is left as it was: a transaction may run again.
-  absl::StatusOr<v1::Receipt> Stage(const Operation& operation);
+  // The receipt is true once the group is durable. Errors as in ledger_store/store.h. May be called
+  // again with the same operation, in the group of a transaction that runs again.
+  absl::StatusOr<v1::Receipt> Stage(Operation& operation);
 
   // What the group adds: ledgers with new entries, and new requests.
   const std::map<std::string, StagedLedger>& ledgers() const { return ledgers_; }
@@ -57,7 +57,7 @@ class StagedGroup {
 
  private:
   absl::StatusOr<v1::Receipt> Make(const v1::CreateLedgerRequest& request, const Operation& from);
-  absl::StatusOr<v1::Receipt> Make(const v1::AppendBatchRequest& request, const Operation& from);
+  absl::StatusOr<v1::Receipt> Make(v1::AppendBatchRequest& request, Operation& from);
   absl::StatusOr<v1::Receipt> Make(const v1::SealLedgerRequest& request, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const ForkAtPoint& fork, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const absl::Status& refused, const Operation&) {
