@@ -137,6 +137,7 @@ absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptio
   details.set_entries(subject.entries);
   for (const v1::LedgerReference& ledger : subject.ledgers) *details.add_ledgers() = ledger;
   for (const std::string& warning : subject.warnings) details.add_warnings(warning);
+  for (const std::string& assumption : subject.assumptions) details.add_assumptions(assumption);
   ASSIGN_OR_RETURN(question.options, OptionsFromProto(options, limits));
   return question;
 }

@@ -33,8 +33,10 @@ struct Subject {
   std::vector<v1::LedgerReference> ledgers;
   // Every ledger of the history, if all are ADAPTIVE and have declared a filter; else empty.
   std::vector<HeldLedger> held;
-  std::vector<std::string>
-      warnings;  // already known, e.g. a writer that may hold undelivered events
+  // Already known, e.g. a writer that may hold undelivered events.
+  std::vector<std::string> warnings;
+  // What the gathering rests on, e.g. the signature under a copied ledger.
+  std::vector<std::string> assumptions;
 };
 
 // Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. ε and δ of

@@ -131,6 +131,23 @@ uint64_t History::RoundCount() const {
   return total;
 }
 
+History::Parts History::ToParts() const {
+  Parts parts{{}, open_, mechanisms_};
+  parts.closed.reserve(closed_.size());
+  for (const auto& [key, counted] : closed_) parts.closed.push_back(counted);
+  return parts;
+}
+
+History History::FromParts(Parts parts) {
+  History history;
+  for (const CountedRound& counted : parts.closed) {
+    history.Close(counted.writer, counted.round, counted.count);
+  }
+  history.open_ = std::move(parts.open);
+  history.mechanisms_ = std::move(parts.mechanisms);
+  return history;
+}
+
 void History::Merge(const History& other) {
   // Copies first, so that a history can be merged with itself.
   const std::vector<CountedRound> rounds = other.Rounds();

@@ -1,5 +1,5 @@
 // The run-length form of a stream of events: rounds grouped and equal ones counted. Derived from
-// the events, never stored; adding an event is O(log of the distinct rounds).
+// the events, and kept nowhere instead of them; adding an event is O(log of the distinct rounds).
 //
 // Invariants:
 //  1. Nothing that was added is lost: the sum of counts is the number of rounds plus mechanisms
@@ -36,17 +36,27 @@ class History {
   // Mechanisms in order of arrival, equal neighbours not merged.
   const std::vector<Mechanism>& Mechanisms() const { return mechanisms_; }
 
+  // A round that its writer may still add to.
+  struct OpenRound {
+    uint64_t number = 0;
+    Round round;
+  };
+  // What the history is made of, for who keeps it: FromParts makes the same history of it, which
+  // goes on as this one would. Precondition: nothing was merged into it.
+  struct Parts {
+    std::vector<CountedRound> closed;
+    std::map<std::string, OpenRound> open;  // by writer
+    std::vector<Mechanism> mechanisms;
+  };
+  Parts ToParts() const;
+  static History FromParts(Parts parts);
+
   // Rounds that released something, over all writers and schemes. Saturates at 2^64 - 1.
   uint64_t RoundCount() const;
   // Adds everything of `other`, its open rounds closed.
   void Merge(const History& other);
 
  private:
-  struct OpenRound {
-    uint64_t number = 0;
-    Round round;
-  };
-
   void Close(const std::string& writer, const Round& round, uint64_t count);
 
   std::map<std::string, OpenRound> open_;       // by writer
