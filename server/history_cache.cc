@@ -1,151 +1,145 @@
 #include "server/history_cache.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "base/status.h"
+#include "server/stored_history.h"
 
 namespace dpledger::server {
 namespace {
 
-constexpr size_t kReadEntries = 10'000;
-constexpr size_t kReadBytes = size_t{1} << 20;
-
-size_t BytesOf(const accountant::Mechanism& mechanism) {
-  size_t bytes = sizeof(mechanism);
-  const auto add = [&bytes](const std::vector<accountant::Mechanism>& parts) {
-    for (const accountant::Mechanism& part : parts) bytes += BytesOf(part);
-  };
-  if (const auto* sampled = std::get_if<accountant::PoissonSampled>(&mechanism.kind))
-    add(sampled->event);
-  if (const auto* repeated = std::get_if<accountant::SelfComposed>(&mechanism.kind))
-    add(repeated->event);
-  if (const auto* composed = std::get_if<accountant::Composed>(&mechanism.kind))
-    add(composed->events);
-  return bytes;
-}
-
-size_t BytesOf(const accountant::History& history) {
-  size_t bytes = sizeof(history);
-  for (const auto& counted : history.Rounds()) {
-    bytes += 2 * sizeof(counted);  // the round and its key
-    for (const accountant::SumQuery& query : counted.round.queries)
-      bytes += 2 * sizeof(query) + query.group.size();
-  }
-  for (const accountant::Mechanism& mechanism : history.Mechanisms()) bytes += BytesOf(mechanism);
-  return bytes;
-}
-
-absl::Status NoAnalysis(uint64_t sequence, absl::string_view what) {
-  return WithReason(absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": ", what)),
-                    {"NO_ANALYSIS", {{"sequence", absl::StrCat(sequence)}}});
-}
-
-absl::Status AddEntry(const std::string& bytes, LedgerHistory& into) {
-  const uint64_t sequence = into.tree.size();
-  v1::LedgerEntry entry;
-  if (!entry.ParseFromString(bytes) || entry.sequence() != sequence) {
-    return absl::DataLossError(absl::StrCat("entry ", sequence, ": its bytes are not that entry"));
-  }
-  into.tree.Append(merkle::LeafHash(bytes));
-  switch (entry.body_case()) {
-    case v1::LedgerEntry::kEvent: {
-      const auto event = accountant::EventFromProto(entry.event());
-      if (!event.ok()) return NoAnalysis(sequence, event.status().message());
-      into.history.Add(entry.writer(), *event);
-      return absl::OkStatus();
-    }
-    case v1::LedgerEntry::kDeclaration:
-    case v1::LedgerEntry::kResume:
-    case v1::LedgerEntry::kNote:
-    case v1::LedgerEntry::kWriterClosed:
-    case v1::LedgerEntry::kSeal:
-    case v1::LedgerEntry::kCorrection:  // never lowers what was released
-    case v1::LedgerEntry::kForkNotice:
-    case v1::LedgerEntry::kKeyRotate:
-      return absl::OkStatus();
-    case v1::LedgerEntry::kFork:
-      return NoAnalysis(sequence, "a fork of another ledger has no analysis yet");
-    case v1::LedgerEntry::kImport:
-    case v1::LedgerEntry::kImported:
-      return NoAnalysis(sequence, "a copy of another ledger has no analysis yet");
-    case v1::LedgerEntry::kRegistered:
-      return NoAnalysis(sequence, "a checkpoint belongs into the registry");
-    case v1::LedgerEntry::BODY_NOT_SET:
-      return NoAnalysis(sequence, "a kind of entry that this version does not know");
-  }
-  return absl::OkStatus();
-}
+// A new table is written once it saves reading this many entries, and this share of the ledger: so
+// all tables of a growing ledger together cost a few times the last one.
+constexpr uint64_t kTableEntries = 10'000;
+constexpr uint64_t kTableShare = 8;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LedgerHistory>> HistoryCache::Read(
-    const std::string& ledger, uint64_t size, const accountant::Limits& limits) {
-  const std::shared_ptr<const LedgerHistory> known = Find(ledger, size);
-  if (known != nullptr && known->tree.size() == size) return known;
-
-  auto history = std::make_shared<LedgerHistory>(known != nullptr ? *known : LedgerHistory());
-  uint64_t measure_at = 2 * history->tree.size() + kReadEntries;
-  while (history->tree.size() < size) {
-    RETURN_IF_ERROR(limits.Check());
-    const uint64_t first = history->tree.size();
-    ASSIGN_OR_RETURN(
-        const std::vector<std::string> entries,
-        store_->Read(ledger, first, std::min<uint64_t>(kReadEntries, size - first), kReadBytes));
-    if (entries.empty()) {
-      return absl::DataLossError(absl::StrCat(ledger, ": has no entry ", first, " of ", size));
-    }
-    for (const std::string& entry : entries) {
-      if (absl::Status status = AddEntry(entry, *history); !status.ok()) {
-        return WithReason(absl::Status(status.code(), absl::StrCat(ledger, ": ", status.message())),
-                          ReasonOf(status));
-      }
-    }
-    // Measuring walks the whole history, so it is done each time the history may have doubled.
-    if (history->tree.size() < measure_at && history->tree.size() < size) continue;
-    measure_at = 2 * history->tree.size();
-    history->bytes = BytesOf(history->history);
-    if (history->bytes > max_bytes_) {
-      return WithReason(
-          absl::ResourceExhaustedError(absl::StrCat(ledger, ": its first ", history->tree.size(),
-                                                    " entries hold more than ", max_bytes_,
-                                                    " bytes of distinct rounds and mechanisms")),
-          {"HISTORY_TOO_LARGE", {}});
-    }
+absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::Read(const v1::Ledger& ledger,
+                                                                uint64_t size,
+                                                                const std::string& root,
+                                                                const accountant::Limits& limits) {
+  if (HistoryPointer known = Find(ledger.name(), size); known != nullptr) {
+    return ReadFrom(known, /*is_table=*/false, ledger, size, root, limits);
   }
-  Keep(ledger, history);
-  return history;
+  const HistoryPointer table = LoadTable(ledger, size);
+  if (table == nullptr || size == ledger.size() || !root.empty()) {
+    return ReadFrom(table, table != nullptr, ledger, size, root, limits);
+  }
+  // Nothing confirms the table but the whole ledger's root; it is known from then on.
+  RETURN_IF_ERROR(ReadFrom(table, /*is_table=*/true, ledger, ledger.size(), "", limits).status());
+  return ReadFrom(Find(ledger.name(), size), /*is_table=*/false, ledger, size, root, limits);
 }
 
-std::shared_ptr<const LedgerHistory> HistoryCache::Find(const std::string& ledger, uint64_t size) {
+absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::ReadFrom(
+    HistoryPointer known, bool is_table, const v1::Ledger& ledger, uint64_t size,
+    const std::string& asked_root, const accountant::Limits& limits) {
+  const bool whole = size == ledger.size();
+  const std::string& root = whole ? ledger.root_hash() : asked_root;
+  while (true) {
+    HistoryPointer history = known;
+    std::shared_ptr<LedgerHistory> grown;
+    if (known == nullptr || known->tree.size() < size) {
+      ASSIGN_OR_RETURN(grown, CarryOn(ledger.name(), known, is_table, size, limits));
+      history = grown;
+    }
+    if (root.empty() || merkle::ToBytes(history->tree.Root()) == root) {
+      if (is_table) Keep(ledger.name(), /*whole=*/false, known);
+      if (whole && grown != nullptr) StoreTable(ledger.name(), *grown);
+      Keep(ledger.name(), whole, history);
+      return history;
+    }
+    if (known == nullptr) {
+      return absl::DataLossError(absl::StrCat(ledger.name(), ": its ", whole ? "" : "first ", size,
+                                              " entries do not have the ", whole ? "ledger's " : "",
+                                              "root hash", whole ? "" : " that they must have"));
+    }
+    Forget(ledger.name());
+    known = nullptr;
+    is_table = false;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<LedgerHistory>> HistoryCache::CarryOn(
+    const std::string& ledger, const HistoryPointer& known, bool is_table, uint64_t size,
+    const accountant::Limits& limits) {
+  auto history = known != nullptr ? std::make_shared<LedgerHistory>(*known)
+                                  : std::make_shared<LedgerHistory>();
+  const absl::Status read = ReadOn(*store_, ledger, size, max_bytes_, limits, *history);
+  if (read.ok()) return history;
+  const bool stopped = absl::IsDeadlineExceeded(read) || absl::IsCancelled(read);
+  // What rests on a table is not kept before the table is confirmed.
+  if (stopped && !is_table && history->tree.size() > 0) {
+    history->bytes = BytesOf(*history);
+    Keep(ledger, /*whole=*/true, std::move(history));
+  }
+  return read;
+}
+
+HistoryCache::HistoryPointer HistoryCache::LoadTable(const v1::Ledger& ledger, uint64_t size) {
+  const absl::StatusOr<v1::StoredHistory> table = store_->GetHistory(ledger.name());
+  if (!table.ok() || table->size() > size) return nullptr;
+  absl::StatusOr<LedgerHistory> history = FromStored(*store_, ledger, *table);
+  if (!history.ok() || history->bytes > max_bytes_) return nullptr;
+  return std::make_shared<const LedgerHistory>(*std::move(history));
+}
+
+void HistoryCache::StoreTable(const std::string& ledger, LedgerHistory& history) {
+  const uint64_t grown = history.tree.size() - history.table_size;
+  if (grown <= kTableEntries || grown <= history.tree.size() / kTableShare) return;
+  const std::optional<v1::StoredHistory> table = ToStored(history);
+  // Whether it is kept or not, the next try is as much work away.
+  history.table_size = history.tree.size();
+  if (table.has_value()) store_->PutHistory(ledger, *table).IgnoreError();
+}
+
+HistoryCache::HistoryPointer HistoryCache::Find(const std::string& ledger, uint64_t size) {
   absl::MutexLock lock(&mutex_);
-  const auto found = by_name_.find(ledger);
-  if (found == by_name_.end() || found->second->second->tree.size() > size) return nullptr;
+  auto found = by_size_.upper_bound({ledger, size});
+  if (found == by_size_.begin()) return nullptr;
+  --found;
+  if (found->first.first != ledger) return nullptr;
   recent_.splice(recent_.begin(), recent_, found->second);
-  return found->second->second;
+  return found->second->history;
 }
 
-void HistoryCache::Keep(const std::string& ledger, std::shared_ptr<const LedgerHistory> history) {
+void HistoryCache::Keep(const std::string& ledger, bool whole, HistoryPointer history) {
   absl::MutexLock lock(&mutex_);
-  const auto found = by_name_.find(ledger);
-  if (found != by_name_.end()) {
-    // A question about a prefix must not throw away what is known of the whole.
-    if (found->second->second->tree.size() >= history->tree.size()) return;
-    bytes_ -= found->second->second->bytes;
-    recent_.erase(found->second);
-    by_name_.erase(found);
+  const uint64_t size = history->tree.size();
+  const auto same = by_size_.find({ledger, size});
+  if (same != by_size_.end()) {
+    same->second->whole = same->second->whole && whole;
+    return;
+  }
+  if (whole) {
+    const auto [last, is_new] = whole_.try_emplace(ledger, size);
+    if (!is_new && last->second < size) {
+      const auto replaced = by_size_.find({ledger, last->second});
+      if (replaced != by_size_.end() && replaced->second->whole) Erase(replaced->second);
+      whole_[ledger] = size;
+    }
   }
   bytes_ += history->bytes;
-  recent_.emplace_front(ledger, std::move(history));
-  by_name_[ledger] = recent_.begin();
-  while (bytes_ > max_bytes_) {
-    bytes_ -= recent_.back().second->bytes;
-    by_name_.erase(recent_.back().first);
-    recent_.pop_back();
+  recent_.push_front({ledger, whole, std::move(history)});
+  by_size_[{ledger, size}] = recent_.begin();
+  while (bytes_ > max_bytes_) Erase(std::prev(recent_.end()));
+}
+
+void HistoryCache::Forget(const std::string& ledger) {
+  absl::MutexLock lock(&mutex_);
+  for (auto point = by_size_.lower_bound({ledger, 0});
+       point != by_size_.end() && point->first.first == ledger;) {
+    Erase((point++)->second);
   }
+}
+
+void HistoryCache::Erase(std::list<Point>::iterator point) {
+  const auto whole = whole_.find(point->ledger);
+  if (whole != whole_.end() && whole->second == point->history->tree.size()) whole_.erase(whole);
+  bytes_ -= point->history->bytes;
+  by_size_.erase({point->ledger, point->history->tree.size()});
+  recent_.erase(point);
 }
 
 }  // namespace dpledger::server

@@ -22,6 +22,10 @@ using accountant::Within;
 constexpr int kMaxLedgers = 100;
 // Given events form a history of their own: its name cannot clash with a ledger's writers.
 constexpr char kWhatIfWriter[] = "what-if";
+// How an ancestor went on after the prefix that counts is looked up in so many entries; if there
+// are more, it did.
+constexpr uint64_t kRestToRead = 16;
+constexpr size_t kRestBytes = size_t{1} << 20;
 
 absl::Status CheckSubject(const v1::Subject& subject) {
   if (subject.ledgers().empty() && subject.events().empty()) {
@@ -118,14 +122,43 @@ absl::Status CheckPlanIndependent(const v1::Ledger& ledger) {
       "plan did not depend on the outputs of any other");
 }
 
+// Of an ancestor too: what was released before the fork may come after its prefix.
 void WarnOfUndelivered(const v1::Ledger& ledger, accountant::Subject& into) {
-  if (ledger.declaration().spool_policy() != v1::SPOOL) return;
+  if (ledger.declaration().spool_policy() != v1::SPOOL || ledger.has_import()) return;
   for (const v1::WriterStatus& writer : ledger.writers()) {
     if (writer.closed()) continue;
     into.warnings.push_back(
         absl::StrCat(ledger.name(), ": writer \"", writer.writer(),
                      "\" has policy SPOOL and has not closed; it may hold undelivered events"));
   }
+}
+
+void DescribeForks(const Lineage& lineage, accountant::Subject& into) {
+  for (size_t i = 1; i < lineage.size(); ++i) {
+    into.assumptions.push_back(absl::StrCat(
+        lineage[i - 1].ledger.name(), " is a fork of ", lineage[i].ledger.name(), " at ",
+        lineage[i - 1].ledger.fork().parent_size(), " entries, which are part of this answer"));
+  }
+}
+
+void DescribeCopy(const LedgerPrefix& prefix, accountant::Subject& into) {
+  if (!prefix.ledger.has_import()) return;
+  const v1::Import& import = prefix.ledger.import();
+  into.assumptions.push_back(absl::StrCat(
+      prefix.ledger.name(), " is a copy of the first ", import.size(), " entries of ",
+      import.origin(), "; it is worth as much as the signed checkpoint in its entry 0"));
+  for (size_t i = 0; i < prefix.history->reader.originals(); ++i) {
+    if (prefix.history->reader.OriginalAt(i).sealed) continue;
+    into.warnings.push_back(absl::StrCat(
+        prefix.ledger.name(), ": what it copies was not sealed at ",
+        prefix.history->reader.OriginalAt(i).size, " entries; the original may have gone on"));
+    return;
+  }
+}
+
+bool HasEvent(const std::string& bytes) {
+  v1::LedgerEntry entry;
+  return !entry.ParseFromString(bytes) || entry.has_event();
 }
 
 // What-if events are spent of the one ledger's filter. Ledgers one of which has no filter are held
@@ -149,85 +182,98 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
                                                           const accountant::Limits& limits) {
   RETURN_IF_ERROR(CheckSubject(subject));
   ASSIGN_OR_RETURN(const accountant::History given, HistoryOf(subject));
-  std::vector<Part> parts;
+  std::vector<Lineage> named;
   for (const std::string& name : subject.ledgers()) {
-    ASSIGN_OR_RETURN(Part part, ReadLedger(name, subject.up_to_sequence(), limits));
-    parts.push_back(std::move(part));
+    ASSIGN_OR_RETURN(Lineage lineage,
+                     ReadLineage(*store_, histories_, name, subject.up_to_sequence(), limits));
+    named.push_back(std::move(lineage));
   }
+  const std::vector<LedgerPrefix> all = UnionOf(named);
+  RETURN_IF_ERROR(CheckNoCopyTwice(all, histories_, limits));
 
   accountant::Subject result;
+  result.history = HistoryOf(all);
+  result.history.Merge(given);
   result.entries = static_cast<uint64_t>(subject.events_size());
-  for (const Part& part : parts) {
-    RETURN_IF_ERROR(CheckComposes(parts[0].ledger, part.ledger));
-    const v1::Declaration& declaration = part.ledger.declaration();
+  for (const LedgerPrefix& prefix : all) {
+    result.entries += prefix.size();
+    WarnOfUndelivered(prefix.ledger, result);
+    DescribeCopy(prefix, result);
+  }
+  for (const Lineage& lineage : named) {
+    const LedgerPrefix& own = lineage[0];
+    RETURN_IF_ERROR(CheckComposes(named[0][0].ledger, own.ledger));
+    const v1::Declaration& declaration = own.ledger.declaration();
     result.adjacency = declaration.adjacency();
     result.parameters = declaration.parameters();
     if (declaration.has_filter()) {
-      result.held.push_back({part.ledger.name(), declaration.filter(), part.history->history});
+      result.held.push_back({own.ledger.name(), declaration.filter(), HistoryOf(lineage)});
     }
-    result.history.Merge(part.history->history);
-    result.entries += part.history->tree.size();
     v1::LedgerReference& reference = result.ledgers.emplace_back();
-    reference.set_name(part.ledger.name());
-    reference.set_size(part.history->tree.size());
-    reference.set_root_hash(merkle::ToBytes(part.history->tree.Root()));
-    WarnOfUndelivered(part.ledger, result);
+    reference.set_name(own.ledger.name());
+    reference.set_size(own.size());
+    reference.set_root_hash(merkle::ToBytes(own.history->tree.Root()));
+    DescribeForks(lineage, result);
   }
-  result.history.Merge(given);
-  RETURN_IF_ERROR(HoldByFilters(parts.size(), subject.events_size() > 0, given, result));
-  if (parts.size() > 1 && result.parameters == v1::FIXED) {
-    for (const Part& part : parts) RETURN_IF_ERROR(CheckPlanIndependent(part.ledger));
+  RETURN_IF_ERROR(HoldByFilters(named.size(), subject.events_size() > 0, given, result));
+  if (named.size() > 1 && result.parameters == v1::FIXED) {
+    for (const Lineage& lineage : named) RETURN_IF_ERROR(CheckPlanIndependent(lineage[0].ledger));
   }
-  if (result.parameters != v1::ADAPTIVE) SetPlan(parts, !subject.events().empty(), result);
-  if (!parts.empty()) RETURN_IF_ERROR(WarnOfOthers(parts, result));
+  if (result.parameters != v1::ADAPTIVE) SetPlan(named, !subject.events().empty(), result);
+  if (!named.empty()) {
+    RETURN_IF_ERROR(WarnOfRest(named, all, result));
+    RETURN_IF_ERROR(WarnOfOthers(all, result));
+  }
   return result;
 }
 
 // The cost of a plan can be told for one ledger by itself; of anything more, an unfinished plan is
-// named.
-void SubjectSource::SetPlan(const std::vector<Part>& parts, bool with_events,
+// named. A fork's plan counts the rounds of the prefix.
+void SubjectSource::SetPlan(const std::vector<Lineage>& named, bool with_events,
                             accountant::Subject& into) {
-  if (parts.size() == 1 && !with_events) {
-    into.planned_rounds = parts[0].ledger.declaration().planned_rounds();
+  if (named.size() == 1 && !with_events) {
+    into.planned_rounds = named[0][0].ledger.declaration().planned_rounds();
     return;
   }
-  for (const Part& part : parts) {
-    const uint64_t planned = part.ledger.declaration().planned_rounds();
-    const uint64_t done = part.history->history.RoundCount();
+  for (const Lineage& lineage : named) {
+    const v1::Ledger& ledger = lineage[0].ledger;
+    const uint64_t planned = ledger.declaration().planned_rounds();
+    const uint64_t done = HistoryOf(lineage).RoundCount();
     if (done >= planned) continue;
     into.warnings.push_back(
-        absl::StrCat(part.ledger.name(), ": has ", done, " of ", planned,
+        absl::StrCat(ledger.name(), ": has ", done, " of ", planned,
                      " planned rounds; a run that is stopped for what it showed costs its plan, "
                      "which the answer for this ledger alone gives"));
   }
 }
 
-absl::StatusOr<SubjectSource::Part> SubjectSource::ReadLedger(const std::string& name,
-                                                              uint64_t up_to_sequence,
-                                                              const accountant::Limits& limits) {
-  Part part;
-  ASSIGN_OR_RETURN(part.ledger, store_->Get(name));
-  if (up_to_sequence > part.ledger.size()) {
-    return WithReason(absl::OutOfRangeError(absl::StrCat(
-                          "subject.up_to_sequence: must be at most the ledger's size, ",
-                          part.ledger.size(), ", got ", up_to_sequence)),
-                      {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(part.ledger.size())}}});
+absl::Status SubjectSource::WarnOfRest(const std::vector<Lineage>& named,
+                                       const std::vector<LedgerPrefix>& all,
+                                       accountant::Subject& into) {
+  std::set<std::string> names;
+  for (const Lineage& lineage : named) names.insert(lineage[0].ledger.name());
+  for (const LedgerPrefix& prefix : all) {
+    const uint64_t rest = prefix.ledger.size() - prefix.size();
+    if (rest == 0 || names.contains(prefix.ledger.name())) continue;
+    bool released = rest > kRestToRead;
+    if (!released) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                       store_->Read(prefix.ledger.name(), prefix.size(), kRestToRead, kRestBytes));
+      released = entries.size() < rest || std::any_of(entries.begin(), entries.end(), HasEvent);
+    }
+    if (!released) continue;
+    into.warnings.push_back(absl::StrCat(
+        prefix.ledger.name(), ": went on after the ", prefix.size(),
+        " entries that are part of this answer; what it released then is not in this answer"));
   }
-  const uint64_t size = up_to_sequence != 0 ? up_to_sequence : part.ledger.size();
-  ASSIGN_OR_RETURN(part.history, histories_.Read(name, size, limits));
-  if (size == part.ledger.size() &&
-      merkle::ToBytes(part.history->tree.Root()) != part.ledger.root_hash()) {
-    return absl::DataLossError(
-        absl::StrCat(name, ": its ", size, " entries do not have the ledger's root hash"));
-  }
-  return part;
+  return absl::OkStatus();
 }
 
-absl::Status SubjectSource::WarnOfOthers(const std::vector<Part>& parts,
+absl::Status SubjectSource::WarnOfOthers(const std::vector<LedgerPrefix>& all,
                                          accountant::Subject& into) {
-  const std::string& dataset = parts[0].ledger.declaration().dataset();
+  const std::string& dataset = all[0].ledger.declaration().dataset();
   ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
-  const uint64_t others = declaring - std::min<uint64_t>(declaring, parts.size());
+  const uint64_t others = declaring - std::min<uint64_t>(declaring, all.size());
   if (others > 0) {
     into.warnings.push_back(absl::StrCat(others, others == 1 ? " other ledger" : " other ledgers",
                                          " on this server declare", others == 1 ? "s" : "",

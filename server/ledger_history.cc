@@ -1,0 +1,96 @@
+#include "server/ledger_history.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr size_t kReadEntries = 10'000;
+constexpr size_t kReadBytes = size_t{1} << 20;
+
+size_t BytesOf(const accountant::Mechanism& mechanism) {
+  size_t bytes = sizeof(mechanism);
+  const auto add = [&bytes](const std::vector<accountant::Mechanism>& parts) {
+    for (const accountant::Mechanism& part : parts) bytes += BytesOf(part);
+  };
+  if (const auto* sampled = std::get_if<accountant::PoissonSampled>(&mechanism.kind))
+    add(sampled->event);
+  if (const auto* repeated = std::get_if<accountant::SelfComposed>(&mechanism.kind))
+    add(repeated->event);
+  if (const auto* composed = std::get_if<accountant::Composed>(&mechanism.kind))
+    add(composed->events);
+  return bytes;
+}
+
+}  // namespace
+
+size_t BytesOf(const LedgerHistory& history) {
+  constexpr size_t kFrontierBytes = 64 * sizeof(merkle::Hash);
+  size_t bytes = sizeof(history) + kFrontierBytes;
+  for (const auto& counted : history.history().Rounds()) {
+    bytes += 2 * sizeof(counted);  // the round and its key
+    for (const accountant::SumQuery& query : counted.round.queries)
+      bytes += 2 * sizeof(query) + query.group.size();
+  }
+  for (const accountant::Mechanism& mechanism : history.history().Mechanisms()) {
+    bytes += BytesOf(mechanism) + sizeof(uint64_t);
+  }
+  return bytes;
+}
+
+absl::Status AddEntry(std::string_view bytes, LedgerHistory& into) {
+  RETURN_IF_ERROR(into.reader.Add(bytes));
+  into.tree.Append(merkle::LeafHash(bytes));
+  into.originals.resize(into.reader.originals());
+  for (size_t i = 0; i < into.originals.size(); ++i) {
+    const std::string_view copied = into.reader.CopiedEntry(i);
+    if (copied.empty()) break;
+    merkle::CompactTree& tree = into.originals[i];
+    tree.Append(merkle::LeafHash(copied));
+    const accountant::HistoryReader::Original original = into.reader.OriginalAt(i);
+    if (tree.size() == original.size && merkle::ToBytes(tree.Root()) != original.root_hash) {
+      return absl::DataLossError(absl::StrCat("entry ", into.tree.size() - 1, ": the ",
+                                              original.size,
+                                              " copied entries do not have the original's root "
+                                              "hash"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadOn(LedgerStore& store, const std::string& ledger, uint64_t size, size_t max_bytes,
+                    const accountant::Limits& limits, LedgerHistory& into) {
+  uint64_t measure_at = 2 * into.tree.size() + kReadEntries;
+  while (into.tree.size() < size) {
+    RETURN_IF_ERROR(limits.Check());
+    const uint64_t first = into.tree.size();
+    ASSIGN_OR_RETURN(
+        const std::vector<std::string> entries,
+        store.Read(ledger, first, std::min<uint64_t>(kReadEntries, size - first), kReadBytes));
+    if (entries.empty()) {
+      return absl::DataLossError(absl::StrCat(ledger, ": has no entry ", first, " of ", size));
+    }
+    for (const std::string& entry : entries) {
+      if (absl::Status status = AddEntry(entry, into); !status.ok()) {
+        return WithReason(absl::Status(status.code(), absl::StrCat(ledger, ": ", status.message())),
+                          ReasonOf(status));
+      }
+    }
+    // Measuring walks the whole history, so it is done each time the history may have doubled.
+    if (into.tree.size() < measure_at && into.tree.size() < size) continue;
+    measure_at = 2 * into.tree.size();
+    into.bytes = BytesOf(into);
+    if (into.bytes > max_bytes) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            ledger, ": its first ", into.tree.size(), " entries hold more than ",
+                            max_bytes, " bytes of distinct rounds and mechanisms")),
+                        {"HISTORY_TOO_LARGE", {}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,52 @@
+// A ledger with all that its cost is made of: its own entries and, of a fork, its parent's prefix,
+// that one's parent's prefix, and so on to the ledger that is no fork.
+//
+//  1. Every prefix has the root hash that the fork after it states.
+//  2. What a ledger's writers left open where a fork leaves it is closed as it stands: writers of
+//     the fork are others, whatever their names. A partial epoch counts as whole.
+// Functions; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/history.h"
+#include "ledger_store/store.h"
+#include "server/history_cache.h"
+
+namespace dpledger::server {
+
+// The first history->tree.size() entries of a ledger.
+struct LedgerPrefix {
+  v1::Ledger ledger;  // as it is now
+  HistoryCache::HistoryPointer history;
+
+  uint64_t size() const { return history->tree.size(); }
+};
+
+// The ledger itself first, then its ancestors.
+using Lineage = std::vector<LedgerPrefix>;
+
+// `up_to_sequence` counts the ledger's own entries; 0 is all. NOT_FOUND for an unknown ledger;
+// OUT_OF_RANGE for up_to_sequence beyond it; FAILED_PRECONDITION for more than 100 forks of forks
+// (reason FORKS_TOO_DEEP) or a copy that is not complete (IMPORT_INCOMPLETE); DATA_LOSS if an
+// ancestor is not what the fork says it is; and what HistoryCache::Read returns.
+absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
+                                    const std::string& name, uint64_t up_to_sequence,
+                                    const accountant::Limits& limits);
+
+// Every entry of the lineages once, each ledger's longest prefix standing for the shorter ones.
+std::vector<LedgerPrefix> UnionOf(const std::vector<Lineage>& lineages);
+
+accountant::History HistoryOf(const std::vector<LedgerPrefix>& prefixes);
+
+// FAILED_PRECONDITION (reason COPIES_OVERLAP) if two of them hold the same entries: a ledger and a
+// copy of it, or two copies of one. Counted twice, they would be no interval.
+absl::Status CheckNoCopyTwice(const std::vector<LedgerPrefix>& prefixes, HistoryCache& histories,
+                              const accountant::Limits& limits);
+
+}  // namespace dpledger::server

@@ -1,0 +1,218 @@
+#include "server/stored_history.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "accountant/from_proto/event_from_proto.h"
+#include "accountant/from_proto/history_table.h"
+#include "base/status.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr int kMaxMechanisms = 100'000;
+constexpr size_t kMaxTableBytes = size_t{16} << 20;
+// Mechanisms are read again in runs: so many other entries between two are read with them.
+constexpr uint64_t kGap = 16;
+constexpr size_t kRunEntries = 1000;
+constexpr size_t kReadBytes = size_t{1} << 20;
+
+absl::Status DoesNotFit(const v1::Ledger& ledger, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(ledger.name(), ": its run-length table does not fit it: ", what));
+}
+
+absl::StatusOr<merkle::CompactTree> TreeOf(const v1::StoredHistory& table) {
+  const std::string& bytes = table.frontier();
+  constexpr size_t kHashBytes = sizeof(merkle::Hash);
+  if (bytes.size() % kHashBytes != 0) return absl::DataLossError("frontier: is cut off");
+  std::vector<merkle::Hash> frontier(bytes.size() / kHashBytes);
+  for (size_t i = 0; i < frontier.size(); ++i) {
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(i * kHashBytes), kHashBytes,
+                frontier[i].begin());
+  }
+  return merkle::CompactTree::FromFrontier(table.size(), std::move(frontier));
+}
+
+// The entry itself, or the one that it copies.
+absl::StatusOr<v1::LedgerEntry> EntryOf(const std::string& bytes, bool is_copy) {
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromString(bytes)) return absl::DataLossError("an entry does not parse");
+  if (!is_copy) return entry;
+  v1::LedgerEntry copied;
+  if (!entry.has_imported() || !copied.ParseFromString(entry.imported().entry())) {
+    return absl::DataLossError("an entry is no copied one");
+  }
+  return copied;
+}
+
+absl::Status ReadMechanism(const v1::Ledger& ledger, uint64_t sequence, const std::string& bytes,
+                           std::vector<accountant::Mechanism>& into) {
+  const absl::StatusOr<v1::LedgerEntry> entry = EntryOf(bytes, ledger.has_import());
+  if (entry.ok() && entry->event().has_mechanism()) {
+    const auto event = accountant::EventFromProto(entry->event());
+    if (event.ok()) {
+      into.push_back(std::get<accountant::Mechanism>(*event));
+      return absl::OkStatus();
+    }
+  }
+  return DoesNotFit(ledger, absl::StrCat("entry ", sequence, " holds no mechanism"));
+}
+
+absl::StatusOr<std::vector<accountant::Mechanism>> ReadMechanisms(LedgerStore& store,
+                                                                  const v1::Ledger& ledger,
+                                                                  const v1::StoredHistory& table) {
+  const auto& sequences = table.mechanism_sequences();
+  std::vector<accountant::Mechanism> mechanisms;
+  int next = 0;
+  while (next < sequences.size()) {
+    const uint64_t first = sequences[next];
+    int end = next + 1;
+    while (end < sequences.size() && sequences[end] - sequences[end - 1] <= kGap &&
+           sequences[end] - first < kRunEntries) {
+      ++end;
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     store.Read(ledger.name(), first, sequences[end - 1] - first + 1, kReadBytes));
+    if (entries.empty()) return DoesNotFit(ledger, absl::StrCat("no entry ", first));
+    // A read may end early for its bytes, but not before its first entry.
+    while (next < end && sequences[next] - first < entries.size()) {
+      const uint64_t sequence = sequences[next++];
+      RETURN_IF_ERROR(ReadMechanism(ledger, sequence, entries[sequence - first], mechanisms));
+    }
+  }
+  return mechanisms;
+}
+
+absl::Status CheckSequences(const v1::Ledger& ledger, const v1::StoredHistory& table) {
+  if (table.mechanism_sequences_size() > kMaxMechanisms) {
+    return DoesNotFit(ledger, "mechanism_sequences: too many");
+  }
+  for (int i = 0; i < table.mechanism_sequences_size(); ++i) {
+    if (table.mechanism_sequences(i) >= table.size() ||
+        (i > 0 && table.mechanism_sequences(i) <= table.mechanism_sequences(i - 1))) {
+      return DoesNotFit(ledger, absl::StrCat("mechanism_sequences[", i, "]: is out of order"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of a copy the writers are the original's, and not known to the store.
+absl::Status CheckWriters(const v1::Ledger& ledger, const v1::StoredHistory& table) {
+  if (ledger.has_import()) return absl::OkStatus();
+  std::map<std::string, uint64_t> last_rounds;
+  for (const v1::WriterStatus& writer : ledger.writers()) {
+    if (writer.has_round()) last_rounds[writer.writer()] = writer.last_round();
+  }
+  for (const v1::StoredRounds& open : table.open()) {
+    const auto writer = last_rounds.find(open.writer());
+    if (writer == last_rounds.end() || open.number() > writer->second) {
+      return DoesNotFit(ledger, absl::StrCat("open: writer \"", open.writer(), "\" has no round ",
+                                             open.number()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The end of the original, where it says whether that is the whole of it.
+absl::StatusOr<accountant::HistoryReader::Original> ReadOriginal(LedgerStore& store,
+                                                                 const v1::Ledger& ledger) {
+  const v1::Import& import = ledger.import();
+  ASSIGN_OR_RETURN(const std::vector<std::string> last,
+                   store.Read(ledger.name(), import.size(), 1, kReadBytes));
+  if (last.empty()) return DoesNotFit(ledger, absl::StrCat("no entry ", import.size()));
+  ASSIGN_OR_RETURN(const v1::LedgerEntry entry, EntryOf(last[0], true));
+  return accountant::HistoryReader::Original{import.size(), import.root_hash(), import.size(),
+                                             entry.has_seal()};
+}
+
+}  // namespace
+
+std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
+  const accountant::HistoryReader& reader = history.reader;
+  if (reader.originals() > 1 || !reader.CheckComplete().ok()) return std::nullopt;
+  if (reader.mechanism_sequences().size() > static_cast<size_t>(kMaxMechanisms)) {
+    return std::nullopt;
+  }
+  v1::StoredHistory table;
+  table.set_version(kVersion);
+  table.set_size(history.tree.size());
+  for (const merkle::Hash& subtree : history.tree.frontier()) {
+    table.mutable_frontier()->append(merkle::ToBytes(subtree));
+  }
+  accountant::ToTable(history.history(), table);
+  for (const uint64_t sequence : reader.mechanism_sequences()) {
+    table.add_mechanism_sequences(sequence);
+  }
+  if (table.ByteSizeLong() > kMaxTableBytes) return std::nullopt;
+  return table;
+}
+
+absl::StatusOr<LedgerHistory> FromStored(LedgerStore& store, const v1::Ledger& ledger,
+                                         const v1::StoredHistory& table) {
+  if (table.version() != kVersion) {
+    return DoesNotFit(ledger,
+                      absl::StrCat("version: must be ", kVersion, ", got ", table.version()));
+  }
+  if (table.size() == 0 || table.size() > ledger.size()) {
+    return DoesNotFit(ledger,
+                      absl::StrCat("size: must be 1 to ", ledger.size(), ", got ", table.size()));
+  }
+  if (ledger.has_import() && table.size() <= ledger.import().size()) {
+    return DoesNotFit(ledger, "size: ends before the copy is complete");
+  }
+  LedgerHistory history;
+  const absl::StatusOr<merkle::CompactTree> tree = TreeOf(table);
+  if (!tree.ok()) return DoesNotFit(ledger, tree.status().message());
+  history.tree = *tree;
+  RETURN_IF_ERROR(CheckSequences(ledger, table));
+  RETURN_IF_ERROR(CheckWriters(ledger, table));
+  ASSIGN_OR_RETURN(std::vector<accountant::Mechanism> mechanisms,
+                   ReadMechanisms(store, ledger, table));
+  absl::StatusOr<accountant::History> rounds = accountant::FromTable(table, std::move(mechanisms));
+  if (!rounds.ok()) return DoesNotFit(ledger, rounds.status().message());
+  std::optional<accountant::HistoryReader::Original> original;
+  if (ledger.has_import()) {
+    ASSIGN_OR_RETURN(original, ReadOriginal(store, ledger));
+  }
+  history.reader = accountant::HistoryReader::Resume(
+      table.size(), *std::move(rounds),
+      {table.mechanism_sequences().begin(), table.mechanism_sequences().end()},
+      original.has_value() ? &*original : nullptr);
+  history.originals.resize(history.reader.originals());
+  history.table_size = table.size();
+  history.bytes = BytesOf(history);
+  return history;
+}
+
+absl::Status CheckHistory(LedgerStore& store, const std::string& name,
+                          const accountant::Limits& limits) {
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store.Get(name));
+  const absl::StatusOr<v1::StoredHistory> table = store.GetHistory(name);
+  if (absl::IsNotFound(table.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(table.status());
+  if (table->size() > ledger.size()) {
+    return DoesNotFit(
+        ledger, absl::StrCat("size: must be at most ", ledger.size(), ", got ", table->size()));
+  }
+  LedgerHistory history;
+  RETURN_IF_ERROR(
+      ReadOn(store, name, table->size(), std::numeric_limits<size_t>::max(), limits, history));
+  const std::optional<v1::StoredHistory> made = ToStored(history);
+  if (!made.has_value()) return DoesNotFit(ledger, "of these entries no table is kept");
+  google::protobuf::util::MessageDifferencer differencer;
+  std::string differences;
+  differencer.ReportDifferencesToString(&differences);
+  if (differencer.Compare(*table, *made)) return absl::OkStatus();
+  const std::vector<std::string> lines = absl::StrSplit(differences, '\n');
+  return DoesNotFit(ledger, absl::StrCat("its entries say otherwise: ", lines[0]));
+}
+
+}  // namespace dpledger::server
