@@ -1,0 +1,144 @@
+// What signing costs: how many stored entries a second a notary reads again, hashes and signs, and
+// what that takes from writers beside it.
+//
+//   notary_benchmark [--seconds S]
+//
+// The second measurement: 64 writers, each with batches of 100 events on a ledger of its own, in
+// turns without and with a notary that signs all 64 ledgers every quarter of a second. Every entry
+// is read again once however often the notary signs, so only the cost of a round itself is counted
+// more often than at the server's five seconds. The limit is the rate without it. Medians of the
+// turns are printed as one JSON object.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/notary.h"
+
+namespace dpledger {
+namespace {
+
+using bench::Check;
+
+constexpr int kWriters = 64;
+constexpr int kBatch = 100;
+constexpr double kTurnSeconds = 1;
+constexpr absl::Duration kSignEvery = absl::Milliseconds(250);
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::string LedgerName(int turn, int writer) {
+  return absl::StrCat("projects/bench/ledgers/t", turn, "w", writer);
+}
+
+v1::AppendBatchRequest Batch(const std::string& ledger, int entries) {
+  v1::AppendBatchRequest request;
+  request.set_ledger(ledger);
+  request.set_writer("trainer");
+  for (int i = 0; i < entries; ++i) {
+    v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
+    sum.mutable_query()->set_group("weights");
+    sum.mutable_query()->set_l2_norm_bound(1);
+    sum.mutable_query()->set_noise_stddev(1.1);
+  }
+  return request;
+}
+
+void Create(LedgerStore& store, const std::string& name) {
+  v1::CreateLedgerRequest create;
+  create.set_name(name);
+  create.set_request_id("create");
+  create.mutable_declaration()->set_dataset("bench");
+  Check(store.Create(create).status());
+}
+
+// Signs all there is; how many entries that were.
+uint64_t SignAll(Notary& notary) {
+  uint64_t entries = 0;
+  while (true) {
+    const absl::StatusOr<SigningRound> round = notary.Sign();
+    Check(round.status());
+    entries += round->entries;
+    if (!round->more) return entries;
+  }
+}
+
+double AppendedPerSecond(LedgerStore& store, int turn) {
+  for (int w = 0; w < kWriters; ++w) Create(store, LedgerName(turn, w));
+  std::atomic<bool> over = false;
+  std::atomic<uint64_t> events = 0;
+  std::vector<std::thread> writers;
+  const absl::Time start = absl::Now();
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&, w] {
+      const v1::AppendBatchRequest batch = Batch(LedgerName(turn, w), kBatch);
+      for (uint64_t i = 0; !over; ++i) {
+        v1::AppendBatchRequest request = batch;
+        request.set_request_id(absl::StrCat("batch-", i));
+        Check(store.Append(std::move(request)).status());
+        events += kBatch;
+      }
+    });
+  }
+  absl::SleepFor(absl::Seconds(kTurnSeconds));
+  over = true;
+  for (std::thread& writer : writers) writer.join();
+  return static_cast<double>(events) / absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+double AppendedBesideNotary(LedgerStore& store, Notary& notary, int turn) {
+  absl::Notification stop;
+  std::thread signing([&] {
+    while (!stop.WaitForNotificationWithTimeout(kSignEvery)) SignAll(notary);
+  });
+  const double rate = AppendedPerSecond(store, turn);
+  stop.Notify();
+  signing.join();
+  return rate;
+}
+
+void Run(double seconds) {
+  const bench::ScratchFolder folder;
+  auto store = OpenEmbeddedStore({.folder = folder.path() + "/store"});
+  Check(store.status());
+  NotaryOptions options;
+  auto key = merkle::Ed25519PrivateKey::Generate();
+  Check(key.status());
+  options.key = std::make_shared<const merkle::Ed25519PrivateKey>(*std::move(key));
+  options.checkpoint_file = folder.path() + "/checkpoint";
+  auto notary = Notary::Open(options, **store);
+  Check(notary.status());
+
+  std::vector<double> without, with, signed_per_second;
+  const int turns = std::max(3, static_cast<int>(seconds / (3 * kTurnSeconds)));
+  for (int turn = 0; turn < turns; ++turn) {
+    without.push_back(AppendedPerSecond(**store, 2 * turn));
+    const absl::Time start = absl::Now();
+    const uint64_t entries = SignAll(**notary);
+    signed_per_second.push_back(static_cast<double>(entries) /
+                                absl::ToDoubleSeconds(absl::Now() - start));
+    with.push_back(AppendedBesideNotary(**store, **notary, 2 * turn + 1));
+    SignAll(**notary);
+  }
+  std::printf(
+      "{\"notary/signed_entries_per_s\": {\"value\": %.0f, \"unit\": \"1/s\"},\n"
+      " \"notary/append_64x100_beside_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", "
+      "\"limit\": %.0f, \"ratio\": %.3f}}\n",
+      Median(signed_per_second), Median(with), Median(without), Median(with) / Median(without));
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { dpledger::Run(dpledger::bench::Seconds(argc, argv)); }
