@@ -26,7 +26,13 @@ void CrashingServer::Kill() {
   pid_ = 0;
 }
 
-void CrashingServer::Pause() { EXPECT_EQ(kill(pid_, SIGSTOP), 0); }
+void CrashingServer::Pause() {
+  EXPECT_EQ(kill(pid_, SIGSTOP), 0);
+  // The signal stops one thread, and that one the others: until then they may still answer.
+  int status = 0;
+  EXPECT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
+  EXPECT_TRUE(WIFSTOPPED(status));
+}
 
 void CrashingServer::Resume() { EXPECT_EQ(kill(pid_, SIGCONT), 0); }
 
