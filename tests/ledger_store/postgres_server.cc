@@ -163,12 +163,13 @@ std::unique_ptr<PostgresServer> PostgresServer::MakeSynchronousStandby() {
   // The later setting of a name wins.
   std::ofstream(standby->data() + "/postgresql.conf", std::ios::app)
       << "unix_socket_directories = '" << standby->folder_ << "'\n";
+  // A promoted standby has no standby of its own.
+  std::ofstream(standby->data() + "/postgresql.auto.conf", std::ios::app)
+      << "synchronous_standby_names = ''\n";
   standby->Start();
   Must("ALTER SYSTEM SET synchronous_standby_names = '*'");
   Must("SELECT pg_reload_conf()");
   Await("SELECT sync_state FROM pg_stat_replication", "sync");
-  // A promoted standby has no standby of its own.
-  standby->Await("SELECT pg_is_in_recovery()", "t");
   return standby;
 }
 

@@ -1,0 +1,200 @@
+// The PostgreSQL engine's tables and sessions: versions, rights, and settings that it does not
+// accept.
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "ledger_store/postgres/connection.h"
+#include "ledger_store/postgres/postgres_store.h"
+#include "ledger_store/postgres/schema.h"
+#include "tests/ledger_store/postgres_server.h"
+#include "tests/ledger_store/requests.h"
+
+namespace dpledger {
+namespace {
+
+using absl::StatusCode;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PostgresSchema : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = new PostgresServer(); }
+  static void TearDownTestSuite() { delete server_; }
+  void TearDown() override { server_->Must("DROP SCHEMA IF EXISTS dpledger CASCADE"); }
+
+  static absl::StatusOr<std::unique_ptr<LedgerStore>> Open(const std::string& more = "") {
+    PostgresOptions options;
+    options.connection = server_->Connection() + more;
+    return OpenPostgresStore(options);
+  }
+  static std::unique_ptr<postgres::Connection> Connect(const std::string& more = "") {
+    auto connection = postgres::Connection::Open(server_->Connection() + more, absl::Seconds(30));
+    EXPECT_TRUE(connection.ok()) << connection.status();
+    return *std::move(connection);
+  }
+  // Tables and their sizes.
+  static std::string Everything() {
+    return server_->Must(
+        "SELECT string_agg(relname || ' ' || pg_total_relation_size(oid) || ' ' || xmin, ', '"
+        " ORDER BY relname) FROM pg_class WHERE relnamespace = 'dpledger'::regnamespace");
+  }
+
+  static PostgresServer* server_;
+};
+PostgresServer* PostgresSchema::server_ = nullptr;
+
+TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
+  ASSERT_TRUE((*Open())->Create(CreateRequest(kLedger)).ok());
+  server_->Must("UPDATE dpledger.schema_version SET version = 99");
+  server_->Must("DROP TABLE dpledger.barriers");  // as a later version may have done
+  const std::string before = Everything();
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_NEWER",
+                      "schema dpledger has version 99, this program knows version 1: a later "
+                      "program wrote it; upgrade this one"));
+  EXPECT_EQ(Everything(), before);
+}
+
+TEST_F(PostgresSchema, StoreStopsWhenTheSchemaIsUpgradedUnderIt) {
+  const auto store = *Open();
+  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+  server_->Must("UPDATE dpledger.schema_version SET version = 99");
+  server_->Stop();
+  server_->Start();
+  EXPECT_TRUE(IsError(store->Append(RoundBatch(kLedger, "w", "r", 1)).status(),
+                      StatusCode::kFailedPrecondition, "SCHEMA_NEWER", "version 99"));
+  EXPECT_FALSE(store->Healthy());
+  EXPECT_EQ(server_->Must("SELECT next_seq FROM dpledger.ledgers"), "1");
+}
+
+TEST_F(PostgresSchema, OlderVersionIsBroughtForwardStepByStep) {
+  std::vector<postgres::Migration> migrations = {
+      {"CREATE TABLE @.one (id bigint PRIMARY KEY)", "INSERT INTO @.one VALUES (1)"},
+      {"ALTER TABLE @.one ADD COLUMN two bigint", "UPDATE @.one SET two = 2"}};
+  const auto connection = Connect();
+  ASSERT_TRUE(postgres::Migrate(*connection, "dpledger", {migrations[0]}).ok());
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "1");
+  ASSERT_TRUE(postgres::Migrate(*connection, "dpledger", migrations).ok());
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "2");
+  EXPECT_EQ(server_->Must("SELECT two FROM dpledger.one"), "2");
+  // A step that fails leaves the schema as it was.
+  migrations.push_back({"CREATE TABLE @.three (id bigint)", "SELECT no_such_function()"});
+  EXPECT_TRUE(IsError(postgres::Migrate(*connection, "dpledger", migrations), StatusCode::kInternal,
+                      "", "no_such_function"));
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "2");
+  EXPECT_EQ(server_->Must("SELECT to_regclass('dpledger.three') IS NULL"), "t");
+}
+
+TEST_F(PostgresSchema, ServersThatStartTogetherMigrateOnce) {
+  std::vector<std::thread> starters;
+  for (int i = 0; i < 8; ++i) {
+    starters.emplace_back([] { EXPECT_TRUE(Open().ok()); });
+  }
+  for (std::thread& starter : starters) starter.join();
+  EXPECT_EQ(server_->Must("SELECT count(*) FROM dpledger.signer"), "1");
+}
+
+// The rights that docs/operating.md names, and no others.
+TEST_F(PostgresSchema, ServerNeedsNoRightToDelete) {
+  ASSERT_TRUE(Open().ok());  // the owner makes the tables
+  server_->Must(
+      "CREATE ROLE ledger_server LOGIN; GRANT USAGE ON SCHEMA dpledger TO ledger_server;"
+      "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA dpledger TO ledger_server;"
+      "GRANT UPDATE ON dpledger.ledgers, dpledger.histories, dpledger.checkpoints, dpledger.tiles,"
+      " dpledger.signer, dpledger.barriers TO ledger_server");
+  const auto store = *Open(" user=ledger_server");
+  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto receipt = store->Append(RoundBatch(kLedger, "w", "r", 1));
+    EXPECT_TRUE(receipt.ok()) << receipt.status();
+  }
+  EXPECT_TRUE(store->PutHistory(kLedger, {}).ok());
+  EXPECT_TRUE(store->PutHistory(kLedger, {}).ok());
+  CheckpointStore& checkpoints = store->checkpoints();
+  for (uint64_t size = 1; size <= 2; ++size) {
+    Publication publication;
+    publication.lease_epoch = *checkpoints.AcquireLease("signer", absl::Hours(1));
+    publication.registry_size = size - 1;
+    publication.registry_entries = {"entry"};
+    publication.logs.resize(1);
+    publication.logs[0].checkpoint.set_size(size);
+    publication.logs[0].tiles[{0, 0}] = std::string(32 * size, 'h');
+    const absl::Status published = checkpoints.Publish(publication);
+    EXPECT_TRUE(published.ok()) << published;
+  }
+  EXPECT_TRUE(checkpoints.Latest(kRegistryLog).ok());
+  // The control: it is this role, and it has no more.
+  const auto connection = Connect(" user=ledger_server");
+  EXPECT_TRUE(IsError(connection->Run({{"DELETE FROM dpledger.chunks", {}}}).status(),
+                      StatusCode::kFailedPrecondition, "", "permission denied for table chunks"));
+  EXPECT_TRUE(IsError(connection->Run({{"UPDATE dpledger.chunks SET n = 1", {}}}).status(),
+                      StatusCode::kFailedPrecondition, "", "permission denied for table chunks"));
+  server_->Must("DROP OWNED BY ledger_server; DROP ROLE ledger_server");
+}
+
+TEST_F(PostgresSchema, CommitsWaitWhateverTheRoleIsSetTo) {
+  for (const auto& [setting, used] :
+       std::vector<std::pair<std::string, std::string>>{{"off", "on"},
+                                                        {"local", "on"},
+                                                        {"remote_write", "on"},
+                                                        {"on", "on"},
+                                                        {"remote_apply", "remote_apply"}}) {
+    const auto connection = Connect(absl::StrCat(" options='-c synchronous_commit=", setting,
+                                                 " -c client_min_messages=error'"));
+    const auto rows =
+        connection->Run({{"SELECT current_setting('synchronous_commit')"
+                          " || ' ' || current_setting('client_min_messages')",
+                          {}}});
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ((*rows)[0].Bytes(0, 0), used + " warning") << setting;
+  }
+}
+
+TEST_F(PostgresSchema, ServerThatDoesNotSyncIsRefused) {
+  server_->Must("ALTER SYSTEM SET fsync = off");
+  server_->Must("SELECT pg_reload_conf()");
+  server_->Await("SHOW fsync", "off");
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "", "fsync off"));
+  server_->Must("ALTER SYSTEM RESET fsync");
+  server_->Must("SELECT pg_reload_conf()");
+  server_->Await("SHOW fsync", "on");
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(PostgresSchema, ErrorsDoNotHoldTheConnectionString) {
+  for (const char* more : {" password=sesame42 host=/nowhere", " password=sesame42 sesame42",
+                           " user=nobody password=sesame42 dbname=none"}) {
+    const absl::Status refused = Open(more).status();
+    EXPECT_FALSE(refused.ok());
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("sesame42")));
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("password")));
+  }
+  // The control: this is what libpq says of the second.
+  char* error = nullptr;
+  EXPECT_EQ(PQconninfoParse("password=sesame42 sesame42", &error), nullptr);
+  EXPECT_THAT(std::string(error), HasSubstr("sesame42"));
+  PQfreemem(error);
+}
+
+TEST_F(PostgresSchema, OptionsOutOfTheirDomainAreRefused) {
+  const auto refused = [](auto change, const char* message) {
+    PostgresOptions options;
+    options.connection = server_->Connection();
+    change(options);
+    return IsError(OpenPostgresStore(options).status(), StatusCode::kInvalidArgument,
+                   "INVALID_FIELD", message);
+  };
+  for (const char* schema : {"", "1a", "a\"b", "A", "a b"}) {
+    EXPECT_TRUE(refused([&](PostgresOptions& options) { options.schema = schema; },
+                        "schema: must be 1 to 63 bytes of [a-z0-9_]"))
+        << schema;
+  }
+  EXPECT_TRUE(refused([](PostgresOptions& options) { options.connections = 1; },
+                      "connections: must be at least 2, got 1"));
+  EXPECT_TRUE(refused([](PostgresOptions& options) { options.timeout = absl::Milliseconds(1); },
+                      "timeout: must be 1 s to 1 h"));
+  EXPECT_TRUE(refused([](PostgresOptions& options) { options.connection = "nonsense"; },
+                      "connection: must be a connection string that libpq takes"));
+}
+
+}  // namespace
+}  // namespace dpledger
