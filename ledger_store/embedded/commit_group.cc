@@ -12,9 +12,20 @@
 
 namespace dpledger::embedded {
 
+namespace {
+
+std::string RequestRow(const merkle::Hash& hash, const v1::Receipt& receipt) {
+  v1::StoredRequest answered;
+  answered.set_request_hash(merkle::ToBytes(hash));
+  *answered.mutable_receipt() = receipt;
+  return answered.SerializeAsString();
+}
+
+}  // namespace
+
 BatchToAppend::BatchToAppend(v1::AppendBatchRequest request, rocksdb::DB& db,
                              const LedgerTable& table, absl::Time minute)
-    : draft(std::move(request)) {
+    : draft(std::move(request)), hash(draft.Hash()) {
   const absl::StatusOr<LedgerRecord> durable = table.Find(draft.ledger());
   if (!durable.ok()) return;
   const auto leave = [waiting = durable->waiting](std::atomic<int>* count) { count->fetch_sub(1); };
@@ -26,13 +37,22 @@ BatchToAppend::BatchToAppend(v1::AppendBatchRequest request, rocksdb::DB& db,
   if (!db.Get({}, RequestKey(durable->id, draft.request_id()), &answered).IsNotFound()) return;
   absl::StatusOr<LedgerChange> change = AppendBatch(*durable->head, draft, minute);
   if (!change.ok()) return;
-  ahead = {durable->head, *std::move(change), {}};
-  ahead->row = EncodeBatchRow(ahead->change.entries);
-  ahead->change.entries = {};
+  auto next = std::make_shared<LedgerHead>(*durable->head);
+  Apply(*change, *next);
+  HeadRow head_row;
+  head_row.writer = change->writer;
+  head_row.head = ToStored(*next);
+  ahead = {durable->head,
+           std::move(next),
+           change->receipt,
+           EncodeBatchRow(change->entries),
+           RequestRow(hash, change->receipt),
+           head_row.Serialize()};
 }
 
-CommitGroup::CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now)
-    : db_(db), table_(table), now_(now), next_id_(table.size()) {}
+CommitGroup::CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now,
+                         rocksdb::WriteBatch& batch)
+    : db_(db), table_(table), now_(now), next_id_(table.size()), batch_(batch) {}
 
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::CreateLedgerRequest&& request,
                                                const merkle::Hash& hash) {
@@ -55,24 +75,25 @@ absl::StatusOr<v1::Receipt> CommitGroup::Stage(ForkAtPoint&& fork, const merkle:
     // The parent's request ids are its writers' to choose: a notice has none that could clash.
     ASSIGN_OR_RETURN(const LedgerChange notice,
                      NoticeFork(parent->head(), request, fork.point, now_));
-    Put(notice, EncodeBatchRow(notice.entries), *parent);
+    Put(notice, *parent);
   }
   return TakeNew(std::move(made), request.request_id(), hash);
 }
 
-absl::StatusOr<v1::Receipt> CommitGroup::Stage(BatchToAppend&& batch, const merkle::Hash& hash) {
+absl::StatusOr<v1::Receipt> CommitGroup::Stage(const BatchToAppend& batch,
+                                               const merkle::Hash& hash) {
   Ledger* const ledger = Find(batch.draft.ledger());
   if (ledger == nullptr) return LedgerNotFound(batch.draft.ledger());
   const std::string key = RequestKey(ledger->durable.id, batch.draft.request_id());
-  if (batch.ahead.has_value() && !ledger->changed.has_value() &&
+  if (batch.ahead.has_value() && !ledger->is_changed() &&
       ledger->durable.head == batch.ahead->base &&
-      RecordedTime(*batch.ahead->base, now_) == batch.ahead->change.recorded_time) {
-    return Take(batch.ahead->change, batch.ahead->row, key, hash, *ledger);
+      RecordedTime(*batch.ahead->base, now_) == batch.ahead->next->last_recorded_time) {
+    return TakeAhead(batch, key, *ledger);
   }
   absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
   if (!absl::IsNotFound(repeated.status())) return repeated;
   ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head(), batch.draft, now_));
-  return Take(change, EncodeBatchRow(change.entries), key, hash, *ledger);
+  return Take(change, key, hash, *ledger);
 }
 
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::SealLedgerRequest&& request,
@@ -83,7 +104,7 @@ absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::SealLedgerRequest&& request,
   absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
   if (!absl::IsNotFound(repeated.status())) return repeated;
   ASSIGN_OR_RETURN(const LedgerChange change, Seal(ledger->head(), request, now_));
-  return Take(change, EncodeBatchRow(change.entries), key, hash, *ledger);
+  return Take(change, key, hash, *ledger);
 }
 
 CommitGroup::Ledger* CommitGroup::Find(const std::string& name) {
@@ -91,13 +112,16 @@ CommitGroup::Ledger* CommitGroup::Find(const std::string& name) {
   if (staged != ledgers_.end()) return &staged->second;
   absl::StatusOr<LedgerRecord> durable = table_.Find(name);
   if (!durable.ok()) return nullptr;
-  return &ledgers_.emplace(name, Ledger{*std::move(durable), {}, {}}).first->second;
+  return &ledgers_.emplace(name, Ledger{*std::move(durable), nullptr, {}, {}}).first->second;
 }
 
 absl::StatusOr<v1::StoredRequest> CommitGroup::Answered(const std::string& request_key) {
   const auto staged = requests_.find(request_key);
-  if (staged != requests_.end()) return staged->second;
   v1::StoredRequest stored;
+  if (staged != requests_.end()) {
+    stored.ParseFromString(staged->second);
+    return stored;
+  }
   RETURN_IF_ERROR(GetRecord(db_, request_key, stored));
   return stored;
 }
@@ -132,47 +156,61 @@ v1::Receipt CommitGroup::TakeNew(NewLedger made, const std::string& request_id,
   ledger.durable.id = next_id_++;
   ledger.changed = std::move(made.empty);
   batch_.Put(NameKey(name), EncodeNumber(ledger.durable.id));
-  return Take(made.change, EncodeBatchRow(made.change.entries),
-              RequestKey(ledger.durable.id, request_id), hash, ledger);
+  return Take(made.change, RequestKey(ledger.durable.id, request_id), hash, ledger);
 }
 
-v1::Receipt CommitGroup::Take(const LedgerChange& change, std::string_view row,
-                              const std::string& request_key, const merkle::Hash& hash,
-                              Ledger& ledger) {
-  v1::StoredRequest& answered = requests_[request_key];
-  answered.set_request_hash(merkle::ToBytes(hash));
-  *answered.mutable_receipt() = change.receipt;
-  batch_.Put(request_key, answered.SerializeAsString());
-  Put(change, row, ledger);
+v1::Receipt CommitGroup::Take(const LedgerChange& change, const std::string& request_key,
+                              const merkle::Hash& hash, Ledger& ledger) {
+  std::string& row = requests_[request_key] = RequestRow(hash, change.receipt);
+  batch_.Put(request_key, row);
+  Put(change, ledger);
   return change.receipt;
 }
 
-void CommitGroup::Put(const LedgerChange& change, std::string_view row, Ledger& ledger) {
+void CommitGroup::Put(const LedgerChange& change, Ledger& ledger) {
   batch_.Put(BatchKey(ledger.durable.id, change.receipt.first_sequence()),
-             rocksdb::Slice(row.data(), row.size()));
-  if (!ledger.changed.has_value()) ledger.changed = *ledger.durable.head;
+             EncodeBatchRow(change.entries));
+  if (!ledger.changed.has_value()) ledger.changed = ledger.head();
+  if (ledger.ahead != nullptr) ledger.changed_writers.insert(ledger.ahead->draft.writer());
+  ledger.ahead = nullptr;
   Apply(change, *ledger.changed);
   ledger.changed_writers.insert(change.writer.writer());
 }
 
-rocksdb::WriteBatch& CommitGroup::Batch() {
+v1::Receipt CommitGroup::TakeAhead(const BatchToAppend& batch, const std::string& request_key,
+                                   Ledger& ledger) {
+  const BatchToAppend::Ahead& ahead = *batch.ahead;
+  requests_[request_key] = ahead.request_row;
+  batch_.Put(request_key, ahead.request_row);
+  batch_.Put(BatchKey(ledger.durable.id, ahead.receipt.first_sequence()), ahead.batch_row);
+  ledger.ahead = &batch;
+  return ahead.receipt;
+}
+
+void CommitGroup::Finish() {
   for (const auto& [name, ledger] : ledgers_) {
-    if (!ledger.changed.has_value()) continue;
-    HeadRow row;
-    row.head = ToStored(*ledger.changed);
-    for (const std::string& writer : ledger.changed_writers) {
-      row.writer = ledger.changed->writers.at(writer);
-      batch_.Put(HeadKey(ledger.durable.id, writer), row.Serialize());
+    if (ledger.ahead != nullptr) {
+      batch_.Put(HeadKey(ledger.durable.id, ledger.ahead->draft.writer()),
+                 ledger.ahead->ahead->head_row);
+    } else if (ledger.changed.has_value()) {
+      HeadRow row;
+      row.head = ToStored(*ledger.changed);
+      for (const std::string& writer : ledger.changed_writers) {
+        row.writer = ledger.changed->writers.at(writer);
+        batch_.Put(HeadKey(ledger.durable.id, writer), row.Serialize());
+      }
     }
   }
-  return batch_;
 }
 
 void CommitGroup::Publish() {
   for (auto& [name, ledger] : ledgers_) {
-    if (!ledger.changed.has_value()) continue;
-    table_.Put({ledger.durable.id, std::make_shared<const LedgerHead>(*std::move(ledger.changed)),
-                nullptr});
+    if (ledger.ahead != nullptr) {
+      table_.Put({ledger.durable.id, ledger.ahead->ahead->next, nullptr});
+    } else if (ledger.changed.has_value()) {
+      table_.Put({ledger.durable.id, std::make_shared<const LedgerHead>(*std::move(ledger.changed)),
+                  nullptr});
+    }
   }
 }
 

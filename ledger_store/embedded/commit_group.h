@@ -54,42 +54,56 @@ struct BatchToAppend {
                 absl::Time minute);
   // Other appends to the ledger are no longer behind this one.
   void Leave() { place = nullptr; }
-  size_t MemoryBytes() const { return draft.MemoryBytes() + (ahead ? ahead->row.size() : 0); }
+  size_t MemoryBytes() const { return draft.MemoryBytes() + (ahead ? ahead->batch_row.size() : 0); }
 
   struct Ahead {
     std::shared_ptr<const LedgerHead> base;  // it was made from this, under which its id was new
-    LedgerChange change;                     // without the entries
-    std::string row;                         // the entries as they are stored
+    std::shared_ptr<const LedgerHead> next;  // what it makes of that
+    v1::Receipt receipt;
+    // The values of its rows.
+    std::string batch_row;
+    std::string request_row;
+    std::string head_row;
   };
   BatchDraft draft;
+  merkle::Hash hash;
   std::optional<Ahead> ahead;
   std::shared_ptr<std::atomic<int>> place;  // counts as one of the ledger's `waiting` as it lives
 };
 
 class CommitGroup {
  public:
-  CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now);
+  // Fills `batch`, which is empty. What is staged outlives the group.
+  CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now, rocksdb::WriteBatch& batch);
 
   // The receipt is true once the group is durable. `hash` is the request's RequestHash. Errors as
   // in ledger_store/store.h; DATA_LOSS and UNAVAILABLE come from the disk.
   absl::StatusOr<v1::Receipt> Stage(v1::CreateLedgerRequest&& request, const merkle::Hash& hash);
-  absl::StatusOr<v1::Receipt> Stage(BatchToAppend&& batch, const merkle::Hash& hash);
+  absl::StatusOr<v1::Receipt> Stage(const BatchToAppend& batch, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(v1::SealLedgerRequest&& request, const merkle::Hash& hash);
   absl::StatusOr<v1::Receipt> Stage(ForkAtPoint&& fork, const merkle::Hash& hash);
 
-  // All that was staged, with the heads as they are now. Empty if nothing is new. Call once, at the
-  // end.
-  rocksdb::WriteBatch& Batch();
+  // Completes the batch with the heads as they are now; it stays empty if nothing is new. Call
+  // once, at the end.
+  void Finish();
   // Shows the new heads to everybody. Precondition: the batch is durable.
   void Publish();
 
  private:
   struct Ledger {
-    LedgerRecord durable;               // without a head if the group makes the ledger
-    std::optional<LedgerHead> changed;  // nothing if the group has not changed it
+    LedgerRecord durable;  // without a head if the group makes the ledger
+    // The one append of the group to it, if that was worked out before.
+    const BatchToAppend* ahead = nullptr;
+    // Else as the group has changed it; nothing if it has not.
+    std::optional<LedgerHead> changed;
     std::set<std::string> changed_writers;
 
-    const LedgerHead& head() const { return changed.has_value() ? *changed : *durable.head; }
+    bool is_changed() const { return ahead != nullptr || changed.has_value(); }
+    const LedgerHead& head() const {
+      return changed.has_value() ? *changed
+             : ahead != nullptr  ? *ahead->ahead->next
+                                 : *durable.head;
+    }
   };
 
   // The ledger as this group has it; null if there is none.
@@ -104,17 +118,18 @@ class CommitGroup {
   absl::StatusOr<v1::Receipt> AnswerTaken(const Ledger& taken, const std::string& request_id,
                                           const merkle::Hash& hash);
   v1::Receipt TakeNew(NewLedger made, const std::string& request_id, const merkle::Hash& hash);
-  v1::Receipt Take(const LedgerChange& change, std::string_view row, const std::string& request_key,
+  v1::Receipt Take(const LedgerChange& change, const std::string& request_key,
                    const merkle::Hash& hash, Ledger& ledger);
-  void Put(const LedgerChange& change, std::string_view row, Ledger& ledger);
+  void Put(const LedgerChange& change, Ledger& ledger);
+  v1::Receipt TakeAhead(const BatchToAppend& batch, const std::string& request_key, Ledger& ledger);
 
   rocksdb::DB& db_;
   LedgerTable& table_;
   const absl::Time now_;
   uint64_t next_id_;
-  rocksdb::WriteBatch batch_;
-  std::map<std::string, Ledger> ledgers_;                        // those that the group looked at
-  std::unordered_map<std::string, v1::StoredRequest> requests_;  // answered by the group, by key
+  rocksdb::WriteBatch& batch_;
+  std::map<std::string, Ledger> ledgers_;                  // those that the group looked at
+  std::unordered_map<std::string, std::string> requests_;  // rows of those it answered, by key
 };
 
 }  // namespace dpledger::embedded

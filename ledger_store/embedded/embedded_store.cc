@@ -118,7 +118,7 @@ class EmbeddedStore : public LedgerStore {
     } else {
       BatchToAppend batch(std::move(request), *db_, *table_,
                           absl::FromUnixSeconds(last_group_seconds_));
-      operation.hash = batch.draft.Hash();
+      operation.hash = batch.hash;
       operation.bytes = sizeof(Operation) + batch.MemoryBytes();
       operation.request = std::move(batch);
     }
@@ -275,7 +275,8 @@ class EmbeddedStore : public LedgerStore {
     size_t bytes = 0;
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
-    CommitGroup group(*db_, *table_, now);
+    batch_.Clear();  // keeps its memory
+    CommitGroup group(*db_, *table_, now, batch_);
     absl::Status failure = fail_stop_.status();
     for (Operation& operation : operations) {
       bytes += operation.bytes;
@@ -285,7 +286,10 @@ class EmbeddedStore : public LedgerStore {
       if (absl::IsDataLoss(status) || absl::IsUnavailable(status))
         failure = fail_stop_.Fail(status);
     }
-    if (failure.ok()) failure = Write(group.Batch());
+    if (failure.ok()) {
+      group.Finish();
+      failure = Write();
+    }
     if (failure.ok()) group.Publish();
     {
       absl::MutexLock lock(&mutex_);
@@ -315,9 +319,9 @@ class EmbeddedStore : public LedgerStore {
     return answer;
   }
 
-  absl::Status Write(rocksdb::WriteBatch& batch) {
-    if (batch.Count() == 0) return absl::OkStatus();
-    const rocksdb::Status written = db_->Write(DurableWrite(), &batch);
+  absl::Status Write() {
+    if (batch_.Count() == 0) return absl::OkStatus();
+    const rocksdb::Status written = db_->Write(DurableWrite(), &batch_);
     return written.ok() ? absl::OkStatus() : fail_stop_.Fail(DiskError("write and sync", written));
   }
 
@@ -336,6 +340,7 @@ class EmbeddedStore : public LedgerStore {
   size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue and of the group being written
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
+  rocksdb::WriteBatch batch_;  // the commit thread's
   std::thread commit_thread_;  // last: it uses all of the above
 };
 
