@@ -63,7 +63,9 @@ absl::Status PrivacyRecorder::Start() {
                                         .ledger = options_.ledger,
                                         .writer = options_.writer,
                                         .bound_bytes = options_.spool_bound_bytes}));
-  stub_ = v1::LedgerService::NewStub(Connect(options_.server));
+  const std::shared_ptr<grpc::Channel> channel = Connect(options_.server);
+  stub_ = v1::LedgerService::NewStub(channel);
+  audits_ = v1::AuditService::NewStub(channel);
   const absl::Status reached = Reconcile(absl::Now() + options_.open_timeout);
   if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
   RETURN_IF_ERROR(CheckOpen());
@@ -96,14 +98,14 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
         options_.ledger, ", but has acknowledged ", state.acknowledged_entries));
   }
   delivery_ = std::make_unique<internal::Delivery>(
-      spool_.get(), stub_.get(),
+      spool_.get(), stub_.get(), audits_.get(), options_.ledger,
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
                                   .stall_timeout = options_.stall_timeout},
       ledger.status());
   RETURN_IF_ERROR(ledger.status());
   RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
-  RETURN_IF_ERROR(spool_->Acknowledge(state.end));
+  RETURN_IF_ERROR(spool_->Acknowledge(state.end, delivery_->receipt()));
   RETURN_IF_ERROR(
       spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
   if (!writer.closed()) return absl::OkStatus();

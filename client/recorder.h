@@ -15,6 +15,8 @@
 //     after draining.
 //  3. Round numbers grow over every restart; after one, a RESUME entry comes first.
 //  4. Nothing that depends on the data is written; times are whole minutes.
+//  5. Nothing is sent to a server that has lost or rewritten what it acknowledged here: DATA_LOSS,
+//     and nothing more is recorded or released. Checked at Open and after every lost connection.
 // Thread safe. A recorder that is destroyed without Close keeps what is not delivered in its spool
 // for the next one.
 #pragma once
@@ -34,6 +36,7 @@
 #include "client/internal/delivery.h"
 #include "client/round_recorder.h"
 #include "client/spool.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
@@ -117,6 +120,7 @@ class PrivacyRecorder : public RoundRecorder {
   // Set by Open, and not changed afterwards.
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
+  std::unique_ptr<v1::AuditService::StubInterface> audits_;
   std::unique_ptr<internal::Delivery> delivery_;
 
   mutable absl::Mutex mutex_;

@@ -125,7 +125,8 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
                 .acknowledged_entries = header->entries,
                 .next_round = header->next_round,
                 .writer_closed = header->writer_closed,
-                .confirmed = header->confirmed};
+                .confirmed = header->confirmed,
+                .receipt = header->receipt};
       return absl::OkStatus();
     }
     case RecordKind::kBatch: {
@@ -137,11 +138,12 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
       return absl::OkStatus();
     }
     case RecordKind::kAcknowledged: {
-      const auto position = internal::DecodePosition(record.payload);
-      if (!position.has_value() || *position < state_.acknowledged || *position > state_.end) {
+      const auto known = internal::DecodeAcknowledgement(record.payload);
+      if (!known.has_value() || known->position < state_.acknowledged ||
+          known->position > state_.end || !KeepLarger(known->receipt, state_.receipt).ok()) {
         return wrong;
       }
-      DropPending(*position);
+      DropPending(known->position);
       return absl::OkStatus();
     }
   }
@@ -225,17 +227,21 @@ absl::StatusOr<v1::AppendBatchRequest> Spool::Read(uint64_t position) {
   return batch;
 }
 
-absl::Status Spool::Acknowledge(uint64_t position) {
+absl::Status Spool::Acknowledge(uint64_t position, const internal::AcknowledgedTree& receipt) {
   absl::MutexLock lock(&mutex_);
   if (position > state_.end) {
     return absl::OutOfRangeError(absl::StrCat("spool: ", path_, " has no batch ", position - 1));
   }
-  if (position <= state_.acknowledged) return absl::OkStatus();
+  if (position <= state_.acknowledged && receipt.size <= state_.receipt.size) {
+    return KeepLarger(receipt, state_.receipt);
+  }
+  RETURN_IF_ERROR(KeepLarger(receipt, state_.receipt));
   DropPending(position);
   RETURN_IF_ERROR(failure_);
   internal::Digest chain = chain_;
-  const std::string record =
-      internal::EncodeRecord(RecordKind::kAcknowledged, internal::EncodePosition(position), chain);
+  const std::string record = internal::EncodeRecord(
+      RecordKind::kAcknowledged,
+      internal::EncodeAcknowledgement({state_.acknowledged, state_.receipt}), chain);
   const uint64_t cleared = size_ - pending_bytes_;
   if (cleared >= std::max(kMinClearedBytes, pending_bytes_) ||
       size_ + record.size() > options_.bound_bytes) {
@@ -274,7 +280,8 @@ internal::SpoolHeader Spool::Header() const {
           .writer_closed = state_.writer_closed,
           .confirmed = state_.confirmed,
           .ledger = options_.ledger,
-          .writer = options_.writer};
+          .writer = options_.writer,
+          .receipt = state_.receipt};
 }
 
 absl::Status Spool::Rewrite() {

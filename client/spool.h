@@ -39,13 +39,14 @@ class Spool {
   };
 
   struct State {
-    uint64_t acknowledged = 0;          // position of the first batch that is not acknowledged
-    uint64_t end = 0;                   // position after the last batch
-    uint64_t entries = 0;               // that the writer ever wrote
-    uint64_t acknowledged_entries = 0;  // of these
-    uint64_t next_round = 0;            // greater than every round written
-    bool writer_closed = false;         // WRITER_CLOSED was written
-    bool confirmed = false;             // see Confirm
+    uint64_t acknowledged = 0;           // position of the first batch that is not acknowledged
+    uint64_t end = 0;                    // position after the last batch
+    uint64_t entries = 0;                // that the writer ever wrote
+    uint64_t acknowledged_entries = 0;   // of these
+    uint64_t next_round = 0;             // greater than every round written
+    bool writer_closed = false;          // WRITER_CLOSED was written
+    bool confirmed = false;              // see Confirm
+    internal::AcknowledgedTree receipt;  // the largest that the server gave, as far as is known
   };
 
   // Opens or makes the spool of (ledger, writer). INVALID_ARGUMENT; FAILED_PRECONDITION if another
@@ -67,9 +68,10 @@ class Spool {
   // The batch at `position`. OUT_OF_RANGE unless acknowledged <= position < end.
   absl::StatusOr<v1::AppendBatchRequest> Read(uint64_t position);
 
-  // Every batch before `position` is durable on the server. Not synced: what a crash forgets is
-  // sent again, which changes nothing.
-  absl::Status Acknowledge(uint64_t position);
+  // Every batch before `position` is durable on the server, which gave this receipt. Not synced:
+  // what a crash forgets is sent again, which changes nothing, and an older receipt is still true.
+  // DATA_LOSS if the receipt is of another tree than the kept one of the same size.
+  absl::Status Acknowledge(uint64_t position, const internal::AcknowledgedTree& receipt = {});
 
   // The ledger exists on the server with the wanted declaration, where this writer has `entries`
   // entries and rounds below `next_round`; raises the spool's own numbers to these, durably.

@@ -117,6 +117,8 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     }
     const uint64_t more = response.acknowledged_batches() - acknowledged_batches_;
     if (more == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const AcknowledgedTree receipt, TreeOf(response.receipt()));
+    RETURN_IF_ERROR(KeepLarger(receipt, delivery_->receipt_));
     if (in_flight[more - 1] != response.request_id()) {
       return absl::DataLossError(absl::StrCat("server: acknowledges request ",
                                               response.request_id(), " in the place of ",
@@ -138,12 +140,18 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   std::optional<absl::Status> status_;
 };
 
-Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options,
-                   absl::Status last_error)
-    : spool_(spool), stub_(stub), options_(options), last_error_(std::move(last_error)) {
+Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub,
+                   v1::AuditService::StubInterface* audits, const std::string& ledger,
+                   const Options& options, absl::Status last_error)
+    : spool_(spool),
+      stub_(stub),
+      options_(options),
+      check_(stub, audits, ledger, options.stall_timeout),
+      last_error_(std::move(last_error)) {
   const Spool::State state = spool->state();
   end_ = state.end;
   acknowledged_ = recorded_ = state.acknowledged;
+  receipt_ = state.receipt;
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -153,6 +161,7 @@ Delivery::~Delivery() {
     stopping_ = true;
     changed_.SignalAll();
   }
+  check_.Cancel();
   thread_.join();
   absl::MutexLock lock(&mutex_);
   if (recorded_ < acknowledged_) RecordAcknowledgements();
@@ -167,13 +176,13 @@ void Delivery::Offer(uint64_t end) {
 absl::Status Delivery::Await(uint64_t end, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   bool expired = false;
-  while (refusal_.ok() && acknowledged_ < end && !expired) {
+  while (refusal_.ok() && (acknowledged_ < end || !checked_) && !expired) {
     expired = changed_.WaitWithDeadline(&mutex_, deadline);
   }
   if (!refusal_.ok()) return refusal_;
-  if (acknowledged_ >= end) return absl::OkStatus();
+  if (acknowledged_ >= end && checked_) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
-      "server: ", end - acknowledged_, " batches are not acknowledged; last error: ",
+      "server: ", end - std::min(end, acknowledged_), " batches are not acknowledged; last error: ",
       last_error_.ok() ? "none"
                        : last_error_.ToString(absl::StatusToStringMode::kWithNoExtraData)));
 }
@@ -188,16 +197,22 @@ Delivery::Progress Delivery::progress() const {
   return {acknowledged_, refusal_.ok() ? last_error_ : refusal_};
 }
 
+AcknowledgedTree Delivery::receipt() const {
+  absl::MutexLock lock(&mutex_);
+  return receipt_;
+}
+
 void Delivery::Run() {
   Backoff backoff(options_.first_backoff, options_.longest_backoff);
   absl::MutexLock lock(&mutex_);
   while (true) {
-    while (!stopping_ && acknowledged_ >= end_) changed_.Wait(&mutex_);
+    while (!stopping_ && checked_ && acknowledged_ >= end_) changed_.Wait(&mutex_);
     if (stopping_) return;
     const uint64_t before = acknowledged_;
     mutex_.Unlock();
-    const absl::Status ended = RunStream();
+    const absl::Status ended = CheckAndSend();
     mutex_.Lock();
+    if (ended.ok()) continue;
     if (IsRefusal(ended)) {
       refusal_ = ended;
       changed_.SignalAll();
@@ -209,6 +224,17 @@ void Delivery::Run() {
     while (!stopping_ && !changed_.WaitWithDeadline(&mutex_, again)) {
     }
   }
+}
+
+absl::Status Delivery::CheckAndSend() {
+  RETURN_IF_ERROR(check_.Run(receipt()));
+  {
+    absl::MutexLock lock(&mutex_);
+    checked_ = true;
+    changed_.SignalAll();
+    if (acknowledged_ >= end_) return absl::OkStatus();
+  }
+  return RunStream();
 }
 
 absl::Status Delivery::RunStream() {
@@ -258,10 +284,11 @@ absl::Status Delivery::SendNext(Stream& stream) {
 
 void Delivery::RecordAcknowledgements() {
   const uint64_t acknowledged = acknowledged_;
+  const AcknowledgedTree receipt = receipt_;
   mutex_.Unlock();
   // The disk's error is the spool's own: it refuses the next batch with it. What is acknowledged
   // stays so.
-  spool_->Acknowledge(acknowledged).IgnoreError();
+  spool_->Acknowledge(acknowledged, receipt).IgnoreError();
   mutex_.Lock();
   recorded_ = acknowledged;
 }

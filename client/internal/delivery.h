@@ -1,17 +1,20 @@
 // Carries a spool's batches to the server: one thread, one Append stream at a time,
 // acknowledgements cumulative and in order. After a lost stream it waits (backoff) and goes on with
-// the first batch that is not acknowledged.
+// the first batch that is not acknowledged. Before each stream it checks that the server still
+// holds what it acknowledged (receipts.h).
 //
 // Invariants:
 //  1. Batches are sent in the spool's order; acknowledged() only grows, and only by the server's
 //  word.
-//  2. A refusal for good (a bad event, a sealed ledger, ...) ends the delivery; every later Await
-//  returns it.
+//  2. A refusal for good (a bad event, a sealed ledger, a history that was lost or rewritten, ...)
+//  ends the delivery; every later Await returns it.
+//  3. Nothing is sent to a server that was not checked on this side of its last lost stream.
 // Thread safe.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/internal/backoff.h"
+#include "client/internal/receipts.h"
 #include "client/spool.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
@@ -42,10 +46,11 @@ class Delivery {
     absl::Status last_error;    // why the last stream ended, until the next acknowledgement
   };
 
-  // Starts to deliver what the spool holds. `spool` and `stub` outlive this; `last_error` is how
-  // the server answered so far.
-  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub, const Options& options,
-           absl::Status last_error);
+  // Starts to deliver what the spool holds to the ledger `ledger`. `spool` and the stubs outlive
+  // this; `last_error` is how the server answered so far.
+  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub,
+           v1::AuditService::StubInterface* audits, const std::string& ledger,
+           const Options& options, absl::Status last_error);
   // Stops without waiting for acknowledgements.
   ~Delivery();
   Delivery(const Delivery&) = delete;
@@ -54,18 +59,22 @@ class Delivery {
   // The spool holds batches up to `end` now.
   void Offer(uint64_t end);
 
-  // Waits until every batch before `end` is acknowledged. The refusal, if there was one;
-  // DEADLINE_EXCEEDED with the last error of the connection.
+  // Waits until the server was checked, and every batch before `end` is acknowledged. The refusal,
+  // if there was one; DEADLINE_EXCEEDED with the last error of the connection.
   absl::Status Await(uint64_t end, absl::Time deadline);
 
   // The refusal, or OK.
   absl::Status Refusal() const;
   Progress progress() const;
+  // The largest that the server gave, here or to the spool.
+  AcknowledgedTree receipt() const;
 
  private:
   class Stream;
 
   void Run();
+  // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
+  absl::Status CheckAndSend();
   // Sends and takes acknowledgements until the stream breaks; says why it did.
   absl::Status RunStream();
   // The next thing to do for `stream`; false when it is to be ended.
@@ -77,6 +86,7 @@ class Delivery {
   Spool* const spool_;
   v1::LedgerService::StubInterface* const stub_;
   const Options options_;
+  ReceiptCheck check_;
 
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
@@ -84,6 +94,8 @@ class Delivery {
   uint64_t end_ ABSL_GUARDED_BY(mutex_);
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_);
   uint64_t recorded_ ABSL_GUARDED_BY(mutex_);  // of these, what the spool knows to be acknowledged
+  AcknowledgedTree receipt_ ABSL_GUARDED_BY(mutex_);
+  bool checked_ ABSL_GUARDED_BY(mutex_) = false;  // the server, at least once
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
 

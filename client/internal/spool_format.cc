@@ -1,6 +1,9 @@
 #include "client/internal/spool_format.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "merkle/compact_tree.h"
 #include "openssl/sha.h"
 
 namespace dpledger::client::internal {
@@ -80,6 +83,24 @@ bool TakeString(std::string_view& in, std::string& value) {
   return true;
 }
 
+void PutReceipt(std::string& out, const AcknowledgedTree& receipt) {
+  if (receipt.size == 0) return;
+  PutLittleEndian(out, receipt.size);
+  out.append(merkle::ToBytes(receipt.root));
+}
+
+// Of all that is left: nothing, or a receipt.
+bool TakeReceipt(std::string_view& in, AcknowledgedTree& receipt) {
+  if (in.empty()) return true;
+  std::string_view root;
+  if (!TakeNumber(in, receipt.size) || receipt.size == 0 || !Take(in, receipt.root.size(), root) ||
+      !in.empty()) {
+    return false;
+  }
+  std::copy(root.begin(), root.end(), receipt.root.begin());
+  return true;
+}
+
 }  // namespace
 
 std::string EncodeHeader(const SpoolHeader& header) {
@@ -93,6 +114,7 @@ std::string EncodeHeader(const SpoolHeader& header) {
     PutLittleEndian(out, static_cast<uint16_t>(text.size()));
     out.append(text);
   }
+  PutReceipt(out, header.receipt);
   return out;
 }
 
@@ -102,7 +124,7 @@ std::optional<SpoolHeader> DecodeHeader(std::string_view payload) {
   if (!TakeNumber(payload, header.first_position) || !TakeNumber(payload, header.entries) ||
       !TakeNumber(payload, header.next_round) || !TakeNumber(payload, writer_closed) ||
       !TakeNumber(payload, confirmed) || !TakeString(payload, header.ledger) ||
-      !TakeString(payload, header.writer) || !payload.empty()) {
+      !TakeString(payload, header.writer) || !TakeReceipt(payload, header.receipt)) {
     return std::nullopt;
   }
   header.writer_closed = writer_closed != 0;
@@ -110,16 +132,20 @@ std::optional<SpoolHeader> DecodeHeader(std::string_view payload) {
   return header;
 }
 
-std::string EncodePosition(uint64_t position) {
+std::string EncodeAcknowledgement(const Acknowledgement& acknowledgement) {
   std::string out;
-  PutLittleEndian(out, position);
+  PutLittleEndian(out, acknowledgement.position);
+  PutReceipt(out, acknowledgement.receipt);
   return out;
 }
 
-std::optional<uint64_t> DecodePosition(std::string_view payload) {
-  uint64_t position = 0;
-  if (!TakeNumber(payload, position) || !payload.empty()) return std::nullopt;
-  return position;
+std::optional<Acknowledgement> DecodeAcknowledgement(std::string_view payload) {
+  Acknowledgement acknowledgement;
+  if (!TakeNumber(payload, acknowledgement.position) ||
+      !TakeReceipt(payload, acknowledgement.receipt)) {
+    return std::nullopt;
+  }
+  return acknowledgement;
 }
 
 std::string EncodeRecord(RecordKind kind, std::string_view payload, Digest& chain) {

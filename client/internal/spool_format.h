@@ -10,14 +10,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "client/internal/receipts.h"
 
 namespace dpledger::client::internal {
 
 enum class RecordKind : uint32_t {
-  kHeader = 0x31535044,  // "DPS1": a SpoolHeader; the first record, and only the first
-  kBatch = 0x48435442,   // "BTCH": a serialised AppendBatchRequest
-  kAcknowledged =
-      0x444b4341,  // "ACKD": u64, the position of the first batch that is not acknowledged
+  kHeader = 0x31535044,        // "DPS1": a SpoolHeader; the first record, and only the first
+  kBatch = 0x48435442,         // "BTCH": a serialised AppendBatchRequest
+  kAcknowledged = 0x444b4341,  // "ACKD": an Acknowledgement
 };
 
 // Where the file stands: what it belongs to, and the sums over everything its writer wrote before
@@ -31,12 +31,17 @@ struct SpoolHeader {
       false;  // the ledger was seen on the server, with the declaration that was asked for
   std::string ledger;
   std::string writer;
+  AcknowledgedTree receipt;  // the last that is known, if one is
 };
 std::string EncodeHeader(const SpoolHeader& header);
 std::optional<SpoolHeader> DecodeHeader(std::string_view payload);
 
-std::string EncodePosition(uint64_t position);
-std::optional<uint64_t> DecodePosition(std::string_view payload);
+struct Acknowledgement {
+  uint64_t position = 0;     // of the first batch that is not acknowledged
+  AcknowledgedTree receipt;  // the last that is known, if one is
+};
+std::string EncodeAcknowledgement(const Acknowledgement& acknowledgement);
+std::optional<Acknowledgement> DecodeAcknowledgement(std::string_view payload);
 
 using Digest = std::array<char, 32>;
 

@@ -131,6 +131,67 @@ TEST(Spool, ForgetsAcknowledgedBatchesAndKeepsTheirNumbers) {
   EXPECT_EQ(spool->Acknowledge(6).code(), absl::StatusCode::kOutOfRange);
 }
 
+internal::AcknowledgedTree TreeOfSize(uint64_t size, uint8_t root) {
+  internal::AcknowledgedTree tree{size, {}};
+  tree.root.fill(root);
+  return tree;
+}
+
+TEST(Spool, KeepsTheLargestReceipt) {
+  const TemporaryFolder folder;
+  {
+    const auto spool = OpenOrDie(OptionsFor(folder));
+    EXPECT_EQ(spool->state().receipt.size, 0u);
+    AppendRounds(*spool, 0, 5);
+    ASSERT_EQ(spool->Acknowledge(1, TreeOfSize(3, 'a')), absl::OkStatus());
+    ASSERT_EQ(spool->Acknowledge(3, TreeOfSize(9, 'b')), absl::OkStatus());
+    ASSERT_EQ(spool->Acknowledge(4, TreeOfSize(5, 'c')), absl::OkStatus());  // of a repetition
+    ASSERT_EQ(spool->Acknowledge(4), absl::OkStatus());
+    EXPECT_EQ(spool->state().receipt, TreeOfSize(9, 'b'));
+    const absl::Status other = spool->Acknowledge(5, TreeOfSize(9, 'x'));
+    EXPECT_EQ(other.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(other.message()), HasSubstr("two different histories of 9 entries"));
+    EXPECT_EQ(spool->state().acknowledged, 4u);
+  }
+  {
+    const auto spool = OpenOrDie(OptionsFor(folder));
+    EXPECT_EQ(spool->state().receipt, TreeOfSize(9, 'b'));
+    // A receipt alone, once everything is acknowledged.
+    ASSERT_EQ(spool->Acknowledge(5), absl::OkStatus());
+    ASSERT_EQ(spool->Acknowledge(5, TreeOfSize(12, 'd')), absl::OkStatus());
+  }
+  {
+    const auto spool = OpenOrDie(OptionsFor(folder));
+    EXPECT_EQ(spool->state().receipt, TreeOfSize(12, 'd'));
+    ASSERT_EQ(spool->Confirm(10, 5), absl::OkStatus());  // writes the file anew
+  }
+  EXPECT_EQ(OpenOrDie(OptionsFor(folder))->state().receipt, TreeOfSize(12, 'd'));
+}
+
+TEST(SpoolFormat, ReadsWhatWasWrittenWithoutReceipts) {
+  const std::string position("\x05\0\0\0\0\0\0\0", 8);
+  EXPECT_EQ(internal::EncodeAcknowledgement({5, {}}), position);
+  EXPECT_EQ(internal::DecodeAcknowledgement(position)->position, 5u);
+  EXPECT_EQ(internal::DecodeAcknowledgement(position)->receipt.size, 0u);
+  const std::string receipt = std::string("\x09\0\0\0\0\0\0\0", 8) + std::string(32, 'b');
+  EXPECT_EQ(internal::EncodeAcknowledgement({5, TreeOfSize(9, 'b')}), position + receipt);
+  EXPECT_EQ(internal::DecodeAcknowledgement(position + receipt)->receipt, TreeOfSize(9, 'b'));
+  internal::SpoolHeader header{.first_position = 5, .ledger = kLedger, .writer = kWriter};
+  const std::string without = internal::EncodeHeader(header);
+  EXPECT_EQ(internal::DecodeHeader(without)->receipt.size, 0u);
+  header.receipt = TreeOfSize(9, 'b');
+  EXPECT_EQ(internal::EncodeHeader(header), without + receipt);
+  EXPECT_EQ(internal::DecodeHeader(without + receipt)->receipt, TreeOfSize(9, 'b'));
+  // A part of a receipt, more than one, or one of nothing.
+  for (size_t length = 1; length < receipt.size(); ++length) {
+    EXPECT_FALSE(internal::DecodeAcknowledgement(position + receipt.substr(0, length)));
+    EXPECT_FALSE(internal::DecodeHeader(without + receipt.substr(0, length)));
+  }
+  EXPECT_FALSE(internal::DecodeAcknowledgement(position + receipt + "x"));
+  EXPECT_FALSE(internal::DecodeHeader(without + receipt + "x"));
+  EXPECT_FALSE(internal::DecodeAcknowledgement(position + std::string(40, '\0')));
+}
+
 TEST(Spool, RefusesABatchOfAnotherWriter) {
   const TemporaryFolder folder;
   const auto spool = OpenOrDie(OptionsFor(folder));

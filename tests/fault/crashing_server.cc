@@ -40,7 +40,7 @@ void CrashingServer::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());
   pid_ = StartProgram({BinaryPath("dpledger-server"), "--listen", address_, "--port-file",
-                       port_file, "--store", folder_.File("store")},
+                       port_file, "--store", files() + "/store"},
                       folder_.File("log"));
   // The port file is there once the server listens; a server that ends instead ends the wait.
   int status = 0;

@@ -21,6 +21,9 @@ class CrashingServer {
 
   // "127.0.0.1:<port>", the same over every start.
   const std::string& address() const { return address_; }
+  // What it keeps: its ledgers, its key and its last checkpoint. To be changed only while it is
+  // killed.
+  std::string files() const { return folder_.File("files"); }
 
   void Kill();   // SIGKILL
   void Start();  // and waits until it listens

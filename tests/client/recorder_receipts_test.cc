@@ -1,0 +1,185 @@
+// The recorder against real servers that were put back to an older copy of their store, or that
+// hold another history than the one they acknowledged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/recorder.h"
+#include "tests/cli/process.h"
+#include "tests/fault/crashing_server.h"
+
+namespace dpledger::client {
+namespace {
+
+namespace fs = std::filesystem;
+using ::dpledger::testing::CrashingServer;
+using ::dpledger::testing::ReadLedger;
+using ::dpledger::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+constexpr char kLedger[] = "projects/default/ledgers/adult";
+
+class Receipts : public ::testing::Test {
+ protected:
+  RecorderOptions Options(const CrashingServer& server, const std::string& spool = "spool") {
+    RecorderOptions options;
+    options.server = server.address();
+    options.ledger = "adult";
+    options.declaration.set_dataset("adult");
+    options.declaration.set_unit_of_privacy("example");
+    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    options.declaration.set_parameters(v1::FIXED);
+    options.spool_folder = folder_.File(spool);
+    options.longest_backoff = absl::Milliseconds(200);
+    return options;
+  }
+  static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
+    auto recorder = PrivacyRecorder::Open(options);
+    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
+    return *std::move(recorder);
+  }
+  // Records a round; whether it may be released.
+  static absl::Status Release(PrivacyRecorder& recorder) {
+    v1::SamplingScheme scheme;
+    scheme.mutable_poisson()->set_probability(0.01);
+    const auto round = recorder.BeginRound(scheme);
+    if (!round.ok()) return round.status();
+    v1::SumQuery query;
+    query.set_group("weights");
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(1.5);
+    const absl::Status recorded = recorder.Record(*round, {query});
+    return recorded.ok() ? recorder.AwaitReleasable(*round) : recorded;
+  }
+  static void Release(PrivacyRecorder& recorder, int rounds) {
+    for (int i = 0; i < rounds; ++i) ASSERT_EQ(Release(recorder), absl::OkStatus());
+  }
+  void ExpectBroken(const absl::Status& status, const std::string& how) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("server: has lost or rewritten what it acknowledged of "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(how));
+  }
+  // Nothing more can be had from it.
+  void ExpectEnded(PrivacyRecorder& recorder, const absl::Status& broken) {
+    EXPECT_EQ(Release(recorder), broken);
+    EXPECT_EQ(recorder.Close(), broken);
+    EXPECT_EQ(recorder.drain_status().last_error, broken);
+  }
+  static void Copy(const std::string& from, const std::string& to) {
+    fs::remove_all(to);
+    fs::copy(from, to, fs::copy_options::recursive);
+  }
+  // Puts these files in the place of the server's, which is killed for it.
+  static void Swap(CrashingServer& server, const std::string& from) {
+    server.Kill();
+    Copy(from, server.files());
+    server.Start();
+  }
+
+  CrashingServer server_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(Receipts, AllowARestartOfAnHonestServer) {
+  const auto recorder = Open(Options(server_));
+  Release(*recorder, 2);
+  server_.Kill();
+  server_.Start();
+  Release(*recorder, 2);
+  // Another writer lets the ledger grow beyond what this one was told.
+  RecorderOptions options = Options(server_);
+  options.writer = "second";
+  const auto second = Open(options);
+  Release(*second, 3);
+  server_.Kill();
+  server_.Start();
+  Release(*recorder, 1);
+  Release(*second, 1);
+  EXPECT_EQ(recorder->Close(), absl::OkStatus());
+}
+
+TEST_F(Receipts, FindAnOlderCopyAfterALostConnection) {
+  const auto recorder = Open(Options(server_));
+  Release(*recorder, 2);
+  server_.Kill();
+  Copy(server_.files(), folder_.File("old"));
+  server_.Start();
+  Release(*recorder, 2);
+  const size_t acknowledged = ReadLedger(server_.address(), kLedger).size();
+  Swap(server_, folder_.File("old"));
+  const absl::Status broken = Release(*recorder);
+  ExpectBroken(broken, absl::StrCat("it holds ", acknowledged - 4, " entries, and acknowledged ",
+                                    acknowledged));
+  ExpectEnded(*recorder, broken);
+  // The copy was left as it is.
+  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), acknowledged - 4);
+}
+
+TEST_F(Receipts, FindAnotherHistoryOfTheSameLength) {
+  CrashingServer forger;
+  {
+    const auto forged = Open(Options(forger, "forged spool"));
+    Release(*forged, 3);
+  }
+  const auto recorder = Open(Options(server_));
+  Release(*recorder, 3);
+  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(),
+            ReadLedger(forger.address(), kLedger).size());
+  forger.Kill();
+  Swap(server_, forger.files());
+  forger.Start();
+  const absl::Status broken = Release(*recorder);
+  ExpectBroken(broken, "its 7 entries have the root ");
+  ExpectEnded(*recorder, broken);
+}
+
+TEST_F(Receipts, FindALongerHistoryThatIsAnother) {
+  CrashingServer forger;
+  {
+    const auto forged = Open(Options(forger, "forged spool"));
+    Release(*forged, 5);
+  }
+  {
+    const auto recorder = Open(Options(server_));
+    Release(*recorder, 3);
+  }
+  forger.Kill();
+  Swap(server_, forger.files());
+  forger.Start();
+  ExpectBroken(PrivacyRecorder::Open(Options(server_)).status(), "");
+  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 11u);
+  // Control: who was told nothing else takes it for a ledger like any other.
+  RecorderOptions options = Options(server_, "new spool");
+  EXPECT_TRUE(PrivacyRecorder::Open(options).ok());
+}
+
+TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
+  RecorderOptions options = Options(server_);
+  options.policy = v1::SPOOL;
+  const auto recorder = Open(options);
+  const auto deliver = [&] {
+    while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  };
+  Release(*recorder, 2);
+  deliver();
+  server_.Kill();
+  Copy(server_.files(), folder_.File("old"));
+  Release(*recorder, 2);  // no server: no error
+  server_.Start();
+  deliver();
+  Swap(server_, folder_.File("old"));
+  absl::Status broken;
+  while ((broken = Release(*recorder)).ok()) absl::SleepFor(absl::Milliseconds(5));
+  ExpectBroken(broken, "it holds 5 entries, and acknowledged 9");
+  ExpectEnded(*recorder, broken);
+}
+
+}  // namespace
+}  // namespace dpledger::client
