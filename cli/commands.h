@@ -19,5 +19,7 @@ void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
 // ledger create, append, list, show, read, seal.
 void AddLedgerCommands(CLI::App& app, Command& chosen);
+// fork, note, correct, of `ledger`.
+void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
 
 }  // namespace dpledger::cli

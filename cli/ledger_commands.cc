@@ -12,40 +12,12 @@
 #include "cli/event_file.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/interrupt.h"
+#include "cli/ledger_flags.h"
 #include "cli/ledger_output.h"
 #include "cli/server_calls.h"
 
 namespace dpledger::cli {
 namespace {
-
-// The writer that this program appends as, unless told otherwise; `seal` closes it.
-constexpr char kOwnWriter[] = "cli";
-
-struct LedgerFlags {
-  std::string name;
-  std::string server;
-
-  void AddTo(CLI::App& app) {
-    AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
-    AddServer(app, server)->required();
-  }
-};
-
-void AddRequestId(CLI::App& app, std::string& request_id) {
-  // Batches after the first add a dot and a number to it, within the 64 bytes that an id may have.
-  AddToken(app, "--request-id", request_id, 48,
-           "repeat the same command with the same id and it is done once; default: a random id");
-}
-
-// The id to send, random unless given; from now on Ctrl-C tells it.
-std::string RequestId(const std::string& given) {
-  const std::string id = given.empty() ? RandomRequestId() : given;
-  SetInterruptNote(absl::StrCat(
-      "interrupted; what the server has taken stays. Repeat the command with --request-id ", id,
-      " to have it done, and nothing done twice"));
-  return id;
-}
 
 // ---- create ----
 
@@ -159,8 +131,7 @@ void AddAppend(CLI::App& app, Command& chosen) {
       ->type_name("FILE")
       ->required();
   AddRequestId(*command, flags->request_id);
-  AddToken(*command, "--writer", flags->writer, 64,
-           "who writes; rounds are numbered by writer. default: cli");
+  AddWriter(*command, flags->writer);
   flags->expected_sequence_option =
       AddCount(*command, "--expected-sequence", flags->expected_sequence, 0,
                "refuse unless the ledger has this size");
@@ -344,6 +315,7 @@ void AddLedgerCommands(CLI::App& app, Command& chosen) {
   AddShow(*ledger, chosen);
   AddRead(*ledger, chosen);
   AddSeal(*ledger, chosen);
+  AddLedgerEntryCommands(*ledger, chosen);
 }
 
 }  // namespace dpledger::cli

@@ -49,6 +49,42 @@ std::string Json(const v1::WriterStatus& writer) {
   return object.ToString();
 }
 
+std::string Json(const v1::Fork& fork) {
+  JsonObject object;
+  object.AddText("parent", fork.parent());
+  object.AddCount("size", fork.parent_size());
+  object.AddText("root", HexEncode(fork.parent_root()));
+  object.AddText("reason", fork.reason());
+  return object.ToString();
+}
+
+std::string Json(const v1::Import& import) {
+  JsonObject object;
+  object.AddText("origin", import.origin());
+  object.AddCount("size", import.size());
+  object.AddText("root", HexEncode(import.root_hash()));
+  return object.ToString();
+}
+
+// Copies of copies are shown so deep; what lies below stays as its bytes.
+constexpr int kShownCopies = 8;
+
+// False for bytes that are no entry.
+bool EntryToJson(const std::string& bytes, int depth, std::string& json) {
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromString(bytes)) return false;
+  std::string copied;
+  const bool shown = entry.has_imported() && depth < kShownCopies &&
+                     EntryToJson(entry.imported().entry(), depth + 1, copied);
+  if (shown) entry.clear_imported();
+  if (!google::protobuf::util::MessageToJsonString(entry, &json).ok()) return false;
+  if (shown) {
+    json.pop_back();
+    absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"imported\":", copied, "}");
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string ToText(const v1::Ledger& ledger) {
@@ -67,6 +103,17 @@ std::string ToText(const v1::Ledger& ledger) {
   }
   if (!declaration.released().empty()) text += Row("released", declaration.released());
   if (!declaration.description().empty()) text += Row("description", declaration.description());
+  if (ledger.has_fork()) {
+    const v1::Fork& fork = ledger.fork();
+    text += Row("fork of", absl::StrCat(fork.parent(), " at size ", fork.parent_size()));
+    text += Row("parent's root", HexEncode(fork.parent_root()));
+    if (!fork.reason().empty()) text += Row("reason", fork.reason());
+  }
+  if (ledger.has_import()) {
+    const v1::Import& import = ledger.import();
+    text += Row("copy of", absl::StrCat(import.origin(), " at size ", import.size()));
+    text += Row("original's root", HexEncode(import.root_hash()));
+  }
   for (const v1::WriterStatus& writer : ledger.writers()) text += Row("writer", WriterText(writer));
   return text;
 }
@@ -81,6 +128,8 @@ JsonObject ToJson(const v1::Ledger& ledger) {
   object.AddText("root", HexEncode(ledger.root_hash()));
   object.AddText("create_time", TimeText(ledger));
   object.AddJson("declaration", Json(ledger.declaration()));
+  if (ledger.has_fork()) object.AddJson("fork", Json(ledger.fork()));
+  if (ledger.has_import()) object.AddJson("import", Json(ledger.import()));
   object.AddJson("writers", JsonArray(writers));
   return object;
 }
@@ -92,10 +141,8 @@ std::string ToLine(const v1::Ledger& ledger) {
 }
 
 absl::StatusOr<std::string> EntryToLine(const std::string& bytes) {
-  v1::LedgerEntry entry;
   std::string line;
-  if (!entry.ParseFromString(bytes) ||
-      !google::protobuf::util::MessageToJsonString(entry, &line).ok()) {
+  if (!EntryToJson(bytes, 0, line)) {
     return absl::DataLossError("entries: the server sent bytes that are not a ledger entry");
   }
   return line;

@@ -94,4 +94,8 @@ absl::StatusOr<v1::Ledger> ServerCalls::Seal(const v1::SealLedgerRequest& reques
   return Call(*ledgers_, &v1::LedgerService::Stub::SealLedger, request);
 }
 
+absl::StatusOr<v1::Ledger> ServerCalls::Fork(const v1::ForkLedgerRequest& request) {
+  return Call(*ledgers_, &v1::LedgerService::Stub::ForkLedger, request);
+}
+
 }  // namespace dpledger::cli

@@ -28,6 +28,7 @@ class ServerCalls {
   absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
   absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request);
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request);
 
  private:
   // Makes one call. Connecting gets a second's patience: a server may be just starting.

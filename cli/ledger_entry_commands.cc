@@ -1,0 +1,161 @@
+// Commands that add to a ledger's story: forks, notes and corrections.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/ledger_flags.h"
+#include "cli/ledger_output.h"
+#include "cli/server_calls.h"
+
+namespace dpledger::cli {
+namespace {
+
+// ---- fork ----
+
+struct ForkFlags {
+  std::string parent;
+  std::string child;
+  std::string server;
+  uint64_t size = 0;
+  std::string reason;
+  uint64_t planned_rounds = 0;
+  std::string released;
+  std::string description;
+  std::string request_id;
+};
+
+// What is not given stays as the parent declared it.
+absl::Status Fork(const ForkFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  v1::ForkLedgerRequest request;
+  request.set_parent(flags.parent);
+  request.set_parent_size(flags.size);
+  request.set_name(flags.child);
+  request.set_reason(flags.reason);
+  request.set_request_id(RequestId(flags.request_id));
+  if (flags.planned_rounds > 0 || !flags.released.empty() || !flags.description.empty()) {
+    ASSIGN_OR_RETURN(const v1::Ledger parent, server.Get(flags.parent));
+    v1::Declaration& declaration = *request.mutable_declaration();
+    declaration = parent.declaration();
+    if (flags.planned_rounds > 0) declaration.set_planned_rounds(flags.planned_rounds);
+    if (!flags.released.empty()) declaration.set_released(flags.released);
+    if (!flags.description.empty()) declaration.set_description(flags.description);
+  }
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Fork(request));
+  out.Answer(ToText(ledger), ToJson(ledger));
+  return absl::OkStatus();
+}
+
+void AddFork(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "fork",
+      "Opens a ledger that carries on from the first entries of another, which are part of its "
+      "cost.",
+      "  dpledger ledger fork mnist mnist-warm --server 127.0.0.1:7070 --size 2001 --reason \"from "
+      "the state after epoch 4\"");
+  auto flags = std::make_shared<ForkFlags>();
+  AddLedgerName(*command, "PARENT", flags->parent, "the ledger to carry on from")->required();
+  AddLedgerName(*command, "CHILD", flags->child, "the new ledger")->required();
+  AddServer(*command, flags->server)->required();
+  AddCount(*command, "--size", flags->size, 1,
+           "how many of the parent's entries it carries; default: all");
+  AddText(*command, "--reason", flags->reason, 1024, "why, in your own words");
+  AddCount(*command, "--planned-rounds", flags->planned_rounds, 1,
+           "the number of rounds decided in advance, those of the parent's entries included; "
+           "default: the parent's");
+  AddText(*command, "--released", flags->released, 1024,
+          "what is released; default: as the parent says");
+  AddText(*command, "--description", flags->description, 4096,
+          "your own words; default: the parent's");
+  AddRequestId(*command, flags->request_id);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Fork(*flags, out); }; });
+}
+
+// ---- note, correct ----
+
+struct EntryFlags : LedgerFlags {
+  std::string text;
+  uint64_t sequence = 0;
+  std::string writer = kOwnWriter;
+  std::string request_id;
+};
+
+absl::Status AppendEntry(const EntryFlags& flags, const v1::NewEntry& entry, const char* what,
+                         Output& out) {
+  v1::AppendBatchRequest request;
+  request.set_ledger(flags.name);
+  request.set_writer(flags.writer);
+  request.set_request_id(RequestId(flags.request_id));
+  *request.add_entries() = entry;
+  ASSIGN_OR_RETURN(const v1::Receipt receipt, ServerCalls(flags.server).Append(request));
+  const std::string root = HexEncode(receipt.root_hash());
+  JsonObject json;
+  json.AddText("name", flags.name);
+  json.AddCount("sequence", receipt.first_sequence());
+  json.AddCount("size", receipt.size());
+  json.AddText("root", root);
+  json.AddText("request_id", request.request_id());
+  out.Answer(absl::StrCat("stored ", what, " in ", flags.name, " as sequence ",
+                          receipt.first_sequence(), "\nsize ", receipt.size(), "\nroot ", root,
+                          "\nrequest id ", request.request_id(), "\n"),
+             json);
+  return absl::OkStatus();
+}
+
+void AddNote(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "note", "Appends a note in words.",
+      "  dpledger ledger note mnist --server 127.0.0.1:7070 --text \"moved to another machine\"");
+  auto flags = std::make_shared<EntryFlags>();
+  flags->AddTo(*command);
+  AddText(*command, "--text", flags->text, 4096, "the note")->required();
+  AddWriter(*command, flags->writer);
+  AddRequestId(*command, flags->request_id);
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) {
+      v1::NewEntry entry;
+      entry.mutable_note()->set_text(flags->text);
+      return AppendEntry(*flags, entry, "the note", out);
+    };
+  });
+}
+
+void AddCorrect(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "correct",
+      "Says that an earlier entry is wrong, and how. The entry stays and so does its cost: what "
+      "was "
+      "released stays released.",
+      "  dpledger ledger correct mnist --server 127.0.0.1:7070 --sequence 17 --text \"sigma was "
+      "1.2\"");
+  auto flags = std::make_shared<EntryFlags>();
+  flags->AddTo(*command);
+  AddCount(*command, "--sequence", flags->sequence, 0, "of the entry that is wrong")->required();
+  AddText(*command, "--text", flags->text, 4096, "what is wrong with it")->required();
+  AddWriter(*command, flags->writer);
+  AddRequestId(*command, flags->request_id);
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) {
+      v1::NewEntry entry;
+      entry.mutable_correction()->set_corrected_sequence(flags->sequence);
+      entry.mutable_correction()->set_text(flags->text);
+      return AppendEntry(*flags, entry, "the correction", out);
+    };
+  });
+}
+
+}  // namespace
+
+void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen) {
+  AddFork(ledger, chosen);
+  AddNote(ledger, chosen);
+  AddCorrect(ledger, chosen);
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,33 @@
+#include "cli/ledger_flags.h"
+
+#include "absl/strings/str_cat.h"
+#include "cli/append.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+
+namespace dpledger::cli {
+
+void LedgerFlags::AddTo(CLI::App& app) {
+  AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
+  AddServer(app, server)->required();
+}
+
+void AddRequestId(CLI::App& app, std::string& request_id) {
+  // Batches after the first add a dot and a number to it, within the 64 bytes that an id may have.
+  AddToken(app, "--request-id", request_id, 48,
+           "repeat the same command with the same id and it is done once; default: a random id");
+}
+
+void AddWriter(CLI::App& app, std::string& writer) {
+  AddToken(app, "--writer", writer, 64, "who writes; rounds are numbered by writer. default: cli");
+}
+
+std::string RequestId(const std::string& given) {
+  const std::string id = given.empty() ? RandomRequestId() : given;
+  SetInterruptNote(absl::StrCat(
+      "interrupted; what the server has taken stays. Repeat the command with --request-id ", id,
+      " to have it done, and nothing done twice"));
+  return id;
+}
+
+}  // namespace dpledger::cli
