@@ -1,0 +1,131 @@
+// How long ε of a long ledger takes: the first time, when all its entries are read; after the store
+// was opened again, from its run-length table; and after 1000 more events.
+//
+//   history_benchmark [--seconds S]
+//
+// One ledger of 10 million events (a million if there are less than 10 seconds) in batches of
+// 10,000, a sampling event and a sum query each round, three kinds of rounds in turn. The store is
+// an embedded one in this folder; the questions are asked of the service, without gRPC. Figures
+// after the restart are medians of five restarts. Prints one JSON object.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "server/accounting_service.h"
+
+namespace dpledger {
+namespace {
+
+constexpr char kLedger[] = "projects/bench/ledgers/long";
+constexpr int kBatch = 10'000;
+constexpr int kMore = 1000;
+constexpr int kRestarts = 5;
+constexpr int kKinds = 3;
+
+template <typename T>
+T Must(absl::StatusOr<T> result) {
+  bench::Check(result.status());
+  return *std::move(result);
+}
+
+class LongLedger {
+ public:
+  explicit LongLedger(const std::string& folder) : folder_(folder) {
+    Open();
+    v1::CreateLedgerRequest request;
+    request.set_name(kLedger);
+    request.set_request_id("create");
+    request.mutable_declaration()->set_dataset("bench");
+    request.mutable_declaration()->set_unit_of_privacy("example");
+    request.mutable_declaration()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    request.mutable_declaration()->set_parameters(v1::FIXED);
+    bench::Check(store_->Create(request).status());
+  }
+
+  // Seconds to open the store are not in any figure.
+  void Open() {
+    service_.reset();
+    store_.reset();
+    store_ = Must(OpenEmbeddedStore({.folder = folder_}));
+    server::AccountingLimits limits;
+    limits.query_timeout = absl::Minutes(10);
+    service_ = std::make_unique<server::AccountingService>(store_.get(), limits);
+  }
+
+  void Append(int events) {
+    v1::AppendBatchRequest request;
+    request.set_ledger(kLedger);
+    request.set_writer("trainer");
+    request.set_request_id(absl::StrCat("batch-", round_));
+    for (int i = 0; i < events; i += 2, ++round_) {
+      v1::SamplingEvent& sampling = *request.add_entries()->mutable_event()->mutable_sampling();
+      sampling.set_round(round_);
+      sampling.mutable_scheme()->mutable_poisson()->set_probability(0.001 * (1 + round_ % kKinds));
+      v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
+      sum.set_round(round_);
+      sum.mutable_query()->set_group("weights");
+      sum.mutable_query()->set_l2_norm_bound(1);
+      sum.mutable_query()->set_noise_stddev(4);
+    }
+    bench::Check(store_->Append(std::move(request)).status());
+  }
+
+  double AskMilliseconds() {
+    v1::ComputeEpsilonRequest request;
+    request.set_delta(1e-5);
+    request.mutable_subject()->add_ledgers(kLedger);
+    const absl::Time start = absl::Now();
+    const auto answer = Must(service_->ComputeEpsilon(request, {}));
+    const double taken = absl::ToDoubleMilliseconds(absl::Now() - start);
+    if (!(answer.epsilon().upper() > 0)) bench::Die("an answer without ε");
+    return taken;
+  }
+
+ private:
+  const std::string folder_;
+  std::unique_ptr<LedgerStore> store_;
+  std::unique_ptr<server::AccountingService> service_;
+  uint64_t round_ = 0;
+};
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+int Run(int argc, char** argv) {
+  const int millions = bench::Seconds(argc, argv) < 10 ? 1 : 10;
+  const bench::ScratchFolder folder;
+  LongLedger ledger(folder.path());
+  for (int i = 0; i < millions * 1'000'000 / kBatch; ++i) ledger.Append(kBatch);
+
+  const double scan = ledger.AskMilliseconds();
+  std::vector<double> restarted;
+  std::vector<double> more;
+  for (int i = 0; i < kRestarts; ++i) {
+    ledger.Open();
+    restarted.push_back(ledger.AskMilliseconds());
+    ledger.Append(kMore);
+    more.push_back(ledger.AskMilliseconds());
+  }
+  const std::string name = absl::StrCat("accounting/epsilon_", millions, "m_events");
+  std::printf(
+      "{\n  \"%s_scan_ms\": {\"value\": %.6g, \"unit\": \"ms\"},\n"
+      "  \"%s_ms\": {\"value\": %.6g, \"unit\": \"ms\"},\n"
+      "  \"%s_1000_more_ms\": {\"value\": %.6g, \"unit\": \"ms\"}\n}\n",
+      name.c_str(), scan, name.c_str(), Median(restarted), name.c_str(), Median(more));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { return dpledger::Run(argc, argv); }
