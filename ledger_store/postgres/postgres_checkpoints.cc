@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger_store/postgres/head_row.h"
@@ -13,6 +14,8 @@
 
 namespace dpledger::postgres {
 namespace {
+
+constexpr size_t kMaxHolderBytes = 512;  // a host's name, a process and a random part
 
 std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
 
@@ -113,7 +116,11 @@ std::vector<Statement> Writes(const Database& database, const Publication& publi
 
 absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& holder,
                                                            absl::Duration duration) {
-  RETURN_IF_ERROR(CheckToken("holder", holder));
+  if (holder.empty() || holder.size() > kMaxHolderBytes ||
+      !std::all_of(holder.begin(), holder.end(),
+                   [](unsigned char c) { return absl::ascii_isgraph(c); })) {
+    return FieldError("holder", "must be 1 to 512 bytes of ASCII without blanks");
+  }
   const int64_t microseconds = absl::ToInt64Microseconds(duration);
   if (microseconds <= 0 || duration > absl::Hours(24 * 365)) {
     return FieldError("duration", "must be > 0 and at most a year");

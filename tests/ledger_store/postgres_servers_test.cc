@@ -108,14 +108,19 @@ TEST_F(PostgresServers, LedgerIsMadeOnceWhicheverServerIsAsked) {
 }
 
 TEST_F(PostgresServers, SecondServerSignsOnlyWhenTheLeaseIsOver) {
-  const auto epoch = first_->checkpoints().AcquireLease("one", absl::Hours(1));
+  const auto epoch = first_->checkpoints().AcquireLease("host-1.example:17:0af3", absl::Hours(1));
   ASSERT_TRUE(epoch.ok()) << epoch.status();
-  EXPECT_EQ(*first_->checkpoints().AcquireLease("one", absl::Hours(1)), *epoch);
-  EXPECT_TRUE(IsError(second_->checkpoints().AcquireLease("two", absl::Hours(1)).status(),
-                      StatusCode::kUnavailable, "SIGNER_ELSEWHERE", "another server"));
+  EXPECT_EQ(*first_->checkpoints().AcquireLease("host-1.example:17:0af3", absl::Hours(1)), *epoch);
+  EXPECT_TRUE(IsError(
+      second_->checkpoints().AcquireLease("host-2.example:17:0af3", absl::Hours(1)).status(),
+      StatusCode::kUnavailable, "SIGNER_ELSEWHERE", "another server"));
   // By the database's clock; the first server does not learn of it.
   server_->Must("UPDATE dpledger.signer SET expires = clock_timestamp()");
-  const auto later = second_->checkpoints().AcquireLease("two", absl::Hours(1));
+  for (const std::string& holder : {std::string(), std::string("a b"), std::string("a\0", 2)}) {
+    EXPECT_TRUE(IsError(second_->checkpoints().AcquireLease(holder, absl::Hours(1)).status(),
+                        StatusCode::kInvalidArgument, "INVALID_FIELD", "holder: must be 1 to 512"));
+  }
+  const auto later = second_->checkpoints().AcquireLease("host-2.example:17:0af3", absl::Hours(1));
   ASSERT_TRUE(later.ok()) << later.status();
   EXPECT_GT(*later, *epoch);
   Publication publication;
