@@ -78,8 +78,9 @@ absl::StatusOr<SigningRound> Notary::Sign() {
     RETURN_IF_ERROR(AddRegistry(draft));
     RETURN_IF_ERROR(checkpoints.Publish(draft.publication));
     RETURN_IF_ERROR(registry_.CatchUp(checkpoints));  // reads back what was written
-    if (options_.cosigner) RETURN_IF_ERROR(Cosign(*epoch));
   }
+  // In quiet rounds too: a witness may have been away when the checkpoint was new.
+  if (options_.cosigner && !registry_.empty()) RETURN_IF_ERROR(Cosign(*epoch));
   RETURN_IF_ERROR(MakePublic());
   RETURN_IF_ERROR(draft.damage);
   return draft.round;

@@ -37,8 +37,9 @@
 namespace dpledger {
 
 // Asks witnesses to cosign the registry's checkpoint `note` of `size` entries. `prove_from` gives
-// the consistency proof from an older size that a witness knows. Called after the checkpoint is
-// durable and before it is handed out; what it returns is added to the note.
+// the consistency proof from an older size that a witness knows. Called in every round, after the
+// checkpoint is durable and before it is handed out; what it returns is added to the note, which
+// has what it returned for it before.
 using ConsistencyProver =
     std::function<absl::StatusOr<std::vector<merkle::Hash>>(uint64_t old_size)>;
 using Cosigner = std::function<std::vector<merkle::NoteSignature>(

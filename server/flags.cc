@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -49,6 +51,23 @@ std::string AddressError(const std::string& address, bool anywhere) {
       "listen on 127.0.0.1, or say --insecure-listen-anywhere if something in front has both");
 }
 
+// What is wrong with them, if something is.
+std::string ReadWitnesses(const std::vector<std::string>& urls,
+                          const std::vector<std::string>& keys, WitnessClientOptions& witnesses) {
+  if (urls.size() != keys.size()) {
+    return absl::StrCat("--witness-key: must be given once for each --witness, got ", keys.size(),
+                        " for ", urls.size());
+  }
+  for (size_t i = 0; i < urls.size(); ++i) {
+    absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(keys[i]);
+    if (!key.ok()) return absl::StrCat("--witness-key: ", key.status().message());
+    witnesses.witnesses.push_back({urls[i], *std::move(key)});
+  }
+  // Only to have the addresses and kinds of keys looked at.
+  const absl::Status made = WitnessClient::Make(witnesses, nullptr).status();
+  return made.ok() ? "" : absl::StrCat("--witness: ", made.message());
+}
+
 }  // namespace
 
 std::optional<bool> IsLoopback(const std::string& address) {
@@ -74,6 +93,8 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   double checkpoint_seconds = absl::ToDoubleSeconds(signing.every);
   bool anywhere = false;
   std::string log_level = "info";
+  std::vector<std::string> witness_urls;
+  std::vector<std::string> witness_keys;
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
 
   CLI::App app(kDescription, "dpledger-server");
@@ -107,6 +128,10 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Time between two signatures of what has changed")
       ->check(CLI::Range(0.05, 86400.0))
       ->capture_default_str();
+  app.add_option("--witness", witness_urls,
+                 "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
+  app.add_option("--witness-key", witness_keys,
+                 "Verifier key of the witness, one for each --witness in the same order");
   app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
       ->check(CLI::Range(1 << 16, 1 << 26))
       ->capture_default_str();
@@ -147,6 +172,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);
   signing.every = absl::Seconds(checkpoint_seconds);
+  if (const std::string error = ReadWitnesses(witness_urls, witness_keys, flags.witnesses);
+      !error.empty()) {
+    std::cerr << error << "\n";
+    return kUsageError;
+  }
   if (!flags.postgres.empty() && (signing.key_file.empty() || signing.checkpoint_file.empty())) {
     std::cerr << "--postgres: name the files that signing needs with --signing-key and "
                  "--checkpoint-copy: there is no store folder to keep them beside\n";

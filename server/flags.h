@@ -7,6 +7,7 @@
 
 #include "server/log.h"
 #include "server/server.h"
+#include "server/witness_client.h"
 
 namespace dpledger::server {
 
@@ -17,6 +18,7 @@ struct Flags {
   std::string postgres;  // file with a connection string; not empty: the ledgers are there
   double drain_timeout_seconds = 10;
   LogLevel log_level = LogLevel::kInfo;
+  WitnessClientOptions witnesses;
   ServerOptions server;  // with the files beside the store that signing needs
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "server/log.h"
 #include "server/open_store.h"
 #include "server/server.h"
+#include "server/witness_client.h"
 
 namespace dpledger::server {
 namespace {
@@ -65,7 +67,17 @@ int Serve(const Flags& flags) {
              {"durability", "fsync before every acknowledgement"}});
   auto store = OpenStore(flags.store, flags.postgres);
   if (!store.ok()) return Fail(log, "store_failed", store.status());
-  auto server = Server::Start(flags.server, *std::move(store), &log);
+  ServerOptions options = flags.server;
+  if (!flags.witnesses.witnesses.empty()) {
+    auto witnesses = WitnessClient::Make(flags.witnesses, &log);
+    if (!witnesses.ok()) return Fail(log, "start_failed", witnesses.status());
+    options.signing.cosigner = [client = std::shared_ptr<WitnessClient>(*std::move(witnesses))](
+                                   const std::string& note, uint64_t size,
+                                   const ConsistencyProver& prove_from) {
+      return client->Cosign(note, size, prove_from);
+    };
+  }
+  auto server = Server::Start(options, *std::move(store), &log);
   if (!server.ok()) return Fail(log, "start_failed", server.status());
 
   const std::string& asked = flags.server.door.address;
