@@ -36,7 +36,7 @@ inline merkle::Hash TreeHash(const std::vector<std::string>& entries, size_t fir
   return merkle::Sha256({std::string_view("\1", 1), view(left), view(right)});
 }
 
-class SignedStore : public testing::Test {
+class SignedStore : public ::testing::Test {
  protected:
   SignedStore() { OpenStore(); }
 

@@ -13,7 +13,8 @@ namespace dpledger {
 
 class TempFolder {
  public:
-  TempFolder() : path_(testing::TempDir() + "dpledger_store_XXXXXX") {
+  explicit TempFolder(const std::string& parent = ::testing::TempDir())
+      : path_(parent + "dpledger_store_XXXXXX") {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
   }
   TempFolder(const TempFolder&) = delete;

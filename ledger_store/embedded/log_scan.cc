@@ -1,0 +1,225 @@
+#include "ledger_store/embedded/log_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace dpledger::embedded {
+namespace {
+
+constexpr size_t kBlockBytes = 32768;
+constexpr size_t kHeaderBytes = 7;
+
+enum class RecordType : uint8_t { kZero = 0, kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+
+constexpr std::array<uint32_t, 256> MakeCrcTable() {
+  constexpr uint32_t kPolynomial = 0x82f63b78;  // Castagnoli, reversed
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? crc >> 1 ^ kPolynomial : crc >> 1;
+    table[i] = crc;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
+
+uint32_t Extend(uint32_t crc, std::string_view bytes) {
+  for (char byte : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
+  return crc;
+}
+
+// As RocksDB stores it, so that a checksum of a checksum is not trivial.
+uint32_t Masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
+
+uint32_t LittleEndian(std::string_view bytes) {
+  uint32_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  return number;
+}
+
+struct Header {
+  explicit Header(std::string_view bytes)
+      : crc(LittleEndian(bytes.substr(0, 4))),
+        length(LittleEndian(bytes.substr(4, 2))),
+        type(bytes.substr(6, 1)) {}
+  bool IsZero() const { return crc == 0 && length == 0 && type[0] == 0; }
+  uint32_t crc;
+  size_t length;
+  std::string_view type;
+};
+
+bool IsKnownType(std::string_view type) {
+  return type[0] >= static_cast<char>(RecordType::kFull) &&
+         type[0] <= static_cast<char>(RecordType::kLast);
+}
+
+// The payload of the record at the beginning of `bytes`, if it is whole.
+std::optional<std::string_view> WholeRecord(std::string_view bytes) {
+  if (bytes.size() < kHeaderBytes) return std::nullopt;
+  const Header header(bytes);
+  if (!IsKnownType(header.type) || bytes.size() < kHeaderBytes + header.length) return std::nullopt;
+  const std::string_view payload = bytes.substr(kHeaderBytes, header.length);
+  if (Masked(Crc32c(header.type, payload)) != header.crc) return std::nullopt;
+  return payload;
+}
+
+bool AllZero(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+class Scanner {
+ public:
+  Scanner(LogScan& scan, const std::function<void(std::string_view)>& visit)
+      : scan_(scan), visit_(visit) {}
+
+  // The next block, which stands at `offset`; it is shorter than others only at the file's end.
+  void TakeBlock(std::string_view block, uint64_t offset) {
+    const bool at_end = block.size() < kBlockBytes;
+    size_t at = 0;
+    while (block.size() - at >= kHeaderBytes) {
+      const std::string_view rest = block.substr(at);
+      if (const auto payload = WholeRecord(rest); payload.has_value()) {
+        TakeRecord(static_cast<RecordType>(rest[6]), *payload, offset + at);
+        at += kHeaderBytes + payload->size();
+        continue;
+      }
+      if (Header(rest).IsZero() && AllZero(rest)) {
+        Suspect(offset + at, "zeros", /*may_be_torn=*/true);
+        return;
+      }
+      const size_t next = FindRecord(block, at + 1);
+      Suspect(offset + at, "a record does not match its checksum or length",
+              at_end && next == block.size() && LooksTorn(rest));
+      at = next;
+    }
+    if (at == block.size()) return;
+    if (at_end) {
+      Suspect(offset + at, "a record's header is cut short", /*may_be_torn=*/true);
+    } else if (!AllZero(block.substr(at))) {
+      scan_.damage.push_back(
+          {offset + at, offset + block.size(), "the end of a block is not zeros"});
+    }
+  }
+
+  void Finish() {
+    if (fragment_begin_.has_value() && !suspect_.has_value()) {
+      Suspect(*fragment_begin_, "a record lacks its last part", /*may_be_torn=*/true);
+    }
+    if (!suspect_.has_value()) return;
+    if (suspect_->may_be_torn) {
+      scan_.torn_bytes = scan_.file_bytes - suspect_->begin;
+    } else {
+      Condemn(scan_.file_bytes);
+    }
+  }
+
+ private:
+  struct Suspicion {
+    uint64_t begin = 0;
+    std::string what;
+    bool may_be_torn = false;  // if nothing whole follows
+  };
+
+  static size_t FindRecord(std::string_view block, size_t from) {
+    for (size_t at = from; at + kHeaderBytes < block.size(); ++at) {
+      const auto payload = WholeRecord(block.substr(at));
+      if (payload.has_value() && !payload->empty()) return at;
+    }
+    return block.size();
+  }
+
+  // A write that stopped short: the length goes beyond the file, and no shorter one fits.
+  static bool LooksTorn(std::string_view rest) {
+    const Header header(rest);
+    if (rest.size() >= kHeaderBytes + header.length) return false;
+    uint32_t crc = Extend(~uint32_t{0}, header.type);
+    if (Masked(~crc) == header.crc) return false;
+    for (char byte : rest.substr(kHeaderBytes)) {
+      crc = Extend(crc, std::string_view(&byte, 1));
+      if (Masked(~crc) == header.crc) return false;
+    }
+    return true;
+  }
+
+  void Suspect(uint64_t begin, const char* what, bool may_be_torn) {
+    if (!suspect_.has_value()) {
+      suspect_ = {begin, what, may_be_torn};
+    } else if (!may_be_torn && suspect_->may_be_torn) {
+      suspect_->may_be_torn = false;
+      suspect_->what = what;
+    }
+    fragment_begin_.reset();
+  }
+
+  void Condemn(uint64_t end) {
+    scan_.damage.push_back({suspect_->begin, end, std::move(suspect_->what)});
+    suspect_.reset();
+  }
+
+  void TakeRecord(RecordType type, std::string_view payload, uint64_t offset) {
+    if (suspect_.has_value()) Condemn(offset);
+    const bool continues = type == RecordType::kMiddle || type == RecordType::kLast;
+    if (continues != fragment_begin_.has_value()) {
+      const bool damaged_before = !scan_.damage.empty() && scan_.damage.back().end == offset;
+      const uint64_t begin = fragment_begin_.value_or(offset);
+      const uint64_t end = continues ? offset + kHeaderBytes + payload.size() : offset;
+      if (continues && damaged_before) {
+        scan_.damage.back().end = end;  // the rest of a record that is lost already
+      } else {
+        scan_.damage.push_back({begin, end, "parts of a record are missing"});
+      }
+      fragment_begin_.reset();
+      if (continues) return;
+    }
+    if (!continues) {
+      fragment_.clear();
+      fragment_begin_ = offset;
+    }
+    fragment_.append(payload);
+    if (type == RecordType::kFull || type == RecordType::kLast) {
+      fragment_begin_.reset();
+      ++scan_.records;
+      visit_(fragment_);
+    }
+  }
+
+  LogScan& scan_;
+  const std::function<void(std::string_view)>& visit_;
+  std::optional<Suspicion> suspect_;
+  std::optional<uint64_t> fragment_begin_;  // of a record whose first parts are in fragment_
+  std::string fragment_;
+};
+
+}  // namespace
+
+uint32_t Crc32c(std::string_view first, std::string_view second) {
+  return ~Extend(Extend(~uint32_t{0}, first), second);
+}
+
+absl::StatusOr<LogScan> ScanLog(const std::string& path,
+                                const std::function<void(std::string_view record)>& visit) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return ErrnoError(errno, "open", path);
+  LogScan scan;
+  Scanner scanner(scan, visit);
+  std::string block(kBlockBytes, '\0');
+  while (in) {
+    in.read(block.data(), kBlockBytes);
+    const size_t read = static_cast<size_t>(in.gcount());
+    if (in.bad()) return ErrnoError(EIO, "read", path);
+    if (read == 0) break;
+    scanner.TakeBlock(std::string_view(block).substr(0, read), scan.file_bytes);
+    scan.file_bytes += read;
+  }
+  scanner.Finish();
+  return scan;
+}
+
+}  // namespace dpledger::embedded

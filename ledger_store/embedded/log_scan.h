@@ -1,0 +1,44 @@
+// Reads RocksDB's log files (*.log, MANIFEST-*) without RocksDB: everything in them that is whole,
+// and where they are not. RocksDB itself stops at damage, or takes it for the end of the log: a
+// flipped bit in a length of the last block looks to it like a write that a power cut interrupted.
+// Here such a tail counts as torn only if nothing whole follows and no other length fits its
+// checksum.
+//
+// The format: https://github.com/facebook/rocksdb/wiki/Write-Ahead-Log-File-Format. Blocks of 32
+// KiB; a record has CRC-32C (masked, of type and payload), length and type, 7 bytes. Logs of reused
+// files have another header; rocksdb_options.h turns them off.
+//
+// Reads a block at a time; a record may be as long as the file. Functions; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::embedded {
+
+struct LogScan {
+  struct Damage {
+    uint64_t begin = 0;  // bytes of the file
+    uint64_t end = 0;
+    std::string what;
+  };
+  uint64_t file_bytes = 0;
+  uint64_t records = 0;
+  std::vector<Damage> damage;
+  // Bytes at the end that are no whole record: what a crash leaves of a write that was not synced.
+  uint64_t torn_bytes = 0;
+};
+
+// Calls `visit` with every whole record, in order. Errors of the disk only: damage is an answer.
+absl::StatusOr<LogScan> ScanLog(const std::string& path,
+                                const std::function<void(std::string_view record)>& visit);
+
+// CRC-32C (Castagnoli) of the parts joined: RFC 3720, appendix B.4.
+uint32_t Crc32c(std::string_view first, std::string_view second = {});
+
+}  // namespace dpledger::embedded

@@ -1,0 +1,89 @@
+// What survives in a store's folder, as a LedgerStore that can only be read: for fsck and dump. A
+// ledger that has lost its head is not listed, but its entries are here.
+//
+// Opening it reads every record once, and says of each what is wrong with it. Reads take the latest
+// record under a key (SurvivingRecords). Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ledger_store/embedded/surviving_records.h"
+#include "ledger_store/fsck.h"
+#include "ledger_store/ledger_head.h"
+#include "ledger_store/store.h"
+
+namespace dpledger::embedded {
+
+class SurvivingStore : public LedgerStore, public CheckpointStore {
+ public:
+  // Everything that is not as docs/formats.md, section 2, says goes into `report`. Errors of the
+  // disk. `records` must outlive this.
+  static absl::StatusOr<std::unique_ptr<SurvivingStore>> Open(SurvivingRecords& records,
+                                                              FsckReport& report);
+
+  struct Ledger {
+    uint64_t id = 0;
+    std::string name;                // empty: its record is lost
+    std::optional<LedgerHead> head;  // nothing: lost, or it does not fit
+    uint64_t end = 0;                // one past the last entry found
+    uint64_t requests = 0;           // records of answered requests
+    std::vector<uint64_t> rows;      // the first sequence of every so-many-th batch
+  };
+  // By id.
+  const std::map<uint64_t, Ledger>& ledgers() const { return ledgers_; }
+
+  // A batch's entries, in the order of their sequences, from the batch of `first` on. Batches that
+  // do not parse are left out.
+  using VisitBatch = std::function<absl::Status(uint64_t first_sequence,
+                                                const std::vector<std::string_view>& entries)>;
+  absl::Status ScanBatches(const Ledger& ledger, uint64_t first, const VisitBatch& visit);
+  // NOT_FOUND if there is none; DATA_LOSS.
+  absl::StatusOr<v1::StoredRequest> Request(const std::string& ledger, std::string_view request_id);
+  const Ledger* FindByName(const std::string& name) const;
+
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) override;
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) override;
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t max_bytes) override;
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;
+  CheckpointStore& checkpoints() override { return *this; }
+  bool Healthy() const override { return true; }
+  absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
+  absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
+  absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
+                                                        size_t max_entries) override;
+
+  // Refused: FAILED_PRECONDITION.
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override;
+  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) override;
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override;
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                  const LedgerPoint& point) override;
+  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override;
+  absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
+                                        absl::Duration duration) override;
+  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(size_t limit) override;
+  absl::Status Publish(const Publication& publication) override;
+
+ private:
+  explicit SurvivingStore(SurvivingRecords& records) : records_(records) {}
+
+  class Loader;
+  absl::StatusOr<uint64_t> IdOf(const std::string& log) const;
+
+  SurvivingRecords& records_;
+  std::map<uint64_t, Ledger> ledgers_;
+  std::map<std::string, uint64_t> ids_;  // by name
+};
+
+}  // namespace dpledger::embedded
