@@ -22,7 +22,12 @@ Examples:
   dpledger-server
   dpledger-server --listen 127.0.0.1:0 --store /var/lib/dpledger --port-file /run/dpledger/port
   dpledger-server --config /etc/dpledger/server.toml
-  dpledger-server --check 127.0.0.1:7070     exits 0 if that server is serving, else 1)";
+  dpledger-server --check 127.0.0.1:7070     exits 0 if that server is serving, else 1
+
+When a store is damaged (--help of each says more):
+  dpledger-server fsck --store FOLDER        says what is damaged
+  dpledger-server dump --store FOLDER        prints every entry that can still be read
+  dpledger-server recover --store FOLDER     makes a store with a damaged log open again)";
 
 constexpr char kFooter[] = R"(
 A config file holds one flag a line, by its long name; flags on the command line win:

@@ -19,6 +19,7 @@
 #include "server/log.h"
 #include "server/open_store.h"
 #include "server/server.h"
+#include "server/store_commands.h"
 #include "server/witness_client.h"
 
 namespace dpledger::server {
@@ -106,6 +107,7 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  if (IsStoreCommand(argc, argv)) return RunStoreCommand(argc, argv);
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (std::holds_alternative<int>(flags)) return std::get<int>(flags);
   const std::string& check = std::get<Flags>(flags).check;

@@ -1,0 +1,305 @@
+#include "server/store_commands.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "ledger_store/embedded/folder_dump.h"
+#include "ledger_store/embedded/folder_fsck.h"
+#include "ledger_store/embedded/recovery.h"
+#include "ledger_store/fsck.h"
+#include "merkle/base64.h"
+#include "merkle/compact_tree.h"
+#include "server/open_store.h"
+#include "server/signing.h"
+#include "server/stored_history.h"
+
+namespace dpledger::server {
+namespace {
+
+enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kDamaged = 3 };
+
+constexpr char kFsckHelp[] =
+    R"(Reads everything in a store, repairs nothing, and says what is damaged.
+
+Examples:
+  dpledger-server fsck --store /var/lib/dpledger/store
+  dpledger-server fsck --store ./store --checkpoint-copy /mnt/other/store.checkpoint --json
+  dpledger-server fsck --postgres ./connection --checkpoint-copy ./ledgers.checkpoint
+
+Exit code: 0 clean, 3 something is damaged, 1 the store cannot be read at all.)";
+
+constexpr char kDumpHelp[] = R"(Prints every entry that can still be read, one JSON object a line.
+
+Examples:
+  dpledger-server dump --store /var/lib/dpledger/store --output entries.jsonl
+  dpledger-server dump --store ./store --ledger projects/p/ledgers/a | jq .entry
+
+What has to be passed over is said on stderr.
+Exit code: 0 all was read, 3 something was passed over, 1 the store cannot be read at all.)";
+
+constexpr char kRecoverHelp[] =
+    R"(Makes a store open again whose log is damaged, without what stands behind the damage.
+
+Works on a copy, which takes the store's place only if it holds all that was signed: no fewer
+entries than the last checkpoint in the second place, and the same roots. The original is kept
+beside it. What was acknowledged after that checkpoint may be missing; receipts tell.
+
+Examples:
+  dpledger-server recover --store /var/lib/dpledger/store
+  dpledger-server recover --store ./store --checkpoint ./checkpoint-from-a-witness
+
+Exit code: 0 recovered, 1 refused, and nothing was changed.)";
+
+std::string Quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted.append({'\\', c});
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      quoted += absl::StrFormat("\\u%04x", byte);
+    } else {
+      quoted.push_back(c);
+    }
+  }
+  return quoted + "\"";
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << status.message() << "\n";
+  return kFailure;
+}
+
+// One line that is written over, on a terminal only.
+class Progress {
+ public:
+  ~Progress() {
+    if (shown_) std::cerr << "\r\033[K";
+  }
+  void Show(const std::string& line) {
+    const absl::Time now = absl::Now();
+    if (!is_terminal_ || now < next_) return;
+    next_ = now + absl::Milliseconds(200);
+    shown_ = true;
+    std::cerr << "\r\033[K" << line << std::flush;
+  }
+
+ private:
+  const bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
+  bool shown_ = false;
+  absl::Time next_ = absl::InfinitePast();
+};
+
+struct Place {
+  std::string folder = "./var/store";
+  std::string postgres;
+  std::string checkpoint_file;
+
+  void AddStore(CLI::App& app) {
+    app.add_option("--store", folder, "Folder of the ledgers")->capture_default_str();
+  }
+  void AddCheckpointFile(CLI::App& app) {
+    app.add_option("--checkpoint-copy", checkpoint_file,
+                   "File that keeps the latest checkpoint outside the store; "
+                   "<store folder>.checkpoint unless told");
+  }
+  std::string CheckpointFile() const {
+    if (!checkpoint_file.empty() || !postgres.empty()) return checkpoint_file;
+    return SigningOptions::Beside(folder).checkpoint_file;
+  }
+};
+
+std::string ReportJson(const FsckReport& report) {
+  std::string findings;
+  for (const Finding& finding : report.findings()) {
+    absl::StrAppend(&findings, findings.empty() ? "" : ",", "{\"place\":", Quote(finding.place),
+                    ",\"what\":", Quote(finding.what), "}");
+  }
+  std::string notes;
+  for (const std::string& note : report.notes()) {
+    absl::StrAppend(&notes, notes.empty() ? "" : ",", Quote(note));
+  }
+  return absl::StrCat("{\"clean\":", report.clean() ? "true" : "false",
+                      ",\"ledgers\":", report.ledgers, ",\"entries\":", report.entries,
+                      ",\"tiles\":", report.tiles, ",\"registry_size\":", report.registry_size,
+                      ",\"finding_count\":", report.count(), ",\"findings\":[", findings,
+                      "],\"notes\":[", notes, "]}");
+}
+
+void PrintReport(const FsckReport& report, std::ostream& out) {
+  for (const Finding& finding : report.findings()) {
+    out << finding.place << ": " << finding.what << "\n";
+  }
+  if (report.count() > report.findings().size()) {
+    out << "and " << report.count() - report.findings().size() << " more\n";
+  }
+  for (const std::string& note : report.notes()) out << "note: " << note << "\n";
+}
+
+int Fsck(const Place& place, bool json) {
+  FsckReport report;
+  absl::Status status;
+  {
+    Progress progress;
+    FsckOptions options;
+    options.checkpoint_file = place.CheckpointFile();
+    options.check_history = [](LedgerStore& store, const std::string& ledger) {
+      return CheckHistory(store, ledger);
+    };
+    options.progress = [&](const FsckReport& so_far) {
+      progress.Show(absl::StrCat(so_far.ledgers, " ledgers, ", so_far.entries, " entries, ",
+                                 so_far.count(), " findings"));
+    };
+    if (place.postgres.empty()) {
+      status = embedded::FsckFolder(place.folder, options, report);
+    } else {
+      const absl::StatusOr<std::unique_ptr<LedgerStore>> store = OpenStore("", place.postgres);
+      status = store.status();
+      if (store.ok()) dpledger::Fsck(**store, options, report);
+    }
+  }
+  if (!status.ok()) {
+    if (json) {
+      std::cout << "{\"error\":{\"code\":" << Quote(absl::StatusCodeToString(status.code()))
+                << ",\"message\":" << Quote({status.message().data(), status.message().size()})
+                << "}}\n";
+      return kFailure;
+    }
+    return Fail(status);
+  }
+  if (json) {
+    std::cout << ReportJson(report) << "\n";
+  } else {
+    PrintReport(report, std::cout);
+    std::cout << (report.clean() ? "clean" : absl::StrCat(report.count(), " findings")) << ": "
+              << report.ledgers << " ledgers with " << report.entries << " entries, "
+              << report.tiles << " tiles, a registry of " << report.registry_size << " entries\n";
+  }
+  return report.clean() ? kDone : kDamaged;
+}
+
+std::string EntryLine(const embedded::SurvivingEntry& entry) {
+  v1::LedgerEntry parsed;
+  std::string readable;
+  if (!parsed.ParseFromArray(entry.bytes.data(), static_cast<int>(entry.bytes.size())) ||
+      !google::protobuf::util::MessageToJsonString(parsed, &readable).ok()) {
+    readable = "null";
+  }
+  return absl::StrCat("{\"ledger\":", Quote(entry.ledger), ",\"sequence\":", entry.sequence,
+                      ",\"entry\":", readable, ",\"bytes\":\"", merkle::Base64Encode(entry.bytes),
+                      "\",\"leaf_hash\":\"", HexEncode(merkle::ToBytes(entry.leaf_hash)),
+                      "\",\"signed\":", entry.is_signed ? "true" : "false", "}\n");
+}
+
+int Dump(const Place& place, const std::string& ledger, const std::string& output) {
+  std::ofstream file;
+  if (!output.empty()) {
+    file.open(output, std::ios::binary | std::ios::trunc);
+    if (!file) return Fail(absl::UnavailableError(absl::StrCat(output, ": cannot be written")));
+  }
+  std::ostream& out = output.empty() ? std::cout : file;
+  FsckReport skipped;
+  absl::Status status;
+  {
+    Progress progress;
+    embedded::DumpOptions options;
+    options.ledger = ledger;
+    options.checkpoint_file = place.CheckpointFile();
+    options.entry = [&](const embedded::SurvivingEntry& entry) {
+      out << EntryLine(entry);
+      progress.Show(absl::StrCat(skipped.entries, " entries"));
+      return out ? absl::OkStatus() : absl::UnavailableError("the output cannot be written");
+    };
+    status = embedded::DumpFolder(place.folder, options, skipped);
+  }
+  out.flush();
+  if (status.ok() && !out) status = absl::UnavailableError("the output cannot be written");
+  if (!status.ok()) return Fail(status);
+  PrintReport(skipped, std::cerr);
+  std::cerr << skipped.entries << " entries of " << skipped.ledgers << " ledgers\n";
+  return skipped.clean() ? kDone : kDamaged;
+}
+
+int Recover(const Place& place, const std::string& checkpoint) {
+  embedded::RecoveryOptions options;
+  options.folder = place.folder;
+  options.checkpoint_file = checkpoint.empty() ? place.CheckpointFile() : checkpoint;
+  options.now = absl::Now();
+  const absl::StatusOr<embedded::Recovered> recovered = embedded::Recover(options);
+  if (!recovered.ok()) return Fail(recovered.status());
+  uint64_t entries = 0;
+  uint64_t beyond = 0;
+  for (const embedded::Recovered::Ledger& ledger : recovered->ledgers) {
+    entries += ledger.size;
+    beyond += ledger.size - ledger.signed_size;
+  }
+  std::cout << place.folder << ": holds " << recovered->ledgers.size() << " ledgers with "
+            << entries << " entries, " << beyond << " of them not signed yet.\n"
+            << "Its registry has " << recovered->registry_size
+            << " entries; the checkpoint outside signs " << recovered->checkpoint_size
+            << ", all of which are there.\n"
+            << "At most entries that were acknowledged after that checkpoint are missing: a client "
+               "whose receipt goes beyond its ledger will say so.\n"
+            << "The damaged store is kept as " << recovered->kept_as << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+bool IsStoreCommand(int argc, const char* const* argv) {
+  if (argc < 2) return false;
+  const std::string_view command = argv[1];
+  return command == "fsck" || command == "dump" || command == "recover";
+}
+
+int RunStoreCommand(int argc, char** argv) {
+  CLI::App app("dpledger-server", "dpledger-server");
+  Place place;
+  bool json = false;
+  std::string ledger;
+  std::string output;
+  std::string checkpoint;
+
+  CLI::App& fsck = *app.add_subcommand("fsck", kFsckHelp);
+  place.AddStore(fsck);
+  fsck.add_option("--postgres", place.postgres,
+                  "Check the PostgreSQL database whose connection string this file holds");
+  place.AddCheckpointFile(fsck);
+  fsck.add_flag("--json", json, "Print one JSON object");
+
+  CLI::App& dump = *app.add_subcommand("dump", kDumpHelp);
+  place.AddStore(dump);
+  place.AddCheckpointFile(dump);
+  dump.add_option("--ledger", ledger, "Only this one; all unless told");
+  dump.add_option("--output", output, "File to write; stdout unless told");
+
+  CLI::App& recover = *app.add_subcommand("recover", kRecoverHelp);
+  place.AddStore(recover);
+  place.AddCheckpointFile(recover);
+  recover.add_option("--checkpoint", checkpoint,
+                     "Another file with a signed checkpoint of the store's registry");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (fsck) return Fsck(place, json);
+  if (dump) return Dump(place, ledger, output);
+  return Recover(place, checkpoint);
+}
+
+}  // namespace dpledger::server

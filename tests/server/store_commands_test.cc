@@ -1,0 +1,159 @@
+// fsck, dump and recover as users run them: exit codes, what goes to stdout, what to stderr.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "merkle/base64.h"
+#include "tests/cli/process.h"
+#include "tests/ledger_store/damaged_store.h"
+
+namespace dpledger {
+namespace {
+
+using ::testing::AllOf;
+using testing::BinaryPath;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::RunProgram;
+using testing::RunResult;
+using ::testing::StartsWith;
+
+using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+
+class StoreCommands : public SignedStore {
+ protected:
+  void SetUp() override {
+    Create(kLedger);
+    AppendNotes(kLedger, 300);
+    MustOpen(Options(), *store_);
+    AppendNotes(kLedger, 2);
+    AppendNotes(kLedger, 3);
+    store_.reset();
+  }
+  RunResult Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BinaryPath("dpledger-server"));
+    arguments.insert(arguments.end(), {"--store", StoreFolder()});
+    return RunProgram(arguments);
+  }
+  // The last batch, which is not signed, does not match its checksum any more.
+  void FlipInLog() {
+    for (auto [path, content] : FilesIn(StoreFolder())) {
+      if (!path.ends_with(".log") || content.empty()) continue;
+      log_ = path;
+      content[content.size() - 5] = static_cast<char>(content[content.size() - 5] ^ 1);
+      WriteTo(absl::StrCat(StoreFolder(), "/", path), content);
+    }
+  }
+  static Fields Json(const std::string& text) {
+    google::protobuf::Struct object;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text, &object).ok()) << text;
+    return object.fields();
+  }
+
+  std::string log_;
+};
+
+TEST_F(StoreCommands, FsckSaysCleanOrWhatIsDamagedFirst) {
+  const RunResult clean = Run({"fsck"});
+  EXPECT_EQ(clean.exit_code, 0) << clean.out << clean.err;
+  EXPECT_THAT(clean.out, StartsWith("clean: 1 ledgers with 306 entries, "));
+  EXPECT_THAT(clean.err, IsEmpty());
+  FlipInLog();
+  const auto before = FilesIn(folder_.path());
+  const RunResult damaged = Run({"fsck"});
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_THAT(damaged.out, StartsWith(absl::StrCat(log_, ": bytes ")));
+  EXPECT_THAT(damaged.out, HasSubstr("the database: does not open: Corruption: "));
+  EXPECT_TRUE(FilesIn(folder_.path()) == before);
+}
+
+TEST_F(StoreCommands, FsckPrintsOneJsonObject) {
+  Fields clean = Json(Run({"fsck", "--json"}).out);
+  EXPECT_TRUE(clean["clean"].bool_value());
+  EXPECT_EQ(clean["entries"].number_value(), 306);
+  FlipInLog();
+  const RunResult damaged = Run({"fsck", "--json"});
+  EXPECT_EQ(damaged.exit_code, 3);
+  Fields fields = Json(damaged.out);
+  EXPECT_FALSE(fields["clean"].bool_value());
+  ASSERT_GT(fields["findings"].list_value().values_size(), 0);
+  EXPECT_THAT(
+      fields["findings"].list_value().values(0).struct_value().fields().at("place").string_value(),
+      StartsWith(log_));
+}
+
+TEST_F(StoreCommands, DumpPrintsWhatCanBeReadAndSaysWhatCannot) {
+  const RunResult whole = Run({"dump"});
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("306 entries of 1 ledgers"));
+  uint64_t lines = 0;
+  uint64_t signed_lines = 0;
+  std::istringstream in(whole.out);
+  for (std::string line; std::getline(in, line); ++lines) {
+    Fields fields = Json(line);
+    EXPECT_EQ(fields["ledger"].string_value(), kLedger);
+    EXPECT_EQ(fields["sequence"].number_value(), static_cast<double>(lines));
+    v1::LedgerEntry entry;
+    ASSERT_TRUE(
+        entry.ParseFromString(merkle::Base64Decode(fields["bytes"].string_value()).value_or("")));
+    EXPECT_EQ(entry.sequence(), lines);
+    EXPECT_EQ(lines > 0, fields["entry"].struct_value().fields().contains("note"));
+    signed_lines += fields["signed"].bool_value();
+  }
+  EXPECT_EQ(lines, 306u);
+  EXPECT_EQ(signed_lines, 301u);
+
+  FlipInLog();
+  const std::string output = absl::StrCat(folder_.path(), "/entries.jsonl");
+  const RunResult damaged = Run({"dump", "--ledger", kLedger, "--output", output});
+  EXPECT_EQ(damaged.exit_code, 3);
+  EXPECT_THAT(damaged.out, IsEmpty());
+  EXPECT_THAT(damaged.err, AllOf(StartsWith(absl::StrCat(log_, ": bytes ")),
+                                 HasSubstr("303 entries of 1 ledgers")));
+  EXPECT_GT(std::filesystem::file_size(output), 0u);
+  EXPECT_EQ(Run({"dump", "--ledger", "projects/p/ledgers/none"}).exit_code, 1);
+}
+
+TEST_F(StoreCommands, RecoverMakesADamagedStoreOpenAgain) {
+  const RunResult needless = Run({"recover"});
+  EXPECT_EQ(needless.exit_code, 1);
+  EXPECT_THAT(needless.err, HasSubstr("nothing to recover"));
+  FlipInLog();
+  const RunResult recovered = Run({"recover"});
+  EXPECT_EQ(recovered.exit_code, 0) << recovered.err;
+  EXPECT_THAT(recovered.out,
+              AllOf(HasSubstr("1 ledgers with 303 entries, 2 of them not signed yet"),
+                    HasSubstr(absl::StrCat("kept as ", StoreFolder(), ".damaged-"))));
+  EXPECT_EQ(Run({"fsck"}).exit_code, 0);
+  OpenStore();
+  EXPECT_EQ(Entries(kLedger).size(), 303u);
+}
+
+TEST_F(StoreCommands, RefuseAStoreThatIsOpen) {
+  OpenStore();
+  for (const char* command : {"fsck", "dump", "recover"}) {
+    const RunResult refused = Run({command});
+    EXPECT_EQ(refused.exit_code, 1) << command;
+    EXPECT_THAT(refused.err, HasSubstr("a server has this store open")) << command;
+  }
+}
+
+TEST_F(StoreCommands, RefuseFlagsThatAreNone) {
+  EXPECT_EQ(Run({"fsck", "--repair"}).exit_code, 2);
+  EXPECT_EQ(Run({"dump", "--help"}).exit_code, 0);
+  const RunResult none = RunProgram(
+      {BinaryPath("dpledger-server"), "fsck", "--store", absl::StrCat(folder_.path(), "/none")});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("/none"));
+}
+
+}  // namespace
+}  // namespace dpledger
