@@ -17,9 +17,13 @@ void AddQuestionCommands(CLI::App& app, Command& chosen);
 void AddProfileCommand(CLI::App& app, Command& chosen);
 void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
-// ledger create, append, list, show, read, seal.
+// ledger create, append, list, show, read, seal, and those below.
 void AddLedgerCommands(CLI::App& app, Command& chosen);
 // fork, note, correct, of `ledger`.
 void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
+// Of `ledger`.
+void AddExportCommand(CLI::App& ledger, Command& chosen);
+void AddVerifyCommand(CLI::App& ledger, Command& chosen);
+void AddImportCommand(CLI::App& ledger, Command& chosen);
 
 }  // namespace dpledger::cli

@@ -1,11 +1,13 @@
 #include "cli/exit_code.h"
 
 #include "base/status.h"
+#include "ledger_store/bundle/difference.h"
 
 namespace dpledger::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
-  if (ReasonOf(status).reason == kClaimRefuted) return kExitMismatch;
+  const std::string reason = ReasonOf(status).reason;
+  if (reason == kClaimRefuted || reason == bundle::kDifference) return kExitMismatch;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

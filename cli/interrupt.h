@@ -12,4 +12,7 @@ void EndOnInterrupt();
 // What to say then. Call from one thread only.
 void SetInterruptNote(std::string note);
 
+// A file that is not finished, to be removed then; empty: none. Call from one thread only.
+void RemoveOnInterrupt(std::string path);
+
 }  // namespace dpledger::cli

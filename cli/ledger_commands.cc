@@ -303,7 +303,8 @@ void AddSeal(CLI::App& app, Command& chosen) {
 }  // namespace
 
 void AddLedgerCommands(CLI::App& app, Command& chosen) {
-  CLI::App* ledger = app.add_subcommand("ledger", "Opens, writes, reads and seals ledgers.");
+  CLI::App* ledger =
+      app.add_subcommand("ledger", "Opens, writes, reads, seals, exports and verifies ledgers.");
   ledger->footer(
       "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example\n"
       "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl\n"
@@ -316,6 +317,9 @@ void AddLedgerCommands(CLI::App& app, Command& chosen) {
   AddRead(*ledger, chosen);
   AddSeal(*ledger, chosen);
   AddLedgerEntryCommands(*ledger, chosen);
+  AddExportCommand(*ledger, chosen);
+  AddVerifyCommand(*ledger, chosen);
+  AddImportCommand(*ledger, chosen);
 }
 
 }  // namespace dpledger::cli

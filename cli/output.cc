@@ -27,6 +27,11 @@ void Output::Error(const absl::Status& status) {
   error.AddText("message", std::string(status.message()));
   const ErrorReason reason = ReasonOf(status);
   if (!reason.reason.empty()) error.AddText("reason", reason.reason);
+  // Of a bundle that does not hold: what kind of difference, and where.
+  for (const char* key : {"class", "where"}) {
+    const auto found = reason.metadata.find(key);
+    if (found != reason.metadata.end()) error.AddText(key, found->second);
+  }
   std::cout << JsonObject().AddJson("error", error.ToString()).ToString() << std::endl;
 }
 

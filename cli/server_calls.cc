@@ -23,7 +23,8 @@ ServerCalls::ServerCalls(const std::string& address)
     : address_(address),
       channel_(client::Connect(address)),
       ledgers_(v1::LedgerService::NewStub(channel_)),
-      accounting_(v1::AccountingService::NewStub(channel_)) {}
+      accounting_(v1::AccountingService::NewStub(channel_)),
+      audit_(v1::AuditService::NewStub(channel_)) {}
 
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> ServerCalls::Call(Stub& stub,
@@ -96,6 +97,20 @@ absl::StatusOr<v1::Ledger> ServerCalls::Seal(const v1::SealLedgerRequest& reques
 
 absl::StatusOr<v1::Ledger> ServerCalls::Fork(const v1::ForkLedgerRequest& request) {
   return Call(*ledgers_, &v1::LedgerService::Stub::ForkLedger, request);
+}
+
+absl::StatusOr<v1::GetCheckpointResponse> ServerCalls::Ask(
+    const v1::GetCheckpointRequest& request) {
+  return Call(*audit_, &v1::AuditService::Stub::GetCheckpoint, request);
+}
+
+absl::StatusOr<v1::GetInclusionProofResponse> ServerCalls::Ask(
+    const v1::GetInclusionProofRequest& request) {
+  return Call(*audit_, &v1::AuditService::Stub::GetInclusionProof, request);
+}
+
+absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& request) {
+  return Call(*audit_, &v1::AuditService::Stub::GetTile, request);
 }
 
 }  // namespace dpledger::cli

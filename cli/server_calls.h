@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
 namespace dpledger::cli {
@@ -30,6 +31,10 @@ class ServerCalls {
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request);
 
+  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request);
+  absl::StatusOr<v1::GetInclusionProofResponse> Ask(const v1::GetInclusionProofRequest& request);
+  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request);
+
  private:
   // Makes one call. Connecting gets a second's patience: a server may be just starting.
   template <typename Stub, typename Request, typename Response>
@@ -42,6 +47,7 @@ class ServerCalls {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
+  std::unique_ptr<v1::AuditService::Stub> audit_;
 };
 
 }  // namespace dpledger::cli

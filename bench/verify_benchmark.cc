@@ -1,0 +1,183 @@
+// How fast a bundle of 10^6 events is verified offline, and how long it takes with ε recomputed.
+//
+//   verify_benchmark [--seconds S]
+//
+// The limit: reading the same file and hashing its bytes with SHA-256, in the same run. The file is
+// in the page cache for both; they take turns, and medians are printed as one JSON object.
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "cli/bundle_check.h"
+#include "cli/bundle_file.h"
+#include "ledger_store/bundle/writer.h"
+#include "merkle/checkpoint.h"
+#include "merkle/compact_tree.h"
+#include "merkle/tlog_proof.h"
+
+namespace dpledger {
+namespace {
+
+constexpr uint64_t kEvents = 1'000'000;
+constexpr char kRegistry[] = "registry.example";
+constexpr char kOrigin[] = "registry.example/projects/bench/ledgers/million";
+constexpr double kDelta = 1e-6;
+
+// A declaration, and rounds of one writer: a sampling event and a sum query each.
+std::string EntryAt(uint64_t sequence) {
+  v1::LedgerEntry entry;
+  entry.set_sequence(sequence);
+  entry.mutable_recorded_time()->set_seconds(1'700'000'040);
+  if (sequence == 0) {
+    v1::Declaration& declaration = *entry.mutable_declaration();
+    declaration.set_dataset("bench");
+    declaration.set_unit_of_privacy("example");
+    declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    declaration.set_parameters(v1::FIXED);
+    return entry.SerializeAsString();
+  }
+  entry.set_writer("trainer");
+  entry.set_writer_counter(sequence - 1);
+  entry.set_request_id(absl::StrFormat("01234567-89ab-cdef-0123-%012x", sequence / 100));
+  entry.mutable_claimed_time()->set_seconds(1'700'000'040);
+  const uint64_t round = (sequence + 1) / 2;
+  if (sequence % 2 == 1) {
+    v1::SamplingEvent& sampling = *entry.mutable_event()->mutable_sampling();
+    sampling.set_round(round);
+    sampling.mutable_scheme()->mutable_poisson()->set_probability(1e-4);
+  } else {
+    v1::SumQueryEvent& sum = *entry.mutable_event()->mutable_sum_query();
+    sum.set_round(round);
+    sum.mutable_query()->set_group("weights");
+    sum.mutable_query()->set_l2_norm_bound(1);
+    sum.mutable_query()->set_noise_stddev(1.1);
+  }
+  return entry.SerializeAsString();
+}
+
+std::string Sign(const std::string& origin, uint64_t size, const merkle::Hash& root,
+                 const merkle::Ed25519PrivateKey& key) {
+  merkle::Note note;
+  note.text = *merkle::CheckpointText({origin, size, root, {}});
+  note.signatures = {*merkle::SignNote(note.text, kRegistry, key)};
+  return note.ToText();
+}
+
+// A registry of two entries: the key, and the ledger.
+bundle::Evidence EvidenceOf(const merkle::Hash& root) {
+  const auto key = *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k'));
+  const merkle::VerifierKey verifier{kRegistry, merkle::SignatureType::kEd25519, key.public_key()};
+  v1::LedgerEntry rotate;
+  rotate.mutable_key_rotate()->set_verifier_key(verifier.ToText());
+  v1::LedgerEntry registered;
+  registered.set_sequence(1);
+  registered.mutable_registered()->set_origin(kOrigin);
+  registered.mutable_registered()->set_size(kEvents + 1);
+  registered.mutable_registered()->set_root_hash(merkle::ToBytes(root));
+  registered.mutable_registered()->set_state(v1::OPEN);
+  bundle::Evidence evidence;
+  evidence.keys = verifier.ToText() + "\n";
+  evidence.key_entries.push_back({rotate.SerializeAsString(), ""});
+  evidence.registered = registered.SerializeAsString();
+  const merkle::Hash leaves[] = {merkle::LeafHash(evidence.key_entries[0].entry),
+                                 merkle::LeafHash(evidence.registered)};
+  evidence.registry_checkpoint = Sign(kRegistry, 2, merkle::NodeHash(leaves[0], leaves[1]), key);
+  evidence.checkpoint = Sign(kOrigin, kEvents + 1, root, key);
+  const auto prove = [&](uint64_t index) {
+    merkle::TlogProof proof;
+    proof.index = index;
+    proof.hashes = {leaves[1 - index]};
+    proof.checkpoint = *merkle::Note::Parse(evidence.registry_checkpoint);
+    return *merkle::TlogProofText(proof);
+  };
+  evidence.key_entries[0].proof = prove(0);
+  evidence.registered_proof = prove(1);
+  return evidence;
+}
+
+void WriteBundle(const std::string& path) {
+  merkle::CompactTree tree;
+  for (uint64_t i = 0; i <= kEvents; ++i) tree.Append(merkle::LeafHash(EntryAt(i)));
+  auto file = cli::NewFile::Make(path);
+  bench::Check(file.status());
+  auto writer = bundle::BundleWriter::Begin(&*file, EvidenceOf(tree.Root()));
+  bench::Check(writer.status());
+  for (uint64_t i = 0; i <= kEvents; ++i) bench::Check(writer->Add(EntryAt(i)));
+  bench::Check(writer->FinishTree());
+  bench::Check(writer->Finish());
+  bench::Check(file->Commit());
+}
+
+cli::FileSource Open(const std::string& path) {
+  auto file = cli::FileSource::Open(path);
+  bench::Check(file.status());
+  return *std::move(file);
+}
+
+void Verify(const std::string& path) {
+  cli::FileSource file = Open(path);
+  bundle::Verifier verifier({});
+  bench::Check(bundle::VerifyBundle(file, verifier));
+}
+
+void Audit(const std::string& path) {
+  const auto lineage = cli::VerifyFiles({path}, {});
+  bench::Check(lineage.status());
+  bench::Check(cli::RecomputeEpsilon(*lineage, kDelta).status());
+}
+
+void ReadAndHash(const std::string& path) {
+  cli::FileSource file = Open(path);
+  std::string buffer(size_t{1} << 20, '\0');
+  while (true) {
+    const auto n = file.Read(buffer.data(), buffer.size());
+    bench::Check(n.status());
+    if (*n == 0) return;
+    merkle::Sha256({std::string_view(buffer).substr(0, *n)});
+  }
+}
+
+double SecondsOf(const std::function<void()>& work) {
+  const absl::Time start = absl::Now();
+  work();
+  return absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int Run(int argc, char** argv) {
+  const double seconds = bench::Seconds(argc, argv);
+  const bench::ScratchFolder folder;
+  const std::string path = folder.path() + "/million.bundle";
+  WriteBundle(path);
+  std::vector<double> verify;
+  std::vector<double> audit;
+  std::vector<double> limit;
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  do {
+    limit.push_back(SecondsOf([&] { ReadAndHash(path); }));
+    verify.push_back(SecondsOf([&] { Verify(path); }));
+    audit.push_back(SecondsOf([&] { Audit(path); }));
+  } while (verify.size() < 3 && absl::Now() < end);
+  std::printf(
+      "{\n  \"store/verify_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": %.0f, "
+      "\"ratio\": %.4f},\n  \"store/audit_million_events_s\": {\"value\": %.3f, \"unit\": "
+      "\"s\"}\n}\n",
+      kEvents / Median(verify), kEvents / Median(limit), Median(limit) / Median(verify),
+      Median(audit));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { return dpledger::Run(argc, argv); }

@@ -1,0 +1,305 @@
+#include "cli/bundle_check.h"
+
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/from_proto/event_from_proto.h"
+#include "base/absl_view.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/progress.h"
+#include "cli/server_ledger.h"
+#include "google/protobuf/arena.h"
+#include "ledger_store/bundle/difference.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr uint64_t kAllEntries = std::numeric_limits<uint64_t>::max();
+constexpr size_t kMaxLineage = 64;  // a server may make up parents without end
+constexpr char kStatementClass[] = "statement";
+constexpr char kForkClass[] = "fork";
+
+// Shows how far the verifier has come, as it reads on.
+class WatchedSource : public bundle::ByteSource {
+ public:
+  WatchedSource(bundle::ByteSource* source, const bundle::Verifier* verifier)
+      : source_(*source), verifier_(*verifier), progress_("verified") {}
+  absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override {
+    progress_.Show(verifier_.rules().size(), verifier_.evidence().checkpoint().size);
+    return source_.Read(into, max_bytes);
+  }
+
+ private:
+  bundle::ByteSource& source_;
+  const bundle::Verifier& verifier_;
+  Progress progress_;
+};
+
+bundle::VerifierOptions WithEvents(bundle::VerifierOptions options, bundle::EventSink events) {
+  options.events = std::move(events);
+  return options;
+}
+
+// The fork that a ledger, or the original of a copy, begins with; null if it is none.
+const v1::Fork* ForkOf(const LedgerCheck& check) {
+  const v1::LedgerEntry& first = check.rules().source().first();
+  return first.has_fork() ? &first.fork() : nullptr;
+}
+
+std::string NameOf(const LedgerCheck& check) {
+  return check.verifier().evidence().checkpoint().origin;
+}
+
+// How the ledger after `lineage` is to be verified: the parent of the last one so far.
+struct NextLedger {
+  bundle::VerifierOptions options;
+  uint64_t counted = kAllEntries;
+};
+NextLedger NextOf(const VerifiedLineage& lineage, const bundle::VerifierOptions& options) {
+  NextLedger next{options, kAllEntries};
+  if (lineage.ledgers.empty()) return next;
+  next.counted = ForkOf(*lineage.ledgers.back())->parent_size();
+  next.options.older.clear();  // of the ledger that was asked for
+  next.options.root_sizes = {next.counted};
+  return next;
+}
+
+// That the ledger verified last is the one that the ledger before it carries on from.
+absl::Status CheckParent(const VerifiedLineage& lineage) {
+  if (lineage.ledgers.size() < 2) return absl::OkStatus();
+  const LedgerCheck& parent = *lineage.ledgers.back();
+  const LedgerCheck& child = *lineage.ledgers[lineage.ledgers.size() - 2];
+  const v1::Fork& fork = *ForkOf(child);
+  const std::optional<merkle::Hash> root = parent.verifier().RootAt(fork.parent_size());
+  if (root.has_value() && merkle::ToBytes(*root) == fork.parent_root()) return absl::OkStatus();
+  return bundle::Differs(
+      kForkClass, NameOf(parent),
+      absl::StrCat("the parent of ", NameOf(child), ", with root ", HexEncode(fork.parent_root()),
+                   " at ", fork.parent_size(), " entries"),
+      root.has_value() ? HexEncode(merkle::ToBytes(*root))
+                       : absl::StrCat("a ledger of ", parent.rules().size(), " entries"));
+}
+
+absl::Status In(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
+                    ReasonOf(status));
+}
+
+void WarnOfUndelivered(const LedgerCheck& check, accountant::Subject& into) {
+  const bundle::LedgerRules& rules = check.rules().source();
+  if (rules.declaration().spool_policy() != v1::SPOOL) return;
+  for (const std::string& writer : rules.OpenWriters()) {
+    into.warnings.push_back(
+        absl::StrCat(NameOf(check), ": writer \"", writer,
+                     "\" has policy SPOOL and has not closed; it may hold undelivered events"));
+  }
+}
+
+absl::Status CheckWhole(const VerifiedLineage& lineage) {
+  for (const auto& ledger : lineage.ledgers) {
+    if (ledger->rules().complete()) continue;
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            NameOf(*ledger), ": is an unfinished copy, whose epsilon is not the original's")),
+        {"COPY_UNFINISHED", {}});
+  }
+  const v1::Fork* fork = lineage.missing_parent();
+  if (fork == nullptr) return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          NameOf(*lineage.ledgers.back()), ": is a fork of ", fork->parent(), ", whose first ",
+          fork->parent_size(),
+          " entries are part of its epsilon and are not here; give the parent's bundle too")),
+      {"PARENT_MISSING", {}});
+}
+
+absl::StatusOr<accountant::Subject> SubjectOf(const VerifiedLineage& lineage) {
+  RETURN_IF_ERROR(CheckWhole(lineage));
+  const v1::Declaration& declaration = lineage.own().rules().declaration();
+  RETURN_IF_ERROR(PrefixField("declaration", accountant::CheckDeclaration(declaration)));
+  accountant::Subject subject;
+  for (const auto& ledger : lineage.ledgers) {
+    ASSIGN_OR_RETURN(const accountant::History history, ledger->History());
+    subject.history.Merge(history);
+    subject.entries += ledger->counted();
+    WarnOfUndelivered(*ledger, subject);
+  }
+  subject.adjacency = declaration.adjacency();
+  subject.parameters = declaration.parameters();
+  if (declaration.parameters() != v1::ADAPTIVE) {
+    subject.planned_rounds = declaration.planned_rounds();
+  }
+  const merkle::Checkpoint& checkpoint = lineage.own().evidence().checkpoint();
+  v1::LedgerReference& reference = subject.ledgers.emplace_back();
+  reference.set_name(checkpoint.origin);
+  reference.set_size(checkpoint.size);
+  reference.set_root_hash(merkle::ToBytes(checkpoint.root));
+  if (declaration.has_filter()) {
+    subject.held.push_back({checkpoint.origin, declaration.filter(), subject.history});
+  }
+  return subject;
+}
+
+// A member of a JSON object, by a path of names; null if there is none.
+const google::protobuf::Value* Find(const google::protobuf::Struct& object,
+                                    const std::vector<std::string>& path) {
+  const google::protobuf::Struct* at = &object;
+  const google::protobuf::Value* value = nullptr;
+  for (const std::string& name : path) {
+    if (at == nullptr) return nullptr;
+    const auto found = at->fields().find(name);
+    if (found == at->fields().end()) return nullptr;
+    value = &found->second;
+    at = value->has_struct_value() ? &value->struct_value() : nullptr;
+  }
+  return value;
+}
+
+// A number as cli/json.h prints it.
+std::optional<double> NumberIn(const google::protobuf::Struct& object,
+                               const std::vector<std::string>& path) {
+  const google::protobuf::Value* value = Find(object, path);
+  if (value == nullptr) return {};
+  if (value->has_number_value()) return value->number_value();
+  if (value->string_value() == "Infinity") return std::numeric_limits<double>::infinity();
+  return {};
+}
+
+}  // namespace
+
+LedgerCheck::LedgerCheck(bundle::VerifierOptions options, uint64_t counted)
+    : counted_(counted),
+      verifier_(WithEvents(std::move(options),
+                           [this](const bundle::EventEntry& entry) { return Add(entry); })) {}
+
+absl::Status LedgerCheck::Add(const bundle::EventEntry& entry) {
+  const bool copied = rules().original() != nullptr;
+  if (!no_analysis_.ok() || (!copied && entry.sequence >= counted_)) return absl::OkStatus();
+  google::protobuf::Arena arena;
+  auto* message = google::protobuf::Arena::CreateMessage<v1::Event>(&arena);
+  absl::Status why = absl::InvalidArgumentError("it is not a well-formed event");
+  if (message->ParseFromArray(entry.event.data(), static_cast<int>(entry.event.size()))) {
+    const absl::StatusOr<accountant::Event> event = accountant::EventFromProto(*message);
+    if (event.ok()) {
+      history_.Add(std::string(entry.writer), *event);
+      return absl::OkStatus();
+    }
+    why = event.status();
+  }
+  // It may be asked for nothing but what is signed: only an epsilon depends on this.
+  no_analysis_ =
+      WithReason(absl::FailedPreconditionError(absl::StrCat(rules().source().Where(entry.sequence),
+                                                            ": has no analysis: ", why.message())),
+                 {"NO_ANALYSIS", {{"sequence", absl::StrCat(entry.sequence)}}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<accountant::History> LedgerCheck::History() const {
+  RETURN_IF_ERROR(no_analysis_);
+  return history_;
+}
+
+absl::Status LedgerCheck::VerifyFile(FileSource& file) {
+  WatchedSource source(&file, &verifier_);
+  return bundle::VerifyBundle(source, verifier_);
+}
+
+absl::Status LedgerCheck::VerifyOnServer(const std::string& name, ServerCalls& server) {
+  return VerifyLedger(name, server, verifier_);
+}
+
+const v1::Fork* VerifiedLineage::missing_parent() const { return ForkOf(*ledgers.back()); }
+
+absl::StatusOr<VerifiedLineage> VerifyFiles(const std::vector<std::string>& paths,
+                                            const bundle::VerifierOptions& options) {
+  VerifiedLineage lineage;
+  for (const std::string& path : paths) {
+    if (!lineage.ledgers.empty() && lineage.missing_parent() == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": is of no use here, ", NameOf(*lineage.ledgers.back()), " is not a fork"));
+    }
+    NextLedger next = NextOf(lineage, options);
+    ASSIGN_OR_RETURN(FileSource file, FileSource::Open(path));
+    lineage.ledgers.push_back(std::make_unique<LedgerCheck>(std::move(next.options), next.counted));
+    RETURN_IF_ERROR(In(path, lineage.ledgers.back()->VerifyFile(file)));
+    RETURN_IF_ERROR(In(path, CheckParent(lineage)));
+  }
+  return lineage;
+}
+
+absl::StatusOr<VerifiedLineage> VerifyOnServer(const std::string& name, ServerCalls& server,
+                                               const bundle::VerifierOptions& options) {
+  VerifiedLineage lineage;
+  std::string ledger = name;
+  while (lineage.ledgers.size() < kMaxLineage) {
+    NextLedger next = NextOf(lineage, options);
+    lineage.ledgers.push_back(std::make_unique<LedgerCheck>(std::move(next.options), next.counted));
+    RETURN_IF_ERROR(In(ledger, lineage.ledgers.back()->VerifyOnServer(ledger, server)));
+    RETURN_IF_ERROR(In(ledger, CheckParent(lineage)));
+    // The parent of a copy's original is on the original's server.
+    const bool copy = lineage.ledgers.back()->rules().original() != nullptr;
+    if (lineage.missing_parent() == nullptr || copy) return lineage;
+    ledger = lineage.missing_parent()->parent();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(name, ": is a fork of a fork, more than ", kMaxLineage, " deep"));
+}
+
+bool VerifiedLineage::whole() const { return CheckWhole(*this).ok(); }
+
+absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
+                                   const std::vector<merkle::VerifierKey>& keys) {
+  const v1::Import& import = lineage.own().rules().first().import();
+  ASSIGN_OR_RETURN(const merkle::Note note, merkle::Note::Parse(import.checkpoint()));
+  const absl::Status verified = merkle::VerifyNote(note, keys).status();
+  if (verified.ok()) return true;
+  if (absl::IsPermissionDenied(verified)) return false;
+  return bundle::Differs(bundle::kImportClass, "entry 0, import.checkpoint",
+                         FromAbsl(verified.message()));
+}
+
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
+                                                            double delta) {
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage));
+  v1::ComputeEpsilonRequest request;
+  request.set_delta(delta);
+  return accountant::AnswerEpsilon(subject, request, accountant::Limits());
+}
+
+absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std::string& json) {
+  google::protobuf::Struct statement;
+  const bool parsed = google::protobuf::util::JsonStringToMessage(json, &statement).ok();
+  const std::optional<double> delta = NumberIn(statement, {"delta"});
+  const std::optional<double> lower = NumberIn(statement, {"epsilon", "lower"});
+  const std::optional<double> upper = NumberIn(statement, {"epsilon", "upper"});
+  const google::protobuf::Value* root = Find(statement, {"ledger", "root"});
+  if (!parsed || !delta.has_value() || !(*delta > 0 && *delta < 1) || !lower.has_value() ||
+      !upper.has_value() || root == nullptr) {
+    return bundle::Differs(kStatementClass, "statement.json",
+                           "must be an answer of epsilon about one ledger, in JSON");
+  }
+  const std::string own_root =
+      HexEncode(merkle::ToBytes(lineage.own().evidence().checkpoint().root));
+  if (root->string_value() != own_root) {
+    return bundle::Differs(kStatementClass, "statement.json, ledger.root", own_root,
+                           bundle::Quoted(root->string_value()));
+  }
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, *delta));
+  const v1::Interval& epsilon = recomputed.epsilon();
+  if (*lower <= epsilon.upper() && epsilon.lower() <= *upper) return *delta;
+  return bundle::Differs(
+      kStatementClass, absl::StrCat("statement.json, epsilon at delta ", *delta),
+      absl::StrCat("in [", epsilon.lower(), ", ", epsilon.upper(), "] as the entries say"),
+      absl::StrCat("[", *lower, ", ", *upper, "]"));
+}
+
+}  // namespace dpledger::cli

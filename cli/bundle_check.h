@@ -1,0 +1,84 @@
+// Ledgers verified, and what their events come to: a ledger by itself, or a fork with the ledgers
+// that it carries on from. Not thread safe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "accountant/from_proto/questions.h"
+#include "accountant/mechanism/history.h"
+#include "cli/bundle_file.h"
+#include "cli/server_calls.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "ledger_store/bundle/verifier.h"
+
+namespace dpledger::cli {
+
+// One ledger, and the history of its events as they are verified.
+class LedgerCheck {
+ public:
+  // Of a ledger's own entries only the first `counted` are added to the history; of copied entries
+  // all.
+  LedgerCheck(bundle::VerifierOptions options, uint64_t counted);
+  LedgerCheck(const LedgerCheck&) = delete;
+
+  absl::Status VerifyFile(FileSource& file);
+  absl::Status VerifyOnServer(const std::string& name, ServerCalls& server);
+
+  const bundle::Verifier& verifier() const { return verifier_; }
+  const bundle::LedgerRules& rules() const { return verifier_.rules(); }
+  // FAILED_PRECONDITION (NO_ANALYSIS) naming the first event that has no analysis.
+  absl::StatusOr<accountant::History> History() const;
+  // How many entries are in the history.
+  uint64_t counted() const { return std::min(counted_, rules().size()); }
+
+ private:
+  absl::Status Add(const bundle::EventEntry& entry);
+
+  const uint64_t counted_;
+  accountant::History history_;
+  absl::Status no_analysis_;
+  bundle::Verifier verifier_;
+};
+
+// What is known of a ledger once it is verified.
+struct VerifiedLineage {
+  // The ledger, then the parent of which it is a fork, and so on.
+  std::vector<std::unique_ptr<LedgerCheck>> ledgers;
+
+  const bundle::Verifier& own() const { return ledgers.front()->verifier(); }
+  // Whether nothing is missing that epsilon depends on.
+  bool whole() const;
+  // The fork whose parent is not there; null if the lineage is whole.
+  const v1::Fork* missing_parent() const;
+};
+
+// The bundle, and the bundles of its parents in order. Differences name the file if there are
+// several. INVALID_ARGUMENT for a file too many.
+absl::StatusOr<VerifiedLineage> VerifyFiles(const std::vector<std::string>& paths,
+                                            const bundle::VerifierOptions& options);
+// The ledger and, if it is a fork, its parents, all from one server.
+absl::StatusOr<VerifiedLineage> VerifyOnServer(const std::string& name, ServerCalls& server,
+                                               const bundle::VerifierOptions& options);
+
+// Whether one of these keys signed the checkpoint of the original of which the ledger is a copy. A
+// difference of class import if one did so wrongly. Precondition: it is a copy.
+absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
+                                   const std::vector<merkle::VerifierKey>& keys);
+
+// ε at `delta`, from the verified entries alone. FAILED_PRECONDITION: a parent is missing
+// (PARENT_MISSING), a copy is not complete (COPY_UNFINISHED), or the accountant has no answer.
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
+                                                            double delta);
+
+// The server's statement in the bundle against the entries: of class statement unless it speaks of
+// this ledger, and its interval and the recomputed one have a number in common. The δ that it is
+// about.
+absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std::string& json);
+
+}  // namespace dpledger::cli

@@ -1,0 +1,139 @@
+#include "cli/bundle_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "cli/interrupt.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ReadSome(int fd, char* into, size_t max_bytes, const std::string& path) {
+  ssize_t n = -1;
+  do {
+    n = ::read(fd, into, max_bytes);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) return ErrnoError(errno, "read", path);
+  return static_cast<size_t>(n);
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+absl::StatusOr<FileSource> FileSource::Open(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoError(errno, "open", path);
+  return FileSource(std::move(fd), path);
+}
+
+absl::StatusOr<size_t> FileSource::Read(char* into, size_t max_bytes) {
+  return ReadSome(fd_.get(), into, max_bytes, path_);
+}
+
+absl::Status FileSource::Rewind() {
+  if (::lseek(fd_.get(), 0, SEEK_SET) == 0) return absl::OkStatus();
+  return ErrnoError(errno, "read again", path_);
+}
+
+absl::StatusOr<ScratchFile> ScratchFile::Make(const std::string& path) {
+  std::string name = path + ".events-XXXXXX";
+  FileDescriptor fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoError(errno, "make", name);
+  if (::unlink(name.c_str()) != 0) return ErrnoError(errno, "unlink", name);
+  return ScratchFile(std::move(fd));
+}
+
+absl::Status ScratchFile::Flush() {
+  const absl::Status written = WriteAll(fd_.get(), buffer_, "scratch file");
+  buffer_.clear();
+  return written;
+}
+
+absl::Status ScratchFile::Write(std::string_view bytes) {
+  buffer_ += bytes;
+  size_ += bytes.size();
+  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+}
+
+absl::StatusOr<size_t> ScratchFile::Read(char* into, size_t max_bytes) {
+  if (read_ == 0) {
+    RETURN_IF_ERROR(Flush());
+    if (::lseek(fd_.get(), 0, SEEK_SET) != 0) return ErrnoError(errno, "read", "scratch file");
+  }
+  ASSIGN_OR_RETURN(const size_t n, ReadSome(fd_.get(), into, max_bytes, "scratch file"));
+  read_ += n;
+  return n;
+}
+
+absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
+  const std::string partial = path + ".partial";
+  FileDescriptor fd(::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (fd.get() < 0) return ErrnoError(errno, "make", partial);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::AbortedError(absl::StrCat(partial, ": another process is writing it"));
+  }
+  if (::ftruncate(fd.get(), 0) != 0) return ErrnoError(errno, "truncate", partial);
+  RemoveOnInterrupt(partial);
+  return NewFile(std::move(fd), path);
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      path_(std::exchange(other.path_, "")),
+      buffer_(std::move(other.buffer_)),
+      size_(other.size_) {}
+
+NewFile::~NewFile() {
+  if (path_.empty()) return;
+  ::unlink(Partial().c_str());
+  RemoveOnInterrupt("");
+}
+
+absl::Status NewFile::Flush() {
+  const absl::Status written = WriteAll(fd_.get(), buffer_, Partial());
+  buffer_.clear();
+  return written;
+}
+
+absl::Status NewFile::Write(std::string_view bytes) {
+  buffer_ += bytes;
+  size_ += bytes.size();
+  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+}
+
+absl::Status NewFile::Commit() {
+  RETURN_IF_ERROR(Flush());
+  if (::fsync(fd_.get()) != 0) return ErrnoError(errno, "fsync", Partial());
+  if (::rename(Partial().c_str(), path_.c_str()) != 0) {
+    return ErrnoError(errno, "rename", Partial());
+  }
+  RemoveOnInterrupt("");
+  const std::string folder = std::filesystem::path(std::exchange(path_, "")).parent_path().string();
+  return SyncDirectory(folder.empty() ? "." : folder);
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,113 @@
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/answer_output.h"
+#include "cli/answer_parts.h"
+#include "cli/bundle_file.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/ledger_output.h"
+#include "cli/progress.h"
+#include "cli/server_ledger.h"
+#include "ledger_store/bundle/writer.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger::cli {
+namespace {
+
+struct ExportFlags {
+  std::string name;
+  std::string server;
+  std::string output;
+  double delta = 0;  // 0: no statement
+};
+
+// Copies the entries, and their text into `events`.
+absl::Status CopyEntries(const std::string& ledger, ServerCalls& server,
+                         bundle::BundleWriter& writer, ScratchFile& events) {
+  const uint64_t size = writer.checkpoint().size;
+  Progress progress("read");
+  EntryStream entries(ledger, &server);
+  while (writer.missing() > 0) {
+    ASSIGN_OR_RETURN(std::string entry, entries.Next());
+    // What cannot be shown is taken home all the same: it is what was signed.
+    const absl::StatusOr<std::string> line = EntryToLine(entry);
+    RETURN_IF_ERROR(events.Write(line.ok() ? absl::StrCat(*line, "\n") : "{}\n"));
+    RETURN_IF_ERROR(writer.Add(std::move(entry)));
+    progress.Show(size - writer.missing(), size);
+  }
+  return writer.FinishTree();
+}
+
+absl::StatusOr<std::string> Statement(const ExportFlags& flags, uint64_t size,
+                                      ServerCalls& server) {
+  v1::ComputeEpsilonRequest request;
+  request.mutable_subject()->add_ledgers(flags.name);
+  request.mutable_subject()->set_up_to_sequence(size);
+  request.set_delta(flags.delta);
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, server.Ask(request));
+  return ToJson(answer).ToString();
+}
+
+absl::Status Export(const ExportFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  SetInterruptNote(absl::StrCat("interrupted; ", flags.output, " was not written"));
+  ASSIGN_OR_RETURN(const bundle::Evidence evidence, ReadEvidence(flags.name, server));
+  ASSIGN_OR_RETURN(NewFile file, NewFile::Make(flags.output));
+  ASSIGN_OR_RETURN(ScratchFile events, ScratchFile::Make(flags.output));
+  ASSIGN_OR_RETURN(bundle::BundleWriter writer, bundle::BundleWriter::Begin(&file, evidence));
+  RETURN_IF_ERROR(CopyEntries(flags.name, server, writer, events));
+  if (events.size() <= bundle::kMaxMemberBytes) {
+    RETURN_IF_ERROR(writer.AddEvents(events, events.size()));
+  }
+  if (flags.delta > 0) {
+    ASSIGN_OR_RETURN(const std::string statement,
+                     Statement(flags, writer.checkpoint().size, server));
+    RETURN_IF_ERROR(writer.AddStatement(statement));
+  }
+  RETURN_IF_ERROR(writer.Finish());
+  RETURN_IF_ERROR(file.Commit());
+
+  const merkle::Checkpoint& checkpoint = writer.checkpoint();
+  const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
+  JsonObject json;
+  json.AddText("name", flags.name);
+  json.AddText("file", flags.output);
+  json.AddCount("bytes", file.size());
+  json.AddText("origin", checkpoint.origin);
+  json.AddCount("size", checkpoint.size);
+  json.AddText("root", root);
+  out.Answer(Row("wrote", absl::StrCat(flags.output, ", ", file.size(), " bytes")) +
+                 Row("origin", checkpoint.origin) + Row("size", absl::StrCat(checkpoint.size)) +
+                 Row("root", root),
+             json);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddExportCommand(CLI::App& ledger, Command& chosen) {
+  CLI::App* command = AddCommand(
+      ledger, "export",
+      "Writes a ledger, with what proves that it is the one that was signed, into one file.",
+      "  dpledger ledger export mnist --server 127.0.0.1:7070 --output mnist.bundle\n"
+      "  tar -xOf mnist.bundle README");
+  auto flags = std::make_shared<ExportFlags>();
+  AddLedgerName(*command, "NAME", flags->name, "x, or in full projects/{project}/ledgers/x")
+      ->required();
+  AddServer(*command, flags->server)->required();
+  command->add_option("--output", flags->output, "the file; it appears when it is whole")
+      ->type_name("FILE")
+      ->required();
+  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
+          "also puts in what the server says epsilon is at this delta");
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Export(*flags, out); }; });
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,173 @@
+// What epsilon is recomputed from: forks with their parents, copies, and what has no analysis.
+#include "cli/bundle_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "ledger_store/bundle/difference.h"
+#include "merkle/compact_tree.h"
+#include "tests/cli/process.h"
+#include "tests/ledger_store/bundle_sample.h"
+
+namespace dpledger::cli {
+namespace {
+
+using bundle::SampleLedger;
+using ::testing::HasSubstr;
+
+constexpr double kDelta = 1e-5;
+
+// Ten rounds and a little more.
+SampleLedger Parent() {
+  SampleLedger parent;
+  for (uint64_t round = 1; round <= 10; ++round) parent.AddRound("trainer", round);
+  return parent;
+}
+
+// Carries on from the parent's first `size` entries with two rounds more.
+SampleLedger ForkAt(uint64_t size, const std::string& root_of_prefix) {
+  SampleLedger child([&](v1::LedgerEntry& entry) {
+    v1::Fork& fork = *entry.mutable_fork();
+    fork.set_parent("projects/default/ledgers/parent");
+    fork.set_parent_size(size);
+    fork.set_parent_root(root_of_prefix);
+    v1::Declaration& declaration = *fork.mutable_declaration();
+    declaration.set_dataset("mnist");
+    declaration.set_unit_of_privacy("example");
+    declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    declaration.set_parameters(v1::FIXED);
+  });
+  return child.AddRound("trainer", 1).AddRound("trainer", 2);
+}
+
+std::string RootOfFirst(const SampleLedger& ledger, size_t size) {
+  return merkle::ToBytes(bundle::RootOf(
+      {ledger.entries.begin(), ledger.entries.begin() + static_cast<ptrdiff_t>(size)}));
+}
+
+class BundleCheck : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const SampleLedger& ledger) {
+    return folder_.Write(name, bundle::SampleBundle(ledger));
+  }
+  static double Epsilon(const VerifiedLineage& lineage) {
+    const auto answer = RecomputeEpsilon(lineage, kDelta);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->epsilon().upper() : 0;
+  }
+
+  dpledger::testing::TemporaryFolder folder_;
+};
+
+TEST_F(BundleCheck, ForkCostsItsParentsPrefixToo) {
+  const SampleLedger parent = Parent();
+  // 1 + 2 * 8 entries: eight rounds of the parent's ten count.
+  const std::string child = Write("child", ForkAt(17, RootOfFirst(parent, 17)));
+  const auto alone = VerifyFiles({child}, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_FALSE(alone->whole());
+  const absl::Status refused = RecomputeEpsilon(*alone, kDelta).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(refused).reason, "PARENT_MISSING");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("projects/default/ledgers/parent"));
+
+  const auto lineage = VerifyFiles({child, Write("parent", parent)}, {});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  SampleLedger same;
+  for (uint64_t round = 1; round <= 10; ++round) same.AddRound("trainer", round);
+  const auto ten_rounds = VerifyFiles({Write("same", same)}, {});
+  ASSERT_TRUE(ten_rounds.ok()) << ten_rounds.status();
+  EXPECT_EQ(Epsilon(*lineage), Epsilon(*ten_rounds));
+}
+
+TEST_F(BundleCheck, ParentMustBeTheOneThatWasForked) {
+  const SampleLedger parent = Parent();
+  const std::string child = Write("child", ForkAt(17, RootOfFirst(parent, 16)));
+  const absl::Status other = VerifyFiles({child, Write("parent", parent)}, {}).status();
+  EXPECT_EQ(bundle::ClassOf(other), "fork");
+  SampleLedger small;
+  const absl::Status shorter = VerifyFiles({child, Write("small", small)}, {}).status();
+  EXPECT_EQ(bundle::ClassOf(shorter), "fork");
+  EXPECT_THAT(std::string(shorter.message()), HasSubstr("a ledger of 1 entries"));
+  const absl::Status useless = VerifyFiles({Write("parent", parent), child}, {}).status();
+  EXPECT_EQ(useless.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(useless.message()), HasSubstr("is not a fork"));
+}
+
+TEST_F(BundleCheck, CopyCostsWhatItsOriginalDoesOnceItIsWhole) {
+  const SampleLedger original = Parent();
+  const uint64_t size = original.entries.size();
+  const auto copy_of_first = [&](uint64_t count) {
+    SampleLedger copy([&](v1::LedgerEntry& entry) {
+      v1::Import& import = *entry.mutable_import();
+      import.set_origin(bundle::kSampleOrigin);
+      import.set_size(size);
+      import.set_root_hash(RootOfFirst(original, size));
+      import.set_checkpoint(bundle::OlderCheckpoint(original, size, 7));
+      v1::LedgerEntry first;
+      first.ParseFromString(original.entries[0]);
+      *import.mutable_declaration() = first.declaration();
+    });
+    for (uint64_t i = 0; i < count; ++i) {
+      copy.Add("import", [&](v1::LedgerEntry& entry) {
+        entry.mutable_imported()->set_entry(original.entries[i]);
+      });
+    }
+    return copy;
+  };
+  const auto whole = VerifyFiles({Write("whole", copy_of_first(size))}, {});
+  const auto part = VerifyFiles({Write("part", copy_of_first(size - 1))}, {});
+  const auto first = VerifyFiles({Write("original", original)}, {});
+  ASSERT_TRUE(whole.ok() && part.ok() && first.ok()) << whole.status() << part.status();
+  EXPECT_EQ(Epsilon(*whole), Epsilon(*first));
+  const absl::Status refused = RecomputeEpsilon(*part, kDelta).status();
+  EXPECT_EQ(ReasonOf(refused).reason, "COPY_UNFINISHED");
+  // Who signed the original is asked of those who know its key.
+  EXPECT_EQ(*CheckOriginal(*whole, {bundle::SampleVerifierKey(7)}), true);
+  EXPECT_EQ(*CheckOriginal(*whole, {bundle::SampleVerifierKey(1)}), false);
+}
+
+TEST_F(BundleCheck, EventWithoutAnalysisIsRefusedOnlyWhereItCounts) {
+  SampleLedger ledger = Parent();
+  ledger.Add("trainer", [](v1::LedgerEntry& entry) { entry.mutable_event()->mutable_mechanism(); });
+  const auto lineage = VerifyFiles({Write("odd", ledger)}, {});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  const absl::Status refused = RecomputeEpsilon(*lineage, kDelta).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("entry 21: has no analysis: mechanism"));
+}
+
+TEST_F(BundleCheck, DeclarationIsCheckedBeforeEpsilon) {
+  SampleLedger ledger([](v1::LedgerEntry& entry) {
+    entry.mutable_declaration()->set_dataset("mnist");
+    entry.mutable_declaration()->set_unit_of_privacy("example");
+    entry.mutable_declaration()->set_parameters(v1::FIXED);
+  });
+  const auto lineage = VerifyFiles({Write("undeclared", ledger)}, {});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  EXPECT_THAT(std::string(RecomputeEpsilon(*lineage, kDelta).status().message()),
+              HasSubstr("declaration.adjacency"));
+}
+
+TEST_F(BundleCheck, StatementMustFitTheEntries) {
+  const auto lineage = VerifyFiles({Write("ledger", Parent())}, {});
+  ASSERT_TRUE(lineage.ok()) << lineage.status();
+  const double epsilon = Epsilon(*lineage);
+  const auto statement = [&](double lower, double upper, const std::string& root) {
+    return absl::StrCat("{\"epsilon\":{\"lower\":", lower, ",\"upper\":", upper,
+                        "},\"delta\":1e-5,\"ledger\":{\"root\":\"", root, "\"}}");
+  };
+  const std::string root = HexEncode(merkle::ToBytes(lineage->own().evidence().checkpoint().root));
+  EXPECT_EQ(*CheckStatement(*lineage, statement(0, 2 * epsilon, root)), 1e-5);
+  for (const std::string& wrong :
+       {statement(0, epsilon / 2, root), statement(2 * epsilon, 3 * epsilon, root),
+        statement(0, 2 * epsilon, "00"), std::string("{}"), std::string("{\"delta\":")}) {
+    EXPECT_EQ(bundle::ClassOf(CheckStatement(*lineage, wrong).status()), "statement") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::cli

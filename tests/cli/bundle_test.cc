@@ -1,0 +1,302 @@
+// Bundles taken from a real server, verified without it, and copied to another one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cli/events.h"
+#include "tests/cli/json_object.h"
+#include "tests/cli/process.h"
+#include "tests/cli/server_process.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string ReadAll(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+RunResult RunJson(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  return Dpledger(arguments);
+}
+
+JsonObject Ok(const std::vector<std::string>& arguments) {
+  const RunResult result = RunJson(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return JsonObject(result.out);
+}
+
+// The error that the command ends with.
+JsonObject Fails(const std::vector<std::string>& arguments, int exit_code) {
+  const RunResult result = RunJson(arguments);
+  EXPECT_EQ(result.exit_code, exit_code) << result.err << result.out;
+  return JsonObject(result.out);
+}
+
+class Bundle : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = new ServerProcess(); }
+  static void TearDownTestSuite() {
+    EXPECT_EQ(server_->Stop(), 0);
+    delete server_;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(server_->running());
+    name_ = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    for (char& c : name_) c = static_cast<char>(tolower(c));
+    bundle_ = folder_.File("ledger.bundle");
+  }
+
+  static std::vector<std::string> OnServer(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", server_->address()});
+    return arguments;
+  }
+  // A ledger of `rounds` rounds.
+  void Make(int rounds) {
+    Ok(OnServer({"ledger", "create", name_, "--dataset", "mnist", "--unit", "example"}));
+    Append(0, rounds);
+  }
+  void Append(int first, int count) {
+    std::string events;
+    for (int round = first; round < first + count; ++round) {
+      events += SamplingLine(round) + SumQueryLine(round);
+    }
+    Ok(OnServer({"ledger", "append", name_, "--events", folder_.Write("events.jsonl", events)}));
+  }
+  JsonObject Export(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"ledger", "export", name_, "--output", bundle_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Ok(OnServer(arguments));
+  }
+  // Writes the bundle with one byte changed; its path.
+  std::string Damaged(size_t at) {
+    std::string bytes = ReadAll(bundle_);
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    return folder_.Write("damaged.bundle", bytes);
+  }
+  // The content of a member.
+  std::string Member(const std::string& name) {
+    return RunProgram({"/bin/tar", "-xOf", bundle_, name}).out;
+  }
+
+  static ServerProcess* server_;
+  TemporaryFolder folder_;
+  std::string name_;
+  std::string bundle_;
+};
+ServerProcess* Bundle::server_ = nullptr;
+
+TEST_F(Bundle, IsExportedAndVerifiedOffline) {
+  Make(300);
+  const JsonObject exported = Export();
+  EXPECT_EQ(exported.Number("size"), 601);
+  EXPECT_EQ(exported.Number("bytes"), static_cast<double>(std::filesystem::file_size(bundle_)));
+  const std::string key = Member("keys").substr(0, Member("keys").find('\n'));
+  const JsonObject verified = Ok({"ledger", "verify", bundle_, "--key", key, "--delta", "1e-5"});
+  EXPECT_EQ(verified.Text("origin"), exported.Text("origin"));
+  EXPECT_THAT(verified.Text("origin"), HasSubstr("/projects/default/ledgers/" + name_));
+  EXPECT_EQ(verified.Number("size"), 601);
+  EXPECT_EQ(verified.Text("root"), exported.Text("root"));
+  EXPECT_EQ(verified.Text("state"), "OPEN");
+  EXPECT_THAT(verified.Texts("signed_by"), ElementsAre(key));
+  EXPECT_THAT(verified.Texts("warnings"), IsEmpty());
+  const JsonObject asked = Ok(OnServer({"epsilon", "--delta", "1e-5", "--ledger", name_}));
+  EXPECT_EQ(verified.Number("answer.epsilon.upper"), asked.Number("epsilon.upper"));
+  const RunResult second =
+      RunProgram({"/usr/bin/python3",
+                  absl::StrCat(std::getenv("DPLEDGER_SOURCE"), "/tests/bundle/verify_bundle.py"),
+                  bundle_, "--key", key});
+  EXPECT_EQ(second.exit_code, 0) << second.err << second.out;
+  EXPECT_EQ(JsonObject(second.out).Text("root"), exported.Text("root"));
+  // Readable text for every entry.
+  const std::string events = Member("events.jsonl");
+  EXPECT_EQ(std::count(events.begin(), events.end(), '\n'), 601);
+  EXPECT_THAT(Member("README"), HasSubstr("dpledger ledger verify"));
+}
+
+TEST_F(Bundle, IsTheSameBytesTwice) {
+  Make(3);
+  Export();
+  const std::string first = ReadAll(bundle_);
+  Export();
+  EXPECT_EQ(ReadAll(bundle_), first);
+}
+
+TEST_F(Bundle, WithoutAKeyIsVerifiedWithAWarningThatNamesIt) {
+  Make(1);
+  Export();
+  const JsonObject verified = Ok({"ledger", "verify", bundle_});
+  ASSERT_EQ(verified.Texts("warnings").size(), 1u);
+  EXPECT_THAT(verified.Texts("warnings")[0], HasSubstr(verified.Texts("signed_by")[0]));
+  EXPECT_THAT(verified.Texts("warnings")[0], HasSubstr("no key was given"));
+}
+
+TEST_F(Bundle, IsRefusedByAnotherKey) {
+  Make(1);
+  Export();
+  const std::string foreign = "example.com+6ab17b87+AZyPgnwFFfkSJRaYRGCuqxZ9sTy6qeYFFnRAKhLtVGWX";
+  EXPECT_EQ(RunJson({"ledger", "verify", bundle_, "--key", foreign}).exit_code,
+            2);  // a wrong key id
+  const std::string file = folder_.Write("keys", "not a key\n");
+  EXPECT_THAT(Fails({"ledger", "verify", bundle_, "--key-file", file}, 1).Text("error.message"),
+              HasSubstr(file + ":1: "));
+}
+
+TEST_F(Bundle, DifferenceIsNamedWithExitCodeThree) {
+  Make(2);
+  Export();
+  const std::string bytes = ReadAll(bundle_);
+  const size_t entries = bytes.rfind("tile/entries/000.p/5") + 512;
+  const JsonObject error = Fails({"ledger", "verify", Damaged(entries + 40)}, 3);
+  EXPECT_EQ(error.Text("error.class"), "tile");
+  EXPECT_THAT(error.Text("error.where"), HasSubstr("tile/0/000.p/5, hash 0 (entry 0)"));
+  EXPECT_THAT(error.Text("error.message"), HasSubstr("as the entries say, found"));
+}
+
+TEST_F(Bundle, ForeignFileIsRefused) {
+  const JsonObject error =
+      Fails({"ledger", "verify", folder_.Write("text", std::string(2000, 'x'))}, 1);
+  EXPECT_EQ(error.Text("error.code"), "INVALID_ARGUMENT");
+  EXPECT_EQ(error.Text("error.class"), "format");
+  EXPECT_EQ(Fails({"ledger", "verify", folder_.File("absent")}, 1).Text("error.code"), "NOT_FOUND");
+}
+
+TEST_F(Bundle, CarriesOnAnOlderCheckpoint) {
+  Make(2);
+  Export();
+  const std::string older = folder_.Write("older", Member("checkpoint"));
+  Append(2, 5);
+  Export();
+  EXPECT_EQ(Ok({"ledger", "verify", bundle_, "--older", older}).Number("older"), 1);
+  EXPECT_EQ(Ok(OnServer({"ledger", "verify", name_, "--older", older})).Number("older"), 1);
+  // The other way round: the later checkpoint is not a prefix of the earlier bundle.
+  const std::string later = folder_.Write("later", Member("checkpoint"));
+  name_ += "-other";
+  Make(9);
+  Export();
+  EXPECT_EQ(Fails({"ledger", "verify", bundle_, "--older", later}, 3).Text("error.class"), "older");
+}
+
+TEST_F(Bundle, LiveLedgerIsVerified) {
+  Make(200);
+  const JsonObject verified = Ok(OnServer({"ledger", "verify", name_, "--delta", "1e-5"}));
+  EXPECT_EQ(verified.Number("size"), 401);
+  EXPECT_GT(verified.Number("answer.epsilon.upper"), 0);
+  EXPECT_EQ(Fails(OnServer({"ledger", "verify", "absent"}), 1).Text("error.code"), "NOT_FOUND");
+}
+
+TEST_F(Bundle, StatementIsComparedWithTheEntries) {
+  Make(50);
+  Export({"--delta", "1e-6"});
+  EXPECT_EQ(Ok({"ledger", "verify", bundle_}).Number("statement_delta"), 1e-6);
+  // The server's number made smaller: the first digits after "lower" and after "upper".
+  std::string bytes = ReadAll(bundle_);
+  for (const char* bound : {"\"lower\":", "\"upper\":"}) {
+    const size_t at = bytes.rfind(std::string("{\"epsilon\":{\"lower\""));
+    ASSERT_NE(at, std::string::npos);
+    bytes.replace(bytes.find(bound, at) + 8, 5, "0.000");
+  }
+  const JsonObject error =
+      Fails({"ledger", "verify", folder_.Write("claims-less.bundle", bytes)}, 3);
+  EXPECT_EQ(error.Text("error.class"), "statement");
+}
+
+TEST_F(Bundle, SealedLedgerIsVerified) {
+  Make(2);
+  Ok(OnServer({"ledger", "seal", name_}));
+  Export();
+  EXPECT_EQ(Ok({"ledger", "verify", bundle_}).Text("state"), "SEALED");
+}
+
+TEST_F(Bundle, IsImportedAsASealedCopyOnce) {
+  Make(700);
+  Export();
+  ServerProcess other;
+  ASSERT_TRUE(other.running());
+  const std::vector<std::string> import = {"ledger",        "import", bundle_, "--server",
+                                           other.address(), "--as",   "copy"};
+  const JsonObject made = Ok(import);
+  EXPECT_EQ(made.Text("state"), "SEALED");
+  // Import, 1401 copies, the writer's end and SEAL.
+  EXPECT_EQ(made.Number("size"), 1404);
+  EXPECT_EQ(Ok(import).Text("root"), made.Text("root"));
+  // The copy is verified on its server: its original within it, and the same epsilon.
+  const JsonObject copy =
+      Ok({"ledger", "verify", "copy", "--server", other.address(), "--delta", "1e-5"});
+  const JsonObject original = Ok({"ledger", "verify", bundle_, "--delta", "1e-5"});
+  EXPECT_EQ(copy.Number("answer.epsilon.upper"), original.Number("answer.epsilon.upper"));
+  EXPECT_EQ(other.Stop(), 0);
+}
+
+// Killed after its first batch, if it was not faster.
+TEST_F(Bundle, InterruptedImportGoesOn) {
+  Make(3000);
+  Export();
+  ServerProcess other;
+  ASSERT_TRUE(other.running());
+  const std::vector<std::string> import = {"ledger",        "import", bundle_, "--server",
+                                           other.address(), "--as",   "copy"};
+  std::vector<std::string> program = {BinaryPath("dpledger")};
+  program.insert(program.end(), import.begin(), import.end());
+  const pid_t pid = StartProgram(program, folder_.File("import.log"));
+  const std::vector<std::string> show = {"ledger",   "show",          "copy",
+                                         "--server", other.address(), "--json"};
+  while (true) {
+    const RunResult shown = Dpledger(show);
+    if (shown.exit_code == 0 && JsonObject(shown.out).Number("size") > 1) break;
+  }
+  StopProgram(pid, SIGKILL);
+  const JsonObject made = Ok(import);
+  EXPECT_EQ(made.Number("size"), 6004);
+  EXPECT_EQ(made.Text("state"), "SEALED");
+  EXPECT_EQ(Ok({"ledger", "verify", "copy", "--server", other.address()}).Number("size"), 6004);
+  EXPECT_EQ(other.Stop(), 0);
+}
+
+TEST_F(Bundle, DamagedBundleIsNotImported) {
+  Make(2);
+  Export();
+  ServerProcess other;
+  const size_t entries = ReadAll(bundle_).rfind("tile/entries/000.p/5") + 512;
+  Fails({"ledger", "import", Damaged(entries + 40), "--server", other.address()}, 3);
+  EXPECT_THAT(Ok({"ledger", "list", "--server", other.address()}).Array("ledgers"), IsEmpty());
+  EXPECT_EQ(other.Stop(), 0);
+}
+
+TEST_F(Bundle, FailedExportLeavesNoFile) {
+  EXPECT_EQ(
+      Fails(OnServer({"ledger", "export", "absent", "--output", bundle_}), 1).Text("error.code"),
+      "NOT_FOUND");
+  EXPECT_FALSE(std::filesystem::exists(bundle_));
+  EXPECT_FALSE(std::filesystem::exists(bundle_ + ".partial"));
+  Make(1);
+  const std::string nowhere = folder_.File("nowhere/ledger.bundle");
+  Fails(OnServer({"ledger", "export", name_, "--output", nowhere}), 1);
+}
+
+TEST_F(Bundle, UsageErrors) {
+  EXPECT_EQ(RunJson({"ledger", "verify"}).exit_code, 2);
+  EXPECT_EQ(RunJson({"ledger", "verify", "x", "--key", "not-a-key"}).exit_code, 2);
+  EXPECT_EQ(RunJson({"ledger", "verify", "x", "--delta", "2"}).exit_code, 2);
+  EXPECT_EQ(RunJson({"ledger", "verify", "x", "y", "--server", "127.0.0.1:1"}).exit_code, 2);
+  EXPECT_EQ(RunJson({"ledger", "export", "x", "--server", "127.0.0.1:1"}).exit_code, 2);
+  EXPECT_EQ(
+      RunJson({"ledger", "export", "x", "--server", "127.0.0.1:1", "--output", "f"}).exit_code, 6);
+}
+
+}  // namespace
+}  // namespace dpledger::testing
