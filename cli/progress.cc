@@ -17,7 +17,7 @@ Progress::~Progress() {
 }
 
 void Progress::Show(uint64_t done, uint64_t total) {
-  if (!terminal_ || std::chrono::steady_clock::now() < next_) return;
+  if (!terminal_ || total == 0 || std::chrono::steady_clock::now() < next_) return;
   next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   shown_ = true;
   std::cerr << "\r\033[K" << doing_ << " " << done << " of " << total << " entries" << std::flush;

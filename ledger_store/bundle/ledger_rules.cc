@@ -264,6 +264,12 @@ absl::Status LedgerRules::AddImported(const EntryFrame& frame) {
   }
   if (absl::Status added = original_->Add(field->bytes); !added.ok()) return added;
   original_tree_.Append(merkle::LeafHash(field->bytes));
+  // It says how the events are to be read.
+  if (original_->size() == 1 &&
+      original_->declaration().SerializeAsString() != import.declaration().SerializeAsString()) {
+    return Differs(kImportClass, Where(size_),
+                   "the original must declare what the import says that it declares");
+  }
   if (original_->size() < import.size() ||
       merkle::ToBytes(original_tree_.Root()) == import.root_hash()) {
     return absl::OkStatus();

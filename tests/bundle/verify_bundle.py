@@ -381,10 +381,12 @@ class Rules:
         self.must(body in (DECLARATION, FORK, IMPORT), "begins with something else")
         message = strict(content, BODIES[body])
         if body == DECLARATION:
+            self.declaration = content
             return
         declared = 4 if body == FORK else 5
         self.must(all(number in message for number in (1, 2, declared)) and len(message.get(3, b"")) == 32,
                   "fork or import")
+        self.declaration = message[declared]
         if body == IMPORT:
             self.must(self.depth < MAX_DEPTH, "copies of copies")
             self.original, self.original_tree = Rules(self.depth + 1), Tree()
@@ -425,6 +427,7 @@ class Rules:
             self.must(1 in message and self.original.size < self.copied, "imported")
             self.original.add(message[1])
             self.original_tree.append(leaf_hash(message[1]))
+            demand(self.original.declaration == self.declaration, "import", "another declaration")
             demand(self.original.size < self.copied or self.original_tree.root() == self.copied_root, "import",
                    "the root of the copied entries")
 

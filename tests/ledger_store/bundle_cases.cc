@@ -74,7 +74,10 @@ SampleLedger CopyOf(
     import.set_size(original.entries.size());
     import.set_root_hash(merkle::ToBytes(RootOf(original.entries)));
     import.set_checkpoint(OlderCheckpoint(original, original.entries.size(), 9));
-    import.mutable_declaration()->set_dataset("mnist");
+    v1::LedgerEntry first;
+    first.ParseFromString(original.entries[0]);
+    *import.mutable_declaration() =
+        first.has_import() ? first.import().declaration() : first.declaration();
     edit(import);
   });
   for (const std::string& entry : original.entries) {
@@ -415,6 +418,11 @@ void AddBadEntries(CaseList& list) {
   };
   list.Bad("copies with another root", SampleBundle(CopyOf(ThreeEntries(), other_root)), "import",
            "entry 3: the copied entries");
+  const auto other_adjacency = [](v1::Import& import) {
+    import.mutable_declaration()->set_adjacency(v1::ZERO_OUT);
+  };
+  list.Bad("copy declares something else", SampleBundle(CopyOf(ThreeEntries(), other_adjacency)),
+           "import", "entry 1: the original must declare");
   list.Bad("copy with another checkpoint",
            SampleBundle(CopyOf(ThreeEntries(), [](v1::Import& i) { i.set_size(2); })), "import",
            "a signed note of its origin");
