@@ -222,6 +222,30 @@ TEST_F(Bundle, SealedLedgerIsVerified) {
   EXPECT_EQ(Ok({"ledger", "verify", bundle_}).Text("state"), "SEALED");
 }
 
+TEST_F(Bundle, ForkIsVerifiedWithItsParent) {
+  Make(20);
+  const std::string parent = name_;
+  Export();
+  const std::string parent_bundle = folder_.File("parent.bundle");
+  std::filesystem::rename(bundle_, parent_bundle);
+  name_ += "-child";
+  Ok(OnServer({"ledger", "fork", parent, name_}));
+  Append(0, 5);
+  Export();
+  const std::vector<std::string> verify = {"ledger", "verify", bundle_};
+  EXPECT_THAT(Ok(verify).Texts("warnings"),
+              ::testing::Contains(HasSubstr("a fork of projects/default/ledgers/" + parent)));
+  EXPECT_EQ(Fails({"ledger", "verify", bundle_, "--delta", "1e-5"}, 1).Text("error.reason"),
+            "PARENT_MISSING");
+  const double asked =
+      Ok(OnServer({"epsilon", "--delta", "1e-5", "--ledger", name_})).Number("epsilon.upper");
+  const JsonObject offline = Ok({"ledger", "verify", bundle_, parent_bundle, "--delta", "1e-5"});
+  EXPECT_EQ(offline.Number("answer.epsilon.upper"), asked);
+  EXPECT_EQ(offline.Number("parents"), 1);
+  const JsonObject live = Ok(OnServer({"ledger", "verify", name_, "--delta", "1e-5"}));
+  EXPECT_EQ(live.Number("answer.epsilon.upper"), asked);
+}
+
 TEST_F(Bundle, IsImportedAsASealedCopyOnce) {
   Make(700);
   Export();
