@@ -217,6 +217,22 @@ TEST_F(Fsck, NamesATableThatTheDatabaseHasForgotten) {
   EXPECT_THAT(FindingsOf(other), Contains(HasSubstr("the database: passes over")));
 }
 
+TEST_F(Fsck, NamesATableWhoseFooterHasAFlippedBit) {
+  constexpr size_t kFooterBytes = 53;
+  for (size_t place = 1; place <= kFooterBytes; ++place) {
+    const std::string copy = NewCopy();
+    std::string table;
+    for (auto [path, content] : FilesIn(StoreIn(copy))) {
+      if (!path.ends_with(".sst") || !table.empty()) continue;
+      table = path;
+      content[content.size() - place] = static_cast<char>(content[content.size() - place] ^ 4);
+      WriteTo(absl::StrCat(StoreIn(copy), "/", path), content);
+    }
+    EXPECT_THAT(FindingsOf(copy), Contains(HasSubstr(table))) << place << " bytes from the end";
+    std::filesystem::remove_all(copy);
+  }
+}
+
 TEST_F(Fsck, RefusesWhatIsNoStoreOrIsInUse) {
   FsckReport report;
   EXPECT_EQ(embedded::FsckFolder(absl::StrCat(copies_.path(), "/none"), {}, report).code(),
