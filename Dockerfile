@@ -13,8 +13,8 @@ RUN apt-get update \
 WORKDIR /src
 COPY . .
 RUN cmake --preset release \
- && cmake --build --preset release --target dpledger dpledger-server dp_sgd \
- && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dp_sgd
+ && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd \
+ && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd
 
 FROM ${BASE}
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt

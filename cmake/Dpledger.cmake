@@ -21,6 +21,15 @@ if(DPLEDGER_SANITIZER)
   target_link_options(dpledger_options INTERFACE -fsanitize=${DPLEDGER_SANITIZER})
 endif()
 
+# For programs that hold a store. Requests are made on one thread and freed on another, hundreds of
+# small objects each: glibc's allocator took a third of the store's time for that, jemalloc half as
+# much (64 writers of one event each: 45 k/s and 52 k/s).
+add_library(dpledger_allocator INTERFACE)
+add_library(dpledger::allocator ALIAS dpledger_allocator)
+if(NOT DPLEDGER_SANITIZER)  # sanitizers bring their own
+  target_link_libraries(dpledger_allocator INTERFACE PkgConfig::JEMALLOC)
+endif()
+
 function(dpledger_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_library(dpledger_${ARG_NAME} STATIC ${ARG_SRCS})

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger_store/batch_row.h"
 #include "ledger_store/request_rules.h"
 #include "merkle/tile.h"
 
@@ -73,10 +74,9 @@ void ChangeBuilder::SetClaimedTime(std::optional<int64_t> seconds) {
 }
 
 absl::Status ChangeBuilder::Push(int field, std::string_view body) {
-  constexpr size_t kTagsAndNumbersBytes = 32;
-  std::string bytes;
-  bytes.reserve(kTagsAndNumbersBytes + writer_field_.size() + request_id_field_.size() +
-                claimed_field_.size() + recorded_field_.size() + body.size());
+  std::string& bytes = change_.entries;
+  const size_t begin = bytes.size() + kEntryLengthBytes;
+  bytes.append(kEntryLengthBytes, '\0');
   AppendNumberField(v1::LedgerEntry::kSequenceFieldNumber, next_sequence(), bytes);
   bytes.append(writer_field_);
   AppendNumberField(v1::LedgerEntry::kWriterCounterFieldNumber, change_.writer.entry_count(),
@@ -84,13 +84,14 @@ absl::Status ChangeBuilder::Push(int field, std::string_view body) {
   bytes.append(request_id_field_).append(claimed_field_).append(recorded_field_);
   AppendTag(field, bytes);
   bytes.append(body);
-  if (bytes.size() > merkle::kMaxEntryBytes) {
+  const std::string_view entry = std::string_view(bytes).substr(begin);
+  if (entry.size() > merkle::kMaxEntryBytes) {
     return FieldError("", absl::StrCat("must be at most ", merkle::kMaxEntryBytes,
-                                       " bytes as a stored entry, got ", bytes.size()));
+                                       " bytes as a stored entry, got ", entry.size()));
   }
-  change_.tree.Append(merkle::LeafHash(bytes));
+  SetEntryLength(begin, bytes);
+  change_.tree.Append(merkle::LeafHash(entry));
   change_.writer.set_entry_count(change_.writer.entry_count() + 1);
-  change_.entries.push_back(std::move(bytes));
   return absl::OkStatus();
 }
 
@@ -103,7 +104,7 @@ absl::Status ChangeBuilder::Push(int field, const google::protobuf::Message& bod
 
 LedgerChange ChangeBuilder::Finish(v1::LedgerState state) && {
   change_.state = state;
-  change_.receipt.set_count(change_.entries.size());
+  change_.receipt.set_count(change_.tree.size() - change_.receipt.first_sequence());
   change_.receipt.set_size(change_.tree.size());
   change_.receipt.set_root_hash(merkle::ToBytes(change_.tree.Root()));
   return std::move(change_);

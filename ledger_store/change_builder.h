@@ -24,7 +24,7 @@ class ChangeBuilder {
 
   uint64_t next_sequence() const { return change_.tree.size(); }
   v1::WriterStatus& writer() { return change_.writer; }
-  void Reserve(size_t entries) { change_.entries.reserve(entries); }
+  void Reserve(size_t bytes) { change_.entries.reserve(bytes); }
   // The writer's clock in the entries that follow, whole minutes in seconds.
   void SetClaimedTime(std::optional<int64_t> seconds);
 

@@ -289,7 +289,7 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
         {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
   }
   ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
-  builder.Reserve(batch.entries().size());
+  builder.Reserve(batch.MemoryBytes());
   for (size_t i = 0; i < batch.entries().size(); ++i) {
     if (absl::Status appended = AppendOne(head, batch, batch.entries()[i], builder);
         !appended.ok()) {

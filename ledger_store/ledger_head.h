@@ -46,7 +46,7 @@ inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
 
 // What one request does to a ledger.
 struct LedgerChange {
-  std::vector<std::string> entries;  // as they are stored and hashed, in order
+  std::string entries;  // as they are stored, in order: a batch row (ledger_store/batch_row.h)
   v1::Receipt receipt;
   // The head's new values.
   merkle::CompactTree tree;

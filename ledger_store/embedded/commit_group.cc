@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/embedded/batch_row.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
@@ -45,7 +44,7 @@ BatchToAppend::BatchToAppend(v1::AppendBatchRequest request, rocksdb::DB& db,
   ahead = {durable->head,
            std::move(next),
            change->receipt,
-           EncodeBatchRow(change->entries),
+           std::move(change->entries),
            RequestRow(hash, change->receipt),
            head_row.Serialize()};
 }
@@ -168,8 +167,7 @@ v1::Receipt CommitGroup::Take(const LedgerChange& change, const std::string& req
 }
 
 void CommitGroup::Put(const LedgerChange& change, Ledger& ledger) {
-  batch_.Put(BatchKey(ledger.durable.id, change.receipt.first_sequence()),
-             EncodeBatchRow(change.entries));
+  batch_.Put(BatchKey(ledger.durable.id, change.receipt.first_sequence()), change.entries);
   if (!ledger.changed.has_value()) ledger.changed = ledger.head();
   if (ledger.ahead != nullptr) ledger.changed_writers.insert(ledger.ahead->draft.writer());
   ledger.ahead = nullptr;

@@ -15,7 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
-#include "ledger_store/embedded/batch_row.h"
+#include "ledger_store/batch_row.h"
+#include "ledger_store/embedded/answer_thread.h"
 #include "ledger_store/embedded/commit_group.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
@@ -42,6 +43,14 @@ struct Operation {
   size_t bytes = 0;                  // that it counts against max_pending_bytes
   std::shared_ptr<AppendLine> line;  // null for all but batches in line
   LedgerStore::AppendCallback done;
+};
+
+// What one sync made durable, on its way to the callers.
+struct AnsweredGroup {
+  std::vector<Operation> operations;
+  std::vector<absl::StatusOr<v1::Receipt>> answers;  // of the operations; all of them if `failure`
+  absl::Status failure;                              // is OK
+  size_t bytes = 0;
 };
 
 class EmbeddedStore : public LedgerStore {
@@ -257,32 +266,33 @@ class EmbeddedStore : public LedgerStore {
     // Counting its comparisons takes RocksDB a seventh of a write.
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     while (true) {
-      std::vector<Operation> group;
+      auto group = std::make_shared<AnsweredGroup>();
       {
         const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
           return stopping_ || !queue_.empty();
         };
         absl::MutexLock lock(&mutex_, absl::Condition(&ready));
         if (queue_.empty()) return;
-        group.swap(queue_);
+        group->operations.swap(queue_);
       }
-      Commit(group);
+      Commit(*group);
+      answer_thread_.Run([this, group = std::move(group)] { Answer(*group); });
     }
   }
 
-  void Commit(std::vector<Operation>& operations) {
-    std::vector<absl::StatusOr<v1::Receipt>> answers;
-    size_t bytes = 0;
+  void Commit(AnsweredGroup& answered) {
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
     batch_.Clear();  // keeps its memory
     CommitGroup group(*db_, *table_, now, batch_);
-    absl::Status failure = fail_stop_.status();
-    for (Operation& operation : operations) {
-      bytes += operation.bytes;
-      if (!failure.ok()) break;
-      answers.push_back(Stage(operation, group));
-      const absl::Status& status = answers.back().status();
+    absl::Status& failure = answered.failure;
+    failure = fail_stop_.status();
+    answered.answers.reserve(answered.operations.size());
+    for (Operation& operation : answered.operations) {
+      answered.bytes += operation.bytes;
+      if (!failure.ok()) continue;
+      answered.answers.push_back(Stage(operation, group));
+      const absl::Status& status = answered.answers.back().status();
       if (absl::IsDataLoss(status) || absl::IsUnavailable(status))
         failure = fail_stop_.Fail(status);
     }
@@ -291,15 +301,19 @@ class EmbeddedStore : public LedgerStore {
       failure = Write();
     }
     if (failure.ok()) group.Publish();
-    {
-      absl::MutexLock lock(&mutex_);
-      pending_bytes_ -= bytes;
+    // The next batch of a ledger can be made ahead from now on.
+    for (Operation& operation : answered.operations) {
+      if (auto* batch = std::get_if<BatchToAppend>(&operation.request)) batch->Leave();
     }
+  }
+
+  void Answer(AnsweredGroup& group) {
     // Refusals too: they may rest on requests of this group that have not become durable.
-    for (size_t i = 0; i < operations.size(); ++i) {
-      if (auto* batch = std::get_if<BatchToAppend>(&operations[i].request)) batch->Leave();
-      operations[i].done(failure.ok() ? std::move(answers[i]) : failure);
+    for (size_t i = 0; i < group.operations.size(); ++i) {
+      group.operations[i].done(group.failure.ok() ? std::move(group.answers[i]) : group.failure);
     }
+    absl::MutexLock lock(&mutex_);
+    pending_bytes_ -= group.bytes;
   }
 
   static absl::StatusOr<v1::Receipt> Stage(Operation& operation, CommitGroup& group) {
@@ -337,10 +351,11 @@ class EmbeddedStore : public LedgerStore {
 
   mutable absl::Mutex mutex_;
   std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the queue and of the group being written
+  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what is not answered yet
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   rocksdb::WriteBatch batch_;  // the commit thread's
+  AnswerThread answer_thread_;
   std::thread commit_thread_;  // last: it uses all of the above
 };
 

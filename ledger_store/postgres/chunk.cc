@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ledger_store/batch_row.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "merkle/tile.h"
@@ -14,22 +15,29 @@ constexpr size_t kEnoughBytes = 1 << 20;
 
 }  // namespace
 
-std::vector<Chunk> ToChunks(uint64_t first_sequence, std::span<const std::string> entries) {
+std::vector<Chunk> ToChunks(uint64_t first_sequence, std::string_view batch) {
   std::vector<Chunk> chunks;
-  for (size_t begin = 0; begin < entries.size();) {
-    size_t end = begin;
-    for (size_t bytes = 0;
-         end < entries.size() && end - begin < kMaxEntries && bytes < kEnoughBytes; ++end) {
-      bytes += entries[end].size();
-    }
+  const auto cut = [&](size_t bytes, size_t count) {
     Chunk& chunk = chunks.emplace_back();
-    chunk.first_sequence = first_sequence + begin;
-    chunk.count = end - begin;
-    // Neither empty nor over 256, and the rules of a request bound the entries.
-    chunk.body = merkle::EncodeEntryBundle(entries.subspan(begin, end - begin)).value();
+    chunk.first_sequence = first_sequence;
+    chunk.count = count;
+    chunk.body = std::string(batch.substr(0, bytes));
     chunk.body_sha256 = merkle::ToBytes(merkle::Sha256({chunk.body}));
-    begin = end;
+    first_sequence += count;
+    batch.remove_prefix(bytes);
+  };
+  // The rules of a head made the row: it can be cut.
+  const std::vector<std::string_view> entries = DecodeBatchRow(batch).value();
+  size_t bytes = 0;
+  size_t count = 0;
+  for (const std::string_view entry : entries) {
+    bytes += kEntryLengthBytes + entry.size();
+    if (++count == kMaxEntries || bytes >= kEnoughBytes) {
+      cut(bytes, count);
+      bytes = count = 0;
+    }
   }
+  if (count > 0) cut(bytes, count);
   return chunks;
 }
 

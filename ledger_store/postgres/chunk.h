@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +18,9 @@ struct Chunk {
   std::string body_sha256;
 };
 
-// Rows of at most 256 entries and about 1 MiB: nearly every batch is one. Entries are at most
-// 65,535 bytes.
-std::vector<Chunk> ToChunks(uint64_t first_sequence, std::span<const std::string> entries);
+// Rows of at most 256 entries and about 1 MiB: nearly every batch is one. `batch` is a row of
+// entries (ledger_store/batch_row.h).
+std::vector<Chunk> ToChunks(uint64_t first_sequence, std::string_view batch);
 
 // The entries, as views into `body`. DATA_LOSS if the hash does not match, or there are not
 // `count`.

@@ -81,7 +81,7 @@ class Connection {
   PGconn* const connection_;
   const absl::Duration timeout_;
   bool usable_ = true;
-  bool begins_ = false;  // a transaction, with what is sent next
+  bool begins_ = false;                          // a transaction, with what is sent next
   bool warned_ = false;                          // by the server, since the last statement was sent
   std::map<std::string, std::string> prepared_;  // statement -> its name on the server
 };

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger_store/batch_row.h"
 
 namespace dpledger::postgres {
 
@@ -105,7 +106,7 @@ absl::StatusOr<v1::Receipt> StagedGroup::AnswerTaken(const Operation& operation)
 v1::Receipt StagedGroup::TakeNew(NewLedger made, const Operation& from) {
   StagedLedger& ledger = ledgers_[made.empty.name];
   ledger.head = std::move(made.empty);
-  ledger.first_entry = made.change.entries.front();
+  ledger.first_entry = std::string(DecodeBatchRow(made.change.entries)->front());
   return Take(made.change, from, ledger);
 }
 

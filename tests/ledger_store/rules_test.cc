@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
+#include "ledger_store/batch_row.h"
 #include "ledger_store/ledger_head.h"
 #include "ledger_store/request_rules.h"
 #include "tests/ledger_store/requests.h"
@@ -26,6 +27,11 @@ v1::AppendBatchRequest OneNote(const std::string& text) {
   v1::AppendBatchRequest request = Batch(kLedger, "w", "r");
   AddNote(request, text);
   return request;
+}
+
+std::vector<std::string> EntriesOf(const LedgerChange& change) {
+  const auto entries = DecodeBatchRow(change.entries).value();
+  return {entries.begin(), entries.end()};
 }
 
 LedgerHead FreshHead() {
@@ -135,7 +141,7 @@ TEST(LedgerHead, EntryHoldsAtMost65535Bytes) {
   const LedgerHead head = FreshHead();
   const absl::StatusOr<LedgerChange> largest = AppendBatch(head, sized(65'501), kNow);
   ASSERT_TRUE(largest.ok()) << largest.status();
-  EXPECT_EQ(largest->entries[1].size(), 65'535u);
+  EXPECT_EQ(EntriesOf(*largest)[1].size(), 65'535u);
   EXPECT_TRUE(IsFieldError(AppendBatch(head, sized(65'502), kNow).status(),
                            "entries[1]: must be at most 65535 bytes as a stored entry, got 65536"));
 }
@@ -145,7 +151,7 @@ TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
   NewLedger made = Create(CreateRequest(kLedger), kNow).value();
   LedgerHead head = std::move(made.empty);
   Apply(made.change, head);
-  std::vector<std::string> entries = made.change.entries;
+  std::vector<std::string> entries = EntriesOf(made.change);
   v1::AppendBatchRequest request = RoundBatch(kLedger, "w", "r1", 300);
   request.add_entries()->mutable_resume()->set_reason(std::string(1000, 'x'));
   AddNote(request, "");
@@ -159,14 +165,15 @@ TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
   request.add_entries()->mutable_writer_closed()->set_entry_count(12);
   const LedgerChange appended = AppendBatch(head, v1::AppendBatchRequest(request), kNow).value();
   Apply(appended, head);
-  entries.insert(entries.end(), appended.entries.begin(), appended.entries.end());
+  const std::vector<std::string> batch = EntriesOf(appended);
+  entries.insert(entries.end(), batch.begin(), batch.end());
   const LedgerChange sealed = Seal(head, SealRequest(kLedger), absl::UnixEpoch()).value();
-  entries.push_back(sealed.entries.at(0));
+  entries.push_back(EntriesOf(sealed).at(0));
   v1::ForkLedgerRequest fork;
   fork.set_name("projects/p/ledgers/b");
   fork.set_request_id("fork");
-  entries.push_back(Fork(head, fork, {3, {}}, kNow).value().change.entries.at(0));
-  entries.push_back(NoticeFork(head, fork, {3, {}}, kNow).value().entries.at(0));
+  entries.push_back(EntriesOf(Fork(head, fork, {3, {}}, kNow).value().change).at(0));
+  entries.push_back(EntriesOf(NoticeFork(head, fork, {3, {}}, kNow).value()).at(0));
   ASSERT_EQ(entries.size(), 16u);
   for (const std::string& bytes : entries) {
     v1::LedgerEntry entry;
@@ -177,7 +184,7 @@ TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
   }
   for (int i = 0; i < request.entries_size(); ++i) {
     v1::LedgerEntry entry;
-    ASSERT_TRUE(entry.ParseFromString(appended.entries[static_cast<size_t>(i)]));
+    ASSERT_TRUE(entry.ParseFromString(batch[static_cast<size_t>(i)]));
     const v1::NewEntry& wanted = request.entries(i);
     EXPECT_EQ(entry.event().SerializeAsString(), wanted.event().SerializeAsString());
     EXPECT_EQ(entry.resume().reason(), wanted.resume().reason());
