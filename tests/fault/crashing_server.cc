@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "client/connection.h"
@@ -15,7 +18,11 @@
 
 namespace dpledger::testing {
 
-CrashingServer::CrashingServer() { Start(); }
+CrashingServer::CrashingServer(Options options)
+    : options_(std::move(options)), address_(options_.host + ":0") {
+  std::filesystem::create_directory(folder_.File("files"));
+  Start();
+}
 
 CrashingServer::~CrashingServer() {
   if (pid_ > 0) Kill();
@@ -36,26 +43,36 @@ void CrashingServer::Pause() {
 
 void CrashingServer::Resume() { EXPECT_EQ(kill(pid_, SIGCONT), 0); }
 
+std::string CrashingServer::Log() const {
+  std::ostringstream log;
+  log << std::ifstream(folder_.File("log")).rdbuf();
+  return log.str();
+}
+
 void CrashingServer::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());
-  pid_ = StartProgram({BinaryPath("dpledger-server"), "--listen", address_, "--port-file",
-                       port_file, "--store", files() + "/store"},
-                      folder_.File("log"));
+  std::vector<std::string> words = options_.prefix;
+  for (const std::string& word :
+       {BinaryPath("dpledger-server"), std::string("--listen"), address_,
+        std::string("--port-file"), port_file, std::string("--store"), files() + "/store",
+        std::string("--checkpoint-copy"), files() + "/store.checkpoint"}) {
+    words.push_back(word);
+  }
+  words.insert(words.end(), options_.flags.begin(), options_.flags.end());
+  pid_ = StartProgram(words, folder_.File("log"));
   // The port file is there once the server listens; a server that ends instead ends the wait.
   int status = 0;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
     std::string port;
     if (std::getline(std::ifstream(port_file), port) && !port.empty()) {
-      address_ = "127.0.0.1:" + port.substr(port.rfind(':') + 1);
+      address_ = options_.host + port.substr(port.rfind(':'));
       return;
     }
     absl::SleepFor(absl::Milliseconds(5));
   }
   pid_ = 0;
-  std::ostringstream log;
-  log << std::ifstream(folder_.File("log")).rdbuf();
-  FAIL() << "dpledger-server did not start: " << log.str();
+  FAIL() << "dpledger-server did not start: " << Log();
 }
 
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {
@@ -67,6 +84,7 @@ std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::s
   do {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::ReadEntriesResponse page;
     const grpc::Status status = stub->ReadEntries(&context, request, &page);
     EXPECT_TRUE(status.ok()) << status.error_message();

@@ -13,17 +13,25 @@ namespace dpledger::testing {
 
 class CrashingServer {
  public:
-  // Starts on a free loopback port and waits until it listens.
-  CrashingServer();
+  struct Options {
+    std::vector<std::string> flags =
+        {};  // besides --store, --checkpoint-copy, --listen and --port-file
+    std::vector<std::string> prefix = {};  // a program that runs the server, with its arguments
+    std::string host = "127.0.0.1";        // to listen on
+  };
+  // Starts on a free port and waits until it listens.
+  CrashingServer() : CrashingServer(Options()) {}
+  explicit CrashingServer(Options options);
   ~CrashingServer();
   CrashingServer(const CrashingServer&) = delete;
   CrashingServer& operator=(const CrashingServer&) = delete;
 
-  // "127.0.0.1:<port>", the same over every start.
+  // "<host>:<port>", the same over every start.
   const std::string& address() const { return address_; }
   // What it keeps: its ledgers, its key and its last checkpoint. To be changed only while it is
   // killed.
   std::string files() const { return folder_.File("files"); }
+  std::string Log() const;
 
   void Kill();   // SIGKILL
   void Start();  // and waits until it listens
@@ -31,8 +39,9 @@ class CrashingServer {
   void Resume();
 
  private:
+  const Options options_;
   TemporaryFolder folder_;
-  std::string address_ = "127.0.0.1:0";
+  std::string address_;
   pid_t pid_ = 0;
 };
 

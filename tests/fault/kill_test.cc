@@ -1,19 +1,22 @@
 // Servers and trainers killed at random moments: what was released is always recorded, nothing is
-// lost or doubled. DPLEDGER_SEED repeats a run's choices.
+// lost or doubled, and an auditor finds checkpoints, proofs and ε to be those of the entries after
+// every restart. DPLEDGER_FAULT_ROUNDS and DPLEDGER_FAULT_SEED: see power_rounds.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/fault/auditor.h"
+#include "tests/fault/power_rounds.h"
 #include "tests/fault/rig.h"
 
 namespace dpledger::testing {
@@ -25,15 +28,6 @@ using ::testing::SizeIs;
 
 constexpr char kLedger[] = "projects/default/ledgers/run";
 constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
-
-uint32_t Seed() {
-  uint32_t seed = std::random_device()();
-  if (const char* given = std::getenv("DPLEDGER_SEED"); given != nullptr) {
-    EXPECT_TRUE(absl::SimpleAtoi(given, &seed));
-  }
-  std::cout << "DPLEDGER_SEED=" << seed << std::endl;
-  return seed;
-}
 
 // The complaints about a trainer that does not write at the moment: FAIL_CLOSED must have its
 // releases in the ledger, SPOOL in the ledger or in its spool.
@@ -54,7 +48,7 @@ std::vector<std::string> Complaints(const CrashingServer& server, const Trainer&
 // One server and one trainer that are killed `kills` times in all.
 class KilledRun {
  public:
-  KilledRun(v1::SpoolPolicy policy, uint32_t seed)
+  KilledRun(v1::SpoolPolicy policy, uint64_t seed)
       : policy_(policy), random_(seed), trainer_(server_.address(), kLedger, "trainer", policy) {}
 
   void Kills(int kills) {
@@ -80,7 +74,9 @@ class KilledRun {
   void End() {
     ASSERT_TRUE(trainer_.AwaitReleases(trainer_.Released().size(), 1)) << trainer_.Log();
     ASSERT_EQ(trainer_.Finish(), 0) << trainer_.Log();
+    Audit();
     const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
+    EXPECT_EQ(auditor_.checkpoint_size(), entries.size());
     std::vector<std::string> complaints;
     const Rounds recorded = LedgerRounds(entries, "trainer", complaints);
     const Rounds released = trainer_.Released();
@@ -92,7 +88,8 @@ class KilledRun {
     EXPECT_GE(EpsilonOfLedger(server_.address(), kLedger).upper,
               EpsilonOfRounds(server_.address(), released).lower);
     std::cout << released.size() << " rounds released, " << recorded.size() << " recorded, "
-              << trainer_kills_ << " kills of the trainer, " << server_kills_ << " of the server\n";
+              << trainer_kills_ << " kills of the trainer, " << server_kills_ << " of the server, "
+              << auditor_.audits() << " audits\n";
   }
 
  private:
@@ -101,6 +98,8 @@ class KilledRun {
   }
 
   void Check() { EXPECT_THAT(Complaints(server_, trainer_, policy_), IsEmpty()); }
+  // What the server serves now carries on what it served before.
+  void Audit() { EXPECT_THAT(auditor_.Audit(server_.address()), IsEmpty()); }
 
   void KillTrainer() {
     // A running FAIL_CLOSED trainer can be checked too: a spool can be read only when it is left.
@@ -116,6 +115,7 @@ class KilledRun {
     ++server_kills_;
     Wait(50);
     server_.Start();
+    Audit();
     if (policy_ == v1::FAIL_CLOSED) Check();
   }
 
@@ -126,28 +126,37 @@ class KilledRun {
     trainer_.Kill();
     ++trainer_kills_;
     server_.Start();
+    Audit();
     Check();
     trainer_.Start(kEndless);
   }
 
   const v1::SpoolPolicy policy_;
-  std::mt19937 random_;
+  std::mt19937_64 random_;
   CrashingServer server_;
   Trainer trainer_;
+  Auditor auditor_{kLedger};
   size_t trainer_kills_ = 0;
   size_t server_kills_ = 0;
 };
 
+// Kills so many times, on a new ledger now and then: every check reads all of it.
+void KillTimes(v1::SpoolPolicy policy, int kills) {
+  constexpr int kKillsOfALedger = 50;
+  std::mt19937_64 random(FaultSeed());
+  for (int left = kills; left > 0 && !::testing::Test::HasFailure(); left -= kKillsOfALedger) {
+    KilledRun run(policy, random());
+    run.Kills(std::min(left, kKillsOfALedger));
+    if (!::testing::Test::HasFailure()) run.End();
+  }
+}
+
 TEST(Kill, FailClosedNeverReleasesWhatTheLedgerDoesNotHold) {
-  KilledRun run(v1::FAIL_CLOSED, Seed());
-  run.Kills(25);
-  run.End();
+  KillTimes(v1::FAIL_CLOSED, FaultRounds(100));
 }
 
 TEST(Kill, SpoolNeverReleasesWhatIsNeitherSpooledNorInTheLedger) {
-  KilledRun run(v1::SPOOL, Seed());
-  run.Kills(25);
-  run.End();
+  KillTimes(v1::SPOOL, FaultRounds(100));
 }
 
 // Five rounds, and SIGKILL at the worst moment of the last one: right after its release.
@@ -180,6 +189,34 @@ TEST(Kill, NoticesATrainerThatReleasesTooEarly) {
     EXPECT_LT(EpsilonOfLedger(moment.server.address(), kLedger).upper,
               EpsilonOfRounds(moment.server.address(), moment.trainer.Released()).lower);
   }
+}
+
+// The control of the audits: a server that was set back, and one that then wrote another history,
+// do start, since all their files agree; only who kept an older checkpoint sees it.
+TEST(Kill, AuditNoticesAServerThatWasSetBack) {
+  CrashingServer server;
+  Auditor auditor(kLedger);
+  const auto train = [&](const std::string& writer) {
+    Trainer trainer(server.address(), kLedger, writer, v1::FAIL_CLOSED);
+    trainer.Start(5);
+    EXPECT_EQ(trainer.Await(), 0) << trainer.Log();
+  };
+  train("first");
+  EXPECT_THAT(auditor.Audit(server.address()), IsEmpty());
+  server.Kill();
+  const TemporaryFolder copy;
+  constexpr auto kAll = std::filesystem::copy_options::recursive;
+  std::filesystem::copy(server.files(), copy.File("files"), kAll);
+  server.Start();
+  train("second");
+  EXPECT_THAT(auditor.Audit(server.address()), IsEmpty());
+  server.Kill();
+  std::filesystem::remove_all(server.files());
+  std::filesystem::copy(copy.File("files"), server.files(), kAll);
+  server.Start();
+  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("the ledger has 12 entries and had 23"));
+  train("third");
+  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("entry 12 is not what it was"));
 }
 
 }  // namespace
