@@ -47,7 +47,10 @@ const FaultRule* FaultRules::On(std::string_view op, std::string_view name) {
     ++watch.seen;
     if (watch.seen == rule.nth || (watch.seen > rule.nth && rule.sticky)) applies = &rule;
   }
-  if (applies != nullptr) ++counts_["struck"];
+  if (applies != nullptr) {
+    ++counts_["struck"];
+    ++counts_[absl::StrCat("struck:", ToAbsl(name))];
+  }
   return applies;
 }
 

@@ -39,7 +39,8 @@ class FaultRules {
   // Counts a call of `op` on a file named `name`; the rule that applies to it, or null. It stays
   // valid until the next call of this object.
   const FaultRule* On(std::string_view op, std::string_view name);
-  // Calls since the start, by name, and "any"; "struck" is how many of them a rule applied to.
+  // Calls since the start, by name, and "any"; "struck" is how many of them a rule applied to,
+  // and "struck:<file>" those on that file.
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
 
  private:

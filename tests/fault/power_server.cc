@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -92,9 +93,25 @@ absl::Status PoweredServer::Start() {
     absl::SleepFor(absl::Milliseconds(5));
   }
   pid_ = 0;
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return absl::UnavailableError(absl::StrCat("dpledger-server did not start: ", Log()));
+}
+
+std::string PoweredServer::Log() const {
   std::ostringstream log;
-  log << std::ifstream(log_file).rdbuf();
-  return absl::UnavailableError(absl::StrCat("dpledger-server did not start: ", log.str()));
+  log << std::ifstream(folder_.File("log")).rdbuf();
+  return log.str();
+}
+
+int PoweredServer::End(int signal) {
+  if (pid_ <= 0) return exit_code_;
+  int status = 0;
+  if (signal != 0) kill(pid_, signal);
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_code_;
 }
 
 void PoweredServer::Append(int batches, uint64_t seed) {

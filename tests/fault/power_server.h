@@ -28,6 +28,10 @@ class PoweredServer {
   FaultFs& disk() { return *disk_; }
   // Starts the server and waits until it listens or has ended; UNAVAILABLE with its log if it has.
   absl::Status Start();
+  const std::string& address() const { return address_; }
+  // Sends `signal` if it is not 0, and waits for the server's end; its exit code.
+  int End(int signal);
+  std::string Log() const;
   // Four writers, each with a ledger of its own, append `batches` batches of notes each, or fewer
   // if the server refuses one.
   void Append(int batches, uint64_t seed);
@@ -45,6 +49,7 @@ class PoweredServer {
   std::unique_ptr<FaultFs> disk_;
   std::string address_;
   pid_t pid_ = 0;
+  int exit_code_ = 0;  // of the server that ended last by itself or by End
   std::map<std::string, Acknowledged> acknowledged_;  // by ledger
   uint64_t requests_ = 0;                             // makes request ids unique over all rounds
 };

@@ -1,0 +1,151 @@
+// Every call that a server's life makes to its disk, failed in turn: a first run counts them by
+// name, and then each point of that trace, (call, n), fails with EIO and with ENOSPC in a life of
+// its own. After the first error nothing more is acknowledged, health says NOT_SERVING and the
+// server ends with 1, unless nothing stored depends on the call; after the power has gone too, it
+// starts again without repair and holds all that was acknowledged. DPLEDGER_FAULT_ROUNDS points are
+// taken, spread evenly over the trace (0: all of them).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/fault/point_life.h"
+#include "tests/fault/power_server.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr uint64_t kUsualPoints = 200;
+
+struct Point {
+  std::string op;
+  uint64_t nth;
+  int error;
+};
+
+// All points of a trace; the calls that only look are no part of "any" (fault_fs_rules.h).
+std::vector<Point> PointsOf(const std::map<std::string, uint64_t>& counts) {
+  std::vector<Point> points;
+  for (const auto& [op, count] : counts) {
+    if (op == "any" || op == "struck" || op == "lookup" || op == "getattr") continue;
+    for (uint64_t nth = 1; nth <= count; ++nth) {
+      points.push_back({op, nth, EIO});
+      points.push_back({op, nth, ENOSPC});
+    }
+  }
+  return points;
+}
+
+std::vector<Point> Spread(const std::vector<Point>& points, uint64_t wanted) {
+  if (wanted == 0 || wanted >= points.size()) return points;
+  std::vector<Point> chosen;
+  for (uint64_t i = 0; i < wanted; ++i) chosen.push_back(points[i * points.size() / wanted]);
+  return chosen;
+}
+
+uint64_t WantedPoints() {
+  uint64_t wanted = kUsualPoints;
+  if (const char* given = std::getenv("DPLEDGER_FAULT_ROUNDS"); given != nullptr) {
+    EXPECT_TRUE(absl::SimpleAtoi(given, &wanted)) << given;
+  }
+  return wanted;
+}
+
+// A file's name without its number: "000012.log" is "#.log".
+std::string KindOf(const std::string& name) {
+  std::string kind;
+  for (const char c : name) {
+    if (!absl::ascii_isdigit(c)) {
+      kind += c;
+    } else if (kind.empty() || kind.back() != '#') {
+      kind += '#';
+    }
+  }
+  return kind;
+}
+
+// Calls that nothing stored depends on: reserving space and giving it back, listing and removing
+// what is left over, RocksDB's record of its options and its text log, neither of which is read
+// back, and the sync of the folder's names after the former. A server may go on after them.
+bool MattersNot(const std::string& op, const std::string& file) {
+  return op == "fallocate" || op == "ftruncate" || op == "readdir" || op == "unlink" ||
+         absl::StartsWith(file, "OPTIONS-") || file == "LOG" ||
+         (op == "fsyncdir" && file == "store");
+}
+
+// What became of the lives whose point was struck, by call.
+struct Tally {
+  int struck = 0;
+  int refused_to_start = 0;
+  int aborted = 0;  // of those, by an assertion of RocksDB
+  int stopped = 0;  // in the middle, with 1
+  int went_on = 0;  // and acknowledged
+};
+
+class FaultPoints : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    PoweredServer server;
+    const absl::Status status = server.PowerOn();
+    if (absl::IsUnavailable(status)) GTEST_SKIP() << status;
+    ASSERT_TRUE(status.ok()) << status;
+  }
+};
+
+TEST_F(FaultPoints, NothingIsAcknowledgedAfterTheFirstErrorNorLost) {
+  PointLife whole;
+  ASSERT_NO_FATAL_FAILURE(whole.Live({}));
+  ASSERT_THAT(whole.complaints(), IsEmpty());
+  ASSERT_EQ(whole.outcome(), PointLife::Outcome::kFinished);
+  const std::vector<Point> all = PointsOf(whole.counts());
+  const std::vector<Point> points = Spread(all, WantedPoints());
+  std::map<std::string, Tally> tallies;
+  uint64_t acknowledged = 0;
+  for (const Point& point : points) {
+    const FaultRule rule = {.op = point.op, .nth = point.nth, .error = point.error};
+    SCOPED_TRACE(RuleText(rule));
+    PointLife life;
+    ASSERT_NO_FATAL_FAILURE(life.Live({rule}));
+    ASSERT_NO_FATAL_FAILURE(life.LiveAgain());
+    EXPECT_THAT(life.complaints(), IsEmpty());
+    acknowledged += life.acknowledged();
+    if (!life.struck()) continue;
+    EXPECT_TRUE(!life.went_on() || MattersNot(point.op, life.struck_file())) << life.struck_file();
+    Tally& tally = tallies[absl::StrCat(point.op, " ", KindOf(life.struck_file()))];
+    ++tally.struck;
+    if (life.outcome() == PointLife::Outcome::kRefusedToStart) ++tally.refused_to_start;
+    if (life.aborted()) ++tally.aborted;
+    if (life.outcome() == PointLife::Outcome::kStopped) ++tally.stopped;
+    if (life.went_on()) ++tally.went_on;
+  }
+  std::cout << points.size() << " of " << all.size() << " points, " << acknowledged
+            << " entries acknowledged\n";
+  for (const auto& [op, tally] : tallies) {
+    std::cout << op << ": " << tally.struck << " struck; " << tally.refused_to_start
+              << " servers refused to start (" << tally.aborted << " aborted), " << tally.stopped
+              << " stopped, " << tally.went_on << " went on\n";
+  }
+}
+
+// The control: an error that the server does not see, after which it goes on and must be noticed.
+TEST_F(FaultPoints, NoticesAServerThatGoesOnAfterAnError) {
+  PointLife life;
+  ASSERT_NO_FATAL_FAILURE(life.Live({.op = "mkdir", .nth = 1, .error = EIO, .path = "bait"}, true));
+  EXPECT_TRUE(life.struck());
+  EXPECT_TRUE(life.went_on());
+  EXPECT_FALSE(MattersNot("mkdir", life.struck_file()));
+}
+
+}  // namespace
+}  // namespace dpledger::testing
