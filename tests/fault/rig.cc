@@ -31,25 +31,26 @@ constexpr double kDelta = 1e-5;
 
 }  // namespace
 
-Trainer::Trainer(std::string server, std::string ledger, std::string writer, v1::SpoolPolicy policy)
+Trainer::Trainer(std::string server, std::string ledger, std::string writer, v1::SpoolPolicy policy,
+                 std::vector<std::string> prefix)
     : server_(std::move(server)),
       ledger_(std::move(ledger)),
       writer_(std::move(writer)),
-      policy_(policy) {}
+      policy_(policy),
+      prefix_(std::move(prefix)) {}
 
 Trainer::~Trainer() {
   if (pid_ > 0) Kill();
 }
 
 void Trainer::Start(uint64_t rounds, const std::vector<std::string>& extras) {
-  std::vector<std::string> arguments = {BinaryPath("fault_trainer"),
-                                        server_,
-                                        ledger_,
-                                        writer_,
-                                        folder_.File("spool"),
-                                        policy_ == v1::SPOOL ? "spool" : "fail-closed",
-                                        folder_.File("released"),
-                                        absl::StrCat(rounds)};
+  std::vector<std::string> arguments = prefix_;
+  for (const std::string& word :
+       {BinaryPath("fault_trainer"), server_, ledger_, writer_, folder_.File("spool"),
+        std::string(policy_ == v1::SPOOL ? "spool" : "fail-closed"), folder_.File("released"),
+        absl::StrCat(rounds)}) {
+    arguments.push_back(word);
+  }
   arguments.insert(arguments.end(), extras.begin(), extras.end());
   pid_ = StartProgram(arguments, folder_.File("log"));
 }

@@ -18,7 +18,9 @@ namespace dpledger::testing {
 // started again.
 class Trainer {
  public:
-  Trainer(std::string server, std::string ledger, std::string writer, v1::SpoolPolicy policy);
+  // `prefix` is a program that runs it, with its arguments.
+  Trainer(std::string server, std::string ledger, std::string writer, v1::SpoolPolicy policy,
+          std::vector<std::string> prefix = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -45,6 +47,7 @@ class Trainer {
   const std::string ledger_;  // full name
   const std::string writer_;
   const v1::SpoolPolicy policy_;
+  const std::vector<std::string> prefix_;
   TemporaryFolder folder_;
   pid_t pid_ = 0;
 };
