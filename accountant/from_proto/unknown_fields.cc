@@ -1,6 +1,6 @@
 #include "accountant/from_proto/unknown_fields.h"
 
-#include <vector>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/from_proto/field_checks.h"
@@ -13,46 +13,55 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Proto3 enums are open: the parser keeps a number that has no name.
-absl::Status CheckEnum(const FieldDescriptor& field, std::string_view path, int number) {
-  if (field.enum_type()->FindValueByNumber(number) != nullptr) return absl::OkStatus();
-  return FieldError(path, absl::StrCat("enum number ", number, " is not known to this version"));
+std::string PathOf(const FieldDescriptor& field, int index) {
+  return field.is_repeated() ? Element(field.name(), index) : std::string(field.name());
 }
 
-// One value of `field`: the singular one, or element `index` of a repeated field.
+// Proto3 enums are open: the parser keeps a number that has no name.
+absl::Status CheckEnum(const FieldDescriptor& field, int index, int number) {
+  if (field.enum_type()->FindValueByNumber(number) != nullptr) return absl::OkStatus();
+  return FieldError(PathOf(field, index),
+                    absl::StrCat("enum number ", number, " is not known to this version"));
+}
+
+// One value of `field`: the singular one, or element `index` of a repeated field. Every event of
+// every append comes through here: a path is made for an error only.
 absl::Status CheckValue(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& reflection = *message.GetReflection();
-  const std::string path =
-      field.is_repeated() ? Element(field.name(), index) : std::string(field.name());
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return Within(path,
-                    CheckNoUnknownFields(field.is_repeated()
-                                             ? reflection.GetRepeatedMessage(message, &field, index)
-                                             : reflection.GetMessage(message, &field)));
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return CheckEnum(field, path,
-                       field.is_repeated() ? reflection.GetRepeatedEnumValue(message, &field, index)
-                                           : reflection.GetEnumValue(message, &field));
-    default:
-      return absl::OkStatus();
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    return CheckEnum(field, index,
+                     field.is_repeated() ? reflection.GetRepeatedEnumValue(message, &field, index)
+                                         : reflection.GetEnumValue(message, &field));
   }
+  const absl::Status checked = CheckNoUnknownFields(
+      field.is_repeated() ? reflection.GetRepeatedMessage(message, &field, index)
+                          : reflection.GetMessage(message, &field));
+  return checked.ok() ? checked : Within(PathOf(field, index), checked);
+}
+
+// How many values of `field` could hold something unknown.
+int ValuesToCheck(const Message& message, const FieldDescriptor& field) {
+  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  if (!is_message && field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return 0;
+  const Reflection& reflection = *message.GetReflection();
+  if (field.is_repeated()) return reflection.FieldSize(message, &field);
+  return reflection.HasField(message, &field) ? 1 : 0;
 }
 
 }  // namespace
 
 absl::Status CheckNoUnknownFields(const Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
+  const google::protobuf::UnknownFieldSet& unknown =
+      message.GetReflection()->GetUnknownFields(message);
   if (!unknown.empty()) {
     return FieldError(absl::StrCat(unknown.field(0).number()),
                       "field number is not known to this version");
   }
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < size; ++i) RETURN_IF_ERROR(CheckValue(message, *field, i));
+  const google::protobuf::Descriptor& fields = *message.GetDescriptor();
+  for (int f = 0; f < fields.field_count(); ++f) {
+    const FieldDescriptor& field = *fields.field(f);
+    const int values = ValuesToCheck(message, field);
+    for (int i = 0; i < values; ++i) RETURN_IF_ERROR(CheckValue(message, field, i));
   }
   return absl::OkStatus();
 }
