@@ -48,11 +48,13 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
 }
 
 absl::Status Registry::CatchUp(CheckpointStore& store) {
-  const absl::StatusOr<v1::StoredCheckpoint> latest = store.Latest(kRegistryLog);
+  absl::StatusOr<v1::StoredCheckpoint> latest = store.Latest(kRegistryLog);
   if (absl::IsNotFound(latest.status())) {
     ASSIGN_OR_RETURN(const std::vector<std::string> entries, store.ReadRegistry(0, 1));
     if (empty() && entries.empty()) return absl::OkStatus();
-    return Damaged("it has entries but no checkpoint");
+    // Another process may have begun it between the two looks: then its checkpoint is there too.
+    latest = store.Latest(kRegistryLog);
+    if (absl::IsNotFound(latest.status())) return Damaged("it has entries but no checkpoint");
   }
   RETURN_IF_ERROR(latest.status());
   if (latest->note() == checkpoint_.note) return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "ledger_store/signing_key_file.h"
 #include "merkle/proof.h"
 #include "tests/ledger_store/signed_store.h"
+#include "tests/ledger_store/tampered_store.h"
 
 namespace dpledger {
 namespace {
@@ -62,6 +63,27 @@ TEST_F(StartCheck, StoreThatLostSignedEntriesIsRefused) {
   // The control: nothing else in the folder could have told.
   std::filesystem::remove(CheckpointPath() + ".previous");
   EXPECT_EQ(Open(Options()), absl::OkStatus());
+}
+
+// Servers that started together on a new database took what the first of them had just published
+// for damage.
+TEST_F(StartCheck, RegistryThatBeginsBetweenTwoLooksIsNoDamage) {
+  Tampering tampering;
+  bool begun = false;
+  tampering.checkpoint = [&](const std::string&, absl::StatusOr<v1::StoredCheckpoint>& seen) {
+    if (begun) return;
+    begun = true;
+    EXPECT_TRUE(absl::IsNotFound(seen.status()));
+    MustOpen(Options(), *store_);
+  };
+  TamperedStore store(*store_, &tampering);
+  EXPECT_EQ(Notary::Open(Options(), store).status(), absl::OkStatus());
+  // The control: entries whose checkpoint stays away.
+  tampering.checkpoint = [](const std::string&, absl::StatusOr<v1::StoredCheckpoint>& seen) {
+    seen = absl::NotFoundError("none");
+  };
+  EXPECT_TRUE(IsError(Notary::Open(Options(), store).status(), StatusCode::kDataLoss, "",
+                      "the registry: it has entries but no checkpoint"));
 }
 
 TEST_F(StartCheck, EmptyStoreBesideACheckpointIsRefused) {
