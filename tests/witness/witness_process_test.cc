@@ -118,6 +118,22 @@ TEST_F(WitnessProgram, OutlivesBytesOfAnyKind) {
   EXPECT_EQ(witness.AddCheckpoint(log_.Request(7, 9)).status, 200) << witness.Log();
 }
 
+// What no limit on headers and bodies counts: it would be kept until the memory is full.
+TEST_F(WitnessProgram, RefusesEndlessChunkExtensionsAndTrailers) {
+  const WitnessProcess witness({log_.key()});
+  const std::string chunked =
+      "POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string endless(size_t{65} << 10, 'x');
+  EXPECT_EQ(SendRaw(witness.address(), chunked + "5;a=" + endless).status, 413);
+  EXPECT_EQ(SendRaw(witness.address(), chunked + "0\r\nA: " + endless).status, 413);
+  // The same in little is a request.
+  const std::string body = log_.Request(0, 7);
+  EXPECT_EQ(SendRaw(witness.address(), absl::StrCat(chunked, absl::Hex(body.size()), ";a=x\r\n",
+                                                    body, "\r\n0\r\nA: x\r\n\r\n"))
+                .status,
+            200);
+}
+
 TEST_F(WitnessProgram, KnowsAfterKillsWhatItCosigned) {
   WitnessProcess witness({log_.key()});
   uint64_t size = 0;
