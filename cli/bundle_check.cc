@@ -72,6 +72,18 @@ NextLedger NextOf(const VerifiedLineage& lineage, const bundle::VerifierOptions&
   return next;
 }
 
+// What a parent's prefix says, its forks cannot take back: the first field of the declaration that
+// the child has otherwise, or null.
+const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& child) {
+  if (child.dataset() != parent.dataset()) return "dataset";
+  if (child.unit_of_privacy() != parent.unit_of_privacy()) return "unit_of_privacy";
+  if (child.adjacency() != parent.adjacency()) return "adjacency";
+  if (child.parameters() != parent.parameters()) return "parameters";
+  if (child.filter().SerializeAsString() != parent.filter().SerializeAsString()) return "filter";
+  if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
+  return nullptr;
+}
+
 // That the ledger verified last is the one that the ledger before it carries on from.
 absl::Status CheckParent(const VerifiedLineage& lineage) {
   if (lineage.ledgers.size() < 2) return absl::OkStatus();
@@ -79,7 +91,12 @@ absl::Status CheckParent(const VerifiedLineage& lineage) {
   const LedgerCheck& child = *lineage.ledgers[lineage.ledgers.size() - 2];
   const v1::Fork& fork = *ForkOf(child);
   const std::optional<merkle::Hash> root = parent.verifier().RootAt(fork.parent_size());
-  if (root.has_value() && merkle::ToBytes(*root) == fork.parent_root()) return absl::OkStatus();
+  if (root.has_value() && merkle::ToBytes(*root) == fork.parent_root()) {
+    const char* field = NotInherited(parent.rules().declaration(), child.rules().declaration());
+    if (field == nullptr) return absl::OkStatus();
+    return bundle::Differs(kForkClass, NameOf(child),
+                           absl::StrCat("declaration.", field, " must be the parent's"));
+  }
   return bundle::Differs(
       kForkClass, NameOf(parent),
       absl::StrCat("the parent of ", NameOf(child), ", with root ", HexEncode(fork.parent_root()),

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
@@ -28,7 +32,9 @@ SampleLedger Parent() {
 }
 
 // Carries on from the parent's first `size` entries with two rounds more.
-SampleLedger ForkAt(uint64_t size, const std::string& root_of_prefix) {
+SampleLedger ForkAt(
+    uint64_t size, const std::string& root_of_prefix,
+    const std::function<void(v1::Declaration&)>& change = [](v1::Declaration&) {}) {
   SampleLedger child([&](v1::LedgerEntry& entry) {
     v1::Fork& fork = *entry.mutable_fork();
     fork.set_parent("projects/default/ledgers/parent");
@@ -39,6 +45,7 @@ SampleLedger ForkAt(uint64_t size, const std::string& root_of_prefix) {
     declaration.set_unit_of_privacy("example");
     declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
     declaration.set_parameters(v1::FIXED);
+    change(declaration);
   });
   return child.AddRound("trainer", 1).AddRound("trainer", 2);
 }
@@ -95,6 +102,28 @@ TEST_F(BundleCheck, ParentMustBeTheOneThatWasForked) {
   const absl::Status useless = VerifyFiles({Write("parent", parent), child}, {}).status();
   EXPECT_EQ(useless.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(useless.message()), HasSubstr("is not a fork"));
+}
+
+TEST_F(BundleCheck, ForkCannotTakeBackWhatItsParentDeclares) {
+  const SampleLedger parent = Parent();
+  const auto difference = [&](const std::function<void(v1::Declaration&)>& change) {
+    const std::string child = Write("child", ForkAt(17, RootOfFirst(parent, 17), change));
+    return VerifyFiles({child, Write("parent", parent)}, {}).status();
+  };
+  EXPECT_TRUE(difference([](v1::Declaration& d) { d.set_planned_rounds(100); }).ok());
+  const std::vector<std::pair<std::string, std::function<void(v1::Declaration&)>>> changes = {
+      {"dataset", [](v1::Declaration& d) { d.set_dataset("cifar"); }},
+      {"unit_of_privacy", [](v1::Declaration& d) { d.set_unit_of_privacy("word"); }},
+      {"adjacency", [](v1::Declaration& d) { d.set_adjacency(v1::REPLACE_ONE); }},
+      {"parameters", [](v1::Declaration& d) { d.set_parameters(v1::ADAPTIVE); }},
+      {"filter", [](v1::Declaration& d) { d.mutable_filter()->mutable_zcdp()->set_rho(9); }},
+      {"plan_independent", [](v1::Declaration& d) { d.set_plan_independent(true); }}};
+  for (const auto& [field, change] : changes) {
+    const absl::Status status = difference(change);
+    EXPECT_EQ(bundle::ClassOf(status), "fork") << field;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("declaration.", field, " must be the parent's")));
+  }
 }
 
 TEST_F(BundleCheck, CopyCostsWhatItsOriginalDoesOnceItIsWhole) {
