@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/progress.h"
+#include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/checkpoint.h"
 #include "merkle/tlog_proof.h"
@@ -31,6 +32,19 @@ absl::StatusOr<std::string> ProofText(uint64_t index, const Hashes& hashes,
     std::copy(hash.begin(), hash.end(), proof.hashes.emplace_back().begin());
   }
   return merkle::TlogProofText(proof);
+}
+
+// Another ledger of the registry may be as well signed, and cost less.
+absl::Status CheckOrigin(const std::string& ledger, const std::string& registry_origin,
+                         const std::string& checkpoint) {
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(checkpoint);
+  const absl::StatusOr<merkle::Checkpoint> own =
+      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  const std::string asked = absl::StrCat(registry_origin, "/", ledger);
+  if (!own.ok() || own->origin == asked) return absl::OkStatus();  // what is none is found later
+  return bundle::Differs(bundle::kCheckpointClass, bundle::kCheckpointMember,
+                         absl::StrCat("that of ", bundle::Quoted(asked), ", which was asked for"),
+                         bundle::Quoted(own->origin));
 }
 
 // Walks through the registry until all keys are found. Each key stands after the one before.
@@ -82,6 +96,7 @@ absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerC
   evidence.registered = answer.registry().entry();
   ASSIGN_OR_RETURN(const merkle::Note note, merkle::Note::Parse(evidence.registry_checkpoint));
   ASSIGN_OR_RETURN(const merkle::Checkpoint registry, merkle::ParseCheckpoint(note.text));
+  RETURN_IF_ERROR(CheckOrigin(ledger, registry.origin, evidence.checkpoint));
   ASSIGN_OR_RETURN(evidence.registered_proof,
                    ProofText(answer.registry().index(), answer.registry().proof(), note));
   const std::vector<std::string> keys(answer.verifier_keys().begin(), answer.verifier_keys().end());

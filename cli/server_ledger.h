@@ -15,7 +15,8 @@
 namespace dpledger::cli {
 
 // At the ledger's present size, or a later one. Reads the registry as far as its keys stand in it.
-// DATA_LOSS if the server's answers are not of the shape that they must have.
+// DATA_LOSS if the server's answers are not of the shape that they must have; a difference (of
+// class "checkpoint") if it shows another ledger than was asked for.
 absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerCalls& server);
 
 // The entries of a ledger, in order.
