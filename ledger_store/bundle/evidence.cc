@@ -62,6 +62,22 @@ absl::StatusOr<std::vector<VerifierKey>> Signers(std::string_view where, const N
   return signers;
 }
 
+// Whether the entry's bytes are the one spelling of an entry of the registry: what a reader skips,
+// or takes the last of two of, could tell another one something else.
+bool IsCanonical(const v1::LedgerEntry& entry, std::string_view bytes) {
+  v1::LedgerEntry plain;
+  plain.set_sequence(entry.sequence());
+  *plain.mutable_recorded_time() = entry.recorded_time();
+  if (entry.has_key_rotate()) {
+    *plain.mutable_key_rotate() = entry.key_rotate();
+  } else {
+    *plain.mutable_registered() = entry.registered();
+  }
+  plain.DiscardUnknownFields();
+  return plain.SerializeAsString() == bytes && entry.recorded_time().seconds() % 60 == 0 &&
+         entry.recorded_time().nanos() == 0;
+}
+
 std::string Text(const Checkpoint& checkpoint) {
   return absl::StrCat(Quoted(checkpoint.origin), " of size ", checkpoint.size, " and root ",
                       HexEncode(merkle::ToBytes(checkpoint.root)));
@@ -135,6 +151,11 @@ absl::Status EvidenceCheck::CheckInclusion(std::string_view difference_class,
       parsed.sequence() != read->index) {
     return Differs(difference_class, where,
                    absl::StrCat("the entry must be entry ", read->index, " of the registry"));
+  }
+  if (!IsCanonical(parsed, entry)) {
+    return Differs(difference_class, where,
+                   "the entry must have a sequence, a recorded_time of a whole minute and a key or "
+                   "a registered ledger, in the one spelling of a LedgerEntry");
   }
   return absl::OkStatus();
 }

@@ -257,6 +257,9 @@ DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER
 ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message",
          **{number: "message" for number in range(EVENT, REGISTERED + 1)}}
 ONLY_NUMBER = {1: "uint"}
+# What stands in the registry.
+REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
+                  REGISTERED: {1: "string", 2: "uint", 3: "bytes", 4: "enum"}}
 ROUND = {1: "uint", 2: "message"}
 ONE_OF_FOUR = {1: "message", 2: "message", 3: "message", 4: "message"}
 BODIES = {
@@ -300,21 +303,6 @@ def strict(data, schema):
     if schema is FILTER and len(result) > 1:
         raise ValueError("two filters")
     return result
-
-
-def loose(data):
-    """{number: [values]} of a well-formed message."""
-    result = {}
-    for number, _, value, _ in fields(data):
-        result.setdefault(number, []).append(value)
-    return result
-
-
-def only(message, number, kind, default):
-    value = message.get(number, [default])[-1]
-    if not isinstance(value, kind):
-        raise ValueError("field %d" % number)
-    return value
 
 
 def minute(data):
@@ -535,16 +523,16 @@ class Verifier:
         for i, key in enumerate(keys):
             entry = self.member("registry/keys/%d/entry" % i, MAX_ENTRY)
             index, message = self.included("keys", entry, self.member("registry/keys/%d/proof" % i, 2 * MIB))
-            named = loose_message(message, KEY_ROTATE).get(2, [b""])[-1]
+            named = strict(message.get(KEY_ROTATE, b""), REGISTRY_ENTRY[KEY_ROTATE]).get(2, b"")
             demand(named == key.text.encode(), "keys", "key %d" % i)
             demand(index == 0 if i == 0 else index > last, "keys", "order of keys")
             last = index
         self.log_keys += keys
         entry = self.member("registry/entry", MAX_ENTRY)
         _, message = self.included("registry", entry, self.member("registry/proof", 2 * MIB))
-        registered = loose_message(message, REGISTERED)
-        origin, size, root, state = (only(registered, number, kind, kind())
-                                     for number, kind in ((1, bytes), (2, int), (3, bytes), (4, int)))
+        registered = strict(message.get(REGISTERED, b""), REGISTRY_ENTRY[REGISTERED])
+        origin, size, root, state = (registered.get(number, default)
+                                     for number, default in ((1, b""), (2, 0), (3, b""), (4, 0)))
         demand(size and len(root) == 32 and state in (OPEN, SEALED)
                and origin.startswith(self.registry_note.origin.encode() + b"/"), "registry", "registered")
         note = self.note("checkpoint", self.member("checkpoint", MIB))
@@ -591,8 +579,11 @@ class Verifier:
             demand(proof.checkpoint == self.registry_bytes, difference_class, "proof of another checkpoint")
             root = root_from_proof(leaf_hash(entry), proof.index, self.registry_note.size, proof.hashes)
             demand(root == self.registry_note.root, difference_class, "proof")
-            message = loose(entry)
-            demand(only(message, 1, int, 0) == proof.index, difference_class, "index")
+            message = strict(entry, REGISTRY_ENTRY)
+            demand(message.get(1, 0) == proof.index, difference_class, "index")
+            demand(6 in message, difference_class, "recorded_time")
+            minute(message[6])
+            demand((KEY_ROTATE in message) != (REGISTERED in message), difference_class, "body")
         except ValueError as error:
             raise Difference(difference_class, str(error)) from error
         return proof.index, message
@@ -632,11 +623,6 @@ class Verifier:
             demand(optional and size <= optional[0][1], "format", "nothing more may stand here")
             optional.pop(0)
             self.reader.content(size, keep=False)
-
-
-def loose_message(message, number):
-    """The last value of a message field, taken apart."""
-    return loose(only(message, number, bytes, b""))
 
 
 def verdict_on(bundle, keys, older):

@@ -255,6 +255,14 @@ void AddBadEvidence(CaseList& list) {
   SampleRegistry stateless = RegistryOf(ledger);
   stateless.registered.clear_state();
   list.Bad("no state", SampleBundle(ledger, EvidenceOf(stateless)), "registry", "state");
+  // What one reader skips or merges, and another takes the last of.
+  SampleRegistry twice = RegistryOf(ledger);
+  twice.after_registered = std::string("\xb2\x01\x00", 3);  // field 22, empty
+  list.Bad("registered twice", SampleBundle(ledger, EvidenceOf(twice)), "registry", "one spelling");
+  SampleRegistry unknown = RegistryOf(ledger);
+  unknown.after_registered = "\xf8\x01\x01";  // field 31
+  list.Bad("registered and unknown", SampleBundle(ledger, EvidenceOf(unknown)), "registry",
+           "one spelling");
 }
 
 void AddBadTrees(CaseList& list) {

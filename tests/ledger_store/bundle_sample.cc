@@ -163,6 +163,7 @@ Evidence EvidenceOf(const SampleRegistry& registry) {
   }
   const uint64_t registered_index =
       add([&](v1::LedgerEntry& entry) { *entry.mutable_registered() = registry.registered; });
+  entries[registered_index] += registry.after_registered;
 
   const int signer = registry.keys.back();
   evidence.registry_checkpoint =

@@ -60,6 +60,7 @@ struct SampleRegistry {
   std::vector<int> keys = {1};  // that have signed; the last one signs
   v1::Registered registered;    // as the ledger has it, unless changed
   std::string checkpoint_origin = kSampleOrigin;
+  std::string after_registered;  // bytes behind the ledger's entry
 };
 // As the ledger is.
 SampleRegistry RegistryOf(const SampleLedger& ledger);
