@@ -1,5 +1,6 @@
 #include "ledger_store/log_reader.h"
 
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -105,16 +106,43 @@ absl::StatusOr<std::string> LogReader::ReadPath(std::string_view path) {
         {"TILE_NOT_FOUND", {{"field", "path"}, {"width", absl::StrCat(covered)}}});
   }
   if (parsed.entries) return ReadBundle(tile);
-  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes,
-                   merkle::ReadTileHashes(tiles_, tile.id, tile.width));
+  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes, ReadTile(tile));
   std::string bytes;
   for (const merkle::Hash& hash : hashes) bytes.append(merkle::ToBytes(hash));
   return bytes;
 }
 
-absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile) {
-  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes,
+// Verifies the perfect subtrees that the tile's hashes make up. Seen from their height the tree has
+// the same shape, with the subtrees as leaves: the upper part of a leaf's proof is theirs.
+absl::StatusOr<std::vector<merkle::Hash>> LogReader::ReadTile(const merkle::SizedTile& tile) {
+  ASSIGN_OR_RETURN(std::vector<merkle::Hash> hashes,
                    merkle::ReadTileHashes(tiles_, tile.id, tile.width));
+  merkle::CompactTree subtrees;
+  for (const merkle::Hash& hash : hashes) subtrees.Append(hash);
+  const int level = tile.id.level * merkle::kTileHeight;
+  uint64_t first = tile.id.index * merkle::kTileWidth;
+  uint64_t left = hashes.size();
+  for (const merkle::Hash& subtree : subtrees.frontier()) {
+    const uint64_t count = std::bit_floor(left);
+    const int height = level + std::countr_zero(count);
+    ASSIGN_OR_RETURN(std::vector<merkle::Hash> proof,
+                     merkle::InclusionProof(first << level, size(), nodes_));
+    proof.erase(proof.begin(), proof.begin() + height);
+    const absl::Status verified =
+        merkle::VerifyInclusion(subtree, (first << level) >> height, ((size() - 1) >> height) + 1,
+                                signed_.checkpoint.root, proof);
+    if (!verified.ok()) {
+      return Damaged(absl::StrCat(merkle::TilePath(tile.id.level, tile.id.index, tile.width), ": ",
+                                  verified.message()));
+    }
+    first += count;
+    left -= count;
+  }
+  return hashes;
+}
+
+absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile) {
+  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes, ReadTile(tile));
   const uint64_t first = tile.id.index * merkle::kTileWidth;
   std::vector<std::string> entries;
   while (entries.size() < hashes.size()) {

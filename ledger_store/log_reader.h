@@ -1,10 +1,8 @@
 // Reads a log as auditors ask for it: proofs from its tiles, and the tiles themselves.
 //
-// 1. No proof is handed out that does not verify against the signed checkpoint: what is stored
-//    amiss is DATA_LOSS, never a wrong answer.
+// 1. No proof, tile or entry is handed out that does not verify against the signed checkpoint: what
+//    is stored amiss is DATA_LOSS, never a wrong answer.
 // 2. Nothing is handed out that the checkpoint does not cover.
-// Tiles are handed out as they are stored, entries only if their hashes are those of the tile: who
-// fetches tiles verifies them against the checkpoint, as C2SP tlog-tiles says.
 // Thread safe as far as the store is. A log is a ledger, by its name, or kRegistryLog.
 #pragma once
 
@@ -74,6 +72,8 @@ class LogReader {
   absl::StatusOr<std::string> ReadPath(std::string_view path);
 
  private:
+  // Verified.
+  absl::StatusOr<std::vector<merkle::Hash>> ReadTile(const merkle::SizedTile& tile);
   absl::StatusOr<std::string> ReadBundle(const merkle::SizedTile& tile);
   absl::Status Damaged(std::string_view what) const;
 

@@ -197,6 +197,33 @@ TEST_F(NotaryTest, ChangedTilesAreNotCarriedOn) {
   EXPECT_EQ(Latest(*MustOpen(Options(), store), kLedger).checkpoint.size, 302u);
 }
 
+// Neither whole nor in part, at any level: a reader gets what was signed, or an error.
+TEST_F(NotaryTest, ChangedTilesAreNotHandedOut) {
+  Create(kLedger);
+  AppendNotes(kLedger, 699);
+  TamperedStore store(*store_, &tampering_);
+  const SignedCheckpoint latest = Latest(*MustOpen(Options(), store), kLedger);
+  for (const merkle::SizedTile& tile : merkle::TilesOf(latest.checkpoint.size)) {
+    for (const int width : {1, tile.width / 2, tile.width - 1, tile.width}) {
+      if (width == 0) continue;
+      const std::string path = merkle::TilePath(tile.id.level, tile.id.index, width);
+      tampering_ = {};
+      const auto served = LogReader(store, kLedger, latest).ReadPath(path);
+      ASSERT_TRUE(served.ok()) << path << ": " << served.status();
+      EXPECT_EQ(*served,
+                store_->checkpoints().ReadTile(kLedger, tile.id)->substr(0, width * size_t{32}));
+      for (int changed = 0; changed < width; changed += 1 + width / 9) {
+        tampering_.tile = [&](const std::string&, const merkle::TileId& id, std::string& bytes) {
+          if (id == tile.id) bytes[static_cast<size_t>(32 * changed + changed % 32)] ^= 4;
+        };
+        EXPECT_TRUE(IsError(LogReader(store, kLedger, latest).ReadPath(path).status(),
+                            StatusCode::kDataLoss, "", "do not lead to the root"))
+            << path << ", hash " << changed;
+      }
+    }
+  }
+}
+
 TEST_F(NotaryTest, OtherCheckpointThanTheRegistryNamesIsRefused) {
   Create(kLedger);
   AppendNotes(kLedger, 3);
