@@ -22,9 +22,10 @@ struct AccountingLimits {
 
 class AccountingService {
  public:
-  // `store` must outlive the service.
-  AccountingService(LedgerStore* store, const AccountingLimits& limits)
-      : limits_(limits), subjects_(store, limits.max_history_bytes) {}
+  // `store` must outlive the service. `signed_root` confirms the first part of a ledger.
+  AccountingService(LedgerStore* store, const AccountingLimits& limits,
+                    SignedRoot signed_root = nullptr)
+      : limits_(limits), subjects_(store, limits.max_history_bytes, std::move(signed_root)) {}
 
   absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
       const v1::ComputeEpsilonRequest& request, const CallContext& call);

@@ -77,10 +77,14 @@ absl::Status OverlapError(const LedgerPrefix& copy, const LedgerPrefix& other,
 }  // namespace
 
 absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
-                                    const std::string& name, uint64_t up_to_sequence,
-                                    const accountant::Limits& limits) {
+                                    const SignedRoot& signed_root, const std::string& name,
+                                    uint64_t up_to_sequence, const accountant::Limits& limits) {
   std::vector<Wanted> wanted(1);
   ASSIGN_OR_RETURN(wanted[0], FindLedger(store, name, up_to_sequence));
+  if (signed_root && wanted[0].size < wanted[0].ledger.size()) {
+    ASSIGN_OR_RETURN(const merkle::Hash root, signed_root(name, wanted[0].size, limits));
+    wanted[0].root = merkle::ToBytes(root);
+  }
   while (wanted.back().ledger.has_fork()) {
     if (wanted.size() > kMaxForks) {
       return WithReason(absl::FailedPreconditionError(absl::StrCat(

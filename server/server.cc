@@ -3,8 +3,22 @@
 #include <utility>
 
 #include "base/status.h"
+#include "ledger_store/log_reader.h"
 
 namespace dpledger::server {
+namespace {
+
+SignedRoot SignedRootOf(LedgerStore* store, SigningLoop* signing) {
+  return [store, signing](const std::string& ledger, uint64_t size,
+                          const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
+    ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
+                     signing->AwaitSigned(ledger, size, {limits.deadline, limits.cancelled}));
+    LogReader reader(*store, ledger, std::move(checkpoint));
+    return reader.RootAt("subject.up_to_sequence", size);
+  };
+}
+
+}  // namespace
 
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                std::unique_ptr<Notary> notary, const Log* log)
@@ -12,7 +26,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       notary_(std::move(notary)),
       signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log)),
       ledgers_(store_.get(), signing_.get()),
-      accounting_(store_.get(), options.accounting),
+      accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get())),
       audit_(store_.get(), signing_.get()) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }

@@ -184,8 +184,8 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
   ASSIGN_OR_RETURN(const accountant::History given, HistoryOf(subject));
   std::vector<Lineage> named;
   for (const std::string& name : subject.ledgers()) {
-    ASSIGN_OR_RETURN(Lineage lineage,
-                     ReadLineage(*store_, histories_, name, subject.up_to_sequence(), limits));
+    ASSIGN_OR_RETURN(Lineage lineage, ReadLineage(*store_, histories_, signed_root_, name,
+                                                  subject.up_to_sequence(), limits));
     named.push_back(std::move(lineage));
   }
   const std::vector<LedgerPrefix> all = UnionOf(named);

@@ -14,6 +14,8 @@
 // Thread safe.
 #pragma once
 
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "accountant/from_proto/questions.h"
 #include "accountant/limits.h"
@@ -27,8 +29,9 @@ namespace dpledger::server {
 class SubjectSource {
  public:
   // `store` must outlive the source. `max_history_bytes` bounds the histories that are kept.
-  SubjectSource(LedgerStore* store, size_t max_history_bytes)
-      : store_(store), histories_(store, max_history_bytes) {}
+  // Without a `signed_root` nothing confirms the first part of a ledger.
+  SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr)
+      : store_(store), signed_root_(std::move(signed_root)), histories_(store, max_history_bytes) {}
 
   // INVALID_ARGUMENT naming the field (of the subject); NOT_FOUND for an unknown ledger;
   // OUT_OF_RANGE for up_to_sequence beyond the ledger; DATA_LOSS if a ledger's entries do not have
@@ -48,6 +51,7 @@ class SubjectSource {
   absl::Status WarnOfOthers(const std::vector<LedgerPrefix>& all, accountant::Subject& into);
 
   LedgerStore* const store_;
+  const SignedRoot signed_root_;
   HistoryCache histories_;
 };
 

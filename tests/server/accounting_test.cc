@@ -112,11 +112,29 @@ TEST_F(AccountingTest, ReadsOnFromWhereItWas) {
   v1::ComputeEpsilonRequest prefix = AboutLedgers({kLedger});
   prefix.mutable_subject()->set_up_to_sequence(2);
   ASSERT_TRUE(IsOk(Ask(prefix)));
-  EXPECT_EQ(running_.store().entries_read, 5u);
+  EXPECT_EQ(running_.store().entries_read, 3u + 3u + 2u);  // three of them to be signed
   EXPECT_EQ(answer_.details().ledgers(0).size(), 2u);
   ExpectSame(answer_.epsilon(), EpsilonOf({Rounds(100)}));
   ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger}))));
-  EXPECT_EQ(running_.store().entries_read, 5u);
+  EXPECT_EQ(running_.store().entries_read, 8u);
+}
+
+// The first part of a ledger is held against what was signed of it, as the whole is against its
+// root.
+TEST_F(AccountingTest, ChangedEntryIsNoPartOfAnAnswer) {
+  running_.Create(kLedger);
+  running_.Append(RoundsBatch(kLedger, "r1", 100));
+  running_.Append(RoundsBatch(kLedger, "r2", 50));
+  v1::ComputeEpsilonRequest prefix = AboutLedgers({kLedger});
+  prefix.mutable_subject()->set_up_to_sequence(1);
+  ASSERT_TRUE(IsOk(Ask(prefix)));  // all is signed now
+  running_.store().lies = true;
+  prefix.mutable_subject()->set_up_to_sequence(2);
+  EXPECT_TRUE(IsError(Ask(prefix), StatusCode::DATA_LOSS, "DATA_LOSS",
+                      "its first 2 entries do not have the root hash that they must have"));
+  running_.store().lies = false;
+  ASSERT_TRUE(IsOk(Ask(prefix)));
+  ExpectSame(answer_.epsilon(), EpsilonOf({Rounds(100)}));
 }
 
 TEST_F(AccountingTest, RoundThatIsOpenBetweenQuestionsCountsOnce) {
