@@ -24,6 +24,9 @@ absl::Status CheckOwnersAlone(int fd, const std::string& path) {
   struct stat status;
   if (::fstat(fd, &status) != 0) return ErrnoError(errno, "stat", path);
   if (!S_ISREG(status.st_mode)) return Exposed(path, "a signing key must be in a regular file");
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return Exposed(path, "belongs to another user, who can read the signing key");
+  }
   if ((status.st_mode & 077) != 0) {
     return Exposed(path,
                    "group or others may use the signing key; say chmod 600, and if somebody may "

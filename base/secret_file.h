@@ -13,7 +13,8 @@
 namespace dpledger {
 
 // At most the first `max_bytes` of the file. NOT_FOUND if there is none; FAILED_PRECONDITION
-// (KEY_FILE_EXPOSED) if it is not a regular file or group or others may read or write it.
+// (KEY_FILE_EXPOSED) if it is not a regular file, belongs to another user than this process or
+// root, or group or others may read or write it.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes);
 
 // A new file, mode 0600, durable on return; no crash leaves a part of it under its name.

@@ -269,6 +269,19 @@ TEST_F(KeyFile, ThatOthersMayUseIsRefused) {
   EXPECT_TRUE(ReadSigningKey(path()).ok());
 }
 
+// Whoever owns a file can read it, whatever its mode is for others.
+TEST_F(KeyFile, OfAnotherUserIsRefused) {
+  ASSERT_TRUE(MakeSigningKey(path()).ok());
+  constexpr uid_t kNobody = 65534;
+  if (::chown(path().c_str(), kNobody, static_cast<gid_t>(-1)) != 0) {
+    GTEST_SKIP() << "only root can give files away";
+  }
+  EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
+                      "KEY_FILE_EXPOSED", "belongs to another user"));
+  ASSERT_EQ(::chown(path().c_str(), ::geteuid(), static_cast<gid_t>(-1)), 0);
+  EXPECT_TRUE(ReadSigningKey(path()).ok());
+}
+
 TEST_F(KeyFile, MustBeAFileWithAKey) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
