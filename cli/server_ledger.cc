@@ -101,7 +101,7 @@ absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerC
                    ProofText(answer.registry().index(), answer.registry().proof(), note));
   const std::vector<std::string> keys(answer.verifier_keys().begin(), answer.verifier_keys().end());
   if (keys.empty() || keys.size() > bundle::kMaxKeys) {
-    return Misshapen(absl::StrCat("must have 1 to 64 keys, got ", keys.size()));
+    return Misshapen(absl::StrCat("must have 1 to ", bundle::kMaxKeys, " keys, got ", keys.size()));
   }
   for (const std::string& key : keys) absl::StrAppend(&evidence.keys, key, "\n");
   RETURN_IF_ERROR(ReadKeyEntries(keys, note, registry.size, server, evidence));

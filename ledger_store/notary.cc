@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "ledger_store/bundle/members.h"
 #include "ledger_store/ledger_rehash.h"
 #include "ledger_store/log_reader.h"
 #include "ledger_store/start_check.h"
@@ -147,6 +148,12 @@ absl::Status Notary::CheckKey() const {
   }
   if (options_.previous_key != nullptr &&
       options_.previous_key->public_key() == current.public_key) {
+    if (keys.size() >= bundle::kMaxKeys) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            "signing_key: this store's registry has had ", keys.size(),
+                            " keys, and no bundle takes more: go on with ", current.ToText())),
+                        {"TOO_MANY_KEYS", {}});
+    }
     return absl::OkStatus();
   }
   return WithReason(absl::FailedPreconditionError(absl::StrCat(

@@ -95,7 +95,8 @@ EvidenceCheck::EvidenceCheck(std::vector<VerifierKey> trusted) {
 absl::Status EvidenceCheck::Keys(std::string_view text) {
   while (!text.empty()) {
     const std::string where = absl::StrCat(kKeysMember, ", line ", keys_.size() + 1);
-    if (keys_.size() == kMaxKeys) return Differs(kKeysClass, where, "there are more than 64 keys");
+    if (keys_.size() == kMaxKeys)
+      return Differs(kKeysClass, where, absl::StrCat("there are more than ", kMaxKeys, " keys"));
     const std::optional<std::string_view> line = merkle::TakeLine(text);
     if (!line.has_value()) return Differs(kKeysClass, where, "must end with a newline");
     absl::StatusOr<VerifierKey> key = VerifierKey::Parse(*line);

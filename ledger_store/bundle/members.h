@@ -26,7 +26,8 @@ inline constexpr char kStatementMember[] = "statement.json";
 std::string KeyEntryMember(size_t index);
 std::string KeyProofMember(size_t index);
 
-inline constexpr size_t kMaxKeys = 64;
+// A registry never forgets a key, and every bundle has them all: the notary takes no more either.
+inline constexpr size_t kMaxKeys = 256;
 // Witnesses add signatures to the registry's checkpoint, which stands in every proof.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxProofBytes = uint64_t{2} << 20;

@@ -549,7 +549,7 @@ class Verifier:
     @staticmethod
     def keys(data):
         lines = data.split(b"\n")
-        demand(lines.pop() == b"" and 1 <= len(lines) <= 64 and len(set(lines)) == len(lines), "keys", "lines")
+        demand(lines.pop() == b"" and 1 <= len(lines) <= 256 and len(set(lines)) == len(lines), "keys", "lines")
         try:
             keys = [Key(line.decode()) for line in lines]
         except ValueError as error:

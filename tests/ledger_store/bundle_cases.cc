@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -137,6 +138,10 @@ void AddGood(CaseList& list) {
     list.Good(absl::StrCat(queries, " queries"),
               SampleBundle(ThreeEntries().AddQueries("worker-2", queries)));
   }
+  SampleRegistry many = RegistryOf(ThreeEntries());
+  many.keys.resize(256);
+  std::iota(many.keys.begin(), many.keys.end(), 0);
+  list.Good("256 keys", SampleBundle(ThreeEntries(), EvidenceOf(many)));
   list.Good("two levels full", SampleBundle(SampleLedger().AddQueries("t", 65535)));
   list.Good("three levels", SampleBundle(SampleLedger().AddQueries("t", 65536)));
   list.Good("copy", SampleBundle(CopyOf(SealedLedger()).Close("import").Seal()));
@@ -234,6 +239,11 @@ void AddBadEvidence(CaseList& list) {
            "registry/keys/0/entry");
   other_order.keys = SampleVerifierKey(2).ToText() + "\n" + SampleVerifierKey(1).ToText() + "\n";
   list.Bad("keys swapped", SampleBundle(ledger, other_order), "keys", "registry's entry 0");
+
+  SampleRegistry many = RegistryOf(ledger);
+  many.keys.resize(257);
+  std::iota(many.keys.begin(), many.keys.end(), 0);
+  list.Bad("257 keys", SampleBundle(ledger, EvidenceOf(many)), "keys", "more than 256 keys");
 
   list.BadContent("checkpoint's text", ledger, "checkpoint", becomes("text\n"), "checkpoint",
                   "checkpoint: note");

@@ -269,6 +269,25 @@ TEST_F(KeyFile, ThatOthersMayUseIsRefused) {
   EXPECT_TRUE(ReadSigningKey(path()).ok());
 }
 
+// A bundle holds every key that there was: one more than it takes, and no ledger could be taken
+// away any more.
+TEST_F(StartCheck, NoMoreKeysThanABundleTakes) {
+  Create(kLedger);
+  NotaryOptions options = Options();
+  options.checkpoint_file.clear();  // writing it is most of what this would cost
+  for (int i = 0; i < 256; ++i) {
+    options.key = KeyFromByte(static_cast<char>(i));
+    ASSERT_NE(MustOpen(options, *store_), nullptr) << i;
+    options.previous_key = options.key;
+  }
+  options.key =
+      std::make_shared<const merkle::Ed25519PrivateKey>(*merkle::Ed25519PrivateKey::Generate());
+  EXPECT_TRUE(IsError(Notary::Open(options, *store_).status(), StatusCode::kResourceExhausted,
+                      "TOO_MANY_KEYS", "has had 256 keys"));
+  options.key = options.previous_key;
+  EXPECT_NE(MustOpen(options, *store_), nullptr);
+}
+
 // Whoever owns a file can read it, whatever its mode is for others.
 TEST_F(KeyFile, OfAnotherUserIsRefused) {
   ASSERT_TRUE(MakeSigningKey(path()).ok());
