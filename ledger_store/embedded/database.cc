@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/embedded/keys.h"
+#include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 
 namespace dpledger::embedded {
@@ -30,6 +31,32 @@ bool IsLocked(const rocksdb::Status& status) {
   const std::string text = status.ToString();
   return status.IsIOError() && (absl::StrContains(text, "While lock file") ||
                                 absl::StrContains(text, "lock hold by current process"));
+}
+
+absl::Status InUse(const std::string& folder) {
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          folder,
+          ": another server has this store open; stop it, or give this one a folder of its own")),
+      {"STORE_IN_USE", {{"folder", folder}}});
+}
+
+// Under RocksDB's lock: the log of a server that runs changes while it is read.
+absl::Status CheckLogsAtRest(const std::string& folder, rocksdb::Env& env) {
+  const std::string path = absl::StrCat(folder, "/LOCK");
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status locked = env.LockFile(path, &lock);
+  if (IsLocked(locked)) return InUse(folder);
+  if (!locked.ok()) return DiskError(absl::StrCat("open the store in ", folder), locked);
+  const absl::Status checked = CheckLogs(folder);
+  const rocksdb::Status unlocked = env.UnlockFile(lock);
+  if (absl::IsDataLoss(checked)) {
+    return absl::DataLossError(
+        absl::StrCat("open the store in ", folder, ": ", checked.message(),
+                     "; `dpledger-server recover --help` says what can be done"));
+  }
+  RETURN_IF_ERROR(checked);
+  return unlocked.ok() ? absl::OkStatus() : DiskError(absl::StrCat("unlock ", folder), unlocked);
 }
 
 absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
@@ -68,16 +95,11 @@ absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env) {
   RETURN_IF_ERROR(MakeFolder(folder));
+  RETURN_IF_ERROR(CheckLogsAtRest(folder, env == nullptr ? *rocksdb::Env::Default() : *env));
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(env), folder, &opened);
   std::unique_ptr<rocksdb::DB> db(opened);
-  if (IsLocked(status)) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            folder,
-            ": another server has this store open; stop it, or give this one a folder of its own")),
-        {"STORE_IN_USE", {{"folder", folder}}});
-  }
+  if (IsLocked(status)) return InUse(folder);
   if (!status.ok()) return DiskError(absl::StrCat("open the store in ", folder), status);
   RETURN_IF_ERROR(CheckVersion(*db, folder));
   return db;

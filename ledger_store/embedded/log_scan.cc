@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -197,6 +202,13 @@ class Scanner {
   std::string fragment_;
 };
 
+absl::Status FirstDamage(const std::filesystem::path& path, const LogScan& scan) {
+  if (scan.damage.empty()) return absl::OkStatus();
+  const LogScan::Damage& damage = scan.damage.front();
+  return absl::DataLossError(
+      absl::StrCat(path.string(), ": bytes ", damage.begin, " to ", damage.end, ": ", damage.what));
+}
+
 }  // namespace
 
 uint32_t Crc32c(std::string_view first, std::string_view second) {
@@ -220,6 +232,35 @@ absl::StatusOr<LogScan> ScanLog(const std::string& path,
   }
   scanner.Finish();
   return scan;
+}
+
+absl::Status CheckLogs(const std::string& folder) {
+  std::map<uint64_t, std::filesystem::path> logs;  // by number: in the order of their writing
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    uint64_t number = 0;
+    const std::filesystem::path& path = it->path();
+    if (path.extension() == ".log" && absl::SimpleAtoi(path.stem().string(), &number)) {
+      logs[number] = path;
+    } else if (path.filename().string().starts_with("MANIFEST-")) {
+      ASSIGN_OR_RETURN(const LogScan scan, ScanLog(path.string(), [](std::string_view) {}));
+      RETURN_IF_ERROR(FirstDamage(path, scan));
+    }
+  }
+  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  if (error) return ErrnoError(error.value(), "read the folder", folder);
+  std::string torn;  // the first log that ends within a record
+  for (const auto& [number, path] : logs) {
+    ASSIGN_OR_RETURN(const LogScan scan, ScanLog(path.string(), [](std::string_view) {}));
+    RETURN_IF_ERROR(FirstDamage(path, scan));
+    if (!torn.empty() && scan.records > 0) {
+      return absl::DataLossError(absl::StrCat(torn, ": ends within a record, but ",
+                                              path.filename().string(), " goes on behind it"));
+    }
+    if (torn.empty() && scan.torn_bytes > 0) torn = path.string();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace dpledger::embedded

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace dpledger::embedded {
@@ -37,6 +38,13 @@ struct LogScan {
 // Calls `visit` with every whole record, in order. Errors of the disk only: damage is an answer.
 absl::StatusOr<LogScan> ScanLog(const std::string& path,
                                 const std::function<void(std::string_view record)>& visit);
+
+// Whether RocksDB may replay the logs in `folder` (*.log, MANIFEST-*): DATA_LOSS naming the first
+// place that is damaged, or a log that ends within a record though a later one has records. RocksDB
+// by itself may drop such an end, which was acknowledged, as if it had never been synced, and
+// remove the tables of which a MANIFEST's end told. OK if there is no such folder. Reads each file
+// once.
+absl::Status CheckLogs(const std::string& folder);
 
 // CRC-32C (Castagnoli) of the parts joined: RFC 3720, appendix B.4.
 uint32_t Crc32c(std::string_view first, std::string_view second = {});

@@ -21,6 +21,7 @@
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/folder_lock.h"
+#include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "ledger_store/ledger_rehash.h"
@@ -99,10 +100,20 @@ absl::Status CutLogs(const std::string& folder) {
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, folder, &opened);
-  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::unique_ptr<rocksdb::DB> db(opened);
   if (!status.ok()) return DiskError("open what precedes the damage", status);
+  const rocksdb::Status flushed = db->Flush({});
+  if (!flushed.ok()) return DiskError("write what precedes the damage into tables", flushed);
   const rocksdb::Status closed = db->Close();
-  return closed.ok() ? absl::OkStatus() : DiskError("close the recovered store", closed);
+  if (!closed.ok()) return DiskError("close the recovered store", closed);
+  db.reset();
+  // What was read of the logs is in tables now; RocksDB keeps a log of which it could read nothing.
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".log") fs::remove(it->path(), error);
+    if (error) return FileError(error, "remove", it->path());
+  }
+  return error ? FileError(error, "read the folder", folder) : absl::OkStatus();
 }
 
 std::string ParentOf(const fs::path& path) {
@@ -184,6 +195,7 @@ absl::StatusOr<Recovered> Recover(const RecoveryOptions& options) {
   }
   // A log that a server replays needs no cut.
   const bool opens =
+      CheckLogs(folder.string()).ok() &&
       OpenReadOnly(folder.string(), rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords)
           .status.ok();
 

@@ -290,7 +290,14 @@ absl::Status SurvivingRecords::AddLog(const std::string& folder, const std::stri
   for (const LogScan::Damage& damage : scan.damage) {
     AddDamage(absl::StrCat(name, ": bytes ", damage.begin, " to ", damage.end), damage.what);
   }
-  if (scan.torn_bytes > 0) torn_[name] = scan.torn_bytes;
+  if (scan.records > 0) {
+    for (const auto& [torn, bytes] : std::exchange(torn_logs_, {})) {
+      AddDamage(torn, absl::StrCat("ends in ", bytes, " bytes that are no whole record, but ", name,
+                                   " goes on behind it"));
+      torn_.erase(torn);
+    }
+  }
+  if (scan.torn_bytes > 0) torn_logs_[name] = torn_[name] = scan.torn_bytes;
   return absl::OkStatus();
 }
 

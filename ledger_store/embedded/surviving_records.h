@@ -78,6 +78,7 @@ class SurvivingRecords {
   std::vector<Damage> damage_;
   std::set<std::string> reported_;
   std::map<std::string, uint64_t> torn_;
+  std::map<std::string, uint64_t> torn_logs_;  // of the logs until now, behind which none goes on
 };
 
 // The smallest string that no string with this prefix reaches; "" if there is none.

@@ -92,7 +92,9 @@ class Damage : public DamagedStore {
       EXPECT_FALSE(detected) << ::testing::PrintToString(Texts(report)) << served.open;
       EXPECT_EQ(missing.entries, 0u);
     } else if (flipped) {
-      // Of whatever a server refuses or lacks, fsck says why.
+      // No server starts without what was acknowledged.
+      EXPECT_EQ(served.tail_missing, 0u) << path;
+      // Of whatever a server refuses, fsck says why.
       EXPECT_FALSE(report.clean()) << served.open;
     } else {
       EXPECT_TRUE(served.open.ok() || !report.clean()) << served.open;

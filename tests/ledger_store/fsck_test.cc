@@ -12,6 +12,7 @@
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
+#include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/recovery.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "rocksdb/db.h"
@@ -312,6 +313,27 @@ TEST_F(Recover, DropsOnlyWhatFollowsTheLastCheckpoint) {
   EXPECT_TRUE(served.open.ok()) << served.open;
   EXPECT_EQ(served.wrong + served.errors, 0u);
   EXPECT_EQ(served.tail_missing, 3u);  // the last batch
+}
+
+// RocksDB by itself would open this store without its last batch.
+TEST_F(Recover, TakesALengthThatGoesBeyondTheLogForDamage) {
+  const std::string copy = NewCopy();
+  for (auto [path, content] : FilesIn(StoreIn(copy))) {
+    if (!path.ends_with(".log") || content.empty()) continue;
+    const std::string log = absl::StrCat(StoreIn(copy), "/", path);
+    size_t last = 0;
+    ASSERT_TRUE(
+        embedded::ScanLog(log, [&](std::string_view record) { last = record.size(); }).ok());
+    const size_t length = content.size() - last - 2;  // its high byte; the type is behind it
+    content[length] = static_cast<char>(content[length] ^ 64);
+    WriteTo(log, content);
+  }
+  const Served damaged = Serve(copy);
+  EXPECT_TRUE(absl::IsDataLoss(damaged.open)) << damaged.open;
+  ASSERT_TRUE(RecoverIn(copy).ok());
+  const Served served = Serve(copy);
+  EXPECT_TRUE(served.open.ok()) << served.open;
+  EXPECT_EQ(served.tail_missing, 3u);
 }
 
 TEST_F(Recover, RefusesToLoseWhatWasSigned) {

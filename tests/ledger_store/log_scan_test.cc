@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "rocksdb/db.h"
 #include "tests/ledger_store/damaged_store.h"
+#include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
 
 namespace dpledger::embedded {
@@ -102,6 +103,29 @@ TEST_F(LogScanner, NamesAHoleAndReadsOnBehindIt) {
   ASSERT_THAT(scan.damage, SizeIs(1));
   EXPECT_EQ(scan.damage[0].begin, 32'768u);
   EXPECT_THAT(sizes_, SizeIs(3));  // the first, and the last two
+}
+
+TEST_F(LogScanner, LogsOfAFolderAreWholeUpToTheLast) {
+  const std::string content = Written({10, 20, 30});
+  const std::string cut = content.substr(0, content.size() - 5);
+  std::string damaged = content;
+  damaged[30] = static_cast<char>(damaged[30] ^ 1);
+  const auto check = [&](const std::string& ninth, const std::string& tenth) {
+    WriteTo(folder_.path() + "/9.log", ninth);
+    WriteTo(folder_.path() + "/10.log", tenth);
+    return CheckLogs(folder_.path());
+  };
+  EXPECT_TRUE(check(content, cut).ok());
+  EXPECT_TRUE(check(cut, "").ok());  // a crash in the first start after a power cut
+  EXPECT_TRUE(IsError(check(cut, content), absl::StatusCode::kDataLoss, "",
+                      "/9.log: ends within a record, but 10.log goes on behind it"));
+  EXPECT_TRUE(IsError(check(content, damaged), absl::StatusCode::kDataLoss, "",
+                      "a record does not match its checksum"));
+  EXPECT_TRUE(check(content, cut).ok());
+  WriteTo(folder_.path() + "/MANIFEST-000005", damaged);
+  EXPECT_TRUE(IsError(CheckLogs(folder_.path()), absl::StatusCode::kDataLoss, "",
+                      "/MANIFEST-000005: bytes "));
+  EXPECT_TRUE(CheckLogs(folder_.path() + "/none").ok());
 }
 
 }  // namespace
