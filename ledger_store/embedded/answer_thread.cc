@@ -33,7 +33,10 @@ void AnswerThread::RunUntilStopped() {
       if (tasks_.empty()) return;
       tasks.swap(tasks_);
     }
-    for (const std::function<void()>& task : tasks) task();
+    for (std::function<void()>& task : tasks) {
+      task();
+      task = nullptr;  // what it holds is not kept for the others
+    }
   }
 }
 

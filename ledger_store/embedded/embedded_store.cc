@@ -269,11 +269,13 @@ class EmbeddedStore : public LedgerStore {
       auto group = std::make_shared<AnsweredGroup>();
       {
         const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-          return stopping_ || !queue_.empty();
+          // Whoever is answered may have another request.
+          return !queue_.empty() || (stopping_ && unanswered_groups_ == 0);
         };
         absl::MutexLock lock(&mutex_, absl::Condition(&ready));
         if (queue_.empty()) return;
         group->operations.swap(queue_);
+        ++unanswered_groups_;
       }
       Commit(*group);
       answer_thread_.Run([this, group = std::move(group)] { Answer(*group); });
@@ -308,12 +310,18 @@ class EmbeddedStore : public LedgerStore {
   }
 
   void Answer(AnsweredGroup& group) {
+    {
+      // Before the answers: who waits for one before the next request is not to find itself in its
+      // own way.
+      absl::MutexLock lock(&mutex_);
+      pending_bytes_ -= group.bytes;
+    }
     // Refusals too: they may rest on requests of this group that have not become durable.
     for (size_t i = 0; i < group.operations.size(); ++i) {
       group.operations[i].done(group.failure.ok() ? std::move(group.answers[i]) : group.failure);
     }
     absl::MutexLock lock(&mutex_);
-    pending_bytes_ -= group.bytes;
+    --unanswered_groups_;
   }
 
   static absl::StatusOr<v1::Receipt> Stage(Operation& operation, CommitGroup& group) {
@@ -351,7 +359,8 @@ class EmbeddedStore : public LedgerStore {
 
   mutable absl::Mutex mutex_;
   std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what is not answered yet
+  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what is not being answered yet
+  int unanswered_groups_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   rocksdb::WriteBatch batch_;  // the commit thread's

@@ -78,10 +78,14 @@ std::vector<Operation> CommitQueue::TakeReady() {
   return group;
 }
 
+void CommitQueue::Release(const std::vector<Operation>& group) {
+  absl::MutexLock lock(&mutex_);
+  for (const Operation& operation : group) bytes_ -= operation.bytes;
+}
+
 void CommitQueue::Finish(const std::vector<Operation>& group) {
   absl::MutexLock lock(&mutex_);
   for (const Operation& operation : group) {
-    bytes_ -= operation.bytes;
     for (const std::string& key : KeysOf(operation)) busy_.erase(key);
   }
   changed_.SignalAll();

@@ -30,7 +30,11 @@ class CommitQueue {
   // the queue is closed and has nothing left for this thread.
   std::vector<Operation> Take();
 
-  // The group is answered: what waited for its ledgers and lines may go on.
+  // The group is about to be answered, and counts no more: a caller who waits for the answer before
+  // the next request is not to find itself in its own way.
+  void Release(const std::vector<Operation>& group);
+
+  // The group was released and is answered: what waited for its ledgers and lines may go on.
   void Finish(const std::vector<Operation>& group);
 
   // Take hands out what is there, and waits for no more.
@@ -49,7 +53,7 @@ class CommitQueue {
   absl::CondVar changed_;
   std::deque<Operation> waiting_ ABSL_GUARDED_BY(mutex_);
   Keys busy_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what waits and what is taken
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what waits and what is taken, until released
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -115,6 +115,48 @@ TEST_F(EmbeddedStore, FullQueueRefusesAtOnce) {
   EXPECT_TRUE(store->Append(requests[3]).ok());  // the queue is empty again
 }
 
+TEST_F(EmbeddedStore, AnsweredRequestsCountNoMore) {
+  MakeLedger();
+  max_pending_bytes_ = 3000;
+  const auto store = Open().value();
+  const auto batch = [](const std::string& id) {
+    v1::AppendBatchRequest request = Batch(kLedger, "w", id);
+    AddNote(request, std::string(1000, 'x'));  // room for one, not for two
+    return request;
+  };
+  const auto together = AppendAsGroup(*store, clock_, {batch("a"), batch("b")});
+  EXPECT_EQ(together[1].status().code(), StatusCode::kResourceExhausted);  // the control
+  absl::BlockingCounter open(1);
+  absl::StatusOr<v1::Receipt> second;
+  store->AppendAsync(batch("c"), [&](const absl::StatusOr<v1::Receipt>& first) {
+    EXPECT_TRUE(first.ok()) << first.status();
+    store->AppendAsync(batch("d"), [&](absl::StatusOr<v1::Receipt> answer) {
+      second = std::move(answer);
+      open.DecrementCount();
+    });
+  });
+  open.Wait();
+  EXPECT_TRUE(second.ok()) << second.status();
+}
+
+TEST_F(EmbeddedStore, DestructorAnswersWhatIsAskedInAnAnswer) {
+  MakeLedger();
+  uint64_t stored = 0;
+  auto store = Open().value();
+  LedgerStore* const asked = store.get();
+  std::function<void(uint64_t)> append = [&](uint64_t round) {
+    if (round == 30) return;
+    asked->AppendAsync(RoundBatch(kLedger, "w", absl::StrCat("r", round), round),
+                       [&, round](const absl::StatusOr<v1::Receipt>& answer) {
+                         stored += answer.ok();
+                         append(round + 1);
+                       });
+  };
+  append(2);
+  store.reset();
+  EXPECT_EQ(stored, 28u);
+}
+
 TEST_F(EmbeddedStore, DestructorAnswersWhatWaits) {
   MakeLedger();
   int stored = 0;
