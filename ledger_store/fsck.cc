@@ -203,6 +203,16 @@ class LedgerCheck {
                   absl::StrCat("names ", head_.writers_size(), " writers, the entries have ",
                                rules_.writers()));
     }
+    for (const v1::WriterStatus& writer : head_.writers()) {
+      const std::optional<v1::WriterStatus> expected = rules_.StatusOf(writer.writer());
+      if (expected.has_value() && expected->SerializeAsString() == writer.SerializeAsString()) {
+        continue;
+      }
+      report_.Add(
+          absl::StrCat(name_, ": head"),
+          absl::StrCat("says {", writer.ShortDebugString(), "} of a writer, the entries say {",
+                       expected.has_value() ? expected->ShortDebugString() : "", "}"));
+    }
   }
 
   LedgerStore& store_;

@@ -61,6 +61,18 @@ std::vector<std::string> LedgerRules::OpenWriters() const {
   return open;
 }
 
+std::optional<v1::WriterStatus> LedgerRules::StatusOf(std::string_view writer) const {
+  const auto found = writers_.find(writer);
+  if (found == writers_.end()) return std::nullopt;
+  v1::WriterStatus status;
+  status.set_writer(found->first);
+  status.set_entry_count(found->second.entries);
+  status.set_last_round(found->second.last_round);
+  status.set_has_round(found->second.has_round);
+  status.set_closed(found->second.closed);
+  return status;
+}
+
 const v1::Declaration& LedgerRules::declaration() const {
   if (first_.has_fork()) return first_.fork().declaration();
   if (first_.has_import()) return first_.import().declaration();

@@ -47,6 +47,8 @@ class LedgerRules {
   uint64_t size() const { return size_; }
   bool sealed() const { return sealed_; }
   size_t writers() const { return writers_.size() - writers_.count(""); }
+  // What the entries make of a writer; nothing if it wrote none.
+  std::optional<v1::WriterStatus> StatusOf(std::string_view writer) const;
   // Those that have not closed, at most ten.
   std::vector<std::string> OpenWriters() const;
 

@@ -148,6 +148,18 @@ TEST_F(Fsck, NamesAHeadThatCountsWrong) {
                                  "counts 601 entries, its writers 602")));
 }
 
+// What the next append goes by: a writer that has closed, or a round that has begun.
+TEST_F(Fsck, NamesAHeadThatSaysOtherThingsOfAWriter) {
+  const auto forge = [](std::string& value) {
+    embedded::HeadRow row;
+    ASSERT_TRUE(row.ParseFrom(value));
+    row.writer.set_closed(!row.writer.closed());
+    value = row.Serialize();
+  };
+  EXPECT_THAT(FindingsOf(Tampered(embedded::HeadKey(1, "x"), forge)),
+              ElementsAre(HasSubstr("projects/p/ledgers/b: head: says {writer: \"x\"")));
+}
+
 TEST_F(Fsck, NamesALostName) {
   const auto findings = FindingsOf(Removed(embedded::NameKey(kLedger)));
   EXPECT_THAT(findings, Contains("ledger id 0: has lost its name"));
