@@ -53,8 +53,10 @@ class CheckpointStore {
   virtual absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                                 absl::Duration duration) = 0;
 
-  // At most `limit` ledgers that are longer than their checkpoints.
-  virtual absl::StatusOr<std::vector<v1::Ledger>> Unsigned(size_t limit) = 0;
+  // At most `limit` ledgers that are longer than their checkpoints: by name, first those after
+  // `after`, then the others. Who goes on after the last one comes to each in turn.
+  virtual absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
+                                                           size_t limit) = 0;
 
   // ABORTED (reason SIGNER_REPLACED) if the lease or the registry's size is not what the
   // publication says; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or beyond

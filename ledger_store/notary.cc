@@ -177,7 +177,8 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
     RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
   }
   ASSIGN_OR_RETURN(std::vector<v1::Ledger> heads,
-                   store_.checkpoints().Unsigned(options_.max_ledgers));
+                   store_.checkpoints().Unsigned(looked_at_, options_.max_ledgers));
+  if (!heads.empty()) looked_at_ = heads.back().name();
   draft.round.more = heads.size() == options_.max_ledgers;
   // Those that have little to sign first: one that has much must not keep them waiting.
   const auto behind = [this](const v1::Ledger& head) {

@@ -127,6 +127,7 @@ class Notary {
   Registry registry_;
   std::string second_note_;        // what the second place holds
   std::set<std::string> refused_;  // ledgers that are not what was acknowledged
+  std::string looked_at_;          // the last ledger that a round came to: the next goes on there
   // Points of ledgers that are far behind, each checked up to a head.
   std::map<std::string, std::vector<LedgerPoint>> surveyed_;
 

@@ -63,10 +63,11 @@ absl::StatusOr<uint64_t> EmbeddedCheckpoints::AcquireLease(const std::string&, a
   return kLeaseEpoch;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(size_t limit) {
+absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(const std::string& after,
+                                                                      size_t limit) {
   RETURN_IF_ERROR(fail_stop_.status());
   std::vector<v1::Ledger> ledgers;
-  for (const auto& head : table_.Unsigned(limit)) ledgers.push_back(Describe(*head));
+  for (const auto& head : table_.Unsigned(after, limit)) ledgers.push_back(Describe(*head));
   return ledgers;
 }
 

@@ -174,12 +174,18 @@ std::vector<LedgerRecord> LedgerTable::All() const {
   return records;
 }
 
-std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::Unsigned(size_t limit) const {
+std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::Unsigned(const std::string& after,
+                                                                     size_t limit) const {
   absl::ReaderMutexLock lock(&mutex_);
   std::vector<std::shared_ptr<const LedgerHead>> heads;
-  for (auto it = unsigned_.begin(); it != unsigned_.end() && heads.size() < limit; ++it) {
-    heads.push_back(by_name_.at(*it).head);
-  }
+  const auto add = [&](auto begin, auto end) {
+    for (auto it = begin; it != end && heads.size() < limit; ++it) {
+      heads.push_back(by_name_.at(*it).head);
+    }
+  };
+  const auto next = unsigned_.upper_bound(after);
+  add(next, unsigned_.end());
+  add(unsigned_.begin(), next);
   return heads;
 }
 

@@ -46,8 +46,10 @@ class LedgerTable {
   uint64_t size() const;
   // In no order that matters.
   std::vector<LedgerRecord> All() const;
-  // At most `limit` heads of ledgers that are longer than what was signed of them.
-  std::vector<std::shared_ptr<const LedgerHead>> Unsigned(size_t limit) const;
+  // At most `limit` heads of ledgers that are longer than what was signed of them: by name, first
+  // those after `after`, then the others.
+  std::vector<std::shared_ptr<const LedgerHead>> Unsigned(const std::string& after,
+                                                          size_t limit) const;
 
   void Put(LedgerRecord record);
   // The ledger's first `size` entries are signed. Precondition: it is there.

@@ -412,7 +412,9 @@ absl::Status SurvivingStore::PutHistory(const std::string&, const v1::StoredHist
 absl::StatusOr<uint64_t> SurvivingStore::AcquireLease(const std::string&, absl::Duration) {
   return ReadOnly();
 }
-absl::StatusOr<std::vector<v1::Ledger>> SurvivingStore::Unsigned(size_t) { return ReadOnly(); }
+absl::StatusOr<std::vector<v1::Ledger>> SurvivingStore::Unsigned(const std::string&, size_t) {
+  return ReadOnly();
+}
 absl::Status SurvivingStore::Publish(const Publication&) { return ReadOnly(); }
 
 }  // namespace dpledger::embedded

@@ -72,7 +72,7 @@ class SurvivingStore : public LedgerStore, public CheckpointStore {
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override;
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(size_t limit) override;
+  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after, size_t limit) override;
   absl::Status Publish(const Publication& publication) override;
 
  private:

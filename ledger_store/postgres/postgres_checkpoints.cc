@@ -150,16 +150,21 @@ absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& ho
   return epoch;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(size_t limit) {
-  ASSIGN_OR_RETURN(const std::vector<Rows> rows,
-                   database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
-                                                               " FROM @.ledgers WHERE to_sign"
-                                                               " ORDER BY name LIMIT $1")),
-                                    Values().Number(AtMost(limit))}}));
+absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std::string& after,
+                                                                      size_t limit) {
   std::vector<v1::Ledger> ledgers;
-  for (int row = 0; row < rows[0].size(); ++row) {
-    ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
-    ledgers.push_back(Describe(head));
+  for (const char* side : {">", "<="}) {
+    if (ledgers.size() >= limit) break;
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
+                                                    " FROM @.ledgers WHERE to_sign AND name ", side,
+                                                    " $1 ORDER BY name LIMIT $2")),
+                         Values().Text(after).Number(AtMost(limit - ledgers.size()))}}));
+    for (int row = 0; row < rows[0].size(); ++row) {
+      ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
+      ledgers.push_back(Describe(head));
+    }
   }
   return ledgers;
 }

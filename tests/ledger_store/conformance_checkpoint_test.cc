@@ -42,7 +42,7 @@ Publication Publishing(CheckpointStore& checkpoints, uint64_t registry_size,
 }
 
 std::vector<std::string> UnsignedNames(CheckpointStore& checkpoints, size_t limit = 100) {
-  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = checkpoints.Unsigned(limit);
+  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = checkpoints.Unsigned("", limit);
   EXPECT_TRUE(ledgers.ok()) << ledgers.status();
   std::vector<std::string> names;
   for (const v1::Ledger& ledger : *ledgers) names.push_back(ledger.name());
@@ -190,7 +190,7 @@ TEST_P(LedgerStoreConformance, UnsignedAreTheLedgersLongerThanTheirCheckpoints) 
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kLedger, "projects/p/ledgers/c"}));
   Reopen();
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kLedger, "projects/p/ledgers/c"}));
-  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = store_->checkpoints().Unsigned(9);
+  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = store_->checkpoints().Unsigned("", 9);
   for (const v1::Ledger& ledger : *ledgers) {
     EXPECT_EQ(ledger.SerializeAsString(), store_->Get(ledger.name())->SerializeAsString());
   }
@@ -212,6 +212,26 @@ TEST_P(LedgerStoreConformance, UnsignedAreTheLedgersLongerThanTheirCheckpoints) 
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kOther, "projects/p/ledgers/d"}));
   Reopen();
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kOther, "projects/p/ledgers/d"}));
+}
+
+TEST_P(LedgerStoreConformance, UnsignedComeInTurn) {
+  const std::string prefix = "projects/p/ledgers/";
+  for (const char* name : {"a", "b", "c", "d", "e"}) CreateLedger(prefix + name);
+  const auto after = [&](const std::string& last, size_t limit) {
+    std::string names;
+    const absl::StatusOr<std::vector<v1::Ledger>> ledgers =
+        store_->checkpoints().Unsigned(last, limit);
+    EXPECT_TRUE(ledgers.ok()) << ledgers.status();
+    for (const v1::Ledger& ledger : *ledgers) {
+      names += ledger.name().substr(prefix.size());
+    }
+    return names;
+  };
+  EXPECT_EQ(after("", 3), "abc");
+  EXPECT_EQ(after(prefix + "c", 3), "dea");
+  EXPECT_EQ(after(prefix + "bb", 9), "cdeab");
+  EXPECT_EQ(after(prefix + "e", 2), "ab");
+  EXPECT_EQ(after(prefix + "a", 0), "");
 }
 
 TEST_P(LedgerStoreConformance, RegistryIsReadInPages) {

@@ -130,7 +130,7 @@ class FailingDisk : public testing::Test {
     CheckpointStore& checkpoints = store.checkpoints();
     EXPECT_TRUE(HasStopped(checkpoints.AcquireLease("signer", absl::Hours(1)).status()));
     EXPECT_TRUE(HasStopped(checkpoints.Publish({})));
-    EXPECT_TRUE(HasStopped(checkpoints.Unsigned(1).status()));
+    EXPECT_TRUE(HasStopped(checkpoints.Unsigned("", 1).status()));
     EXPECT_TRUE(HasStopped(checkpoints.Latest(kLedger).status()));
     EXPECT_TRUE(HasStopped(checkpoints.ReadTile(kLedger, {0, 0}).status()));
     EXPECT_TRUE(HasStopped(checkpoints.ReadRegistry(0, 1).status()));

@@ -146,6 +146,23 @@ TEST_F(NotaryTest, SignsALedgerThatIsFarBehindPieceByPiece) {
   ExpectTreeOfEntries(*notary, kLedger);
 }
 
+TEST_F(NotaryTest, LedgersThatAreAlwaysBusyKeepNobodyWaiting) {
+  const std::vector<std::string> names = {kLedger, kOther, "projects/p/ledgers/c"};
+  for (const std::string& name : names) Create(name);
+  NotaryOptions options = Options();
+  options.max_ledgers = 2;
+  const auto notary = MustOpen(options, *store_);
+  for (int i = 0; i < 2; ++i) {
+    AppendNotes(kLedger, 1);
+    AppendNotes(kOther, 1);
+    const auto round = notary->Sign();
+    ASSERT_TRUE(round.ok()) << round.status();
+    EXPECT_EQ(round->ledgers, 2u);
+    EXPECT_TRUE(round->more);
+  }
+  for (const std::string& name : names) EXPECT_GE(Latest(*notary, name).checkpoint.size, 1u);
+}
+
 // The head's root and the entries' bytes disagree, wherever the changed entry lies.
 class ChangedEntry : public NotaryTest, public testing::WithParamInterface<uint64_t> {};
 

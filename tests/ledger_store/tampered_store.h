@@ -74,8 +74,9 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
     }
     return store_.checkpoints().AcquireLease(holder, duration);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(size_t limit) override {
-    auto heads = store_.checkpoints().Unsigned(limit);
+  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
+                                                   size_t limit) override {
+    auto heads = store_.checkpoints().Unsigned(after, limit);
     if (heads.ok() && tampering_.heads) tampering_.heads(*heads);
     return heads;
   }
