@@ -101,7 +101,7 @@ class Scanner {
       }
       const size_t next = FindRecord(block, at + 1);
       Suspect(offset + at, "a record does not match its checksum or length",
-              at_end && next == block.size() && LooksTorn(rest));
+              next == block.size() && (Header(rest).IsZero() || (at_end && LooksTorn(rest))));
       at = next;
     }
     if (at == block.size()) return;
@@ -140,7 +140,8 @@ class Scanner {
     return block.size();
   }
 
-  // A write that stopped short: the length goes beyond the file, and no shorter one fits.
+  // A write that stopped short, and has no hole where it begins: the length goes beyond the file,
+  // and no shorter one fits.
   static bool LooksTorn(std::string_view rest) {
     const Header header(rest);
     if (rest.size() >= kHeaderBytes + header.length) return false;

@@ -105,6 +105,19 @@ TEST_F(LogScanner, NamesAHoleAndReadsOnBehindIt) {
   EXPECT_THAT(sizes_, SizeIs(3));  // the first, and the last two
 }
 
+// What a power cut leaves of a write whose later pages reached the disk first. No flipped bit makes
+// a header of zeros.
+TEST_F(LogScanner, HoleWhereTheLastRecordBeginsIsTorn) {
+  std::string content = Written({100, 200});
+  ASSERT_THAT(Scan(content).damage, IsEmpty());
+  const size_t header = content.size() - sizes_.back() - 7;
+  for (size_t i = 0; i < 50; ++i) content[header + i] = 0;
+  const LogScan scan = Scan(content);
+  EXPECT_THAT(scan.damage, IsEmpty());
+  EXPECT_EQ(scan.records, 1u);
+  EXPECT_EQ(scan.torn_bytes, content.size() - header);
+}
+
 TEST_F(LogScanner, LogsOfAFolderAreWholeUpToTheLast) {
   const std::string content = Written({10, 20, 30});
   const std::string cut = content.substr(0, content.size() - 5);
