@@ -1,6 +1,7 @@
 #include "ledger_store/embedded/embedded_store.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <optional>
@@ -32,6 +33,8 @@
 namespace dpledger {
 namespace embedded {
 namespace {
+
+constexpr int kCommitNice = -10;
 
 // A request on its way to the commit thread, or a refusal that waits for its turn: answers keep the
 // order of the calls.
@@ -263,6 +266,9 @@ class EmbeddedStore : public LedgerStore {
 
   void CommitUntilStopped() {
     ::pthread_setname_np(::pthread_self(), "commit");  // as top and perf show it
+    // After a sync it should not stand in line behind the callers that it is to wake: 64 writers of
+    // one event each went from 54 k/s to 64 k/s. Without the right to, it stays as it was.
+    ::setpriority(PRIO_PROCESS, 0, kCommitNice);
     // Counting its comparisons takes RocksDB a seventh of a write.
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     while (true) {
