@@ -217,6 +217,15 @@ TEST(IntegerClip, RefusesOptionsOutOfTheirDomain) {
             "size: 1000000 coordinates are too many for the integer norm bound 100");
 }
 
+TEST(IntegerClip, ScaleOfANormThatIsNoneIsZero) {
+  const auto clip = IntegerClip::Create(10, 2, kBound);
+  for (const double norm : {-1.0, double{kInfinity}, double{kNan}}) {
+    EXPECT_EQ(clip->ScaleFor(norm), 0) << norm;
+  }
+  EXPECT_EQ(clip->ScaleFor(0), clip->ScaleFor(2));
+  EXPECT_NEAR(clip->ScaleFor(8) / clip->ScaleFor(2), 0.25, 1e-15);
+}
+
 TEST(NoisePlan, MultiplierIsTheLeastThatIsNotBelowTheOneAsked) {
   for (const double z : {0.001, 0.3, 0.5, 1.0, 1.1, 3.0821238, 16.0, 17.0, 1000.0}) {
     for (const size_t groups : {1u, 2u, 3u, 7u, 4096u}) {
