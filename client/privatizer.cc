@@ -77,8 +77,7 @@ Privatizer::Privatizer(NoisePlan plan, std::vector<Group> groups, std::vector<v1
       queries_(std::move(queries)),
       recorder_(recorder),
       root_(std::move(root)),
-      sums_(groups_.back().begin + groups_.back().size),
-      clipped_(sums_.size()) {}
+      sums_(groups_.back().begin + groups_.back().size) {}
 
 Privatizer::~Privatizer() { WipeSums(); }
 
@@ -96,12 +95,10 @@ absl::Status Privatizer::Accumulate(absl::Span<const float> gradients) {
                                                 " values, got ", gradients.size(), " values"));
   }
   // 2^63 / K examples would be needed for a sum to overflow.
-  for (size_t row = 0; row < gradients.size(); row += dimension()) {
-    for (const Group& group : groups_) {
-      group.clip.Clip(gradients.subspan(row + group.begin, group.size),
-                      absl::MakeSpan(clipped_).subspan(group.begin, group.size));
-    }
-    for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += clipped_[i];
+  const size_t rows = gradients.size() / dimension();
+  for (const Group& group : groups_) {
+    group.clip.AddClipped({gradients.data() + group.begin, rows, dimension()},
+                          absl::MakeSpan(sums_).subspan(group.begin, group.size));
   }
   return absl::OkStatus();
 }
@@ -134,9 +131,6 @@ absl::StatusOr<std::vector<float>> Privatizer::RecordNoiseAndRelease() {
   return released;
 }
 
-void Privatizer::WipeSums() {
-  OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0]));
-  OPENSSL_cleanse(clipped_.data(), clipped_.size() * sizeof(clipped_[0]));
-}
+void Privatizer::WipeSums() { OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0])); }
 
 }  // namespace dpledger::client

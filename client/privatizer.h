@@ -106,7 +106,6 @@ class Privatizer {
   uint64_t round_ = 0;
   uint64_t noises_drawn_ = 0;  // each has its own key
   std::vector<int64_t> sums_;
-  std::vector<int32_t> clipped_;  // one example's row
 };
 
 }  // namespace dpledger::client
