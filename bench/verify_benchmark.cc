@@ -24,6 +24,7 @@
 namespace dpledger {
 namespace {
 
+constexpr int64_t kRecordedSeconds = 1'700'000'040;  // a whole minute
 constexpr uint64_t kEvents = 1'000'000;
 constexpr char kRegistry[] = "registry.example";
 constexpr char kOrigin[] = "registry.example/projects/bench/ledgers/million";
@@ -33,7 +34,7 @@ constexpr double kDelta = 1e-6;
 std::string EntryAt(uint64_t sequence) {
   v1::LedgerEntry entry;
   entry.set_sequence(sequence);
-  entry.mutable_recorded_time()->set_seconds(1'700'000'040);
+  entry.mutable_recorded_time()->set_seconds(kRecordedSeconds);
   if (sequence == 0) {
     v1::Declaration& declaration = *entry.mutable_declaration();
     declaration.set_dataset("bench");
@@ -74,9 +75,11 @@ bundle::Evidence EvidenceOf(const merkle::Hash& root) {
   const auto key = *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k'));
   const merkle::VerifierKey verifier{kRegistry, merkle::SignatureType::kEd25519, key.public_key()};
   v1::LedgerEntry rotate;
+  rotate.mutable_recorded_time()->set_seconds(kRecordedSeconds);
   rotate.mutable_key_rotate()->set_verifier_key(verifier.ToText());
   v1::LedgerEntry registered;
   registered.set_sequence(1);
+  registered.mutable_recorded_time()->set_seconds(kRecordedSeconds);
   registered.mutable_registered()->set_origin(kOrigin);
   registered.mutable_registered()->set_size(kEvents + 1);
   registered.mutable_registered()->set_root_hash(merkle::ToBytes(root));
