@@ -17,6 +17,7 @@
 #include "cli/server_ledger.h"
 #include "google/protobuf/arena.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/fork_rules.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -70,18 +71,6 @@ NextLedger NextOf(const VerifiedLineage& lineage, const bundle::VerifierOptions&
   next.options.older.clear();  // of the ledger that was asked for
   next.options.root_sizes = {next.counted};
   return next;
-}
-
-// What a parent's prefix says, its forks cannot take back: the first field of the declaration that
-// the child has otherwise, or null.
-const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& child) {
-  if (child.dataset() != parent.dataset()) return "dataset";
-  if (child.unit_of_privacy() != parent.unit_of_privacy()) return "unit_of_privacy";
-  if (child.adjacency() != parent.adjacency()) return "adjacency";
-  if (child.parameters() != parent.parameters()) return "parameters";
-  if (child.filter().SerializeAsString() != parent.filter().SerializeAsString()) return "filter";
-  if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
-  return nullptr;
 }
 
 // That the ledger verified last is the one that the ledger before it carries on from.

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "ledger_store/change_builder.h"
+#include "ledger_store/fork_rules.h"
 #include "ledger_store/request_rules.h"
 
 namespace dpledger {
@@ -198,22 +199,6 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
   return made;
 }
 
-// What a parent's prefix says, its forks cannot take back.
-absl::Status CheckInherited(const v1::Declaration& parent, const v1::Declaration& child) {
-  const auto differs = [](const char* field) {
-    return FieldError(absl::StrCat("declaration.", field), "must be the parent's");
-  };
-  if (child.dataset() != parent.dataset()) return differs("dataset");
-  if (child.unit_of_privacy() != parent.unit_of_privacy()) return differs("unit_of_privacy");
-  if (child.adjacency() != parent.adjacency()) return differs("adjacency");
-  if (child.parameters() != parent.parameters()) return differs("parameters");
-  if (SerializeDeterministically(child.filter()) != SerializeDeterministically(parent.filter())) {
-    return differs("filter");
-  }
-  if (child.plan_independent() != parent.plan_independent()) return differs("plan_independent");
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry) {
@@ -261,7 +246,10 @@ absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerReq
   fork.set_reason(request.reason());
   *fork.mutable_declaration() =
       request.has_declaration() ? request.declaration() : DeclarationOf(parent);
-  RETURN_IF_ERROR(CheckInherited(DeclarationOf(parent), fork.declaration()));
+  const char* differs = NotInherited(DeclarationOf(parent), fork.declaration());
+  if (differs != nullptr) {
+    return FieldError(absl::StrCat("declaration.", differs), "must be the parent's");
+  }
   absl::StatusOr<NewLedger> made =
       Begin(request.name(), std::move(first), request.request_id(), now);
   if (made.ok()) return made;

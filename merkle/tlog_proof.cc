@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "merkle/base64.h"
 #include "merkle/proof.h"
+#include "merkle/proof_lines.h"
 #include "merkle/text_lines.h"
 
 namespace dpledger::merkle {
@@ -16,9 +17,9 @@ namespace {
 constexpr std::string_view kFirstLine = "c2sp.org/tlog-proof@v1";
 constexpr std::string_view kExtra = "extra ";
 constexpr std::string_view kIndex = "index ";
-constexpr size_t kMaxHashes = 63;  // of a leaf in a tree of 2^63
+constexpr std::string_view kField = "tlog-proof";
 
-absl::Status Refused(std::string_view rule) { return FieldError("tlog-proof", rule); }
+absl::Status Refused(std::string_view rule) { return FieldError(kField, rule); }
 
 // Takes the rest of the line that begins with `prefix` from the front, if that is the next.
 std::optional<std::string_view> TakeValue(std::string_view& text, std::string_view prefix) {
@@ -36,8 +37,7 @@ absl::StatusOr<std::string> TlogProofText(const TlogProof& proof) {
     absl::StrAppend(&text, ToAbsl(kExtra), Base64Encode(proof.extra), "\n");
   }
   absl::StrAppend(&text, ToAbsl(kIndex), proof.index, "\n");
-  for (const Hash& hash : proof.hashes) absl::StrAppend(&text, HashToBase64(hash), "\n");
-  absl::StrAppend(&text, "\n", proof.checkpoint.ToText());
+  text += ProofLinesText(proof.hashes, proof.checkpoint);
   RETURN_IF_ERROR(ParseTlogProof(text).status());
   return text;
 }
@@ -59,17 +59,9 @@ absl::StatusOr<TlogProof> ParseTlogProof(std::string_view text) {
     return Refused("must have a line \"index <decimal without leading zeros>\"");
   }
   proof.index = *number;
-  while (true) {
-    const std::optional<std::string_view> line = TakeLine(text);
-    if (!line.has_value()) return Refused("must have an empty line before the checkpoint");
-    if (line->empty()) break;
-    const std::optional<Hash> hash = ParseHash(*line);
-    if (!hash.has_value()) return Refused("a hash must be 32 bytes in base 64");
-    if (proof.hashes.size() == kMaxHashes) return Refused("must have at most 63 hashes");
-    proof.hashes.push_back(*hash);
-  }
-  ASSIGN_OR_RETURN(proof.checkpoint, Note::Parse(text));
-  RETURN_IF_ERROR(ParseCheckpoint(proof.checkpoint.text).status());
+  ASSIGN_OR_RETURN(ProofLines lines, ParseProofLines(kField, text));
+  proof.hashes = std::move(lines.hashes);
+  proof.checkpoint = std::move(lines.checkpoint);
   return proof;
 }
 
