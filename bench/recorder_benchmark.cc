@@ -64,16 +64,15 @@ std::unique_ptr<client::PrivacyRecorder> OpenRecorder(int port, const std::strin
   return *std::move(recorder);
 }
 
-void RecordRound(client::RoundRecorder& recorder) {
+void RecordRound(client::EventRecorder& recorder) {
   v1::SamplingScheme scheme;
   scheme.mutable_poisson()->set_probability(0.01);
-  const auto round = recorder.BeginRound(scheme);
-  Check(round.status());
   v1::SumQuery query;
   query.set_group("weights");
   query.set_l2_norm_bound(1);
   query.set_noise_stddev(1.1);
-  Check(recorder.Record(*round, {query}));
+  const auto round = recorder.RecordRound(scheme, {query});
+  Check(round.status());
   Check(recorder.AwaitReleasable(*round));
 }
 

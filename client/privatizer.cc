@@ -35,18 +35,18 @@ absl::Status CheckGroupNames(const std::vector<ClipGroup>& groups) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(const PrivatizerOptions& options,
-                                                               RoundRecorder* recorder) {
+                                                               EventRecorder* recorder) {
   ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
   return CreateWithRoot(options, recorder, std::move(root));
 }
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateNonPrivateForTesting(
-    const PrivatizerOptions& options, RoundRecorder* recorder, uint64_t seed) {
+    const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed) {
   return CreateWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed));
 }
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateWithRoot(
-    const PrivatizerOptions& options, RoundRecorder* recorder, RootKey root) {
+    const PrivatizerOptions& options, EventRecorder* recorder, RootKey root) {
   RETURN_IF_ERROR(CheckGroupNames(options.groups));
   ASSIGN_OR_RETURN(const NoisePlan plan,
                    NoisePlan::For(options.noise_multiplier, options.groups.size()));
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateWithRoot(
 }
 
 Privatizer::Privatizer(NoisePlan plan, std::vector<Group> groups, std::vector<v1::SumQuery> queries,
-                       RoundRecorder* recorder, RootKey root)
+                       EventRecorder* recorder, RootKey root)
     : plan_(plan),
       groups_(std::move(groups)),
       queries_(std::move(queries)),
@@ -83,7 +83,8 @@ Privatizer::~Privatizer() { WipeSums(); }
 
 absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
-  ASSIGN_OR_RETURN(round_, recorder_->BeginRound(scheme));
+  RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, queries_));
   open_ = true;
   return absl::OkStatus();
 }
@@ -113,8 +114,6 @@ absl::StatusOr<std::vector<float>> Privatizer::Finish() {
 
 absl::StatusOr<std::vector<float>> Privatizer::RecordNoiseAndRelease() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  RETURN_IF_ERROR(recorder_->Record(round_, queries_));
-  // The noise is drawn while the record is on its way.
   const RoundedGaussian noise(plan_.noise_stddev);
   AesCtr key = root_.Derive(KeyPurpose::kNoise, noises_drawn_++);
   for (size_t i = 0; i < groups_.size(); ++i) {

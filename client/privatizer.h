@@ -10,8 +10,10 @@
 // 2. Finish adds an exact rounded Gaussian (client/rounded_gaussian.h). Rounding commutes with
 //    adding integers, so the result is a post-processing of the Gaussian mechanism with noise
 //    multiplier sigma_Z/K: client/CLAIM.md.
-// 3. Nothing leaves before the recorder has the round's queries and says that it is releasable. On
-//    any error nothing leaves at all, the sum is wiped, and the step's noise is never used again.
+// 3. BeginStep records the round, so that its way to the server takes no time of the training;
+//    Finish lets nothing leave before the recorder says that it is releasable. On any error nothing
+//    leaves at all, the sum is wiped, and the step's noise is never used again. A round that ends
+//    without a release stays in the ledger, which then says too much.
 // 4. Nothing else that depends on the data leaves: not the sample's size, not how many gradients
 //    were clipped or refused.
 //
@@ -32,9 +34,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/aes_ctr.h"
+#include "client/event_recorder.h"
 #include "client/integer_clip.h"
 #include "client/noise_plan.h"
-#include "client/round_recorder.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -57,17 +59,17 @@ class Privatizer {
   // `recorder` must outlive it. Draws a root key. INVALID_ARGUMENT names the option that is out of
   // its domain.
   static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
-                                                            RoundRecorder* recorder);
+                                                            EventRecorder* recorder);
   // Noise that anyone can compute, for replay in tests. Every group's name in the ledger says so.
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
-      const PrivatizerOptions& options, RoundRecorder* recorder, uint64_t seed);
+      const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed);
 
   ~Privatizer();
   Privatizer(const Privatizer&) = delete;
   Privatizer& operator=(const Privatizer&) = delete;
 
-  // Opens a round on a sample that was drawn by `scheme`. FAILED_PRECONDITION if one is open;
-  // errors of the recorder.
+  // Records and opens a round on a sample that is drawn by `scheme`. FAILED_PRECONDITION if one is
+  // open, after a fork, or under a rounding mode other than to nearest; errors of the recorder.
   absl::Status BeginStep(const v1::SamplingScheme& scheme);
 
   // Adds the gradients of any number of examples, one row of dimension() values after the other. A
@@ -90,16 +92,16 @@ class Privatizer {
   };
 
   Privatizer(NoisePlan plan, std::vector<Group> groups, std::vector<v1::SumQuery> queries,
-             RoundRecorder* recorder, RootKey root);
+             EventRecorder* recorder, RootKey root);
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateWithRoot(
-      const PrivatizerOptions& options, RoundRecorder* recorder, RootKey root);
+      const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
   absl::StatusOr<std::vector<float>> RecordNoiseAndRelease();
   void WipeSums();
 
   const NoisePlan plan_;
   const std::vector<Group> groups_;
   const std::vector<v1::SumQuery> queries_;
-  RoundRecorder* const recorder_;
+  EventRecorder* const recorder_;
   const RootKey root_;
 
   bool open_ = false;

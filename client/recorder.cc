@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "client/connection.h"
-#include "client/internal/check_round.h"
+#include "client/internal/check_event.h"
 #include "client/internal/open_ledger.h"
 #include "client/ledger_name.h"
 
@@ -75,7 +75,7 @@ absl::Status PrivacyRecorder::Start() {
     RETURN_IF_ERROR(AppendBatch(std::move(entries)));
   }
   const Spool::State state = spool_->state();
-  next_round_ = first_round_ = state.next_round;
+  next_number_ = first_number_ = state.next_round;
   first_position_ = state.end;
   return absl::OkStatus();
 }
@@ -137,45 +137,46 @@ absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
   return spool_->Sync();
 }
 
-absl::StatusOr<uint64_t> PrivacyRecorder::BeginRound(const v1::SamplingScheme& scheme) {
-  RETURN_IF_ERROR(internal::CheckScheme(scheme));
-  absl::MutexLock lock(&mutex_);
+absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(std::vector<v1::NewEntry> entries) {
   RETURN_IF_ERROR(CheckOpen());
-  open_scheme_ = scheme;
-  return next_round_;
+  RETURN_IF_ERROR(AppendBatch(std::move(entries)));
+  return next_number_++;
 }
 
-absl::Status PrivacyRecorder::Record(uint64_t round, std::vector<v1::SumQuery> queries) {
+absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
+                                                      std::vector<v1::SumQuery> queries) {
+  RETURN_IF_ERROR(internal::CheckScheme(scheme));
   RETURN_IF_ERROR(internal::CheckQueries(queries));
   absl::MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(CheckOpen());
-  if (!open_scheme_.has_value() || round != next_round_) {
-    return absl::FailedPreconditionError(absl::StrCat("round: ", round, " is not open"));
-  }
   std::vector<v1::NewEntry> entries(1 + queries.size());
   v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();
-  sampling.set_round(round);
-  *sampling.mutable_scheme() = *open_scheme_;
+  sampling.set_round(next_number_);
+  *sampling.mutable_scheme() = scheme;
   for (size_t i = 0; i < queries.size(); ++i) {
     v1::SumQueryEvent& sum_query = *entries[1 + i].mutable_event()->mutable_sum_query();
-    sum_query.set_round(round);
+    sum_query.set_round(next_number_);
     *sum_query.mutable_query() = std::move(queries[i]);
   }
-  RETURN_IF_ERROR(AppendBatch(std::move(entries)));
-  open_scheme_.reset();
-  next_round_ = round + 1;
-  return absl::OkStatus();
+  return AppendNumbered(std::move(entries));
 }
 
-absl::Status PrivacyRecorder::AwaitReleasable(uint64_t round) {
+absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEvent& mechanism) {
+  RETURN_IF_ERROR(internal::CheckMechanism(mechanism));
+  std::vector<v1::NewEntry> entries(1);
+  *entries[0].mutable_event()->mutable_mechanism() = mechanism;
+  absl::MutexLock lock(&mutex_);
+  return AppendNumbered(std::move(entries));
+}
+
+absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
   uint64_t end = 0;
   {
     absl::MutexLock lock(&mutex_);
-    if (round < first_round_ || round >= next_round_) {
+    if (number < first_number_ || number >= next_number_) {
       return absl::FailedPreconditionError(
-          absl::StrCat("round: ", round, " was not recorded here"));
+          absl::StrCat("number: ", number, " was not recorded here"));
     }
-    end = first_position_ + (round - first_round_) + 1;
+    end = first_position_ + (number - first_number_) + 1;
   }
   if (options_.policy == v1::SPOOL) return delivery_->Refusal();
   return delivery_->Await(end, absl::Now() + options_.release_timeout);

@@ -2,8 +2,7 @@
 // before its event is durable.
 //
 //   auto recorder = PrivacyRecorder::Open(options);
-//   auto round = (*recorder)->BeginRound(scheme);            // each step
-//   (*recorder)->Record(*round, queries);
+//   auto round = (*recorder)->RecordRound(scheme, queries);  // as each step begins
 //   if ((*recorder)->AwaitReleasable(*round).ok()) release(noised_sum);
 //   (*recorder)->Close();                                    // at the end of the run
 //
@@ -23,7 +22,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +31,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "client/event_recorder.h"
 #include "client/internal/delivery.h"
-#include "client/round_recorder.h"
 #include "client/spool.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -66,7 +64,7 @@ struct RecorderOptions {
   Clock* clock = Clock::System();
 };
 
-class PrivacyRecorder : public RoundRecorder {
+class PrivacyRecorder : public EventRecorder {
  public:
   struct DrainStatus {
     uint64_t undelivered_batches = 0;
@@ -83,18 +81,16 @@ class PrivacyRecorder : public RoundRecorder {
   static absl::StatusOr<std::unique_ptr<PrivacyRecorder>> Open(RecorderOptions options);
   ~PrivacyRecorder() override;
 
-  // A round that was begun and not recorded is replaced and leaves no trace: nothing of it was
-  // released.
-  absl::StatusOr<uint64_t> BeginRound(const v1::SamplingScheme& scheme) override;
+  // OK means that the event is durable in the spool. INVALID_ARGUMENT names the bad field;
+  // RESOURCE_EXHAUSTED when the spool is full; FAILED_PRECONDITION after Close; any refusal of the
+  // server; the disk's error.
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+                                       std::vector<v1::SumQuery> queries) override;
+  absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
-  // OK means that the round is durable in the spool. INVALID_ARGUMENT for a bad query (the round
-  // stays open); FAILED_PRECONDITION unless `round` is the open one; RESOURCE_EXHAUSTED when the
-  // spool is full; any refusal of the server; the disk's error.
-  absl::Status Record(uint64_t round, std::vector<v1::SumQuery> queries) override;
-
-  // FAILED_PRECONDITION if `round` was not recorded. FAIL_CLOSED: DEADLINE_EXCEEDED when the server
-  // did not acknowledge it in time; it may be awaited again.
-  absl::Status AwaitReleasable(uint64_t round) override;
+  // FAILED_PRECONDITION if `number` was not recorded here. FAIL_CLOSED: DEADLINE_EXCEEDED when the
+  // server did not acknowledge it in time; it may be awaited again.
+  absl::Status AwaitReleasable(uint64_t number) override;
 
   // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
   // an error it may be called again; after OK this writer's part of the ledger is complete, and it
@@ -111,6 +107,9 @@ class PrivacyRecorder : public RoundRecorder {
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
   absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Appends what number next_number_ stands for.
+  absl::StatusOr<uint64_t> AppendNumbered(std::vector<v1::NewEntry> entries)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
   bool MayGoOnAfter(const absl::Status& error) const;
   // OK while rounds can be recorded.
@@ -124,10 +123,9 @@ class PrivacyRecorder : public RoundRecorder {
   std::unique_ptr<internal::Delivery> delivery_;
 
   mutable absl::Mutex mutex_;
-  std::optional<v1::SamplingScheme> open_scheme_ ABSL_GUARDED_BY(mutex_);  // of round next_round_
-  uint64_t next_round_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The first round of this process and its batch; one batch a round follows.
-  uint64_t first_round_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Numbers what is recorded, one batch each. The first number of this process and its batch.
+  uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t first_position_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -31,7 +31,7 @@ absl::Status Step(const TrainingPlan& plan, const Dataset& data, Network& networ
 }  // namespace
 
 absl::Status Train(const TrainingPlan& plan, const Dataset& data, Network& network,
-                   client::RoundRecorder& recorder, const std::atomic<bool>& stop,
+                   client::EventRecorder& recorder, const std::atomic<bool>& stop,
                    const std::function<void(uint64_t steps_done)>& after_step,
                    TrainingState& state) {
   client::PrivatizerOptions options;

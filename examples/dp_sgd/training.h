@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "client/round_recorder.h"
+#include "client/event_recorder.h"
 #include "examples/dp_sgd/dataset.h"
 #include "examples/dp_sgd/network.h"
 
@@ -39,7 +39,7 @@ struct TrainingState {
 // Runs the plan on `state` until it is done or `stop` is set, which is looked at between steps.
 // `after_step` hears of each step. On an error `state` is that of the last step that succeeded.
 absl::Status Train(const TrainingPlan& plan, const Dataset& data, Network& network,
-                   client::RoundRecorder& recorder, const std::atomic<bool>& stop,
+                   client::EventRecorder& recorder, const std::atomic<bool>& stop,
                    const std::function<void(uint64_t steps_done)>& after_step,
                    TrainingState& state);
 

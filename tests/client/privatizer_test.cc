@@ -8,37 +8,14 @@
 
 #include "client/poisson_sampler.h"
 #include "client/rounded_gaussian.h"
+#include "tests/support/list_recorder.h"
 
 namespace dpledger::client {
 namespace {
 
+using ::dpledger::testing::ListRecorder;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
-
-// Keeps what it is told, in order.
-class ListRecorder : public RoundRecorder {
- public:
-  absl::StatusOr<uint64_t> BeginRound(const v1::SamplingScheme& scheme) override {
-    calls.push_back("begin");
-    schemes.push_back(scheme);
-    if (!begin_status.ok()) return begin_status;
-    return schemes.size() + 40;
-  }
-  absl::Status Record(uint64_t round, std::vector<v1::SumQuery> round_queries) override {
-    calls.push_back("record " + std::to_string(round));
-    queries = std::move(round_queries);
-    return record_status;
-  }
-  absl::Status AwaitReleasable(uint64_t round) override {
-    calls.push_back("await " + std::to_string(round));
-    return await_status;
-  }
-
-  std::vector<std::string> calls;
-  std::vector<v1::SamplingScheme> schemes;
-  std::vector<v1::SumQuery> queries;
-  absl::Status begin_status, record_status, await_status;
-};
 
 v1::SamplingScheme PoissonScheme() {
   v1::SamplingScheme scheme;
@@ -68,8 +45,7 @@ TEST_F(PrivatizerTest, RecordsBeforeItReleases) {
   const auto privatizer = Make({{{"w", 3, 1.0}}, 1.1});
   Step(*privatizer, {});
   Step(*privatizer, {});
-  EXPECT_THAT(recorder_.calls,
-              ElementsAre("begin", "record 41", "await 41", "begin", "record 42", "await 42"));
+  EXPECT_THAT(recorder_.calls, ElementsAre("record 41", "await 41", "record 42", "await 42"));
   EXPECT_EQ(recorder_.schemes[0].poisson().probability(), 0.01);
 }
 
@@ -162,17 +138,14 @@ TEST_F(PrivatizerTest, GroupsOfEqualSizeHaveDifferentNoise) {
 TEST_F(PrivatizerTest, ReleasesNothingUnlessTheRecordIsReleasable) {
   const PrivatizerOptions options{{{"w", 2, 1.0}}, 1.0};
   const auto privatizer = Make(options);
-  for (absl::Status* failing : {&recorder_.record_status, &recorder_.await_status}) {
-    ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
-    ASSERT_TRUE(privatizer->Accumulate({1, 0}).ok());
-    *failing = absl::UnavailableError("server is away");
-    const auto released = privatizer->Finish();
-    EXPECT_EQ(released.status(), absl::UnavailableError("server is away"));
-    *failing = absl::OkStatus();
-    // The round is over: there is no second try with the same noise.
-    EXPECT_EQ(privatizer->Finish().status().code(), absl::StatusCode::kFailedPrecondition);
-  }
-  // One vector of noise was drawn for the round that failed late; it is not used again, and the sum
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  ASSERT_TRUE(privatizer->Accumulate({1, 0}).ok());
+  recorder_.await_status = absl::UnavailableError("server is away");
+  EXPECT_EQ(privatizer->Finish().status(), absl::UnavailableError("server is away"));
+  recorder_.await_status = absl::OkStatus();
+  // The round is over: there is no second try with the same noise.
+  EXPECT_EQ(privatizer->Finish().status().code(), absl::StatusCode::kFailedPrecondition);
+  // A vector of noise was drawn for the round that failed; it is not used again, and the sum
   // starts from 0.
   const auto reference = Make(options);
   const std::vector<float> lost = Step(*reference, {});
@@ -193,9 +166,9 @@ TEST_F(PrivatizerTest, StepsOpenAndCloseInTurn) {
             absl::FailedPreconditionError("a step is open: finish it first"));
 }
 
-TEST_F(PrivatizerTest, StaysClosedIfTheRecorderDoesNotOpenTheRound) {
+TEST_F(PrivatizerTest, StaysClosedIfTheRoundCannotBeRecorded) {
   const auto privatizer = Make({{{"w", 2, 1.0}}, 1.0});
-  recorder_.begin_status = absl::FailedPreconditionError("ledger is sealed");
+  recorder_.record_status = absl::FailedPreconditionError("ledger is sealed");
   EXPECT_EQ(privatizer->BeginStep(PoissonScheme()),
             absl::FailedPreconditionError("ledger is sealed"));
   EXPECT_EQ(privatizer->Accumulate({1, 0}).code(), absl::StatusCode::kFailedPrecondition);

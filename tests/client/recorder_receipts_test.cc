@@ -48,14 +48,12 @@ class Receipts : public ::testing::Test {
   static absl::Status Release(PrivacyRecorder& recorder) {
     v1::SamplingScheme scheme;
     scheme.mutable_poisson()->set_probability(0.01);
-    const auto round = recorder.BeginRound(scheme);
-    if (!round.ok()) return round.status();
     v1::SumQuery query;
     query.set_group("weights");
     query.set_l2_norm_bound(1);
     query.set_noise_stddev(1.5);
-    const absl::Status recorded = recorder.Record(*round, {query});
-    return recorded.ok() ? recorder.AwaitReleasable(*round) : recorded;
+    const auto round = recorder.RecordRound(scheme, {query});
+    return round.ok() ? recorder.AwaitReleasable(*round) : round.status();
   }
   static void Release(PrivacyRecorder& recorder, int rounds) {
     for (int i = 0; i < rounds; ++i) ASSERT_EQ(Release(recorder), absl::OkStatus());

@@ -74,9 +74,8 @@ class Recorder : public ::testing::Test {
 
   // Records a round with one query; returns its number.
   static uint64_t RecordRound(PrivacyRecorder& recorder) {
-    const auto round = recorder.BeginRound(PoissonScheme(0.01));
+    const auto round = recorder.RecordRound(PoissonScheme(0.01), {Query("weights")});
     EXPECT_TRUE(round.ok()) << round.status();
-    EXPECT_EQ(recorder.Record(round.value_or(0), {Query("weights")}), absl::OkStatus());
     return round.value_or(0);
   }
 
@@ -101,9 +100,8 @@ TEST_F(Recorder, WritesEachRoundAsOneRequest) {
   options.clock = &clock;
   const auto recorder = Open(options);
   EXPECT_EQ(recorder->ledger(), kLedger);
-  const auto round = recorder->BeginRound(PoissonScheme(0.25));
+  const auto round = recorder->RecordRound(PoissonScheme(0.25), {Query("a"), Query("b")});
   ASSERT_TRUE(round.ok()) << round.status();
-  ASSERT_EQ(recorder->Record(*round, {Query("a"), Query("b")}), absl::OkStatus());
   ASSERT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
 
   const std::vector<v1::LedgerEntry> entries = Entries();
@@ -165,7 +163,7 @@ TEST_F(Recorder, ClosesWithTheCountOfItsEntries) {
   const std::vector<v1::LedgerEntry> entries = Entries();
   ASSERT_EQ(entries.size(), 4u);
   EXPECT_EQ(entries[3].writer_closed().entry_count(), 3u);
-  ExpectError(recorder->BeginRound(PoissonScheme(0.01)).status(),
+  ExpectError(recorder->RecordRound(PoissonScheme(0.01), {Query("a")}).status(),
               absl::StatusCode::kFailedPrecondition, "trainer has closed");
 }
 
@@ -217,23 +215,22 @@ TEST_F(Recorder, RefusesBadRoundsBeforeTheyAreWritten) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double probability : {0.0, -0.5, 1.5, nan}) {
-    ExpectError(recorder->BeginRound(PoissonScheme(probability)).status(),
+    ExpectError(recorder->RecordRound(PoissonScheme(probability), {Query("a")}).status(),
                 absl::StatusCode::kInvalidArgument,
                 "scheme.poisson.probability: must be in (0, 1], got ");
   }
-  ExpectError(recorder->BeginRound({}).status(), absl::StatusCode::kInvalidArgument,
+  ExpectError(recorder->RecordRound({}, {Query("a")}).status(), absl::StatusCode::kInvalidArgument,
               "scheme.kind: must be set");
   v1::SamplingScheme fixed;
   fixed.mutable_without_replacement()->set_sample_size(5);
   fixed.set_population_size(4);
-  ExpectError(recorder->BeginRound(fixed).status(), absl::StatusCode::kInvalidArgument,
+  ExpectError(recorder->RecordRound(fixed, {Query("a")}).status(),
+              absl::StatusCode::kInvalidArgument,
               "scheme.without_replacement.sample_size: must be in [1, 4], got 5");
 
-  const auto round = recorder->BeginRound(PoissonScheme(0.01));
-  ASSERT_TRUE(round.ok()) << round.status();
   const auto expect_refused = [&](std::vector<v1::SumQuery> queries, const std::string& part) {
-    ExpectError(recorder->Record(*round, std::move(queries)), absl::StatusCode::kInvalidArgument,
-                part);
+    ExpectError(recorder->RecordRound(PoissonScheme(0.01), std::move(queries)).status(),
+                absl::StatusCode::kInvalidArgument, part);
   };
   expect_refused({}, "queries: must be 1 to 9999, got 0");
   for (const double bad : {0.0, -1.0, nan, infinity}) {
@@ -252,22 +249,66 @@ TEST_F(Recorder, RefusesBadRoundsBeforeTheyAreWritten) {
   expect_refused({Query(std::string(257, 'g'))}, "queries[0].group: must be at most 256 bytes");
   expect_refused({Query("\xff")}, "not UTF-8");
 
-  ASSERT_EQ(recorder->Record(*round, {Query("a")}), absl::OkStatus());
-  ASSERT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
-  EXPECT_THAT(Rounds(), ::testing::ElementsAre(*round));
+  const uint64_t round = RecordRound(*recorder);
+  ASSERT_EQ(recorder->AwaitReleasable(round), absl::OkStatus());
+  EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
 }
 
-TEST_F(Recorder, ReleasesOnlyRoundsThatWereRecorded) {
+TEST_F(Recorder, WritesMechanisms) {
   const auto recorder = Open(Options());
-  const auto round = recorder->BeginRound(PoissonScheme(0.01));
-  ASSERT_TRUE(round.ok());
-  ExpectError(recorder->AwaitReleasable(*round), absl::StatusCode::kFailedPrecondition,
-              "was not recorded");
-  ASSERT_EQ(recorder->Record(*round, {Query("a")}), absl::OkStatus());
-  ExpectError(recorder->Record(*round, {Query("a")}), absl::StatusCode::kFailedPrecondition,
-              "is not open");
-  EXPECT_EQ(recorder->AwaitReleasable(*round), absl::OkStatus());
-  ExpectError(recorder->AwaitReleasable(*round + 1), absl::StatusCode::kFailedPrecondition,
+  const uint64_t round = RecordRound(*recorder);
+  v1::MechanismEvent mechanism;
+  v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
+  matrix.set_noise_stddev(2);
+  matrix.mutable_toeplitz()->set_steps(10);
+  matrix.mutable_toeplitz()->add_coefficients(1);
+  matrix.mutable_toeplitz()->add_coefficients(0.5);
+  matrix.mutable_toeplitz()->mutable_participation()->set_max_participations(1);
+  matrix.mutable_toeplitz()->mutable_participation()->set_min_separation(10);
+  const auto number = recorder->RecordMechanism(mechanism);
+  ASSERT_TRUE(number.ok()) << number.status();
+  EXPECT_GT(*number, round);
+  EXPECT_GT(RecordRound(*recorder), *number);
+  ASSERT_EQ(recorder->AwaitReleasable(*number), absl::OkStatus());
+  EXPECT_EQ(Entries()[3].event().mechanism().matrix_mechanism().toeplitz().coefficients(1), 0.5);
+}
+
+TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
+  const auto recorder = Open(Options());
+  const auto expect_refused = [&](const v1::MechanismEvent& mechanism, const std::string& part) {
+    ExpectError(recorder->RecordMechanism(mechanism).status(), absl::StatusCode::kInvalidArgument,
+                "mechanism." + part);
+  };
+  v1::MechanismEvent mechanism;
+  expect_refused(mechanism, "kind: must be gaussian or matrix_mechanism");
+  mechanism.mutable_gaussian()->set_noise_multiplier(-1);
+  expect_refused(mechanism, "gaussian.noise_multiplier: must be finite and > 0, got -1");
+  v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
+  expect_refused(mechanism, "matrix_mechanism.noise_stddev: must be finite and > 0, got 0");
+  matrix.set_noise_stddev(1);
+  expect_refused(mechanism, "matrix_mechanism.encoder: must be set");
+  matrix.set_sensitivity(0);
+  expect_refused(mechanism, "matrix_mechanism.sensitivity: must be finite and > 0, got 0");
+  matrix.mutable_tree()->set_steps(4);
+  expect_refused(mechanism,
+                 "matrix_mechanism.tree.participation.max_participations: must be in [1, 1024]");
+  v1::ToeplitzEncoder& toeplitz = *matrix.mutable_toeplitz();
+  toeplitz.set_steps(2);
+  expect_refused(mechanism, "matrix_mechanism.toeplitz.coefficients: must be in [1, 2], got 0");
+  toeplitz.add_coefficients(1);
+  toeplitz.add_coefficients(2);
+  expect_refused(mechanism,
+                 "matrix_mechanism.toeplitz.coefficients[1]: must be finite and in [0, 1], got 2");
+  EXPECT_EQ(recorder->drain_status().undelivered_batches, 0u);
+}
+
+TEST_F(Recorder, ReleasesOnlyWhatWasRecorded) {
+  const auto recorder = Open(Options());
+  ExpectError(recorder->AwaitReleasable(0), absl::StatusCode::kFailedPrecondition,
+              "number: 0 was not recorded here");
+  const uint64_t round = RecordRound(*recorder);
+  EXPECT_EQ(recorder->AwaitReleasable(round), absl::OkStatus());
+  ExpectError(recorder->AwaitReleasable(round + 1), absl::StatusCode::kFailedPrecondition,
               "was not recorded");
 }
 
@@ -397,8 +438,7 @@ TEST_F(Recorder, RemembersARefusal) {
   const absl::Status refused = recorder->AwaitReleasable(round);
   ExpectError(refused, absl::StatusCode::kFailedPrecondition, "sealed");
   EXPECT_EQ(ReasonOf(refused).reason, "LEDGER_SEALED");
-  EXPECT_EQ(recorder->BeginRound(PoissonScheme(0.01)).status(), refused);
-  EXPECT_EQ(recorder->Record(round + 1, {Query("a")}), refused);
+  EXPECT_EQ(recorder->RecordRound(PoissonScheme(0.01), {Query("a")}).status(), refused);
   EXPECT_EQ(recorder->Close(), refused);
   EXPECT_EQ(recorder->drain_status().last_error, refused);
 }

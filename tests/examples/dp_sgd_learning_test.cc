@@ -14,6 +14,7 @@
 #include "examples/dp_sgd/network.h"
 #include "examples/dp_sgd/schema.h"
 #include "examples/dp_sgd/training.h"
+#include "tests/support/list_recorder.h"
 
 namespace dpledger::dp_sgd {
 namespace {
@@ -172,25 +173,6 @@ TEST(Network, GradientIsThatOfTheCrossEntropy) {
   }
 }
 
-// Lets every round go and counts them.
-class CountingRecorder : public client::RoundRecorder {
- public:
-  absl::StatusOr<uint64_t> BeginRound(const v1::SamplingScheme& scheme) override {
-    last_scheme = scheme;
-    return rounds;
-  }
-  absl::Status Record(uint64_t, std::vector<v1::SumQuery> queries) override {
-    last_queries = std::move(queries);
-    ++rounds;
-    return rounds > fail_after ? absl::UnavailableError("server is away") : absl::OkStatus();
-  }
-  absl::Status AwaitReleasable(uint64_t) override { return absl::OkStatus(); }
-
-  uint64_t rounds = 0, fail_after = std::numeric_limits<uint64_t>::max();
-  v1::SamplingScheme last_scheme;
-  std::vector<v1::SumQuery> last_queries;
-};
-
 class TrainTest : public ::testing::Test {
  protected:
   TrainTest() : data_(MakeSynthetic(6000)) {
@@ -213,7 +195,7 @@ class TrainTest : public ::testing::Test {
   Dataset data_;
   std::vector<size_t> held_out_;
   TrainingPlan plan_;
-  CountingRecorder recorder_;
+  testing::ListRecorder recorder_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -225,10 +207,10 @@ TEST_F(TrainTest, LearnsUnderNoise) {
     EXPECT_EQ(state.steps_done, 200u);
     EXPECT_GT(network.Accuracy(state.parameters, data_, held_out_), 0.75) << hidden;
   }
-  EXPECT_EQ(recorder_.rounds, 400u);
-  EXPECT_EQ(recorder_.last_scheme.poisson().probability(), plan_.probability());
-  EXPECT_EQ(recorder_.last_scheme.population_size(), plan_.population.size());
-  EXPECT_EQ(recorder_.last_queries.size(), 1u);
+  EXPECT_EQ(recorder_.schemes.size(), 400u);
+  EXPECT_EQ(recorder_.schemes.back().poisson().probability(), plan_.probability());
+  EXPECT_EQ(recorder_.schemes.back().population_size(), plan_.population.size());
+  EXPECT_EQ(recorder_.queries.size(), 1u);
 }
 
 TEST_F(TrainTest, StopsBetweenSteps) {
@@ -236,15 +218,22 @@ TEST_F(TrainTest, StopsBetweenSteps) {
   TrainingState state{network.InitialParameters(1)};
   ASSERT_TRUE(Run(network, state, 7).ok());
   EXPECT_EQ(state.steps_done, 7u);
-  EXPECT_EQ(recorder_.rounds, 7u);
+  EXPECT_EQ(recorder_.schemes.size(), 7u);
 }
 
 TEST_F(TrainTest, KeepsTheStateOfTheLastGoodStepOnAnError) {
   Network network(data_.feature_count, 0, 3);
   TrainingState state{network.InitialParameters(1)};
-  recorder_.fail_after = 3;
-  EXPECT_EQ(Run(network, state), absl::UnavailableError("server is away"));
-  EXPECT_EQ(state.steps_done, 3u);
+  ASSERT_TRUE(Run(network, state, 3).ok());
+  const std::vector<float> parameters = state.parameters;
+  for (absl::Status* failing : {&recorder_.record_status, &recorder_.await_status}) {
+    *failing = absl::UnavailableError("server is away");
+    stop_ = false;
+    EXPECT_EQ(Run(network, state), absl::UnavailableError("server is away"));
+    *failing = absl::OkStatus();
+    EXPECT_EQ(state.steps_done, 3u);
+    EXPECT_EQ(state.parameters, parameters);
+  }
 }
 
 // A declared population may be larger than the data at hand: the records that are not there count
@@ -254,7 +243,7 @@ TEST_F(TrainTest, TakesADeclaredPopulationBeyondTheData) {
   Network network(data_.feature_count, 0, 3);
   TrainingState state{network.InitialParameters(1)};
   ASSERT_TRUE(Run(network, state, 20).ok());
-  EXPECT_EQ(recorder_.last_scheme.population_size(), plan_.population.size());
+  EXPECT_EQ(recorder_.schemes.back().population_size(), plan_.population.size());
 }
 
 }  // namespace

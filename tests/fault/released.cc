@@ -9,7 +9,7 @@
 namespace dpledger::testing {
 
 // Three kinds of rounds, so that one cannot be taken for another.
-double NoiseOfRound(uint64_t round) { return 1.0 + 0.5 * static_cast<double>(round % 3); }
+double NoiseOfStep(uint64_t step) { return 1.0 + 0.5 * static_cast<double>(step % 3); }
 
 v1::Declaration FaultDeclaration() {
   v1::Declaration declaration;

@@ -12,9 +12,9 @@
 
 namespace dpledger::testing {
 
-// What the test trainer does in each round.
+// What the test trainer does in each step.
 inline constexpr double kSamplingProbability = 0.01;
-double NoiseOfRound(uint64_t round);
+double NoiseOfStep(uint64_t step);
 v1::Declaration FaultDeclaration();
 
 // One writer's rounds, with the noise of the round's one query.

@@ -35,19 +35,24 @@ struct Orders {
   bool die = false;
 };
 
-bool Release(int fd, uint64_t round) {
-  const std::string line = absl::StrCat(round, " ", NoiseOfRound(round), "\n");
+bool Release(int fd, uint64_t round, double noise) {
+  const std::string line = absl::StrCat(round, " ", noise, "\n");
   return write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
          fdatasync(fd) == 0;
 }
 
-absl::Status Record(client::PrivacyRecorder& recorder, uint64_t round) {
+absl::StatusOr<uint64_t> Record(client::PrivacyRecorder& recorder, double noise) {
+  v1::SamplingScheme scheme;
+  scheme.mutable_poisson()->set_probability(kSamplingProbability);
   v1::SumQuery query;
   query.set_group("weights");
   query.set_l2_norm_bound(1);
-  query.set_noise_stddev(NoiseOfRound(round));
-  if (absl::Status status = recorder.Record(round, {query}); !status.ok()) return status;
-  return recorder.AwaitReleasable(round);
+  query.set_noise_stddev(noise);
+  const auto round = recorder.RecordRound(scheme, {query});
+  if (!round.ok()) return round.status();
+  const absl::Status releasable = recorder.AwaitReleasable(*round);
+  if (!releasable.ok()) return releasable;
+  return round;
 }
 
 absl::Status Train(const Orders& orders) {
@@ -55,21 +60,18 @@ absl::Status Train(const Orders& orders) {
       open(orders.released_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   auto recorder = client::PrivacyRecorder::Open(orders.recorder);
   if (!recorder.ok()) return recorder.status();
-  v1::SamplingScheme scheme;
-  scheme.mutable_poisson()->set_probability(kSamplingProbability);
+  uint64_t next = 0;  // the number that a broken trainer expects
   for (uint64_t i = 0; i < orders.rounds && stop == 0; ++i) {
-    const auto round = (*recorder)->BeginRound(scheme);
+    const double noise = NoiseOfStep(i);
+    const bool dies = orders.die && i + 1 == orders.rounds;
+    bool released = !orders.broken || Release(fd, next, noise);
+    if (orders.broken && dies) raise(SIGKILL);
+    const auto round = Record(**recorder, noise);
     if (!round.ok()) return round.status();
-    const bool last = i + 1 == orders.rounds;
-    if (orders.broken) {
-      if (!Release(fd, *round)) return absl::DataLossError("cannot write released rounds");
-      if (last && orders.die) raise(SIGKILL);
-    }
-    if (absl::Status status = Record(**recorder, *round); !status.ok()) return status;
-    if (!orders.broken && !Release(fd, *round)) {
-      return absl::DataLossError("cannot write released rounds");
-    }
-    if (last && orders.die) raise(SIGKILL);
+    if (!orders.broken) released = Release(fd, *round, noise);
+    if (!released) return absl::DataLossError("cannot write released rounds");
+    if (dies) raise(SIGKILL);
+    next = *round + 1;
   }
   return (*recorder)->Close();
 }

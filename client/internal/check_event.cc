@@ -1,4 +1,4 @@
-#include "client/internal/check_round.h"
+#include "client/internal/check_event.h"
 
 #include <cmath>
 #include <cstdint>
@@ -15,6 +15,8 @@ constexpr uint64_t kMaxCount = uint64_t{1} << 53;
 constexpr size_t kMaxGroupBytes = 256;
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
+constexpr uint64_t kMaxToeplitzSteps = 1 << 16;
+constexpr uint64_t kMaxParticipations = 1024;
 
 absl::Status CheckPositive(std::string_view field, double value) {
   if (std::isfinite(value) && value > 0) return absl::OkStatus();
@@ -87,7 +89,68 @@ absl::Status CheckQuery(const v1::SumQuery& query) {
                                             query.grid()));
 }
 
+absl::Status CheckEncoder(const v1::TreeEncoder& tree) {
+  return CheckCount("steps", tree.steps(), kMaxCount);
+}
+
+absl::Status CheckEncoder(const v1::ToeplitzEncoder& toeplitz) {
+  RETURN_IF_ERROR(CheckCount("steps", toeplitz.steps(), kMaxToeplitzSteps));
+  RETURN_IF_ERROR(CheckCount("coefficients", static_cast<uint64_t>(toeplitz.coefficients_size()),
+                             toeplitz.steps()));
+  RETURN_IF_ERROR(CheckPositive("coefficients[0]", toeplitz.coefficients(0)));
+  for (int i = 1; i < toeplitz.coefficients_size(); ++i) {
+    const double most = toeplitz.coefficients(i - 1);
+    if (toeplitz.coefficients(i) >= 0 && toeplitz.coefficients(i) <= most) continue;
+    return FieldError(absl::StrCat("coefficients[", i, "]"),
+                      absl::StrFormat("must be finite and in [0, %.17g], got %.17g", most,
+                                      toeplitz.coefficients(i)));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Encoder>
+absl::Status CheckParticipating(const Encoder& encoder) {
+  RETURN_IF_ERROR(CheckEncoder(encoder));
+  RETURN_IF_ERROR(CheckCount("participation.max_participations",
+                             encoder.participation().max_participations(), kMaxParticipations));
+  return CheckCount("participation.min_separation", encoder.participation().min_separation(),
+                    kMaxCount);
+}
+
+absl::Status CheckMatrix(const v1::MatrixMechanism& matrix) {
+  RETURN_IF_ERROR(CheckPositive("noise_stddev", matrix.noise_stddev()));
+  switch (matrix.encoder_case()) {
+    case v1::MatrixMechanism::kSensitivity:
+      return CheckPositive("sensitivity", matrix.sensitivity());
+    case v1::MatrixMechanism::kTree:
+      return PrefixField("tree", CheckParticipating(matrix.tree()));
+    case v1::MatrixMechanism::kToeplitz:
+      return PrefixField("toeplitz", CheckParticipating(matrix.toeplitz()));
+    case v1::MatrixMechanism::ENCODER_NOT_SET:
+      break;
+  }
+  return FieldError("encoder", "must be set to one of sensitivity, tree, toeplitz");
+}
+
+absl::Status CheckKind(const v1::MechanismEvent& mechanism) {
+  if (mechanism.has_count()) {
+    RETURN_IF_ERROR(CheckCount("count", mechanism.count(), kMaxCount));
+  }
+  switch (mechanism.kind_case()) {
+    case v1::MechanismEvent::kGaussian:
+      return CheckPositive("gaussian.noise_multiplier", mechanism.gaussian().noise_multiplier());
+    case v1::MechanismEvent::kMatrixMechanism:
+      return PrefixField("matrix_mechanism", CheckMatrix(mechanism.matrix_mechanism()));
+    default:
+      return FieldError("kind", "must be gaussian or matrix_mechanism in a recorder");
+  }
+}
+
 }  // namespace
+
+absl::Status CheckMechanism(const v1::MechanismEvent& mechanism) {
+  return PrefixField("mechanism", CheckKind(mechanism));
+}
 
 absl::Status CheckScheme(const v1::SamplingScheme& scheme) {
   if (scheme.population_size() >= kMaxCount) {
