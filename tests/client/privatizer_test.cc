@@ -199,49 +199,5 @@ TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
               EndsWith("must be in [2^-10, 2^20], got 0 with 1 groups"));
 }
 
-// The precision attack: a release that one of two neighbouring inputs cannot produce tells which it
-// was.
-class PrecisionAttack : public PrivatizerTest {};
-
-TEST_F(PrecisionAttack, CertifiesMoreThanAQuarterOfFloatNoisedReleases) {
-  // Control: fl(x + noise) with x = 0 against x = 1, sigma = 1.
-  constexpr int kReleases = 100000;
-  AesCtr key = RootKey::NonPrivateForTesting(9).Derive(KeyPurpose::kNoise, 0);
-  std::vector<uint64_t> words(2 * kReleases);
-  key.Words(0, 0, absl::MakeSpan(words));
-  int certified = 0;
-  for (int i = 0; i < kReleases; ++i) {
-    const double u1 = (static_cast<double>(words[2 * i] >> 11) + 0.5) * 0x1p-53;
-    const double u2 = static_cast<double>(words[2 * i + 1] >> 11) * 0x1p-53;
-    const double release = 0.0 + std::sqrt(-2 * std::log(u1)) * std::cos(2 * M_PI * u2);
-    // Is there a double n with fl(1 + n) = release?
-    const double n = release - 1;
-    const bool reachable = 1 + n == release || 1 + std::nextafter(n, -9.0) == release ||
-                           1 + std::nextafter(n, 9.0) == release;
-    certified += !reachable;
-  }
-  EXPECT_GT(certified, kReleases / 4);
-}
-
-TEST_F(PrecisionAttack, FindsNothingInThePrivatizersReleases) {
-  constexpr size_t kSize = 100000;
-  const PrivatizerOptions options{{{"w", kSize, 1.0}}, 1.0};
-  const auto privatizer = Make(options);
-  const double grid = privatizer->queries()[0].grid();
-  const auto bound = static_cast<int64_t>(privatizer->queries()[0].l2_norm_bound());
-  int certified = 0;
-  for (const float release : Step(*privatizer, {})) {
-    // Could the neighbour, whose sum is larger by up to `bound` here, have produced it? Any integer
-    // noise can happen.
-    const auto y = static_cast<int64_t>(std::llround(double{release} / grid));
-    bool reachable = false;
-    for (const int64_t noise : {y - bound - 1, y - bound, y - bound + 1}) {
-      reachable |= static_cast<float>(grid * static_cast<double>(bound + noise)) == release;
-    }
-    certified += !reachable;
-  }
-  EXPECT_EQ(certified, 0);
-}
-
 }  // namespace
 }  // namespace dpledger::client
