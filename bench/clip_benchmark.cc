@@ -12,12 +12,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/memory_reading.h"
 #include "bench/program.h"
 #include "client/integer_clip.h"
 
@@ -38,27 +38,6 @@ double SecondsOf(const std::function<void()>& work) {
 // Another's load only adds.
 double Least(const std::vector<double>& values) {
   return *std::min_element(values.begin(), values.end());
-}
-
-// Four places at once and independent sums, so that nothing but the memory is waited for; one
-// place alone is read more slowly.
-uint64_t Read(const std::vector<float>& values) {
-  constexpr size_t kStreams = 4, kChains = 4;
-  uint64_t chains[kStreams][kChains] = {};
-  constexpr size_t kFloats = 2 * kChains;
-  const size_t part = values.size() / kStreams;
-  for (size_t i = 0; i + kFloats <= part; i += kFloats) {
-    for (size_t stream = 0; stream < kStreams; ++stream) {
-      uint64_t words[kChains];
-      std::memcpy(words, values.data() + stream * part + i, sizeof(words));
-      for (size_t chain = 0; chain < kChains; ++chain) chains[stream][chain] += words[chain];
-    }
-  }
-  uint64_t sum = 0;
-  for (const auto& stream : chains) {
-    for (const uint64_t chain : stream) sum += chain;
-  }
-  return sum;
 }
 
 // Two in three are longer than the clip norm of 1.
@@ -101,7 +80,8 @@ int Run(int argc, char** argv) {
   uint64_t used = 0;
   double spent = 0;
   while (spent < seconds || read.size() < 3) {
-    read.push_back(SecondsOf([&] { used += Read(gradients); }));
+    read.push_back(
+        SecondsOf([&] { used += bench::ReadMemory(gradients.data(), 4 * gradients.size()); }));
     two_pass.push_back(SecondsOf([&] { clip->AddClipped(rows, absl::MakeSpan(two_pass_sums)); }));
     one_pass.push_back(
         SecondsOf([&] { clip->AddScaled(rows, scales, absl::MakeSpan(one_pass_sums)); }));
