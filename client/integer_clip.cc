@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -13,37 +14,42 @@ namespace dpledger::client {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kMaxSize = size_t{1} << 40;
 constexpr size_t kLanes = 64;
 // (4096 + 1) K^2 < 2^63 for K <= 2^25.
 constexpr size_t kCheckedBlock = 4096;
 
-// Quantises with `round`; false if a coordinate is not certainly within K (or is NaN), which the
-// conversion needs.
-template <typename Round>
-bool Quantise(absl::Span<const float> gradient, double scale, int64_t norm_bound, Round round,
-              absl::Span<int32_t> q) {
-  const auto limit = static_cast<double>(norm_bound);
-  bool convertible = true;
-  for (size_t i = 0; i < gradient.size(); ++i) {
-    const double scaled = scale * static_cast<double>(gradient[i]);
-    const bool within = std::fabs(scaled) <= limit;
-    convertible &= within;
-    q[i] = within ? static_cast<int32_t>(round(scaled)) : 0;
+// An upper bound of the true square, from the lanes' sum, that leaves room for combining `parts` of
+// them. Squares of floats are exact. The roundings on the way of any term: an addition each 64
+// coordinates and one more, the tree's 6, parts - 1, and 3 products with this bound and alpha^2.
+// These are n + 2 for n = floor(size/64) + 7 + parts, and (1 - 2^-53)^-(n + 2) <= 1 + n 2^-52 for
+// 4 <= n < 2^50.
+double Up(double squared_norm, size_t size, size_t parts) {
+  const auto roundings = static_cast<double>(size / kLanes + 7 + parts);
+  return squared_norm * (1 + roundings * 0x1p-52);
+}
+
+absl::Status CheckDomain(std::string_view field, double value) {
+  if (value >= 1e-30 && value <= 1e30) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [1e-30, 1e30], got ", value));
+}
+
+absl::Status CheckSize(std::string_view field, size_t size) {
+  if (size >= 1 && size <= kMaxSize) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [1, 2^40], got ", size));
+}
+
+// The sum's unit where alpha is 1.
+double GridOf(const ClipRule& rule, double target) {
+  const auto* clip = std::get_if<ClipToNorm>(&rule);
+  return (clip != nullptr ? clip->clip_norm : 1) / target;
+}
+
+absl::Status CheckRule(const ClipRule& rule) {
+  if (const auto* clip = std::get_if<ClipToNorm>(&rule)) {
+    return CheckDomain("clip_norm", clip->clip_norm);
   }
-  return convertible;
-}
-
-// An upper bound of the true square, from the lanes' sum. Squares of floats are exact; the
-// additions on the way of any term: one each 64 coordinates, and the tree's 6. (1 - 2^-53)^-n <=
-// 1 + n 2^-52, and the product's own rounding is one more.
-double Up(double squared_norm, size_t size) {
-  const auto additions = static_cast<double>(size / kLanes + 1 + 6 + 1);
-  return squared_norm * (1 + additions * 0x1p-52);
-}
-
-// Step 3's n.
-double NormUp(double squared_norm, size_t size) {
-  return std::nextafter(std::sqrt(Up(squared_norm, size)), kInfinity);
+  return CheckDomain("gamma", std::get<Normalise>(rule).gamma);
 }
 
 }  // namespace
@@ -68,7 +74,7 @@ double SquaredNorm(absl::Span<const float> gradient) {
 }
 
 double SquaredNormUp(absl::Span<const float> gradient) {
-  return Up(SquaredNorm(gradient), gradient.size());
+  return Up(SquaredNorm(gradient), gradient.size(), 1);
 }
 
 bool FitsNormBound(absl::Span<const int32_t> q, int64_t norm_bound) {
@@ -91,46 +97,101 @@ bool FitsNormBound(absl::Span<const int32_t> q, int64_t norm_bound) {
 }
 
 absl::StatusOr<IntegerClip> IntegerClip::Create(size_t size, double clip_norm, int64_t norm_bound) {
-  if (size < 1 || size > size_t{1} << 40) {
-    return FieldError("size", absl::StrCat("must be in [1, 2^40], got ", size));
+  RETURN_IF_ERROR(CheckSize("size", size));
+  return CreateChecked({ClipPart{size}}, ClipToNorm{clip_norm}, norm_bound, "size");
+}
+
+absl::StatusOr<IntegerClip> IntegerClip::Create(absl::Span<const ClipPart> parts,
+                                                const ClipRule& rule, int64_t norm_bound) {
+  if (parts.empty()) return FieldError("parts", "must be one or more, got none");
+  size_t total = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string field = absl::StrCat("parts[", i, "]");
+    RETURN_IF_ERROR(CheckSize(absl::StrCat(field, ".size"), parts[i].size));
+    RETURN_IF_ERROR(CheckDomain(absl::StrCat(field, ".scale"), parts[i].scale));
+    total += parts[i].size;
+    if (total > kMaxSize) {
+      return FieldError("parts", "must have at most 2^40 coordinates together, got more");
+    }
   }
-  if (!(clip_norm >= 1e-30 && clip_norm <= 1e30)) {
-    return FieldError("clip_norm", absl::StrCat("must be in [1e-30, 1e30], got ", clip_norm));
+  return CreateChecked(parts, rule, norm_bound, "parts");
+}
+
+absl::StatusOr<IntegerClip> IntegerClip::CreateChecked(absl::Span<const ClipPart> parts,
+                                                       const ClipRule& rule, int64_t norm_bound,
+                                                       std::string_view size_field) {
+  RETURN_IF_ERROR(CheckRule(rule));
+  IntegerClip clip;
+  clip.size_ = 0;
+  for (const ClipPart& part : parts) {
+    clip.parts_.push_back({clip.size_, part.size, part.scale});
+    clip.size_ += part.size;
   }
-  const auto dimension = static_cast<double>(size);
+  const auto dimension = static_cast<double>(clip.size_);
   const double bound_squared = static_cast<double>(norm_bound) * static_cast<double>(norm_bound);
   // Rounding adds dimension/12 to the squared norm on average, and 8 standard deviations are left
   // for chance.
   const double target_squared =
       bound_squared - dimension / 12 - 8 * std::sqrt(bound_squared / 3 + dimension / 180);
   if (!(target_squared >= bound_squared / 4)) {
-    return FieldError(
-        "size",
-        absl::StrCat(size, " coordinates are too many for the integer norm bound ", norm_bound));
+    return FieldError(size_field, absl::StrCat(clip.size_,
+                                               " coordinates are too many for the integer norm "
+                                               "bound ",
+                                               norm_bound));
   }
-  IntegerClip clip;
-  clip.clip_norm_ = clip_norm;
+  clip.rule_ = rule;
   clip.target_ = std::sqrt(target_squared);
   clip.norm_bound_ = norm_bound;
-  clip.grid_ = clip_norm / clip.target_;
+  clip.grid_ = GridOf(rule, clip.target_);
   return clip;
+}
+
+absl::Status IntegerClip::SetClipNorm(double clip_norm) {
+  if (!std::holds_alternative<ClipToNorm>(rule_)) {
+    return FieldError("clip_norm", "must not be set where gradients are normalised");
+  }
+  RETURN_IF_ERROR(CheckDomain("clip_norm", clip_norm));
+  rule_ = ClipToNorm{clip_norm};
+  grid_ = GridOf(rule_, target_);
+  return absl::OkStatus();
 }
 
 double IntegerClip::ScaleFor(double norm) const {
   if (!(norm >= 0 && norm < kInfinity)) return 0;
-  return std::nextafter(target_ / std::max(clip_norm_, norm), 0.0);
+  const auto* clip = std::get_if<ClipToNorm>(&rule_);
+  const double divisor =
+      clip != nullptr ? std::max(clip->clip_norm, norm) : norm + std::get<Normalise>(rule_).gamma;
+  return std::nextafter(target_ / divisor, 0.0);
+}
+
+// Step 3's n from step 2's n2 of each part.
+template <typename SquaredNormOf>
+double IntegerClip::NormBy(const SquaredNormOf& squared_norm_of, const float* gradient) const {
+  double squares = 0;
+  for (const Part& part : parts_) {
+    const double up =
+        Up(squared_norm_of(gradient + part.begin, part.size), part.size, parts_.size());
+    squares += part.scale * part.scale * up;
+  }
+  return std::nextafter(std::sqrt(squares), kInfinity);
+}
+
+double IntegerClip::Norm(absl::Span<const float> gradient) const {
+  const auto squared_norm = [](const float* x, size_t size) {
+    return SquaredNorm(absl::MakeConstSpan(x, size));
+  };
+  return NormBy(squared_norm, gradient.data());
 }
 
 void IntegerClip::Clip(absl::Span<const float> gradient, absl::Span<int32_t> clipped) const {
   // A norm that is not finite has scale 0, which the value that is not finite makes NaN again.
-  ClipScaled(gradient, ScaleFor(NormUp(SquaredNorm(gradient), gradient.size())), clipped);
+  ClipScaled(gradient, ScaleFor(Norm(gradient)), clipped);
 }
 
 void IntegerClip::ClipScaled(absl::Span<const float> gradient, double scale,
                              absl::Span<int32_t> clipped) const {
   const auto fits = [&](auto round) {
-    return Quantise(gradient, scale, norm_bound_, round, clipped) &&
-           FitsNormBound(clipped, norm_bound_);
+    return Quantise(gradient, scale, round, clipped) && FitsNormBound(clipped, norm_bound_);
   };
   // Ties to even. Then toward zero, which cannot lengthen the vector; it is for inputs made to
   // round up.
@@ -139,10 +200,30 @@ void IntegerClip::ClipScaled(absl::Span<const float> gradient, double scale,
   std::fill(clipped.begin(), clipped.end(), 0);
 }
 
-void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> sums) const {
+// False if a coordinate is not certainly within K (or is NaN), which the conversion needs.
+template <typename Round>
+bool IntegerClip::Quantise(absl::Span<const float> gradient, double scale, Round round,
+                           absl::Span<int32_t> q) const {
+  const auto limit = static_cast<double>(norm_bound_);
+  bool convertible = true;
+  for (const Part& part : parts_) {
+    const double part_scale = scale * part.scale;
+    for (size_t i = part.begin; i < part.begin + part.size; ++i) {
+      const double scaled = part_scale * static_cast<double>(gradient[i]);
+      const bool within = std::fabs(scaled) <= limit;
+      convertible &= within;
+      q[i] = within ? static_cast<int32_t>(round(scaled)) : 0;
+    }
+  }
+  return convertible;
+}
+
+void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
+                             absl::Span<double> norms) const {
   const auto scale_of = [&](size_t r) {
-    const double n2 = internal::SquaredNormInLanes(rows.first + r * rows.stride, sums.size());
-    return ScaleFor(NormUp(n2, sums.size()));
+    const double norm = NormBy(internal::SquaredNormInLanes, rows.first + r * rows.stride);
+    if (!norms.empty()) norms[r] = norm;
+    return ScaleFor(norm);
   };
   AddRows(rows, scale_of, sums);
 }
@@ -177,40 +258,61 @@ void IntegerClip::AddRows(const GradientRows& rows, const ScaleOf& scale_of,
 // them toward zero.
 void IntegerClip::AddTogether(absl::Span<const float* const> rows, absl::Span<const double> scales,
                               absl::Span<int64_t> sums) const {
-  std::array<double, internal::kMaxRows> squares;
-  internal::AddRounded(rows.data(), scales.data(), rows.size(), sums.size(), sums.data(),
-                       squares.data());
+  std::array<double, internal::kMaxRows> squares = {};
+  for (const Part& part : parts_) {
+    std::array<const float*, internal::kMaxRows> part_rows;
+    std::array<double, internal::kMaxRows> part_scales, part_squares;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      part_rows[r] = rows[r] + part.begin;
+      part_scales[r] = scales[r] * part.scale;
+    }
+    internal::AddRounded(part_rows.data(), part_scales.data(), rows.size(), part.size,
+                         sums.data() + part.begin, part_squares.data());
+    for (size_t r = 0; r < rows.size(); ++r) squares[r] += part_squares[r];
+  }
   for (size_t r = 0; r < rows.size(); ++r) {
-    const absl::Span<const float> gradient(rows[r], sums.size());
-    if (Accepts(gradient, scales[r], squares[r])) continue;
-    internal::SubtractRounded(rows[r], scales[r], sums.size(), sums.data());
-    AddTruncated(gradient, scales[r], sums);
+    if (Accepts(rows[r], scales[r], squares[r])) continue;
+    for (const Part& part : parts_) {
+      internal::SubtractRounded(rows[r] + part.begin, scales[r] * part.scale, part.size,
+                                sums.data() + part.begin);
+    }
+    AddTruncated(rows[r], scales[r], sums);
   }
 }
 
 // Where abs(scale x) > K for a coordinate, its integer alone has a square of K^2 or more. So below
 // K^2 all are within K, and at K^2 that is left to be seen. NaN fails.
-bool IntegerClip::Accepts(absl::Span<const float> gradient, double scale, double squares) const {
+bool IntegerClip::Accepts(const float* gradient, double scale, double squares) const {
   const auto limit = static_cast<double>(norm_bound_);
   if (squares < limit * limit) return true;
-  return squares == limit * limit && std::all_of(gradient.begin(), gradient.end(), [&](float x) {
-           return std::fabs(scale * static_cast<double>(x)) <= limit;
-         });
+  return squares == limit * limit && AllWithin(gradient, scale);
 }
 
-void IntegerClip::AddTruncated(absl::Span<const float> gradient, double scale,
-                               absl::Span<int64_t> sums) const {
+bool IntegerClip::AllWithin(const float* gradient, double scale) const {
   const auto limit = static_cast<double>(norm_bound_);
+  return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    const float* const x = gradient + part.begin;
+    return std::all_of(x, x + part.size, [&](float value) {
+      return std::fabs(scale * part.scale * static_cast<double>(value)) <= limit;
+    });
+  });
+}
+
+void IntegerClip::AddTruncated(const float* gradient, double scale,
+                               absl::Span<int64_t> sums) const {
+  if (!AllWithin(gradient, scale)) return;
+  const auto truncated = [&](const Part& part, size_t i) {
+    return static_cast<int64_t>(scale * part.scale * static_cast<double>(gradient[i]));
+  };
   int64_t squares = 0;
-  for (const float x : gradient) {
-    const double scaled = scale * static_cast<double>(x);
-    if (!(std::fabs(scaled) <= limit)) return;
-    const auto q = static_cast<int64_t>(scaled);
-    squares += q * q;
-    if (squares > norm_bound_ * norm_bound_) return;
+  for (const Part& part : parts_) {
+    for (size_t i = part.begin; i < part.begin + part.size; ++i) {
+      squares += truncated(part, i) * truncated(part, i);
+      if (squares > norm_bound_ * norm_bound_) return;
+    }
   }
-  for (size_t i = 0; i < gradient.size(); ++i) {
-    sums[i] += static_cast<int64_t>(scale * static_cast<double>(gradient[i]));
+  for (const Part& part : parts_) {
+    for (size_t i = part.begin; i < part.begin + part.size; ++i) sums[i] += truncated(part, i);
   }
 }
 

@@ -1,17 +1,25 @@
 // Clips one example's gradient to an integer vector whose L2 norm is at most K, checked exactly.
 //
+// The gradient may have parts with a scale alpha each, clipped by one norm (McMahan et al. 2018,
+// section 2, "joint clipping"): coordinates are multiplied by their part's alpha for norm and
+// check, and each part's sum has a unit that divides by it again.
+//
 // The float arithmetic that finds the scale matters for accuracy only: what is returned has passed
 // an exact integer check, or is zero. So the L2 sensitivity of a sum of such vectors is exactly at
 // most K, whatever the input: NaN, infinities, norms that floats get wrong.
 //
 // Every step is fixed to the bit in docs/formats.md, section 3.2; the compiler must not contract or
 // reorder it. Clip and ClipScaled are its plain text, one coordinate after the other; AddClipped
-// and AddScaled give the same integers at the speed of memory. Thread safety: const.
+// and AddScaled give the same integers at the speed of memory. Thread safety: compatible.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
@@ -24,13 +32,38 @@ struct GradientRows {
   size_t stride;
 };
 
+// Coordinates that follow one another, with one scale.
+struct ClipPart {
+  size_t size = 0;   // in [1, 2^40]
+  double scale = 1;  // alpha, in [1e-30, 1e30]; a public constant, or privacy is lost
+};
+
+// Shortens what is longer than the clip norm C, in [1e-30, 1e30], to it.
+struct ClipToNorm {
+  double clip_norm = 0;
+};
+// Brings every gradient to about length 1: x / (|x| + gamma), AUTO-S of Bu et al. 2022. gamma, in
+// [1e-30, 1e30], decides what counts as short.
+struct Normalise {
+  double gamma = 0;
+};
+using ClipRule = std::variant<ClipToNorm, Normalise>;
+
 class IntegerClip {
  public:
-  // INVALID_ARGUMENT names the field: `size` in [1, 2^40] and small enough for K, `clip_norm` in
-  // [1e-30, 1e30]. `norm_bound` (K) in [1, 2^25].
+  // INVALID_ARGUMENT names the field: `parts` are one or more, of 2^40 coordinates together at most
+  // and few enough for K; `parts[i].size`, `parts[i].scale`, `clip_norm` or `gamma` is out of its
+  // domain. `norm_bound` (K) in [1, 2^25].
+  static absl::StatusOr<IntegerClip> Create(absl::Span<const ClipPart> parts, const ClipRule& rule,
+                                            int64_t norm_bound);
+  // One part of scale 1, whose size is called `size` in errors.
   static absl::StatusOr<IntegerClip> Create(size_t size, double clip_norm, int64_t norm_bound);
 
-  // Writes the clipped integer vector of `gradient` to `clipped`; both have `size` elements.
+  // Changes C and with it the grids; K stays. INVALID_ARGUMENT, and nothing is changed, unless it
+  // is in [1e-30, 1e30] and the rule has a clip norm.
+  absl::Status SetClipNorm(double clip_norm);
+
+  // Writes the clipped integer vector of `gradient` to `clipped`; both have size() elements.
   void Clip(absl::Span<const float> gradient, absl::Span<int32_t> clipped) const;
 
   // The same with another scale in place of step 4's. What it is matters for accuracy only: a scale
@@ -39,37 +72,64 @@ class IntegerClip {
   void ClipScaled(absl::Span<const float> gradient, double scale,
                   absl::Span<int32_t> clipped) const;
 
+  // Step 3's n, the norm over all parts with their scales, rounded up. Not finite exactly if a
+  // coordinate is not: NaN if one is, else infinity.
+  double Norm(absl::Span<const float> gradient) const;
+
   // The scale of step 4 for a gradient whose norm is at most `norm`; 0 if that is not a finite
   // number from 0 on. For norms known from elsewhere: too small a norm risks the gradient.
   double ScaleFor(double norm) const;
 
-  // Adds the clipped integer vectors of `rows` to `sums`, which has `size` elements. Each row is
+  // Adds the clipped integer vectors of `rows` to `sums`, which has size() elements. Each row is
   // read twice, at once again from the cache; four rows a call or more are fastest. While it runs,
-  // `sums` may hold what a check then takes back.
-  void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums) const;
+  // `sums` may hold what a check then takes back. `norms` gets Norm of each row; it has rows.count
+  // elements, or none.
+  void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
+                  absl::Span<double> norms = {}) const;
 
   // The same with scales[r] for row r, which is read once. `scales` has rows.count elements. For
   // privacy a scale must depend on nothing but its own example and what is public.
   void AddScaled(const GradientRows& rows, absl::Span<const double> scales,
                  absl::Span<int64_t> sums) const;
 
-  // g: the sum's unit, in the gradient's units. K g is a little more than the clip norm.
-  double grid() const { return grid_; }
+  // Coordinates of all parts together.
+  size_t size() const { return size_; }
+  size_t parts() const { return parts_.size(); }
+  // g: the unit of the sum's coordinates of that part, in the gradient's units. K g is a little
+  // more than C / alpha. If gradients are normalised it is the unit of their directions, divided by
+  // alpha.
+  double grid(size_t part = 0) const { return grid_ / parts_[part].scale; }
 
  private:
-  IntegerClip() = default;
+  struct Part {
+    size_t begin, size;
+    double scale;
+  };
 
+  IntegerClip() = default;
+  static absl::StatusOr<IntegerClip> CreateChecked(absl::Span<const ClipPart> parts,
+                                                   const ClipRule& rule, int64_t norm_bound,
+                                                   std::string_view size_field);
+
+  template <typename SquaredNormOf>
+  double NormBy(const SquaredNormOf& squared_norm_of, const float* gradient) const;
+  template <typename Round>
+  bool Quantise(absl::Span<const float> gradient, double scale, Round round,
+                absl::Span<int32_t> q) const;
   template <typename ScaleOf>
   void AddRows(const GradientRows& rows, const ScaleOf& scale_of, absl::Span<int64_t> sums) const;
   void AddTogether(absl::Span<const float* const> rows, absl::Span<const double> scales,
                    absl::Span<int64_t> sums) const;
-  bool Accepts(absl::Span<const float> gradient, double scale, double squares) const;
-  void AddTruncated(absl::Span<const float> gradient, double scale, absl::Span<int64_t> sums) const;
+  bool Accepts(const float* gradient, double scale, double squares) const;
+  bool AllWithin(const float* gradient, double scale) const;
+  void AddTruncated(const float* gradient, double scale, absl::Span<int64_t> sums) const;
 
-  double clip_norm_;
+  std::vector<Part> parts_;
+  size_t size_;
+  ClipRule rule_;
   double target_;  // K': the norm aimed at, below K by what rounding to the grid can add
   int64_t norm_bound_;
-  double grid_;
+  double grid_;  // where alpha is 1
 };
 
 // The sum of squares in 64 virtual double lanes, and the same rounded up to an upper bound of the

@@ -26,7 +26,7 @@ inline constexpr size_t kMaxRows = 4;
 double SquaredNormInLanes(const float* x, size_t size);
 
 // sums[i] += round(scales[r] rows[r][i]) for all r < row_count, 1 <= row_count <= kMaxRows, modulo
-// 2^64. squares[r] gets the sum of squares of what row r added, by (3). Scales are finite.
+// 2^64. squares[r] gets the sum of squares of what row r added, by (3). Scales are not NaN.
 void AddRounded(const float* const* rows, const double* scales, size_t row_count, size_t size,
                 int64_t* sums, double* squares);
 

@@ -61,17 +61,33 @@ TEST(IntegerClip, GivesTheVectorsOfTheFormat) {
   const auto oracle = LoadOracle();
   for (const auto& entry : ListAt(oracle.fields(), "clips")) {
     const JsonObject& fields = entry.struct_value().fields();
-    std::vector<float> gradient(static_cast<size_t>(NumberAt(fields, "size")));
+    std::vector<float> gradient(ListAt(fields, "clipped").size());
     for (uint32_t i = 0; i < gradient.size(); ++i) {
       const auto mixed = static_cast<int64_t>(i * 2654435761u) - (int64_t{1} << 31);
       gradient[i] =
           static_cast<float>(std::ldexp(static_cast<double>(mixed), -31 - static_cast<int>(i % 9)));
     }
-    EXPECT_EQ(SquaredNorm(gradient), NumberAt(fields, "norm_squared"));
-    const auto clip = IntegerClip::Create(gradient.size(), NumberAt(fields, "clip_norm"),
-                                          static_cast<int64_t>(NumberAt(fields, "bound")));
-    ASSERT_TRUE(clip.ok());
-    EXPECT_EQ(clip->grid(), NumberAt(fields, "grid"));
+    std::vector<ClipPart> parts;
+    for (const auto& part : ListAt(fields, "parts")) {
+      const JsonObject& of_part = part.struct_value().fields();
+      parts.push_back({static_cast<size_t>(NumberAt(of_part, "size")), NumberAt(of_part, "scale")});
+    }
+    const ClipRule rule = fields.contains("clip")
+                              ? ClipRule(ClipToNorm{NumberAt(fields, "clip")})
+                              : ClipRule(Normalise{NumberAt(fields, "normalise")});
+    const auto clip =
+        IntegerClip::Create(parts, rule, static_cast<int64_t>(NumberAt(fields, "bound")));
+    ASSERT_TRUE(clip.ok()) << clip.status();
+    ASSERT_EQ(clip->size(), gradient.size());
+    ASSERT_EQ(clip->parts(), parts.size());
+    EXPECT_EQ(clip->Norm(gradient), NumberAt(fields, "norm"));
+    size_t begin = 0;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      EXPECT_EQ(clip->grid(p), ListAt(fields, "grids")[static_cast<int>(p)].number_value()) << p;
+      EXPECT_EQ(SquaredNorm(absl::MakeConstSpan(gradient).subspan(begin, parts[p].size)),
+                ListAt(fields, "squared_norms")[static_cast<int>(p)].number_value());
+      begin += parts[p].size;
+    }
     std::vector<int32_t> q(gradient.size());
     clip->Clip(gradient, absl::MakeSpan(q));
     EXPECT_EQ(std::vector<int64_t>(q.begin(), q.end()), IntegersAt(fields, "clipped"));

@@ -159,7 +159,7 @@ def up(x):
     return math.nextafter(x, math.inf)
 
 
-def clip(gradient, clip_norm, bound):
+def squared_norm(gradient):
     lanes = [0.0] * 64
     for i, x in enumerate(gradient):
         lanes[i % 64] += x * x
@@ -168,17 +168,34 @@ def clip(gradient, clip_norm, bound):
         for i in range(width):
             lanes[i] += lanes[i + width]
         width //= 2
+    return lanes[0]
+
+
+def joint_clip(gradient, parts, rule, value, bound):
+    """`parts` are (size, alpha); `rule` is clip or normalise, `value` its C or gamma."""
     size = len(gradient)
-    norm = up(math.sqrt(lanes[0] * (1 + (size // 64 + 8) * 2.0**-52)))
     target = math.sqrt(bound * bound - size / 12 - 8 * math.sqrt(bound * bound / 3 + size / 180))
-    scale = math.nextafter(target / max(clip_norm, norm), 0.0)
-    return {"norm_squared": lanes[0], "grid": clip_norm / target, "clipped": [round(scale * x) for x in gradient]}
+    squares, begin, per_part = 0.0, 0, []
+    for part_size, alpha in parts:
+        x = gradient[begin:begin + part_size]
+        per_part.append(squared_norm(x))
+        squares += alpha * alpha * (per_part[-1] * (1 + (part_size // 64 + 7 + len(parts)) * 2.0**-52))
+        begin += part_size
+    norm = up(math.sqrt(squares))
+    scale = math.nextafter(target / (max(value, norm) if rule == "clip" else norm + value), 0.0)
+    alphas = [alpha for part_size, alpha in parts for _ in range(part_size)]
+    clipped = [round(scale * alpha * x) for alpha, x in zip(alphas, gradient)]
+    assert sum(q * q for q in clipped) <= bound * bound
+    unit = (value if rule == "clip" else 1.0) / target
+    return {"squared_norms": per_part, "norm": norm, "grids": [unit / alpha for _, alpha in parts], "clipped": clipped}
 
 
-def clip_case(size, clip_norm, bound):
+def clip_case(parts, rule, value, bound):
+    size = sum(part_size for part_size, _ in parts)
     gradient = [struct.unpack("<f", struct.pack("<f", math.ldexp((i * 2654435761 % 2**32) - 2**31, -31 - i % 9)))[0]
                 for i in range(size)]
-    return {"size": size, "clip_norm": clip_norm, "bound": bound, **clip(gradient, clip_norm, bound)}
+    return {"parts": [{"size": n, "scale": alpha} for n, alpha in parts], rule: value, "bound": bound,
+            **joint_clip(gradient, parts, rule, value, bound)}
 
 
 def main():
@@ -190,7 +207,9 @@ def main():
         "pairs": forced_pairs(),
         "samples": [{"step": s, "population": n, "q": q, "indices": sample(s, n, q)}
                     for s, n, q in [(0, 200, 0.3), (1, 3000000, 2.0**-16), (2, 50, 0.999)]],
-        "clips": [clip_case(70, 1.0, 2**24), clip_case(200, 1e6, 15252014)],
+        "clips": [clip_case([(70, 1.0)], "clip", 1.0, 2**24), clip_case([(200, 1.0)], "clip", 1e6, 15252014),
+                  clip_case([(66, 0.3), (1, 1e3), (130, 1.7)], "clip", 0.7, 2**24),
+                  clip_case([(66, 0.3), (1, 1e-3), (130, 7.7)], "normalise", 0.01, 15252014)],
     }
     print("{" + ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in values.items()) + "}")
 
