@@ -12,7 +12,7 @@
 #include "client/integer_clip.h"
 #include "client/privatizer.h"
 #include "client/rounded_gaussian.h"
-#include "tests/support/memory_recorder.h"
+#include "tests/support/list_recorder.h"
 
 namespace dpledger::client {
 namespace {
@@ -208,7 +208,7 @@ class PrivatizerAttack : public ::testing::Test {
     return certified;
   }
 
-  testing::MemoryRecorder recorder_;
+  testing::ListRecorder recorder_;
   std::vector<v1::SumQuery> queries_;
 };
 
