@@ -4,9 +4,8 @@
 //   BeginStep(sampler.scheme()); for each example: Accumulate(gradient); Finish() -> sum + noise,
 //   to be divided by the *expected* batch size.
 //
-// 1. Each example is clipped, group by group, to an integer vector of norm at most K
-//    (client/integer_clip.h) and added exactly: the sum is the same whatever the order and the
-//    split into calls.
+// 1. Each example is clipped to an integer vector of norm at most K a group, and added exactly
+//    (client/clipped_sum.h).
 // 2. Finish adds an exact rounded Gaussian (client/rounded_gaussian.h). Rounding commutes with
 //    adding integers, so the result is a post-processing of the Gaussian mechanism with noise
 //    multiplier sigma_Z/K: client/CLAIM.md.
@@ -18,8 +17,8 @@
 //    were clipped or refused.
 //
 // Use it under add-or-remove-one (or zero-out) adjacency as it is; replace-one doubles the
-// distance, which the accountant does itself. One call's gradient row is one record: a mean over
-// several records is not.
+// distance, which the accountant does itself. A row of gradients is that of one record, unless the
+// options say microbatches.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -27,32 +26,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/aes_ctr.h"
+#include "client/clipped_sum.h"
 #include "client/event_recorder.h"
-#include "client/integer_clip.h"
-#include "client/noise_plan.h"
+#include "client/privatizer_options.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
-
-// A run of consecutive coordinates that is clipped on its own.
-struct ClipGroup {
-  std::string name;      // 1 to 200 bytes, for people; all names differ
-  size_t size = 0;       // coordinates
-  double clip_norm = 0;  // C, in [1e-30, 1e30]
-};
-
-struct PrivatizerOptions {
-  std::vector<ClipGroup> groups;  // one: flat clipping. 1 to 4096
-  double noise_multiplier =
-      0;  // z of the whole round; the noise is never less (client/noise_plan.h)
-};
 
 class Privatizer {
  public:
@@ -64,7 +50,6 @@ class Privatizer {
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
       const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed);
 
-  ~Privatizer();
   Privatizer(const Privatizer&) = delete;
   Privatizer& operator=(const Privatizer&) = delete;
 
@@ -72,42 +57,42 @@ class Privatizer {
   // open, after a fork, or under a rounding mode other than to nearest; errors of the recorder.
   absl::Status BeginStep(const v1::SamplingScheme& scheme);
 
-  // Adds the gradients of any number of examples, one row of dimension() values after the other. A
-  // group of an example with a NaN or an infinity contributes nothing. INVALID_ARGUMENT (nothing
-  // added) unless the rows are whole.
+  // As ClippedSum's; FAILED_PRECONDITION if no step is open.
   absl::Status Accumulate(absl::Span<const float> gradients);
+  absl::Status Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+  absl::Status AddSums(absl::Span<const int64_t> sums);
 
-  // Ends the round and returns the noised sum, in the gradients' units. On an error the round is
-  // lost: begin a new one.
+  // Ends the round and returns the noised sum, in the gradients' units (those of directions, where
+  // they are normalised). On an error the round is lost: begin a new one.
   absl::StatusOr<std::vector<float>> Finish();
 
-  size_t dimension() const { return sums_.size(); }
-  // What each round's ledger entry says: integers K and sigma_Z per group, in units of its grid.
+  size_t dimension() const { return sum_.dimension(); }
+  // C of the next step. Public: a function of the options and of what was released. A resumed run
+  // starts from it.
+  double clip_norm() const { return sum_.clip_norm(); }
+  // What the ledger entry of the next step says: integers K and sigma_Z per group, in units of its
+  // grid; last that of the statistic of an adaptive clip norm.
   const std::vector<v1::SumQuery>& queries() const { return queries_; }
 
  private:
-  struct Group {
-    size_t begin, size;
-    IntegerClip clip;
-  };
-
-  Privatizer(NoisePlan plan, std::vector<Group> groups, std::vector<v1::SumQuery> queries,
-             EventRecorder* recorder, RootKey root);
+  Privatizer(const PrivatizerOptions& options, ClippedSum sum, EventRecorder* recorder,
+             RootKey root);
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateWithRoot(
       const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
-  absl::StatusOr<std::vector<float>> RecordNoiseAndRelease();
-  void WipeSums();
+  void UpdateQueries();
+  absl::Status CheckOpen() const;
+  absl::StatusOr<std::vector<float>> NoiseAndRelease();
 
-  const NoisePlan plan_;
-  const std::vector<Group> groups_;
-  const std::vector<v1::SumQuery> queries_;
+  const std::optional<AdaptiveClipNorm> adaptive_;
+  ClippedSum sum_;
+  std::vector<v1::SumQuery> queries_;
   EventRecorder* const recorder_;
   const RootKey root_;
 
   bool open_ = false;
   uint64_t round_ = 0;
   uint64_t noises_drawn_ = 0;  // each has its own key
-  std::vector<int64_t> sums_;
 };
 
 }  // namespace dpledger::client

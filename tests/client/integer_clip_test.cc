@@ -9,7 +9,6 @@
 
 #include "absl/numeric/int128.h"
 #include "client/aes_ctr.h"
-#include "client/noise_plan.h"
 #include "tests/client/oracle.h"
 
 namespace dpledger::client {
@@ -240,37 +239,6 @@ TEST(IntegerClip, ScaleOfANormThatIsNoneIsZero) {
   }
   EXPECT_EQ(clip->ScaleFor(0), clip->ScaleFor(2));
   EXPECT_NEAR(clip->ScaleFor(8) / clip->ScaleFor(2), 0.25, 1e-15);
-}
-
-TEST(NoisePlan, MultiplierIsTheLeastThatIsNotBelowTheOneAsked) {
-  for (const double z : {0.001, 0.3, 0.5, 1.0, 1.1, 3.0821238, 16.0, 17.0, 1000.0}) {
-    for (const size_t groups : {1u, 2u, 3u, 7u, 4096u}) {
-      const auto plan = NoisePlan::For(z, groups);
-      ASSERT_TRUE(plan.ok()) << plan.status();
-      EXPECT_GE(plan->norm_bound, 1 << 20);
-      EXPECT_LE(plan->norm_bound, 1 << 25);
-      const long double got = static_cast<long double>(plan->noise_stddev) / plan->norm_bound /
-                              std::sqrt(static_cast<long double>(groups));
-      EXPECT_GE(got, z * (1 - 1e-18L));
-      EXPECT_LE(got, z * (1 + 1e-6L));
-      const long double next = static_cast<long double>(plan->noise_stddev) /
-                               (plan->norm_bound + 1) / std::sqrt(static_cast<long double>(groups));
-      EXPECT_LT(next, z);
-    }
-  }
-  EXPECT_EQ(NoisePlan::For(1.0, 1)->norm_bound, 1 << 24);
-  EXPECT_EQ(NoisePlan::For(1.0, 4)->norm_bound, 1 << 23);
-}
-
-TEST(NoisePlan, RefusesMultipliersOutOfTheirDomain) {
-  for (const double z :
-       {0.0, -1.0, 1e-9, 1e9, static_cast<double>(kNan), static_cast<double>(kInfinity)}) {
-    const absl::Status status = NoisePlan::For(z, 1).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()),
-                ::testing::StartsWith("noise_multiplier: times the square root of the number of "
-                                      "groups must be in [2^-10, 2^20], got "));
-  }
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
             "groups[1].size: must be in [1, 2^40], got 0");
   EXPECT_EQ(message({{{"a", 1, -2}}, 1}), "groups[0].clip_norm: must be in [1e-30, 1e30], got -2");
   EXPECT_THAT(message({{{"a", 1, 1}}, 0}),
-              EndsWith("must be in [2^-10, 2^20], got 0 with 1 groups"));
+              EndsWith("a multiplier in [2^-10, 2^20]; 0 gives query 0 of 1 0"));
 }
 
 }  // namespace

@@ -1,0 +1,146 @@
+#include "client/clipped_sum.h"
+
+#include <openssl/crypto.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger::client {
+namespace {
+
+constexpr char kStatisticName[] = "clip norm statistic";
+
+// In units of one example's share: a half for either answer.
+constexpr double kShareClipNorm = 0.5;
+
+double StatisticClipNorm(const AdaptiveClipNorm& adaptive, double clip_norm) {
+  const auto* mean = std::get_if<MeanNorm>(&adaptive.rule);
+  return mean != nullptr ? mean->beta * clip_norm : kShareClipNorm;
+}
+
+// A norm that is not finite contributes nothing, as its gradient does.
+float Statistic(const AdaptiveClipNorm& adaptive, double clip_norm, double norm) {
+  if (!std::isfinite(norm)) return std::numeric_limits<float>::quiet_NaN();
+  if (std::holds_alternative<MeanNorm>(adaptive.rule)) return static_cast<float>(norm);
+  return norm <= clip_norm ? 0.5f : -0.5f;
+}
+
+absl::StatusOr<IntegerClip> ClipOf(const ClipGroup& group, int64_t norm_bound) {
+  ClipRule rule = ClipToNorm{group.clip_norm};
+  if (group.normalise) rule = *group.normalise;
+  std::vector<ClipPart> parts = group.parts;
+  if (parts.empty()) parts.push_back({group.size});
+  return IntegerClip::Create(parts, rule, norm_bound);
+}
+
+}  // namespace
+
+absl::StatusOr<ClippedSum> ClippedSum::Create(const PrivatizerOptions& options) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  ASSIGN_OR_RETURN(NoisePlan plan, NoisePlan::For(options));
+  std::vector<Group> groups;
+  size_t begin = 0;
+  for (const ClipGroup& group : options.groups) {
+    const int64_t norm_bound = plan.norm_bounds[groups.size()];
+    auto clip = ClipOf(group, norm_bound);
+    if (!clip.ok()) return PrefixField(absl::StrCat("groups[", groups.size(), "]"), clip.status());
+    groups.push_back({group.name, begin, *std::move(clip), norm_bound});
+    begin += group.size;
+  }
+  if (options.adaptive) {
+    const double clip_norm = StatisticClipNorm(*options.adaptive, options.groups[0].clip_norm);
+    auto clip = IntegerClip::Create(1, clip_norm, plan.norm_bounds.back());
+    if (!clip.ok()) return PrefixField("adaptive", clip.status());
+    groups.push_back({kStatisticName, begin, *std::move(clip), plan.norm_bounds.back()});
+  }
+  return ClippedSum(options, std::move(plan), std::move(groups));
+}
+
+ClippedSum::ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups)
+    : plan_(std::move(plan)),
+      adaptive_(options.adaptive),
+      groups_(std::move(groups)),
+      gradient_groups_(options.groups.size()),
+      clip_norm_(options.groups[0].clip_norm),
+      sums_(groups_.back().begin + groups_.back().clip.size()) {
+  dimension_ = sums_.size() - (adaptive_ ? 1 : 0);
+}
+
+ClippedSum::~ClippedSum() { Clear(); }
+
+void ClippedSum::Clear() { OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0])); }
+
+absl::Span<int64_t> ClippedSum::SumsOf(const Group& group) {
+  return absl::MakeSpan(sums_).subspan(group.begin, group.clip.size());
+}
+
+absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
+  if (gradients.size() % dimension_ != 0) {
+    return FieldError("gradients", absl::StrCat("must be whole rows of ", dimension_,
+                                                " values, got ", gradients.size(), " values"));
+  }
+  Accumulate(GradientRows{gradients.data(), gradients.size() / dimension_, dimension_});
+  return absl::OkStatus();
+}
+
+void ClippedSum::Accumulate(const GradientRows& rows) {
+  // 2^63 / K examples would be needed for a sum to overflow.
+  std::vector<double> norms(adaptive_ ? rows.count : 0);
+  for (size_t g = 0; g < gradient_groups_; ++g) {
+    const Group& group = groups_[g];
+    group.clip.AddClipped({rows.first + group.begin, rows.count, rows.stride}, SumsOf(group),
+                          absl::MakeSpan(norms));
+  }
+  if (adaptive_) AddStatistic(norms);
+}
+
+absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
+  if (norms.size() != rows.count * gradient_groups_) {
+    return FieldError("norms", absl::StrCat("must be one for each row and group, ",
+                                            rows.count * gradient_groups_, ", got ", norms.size()));
+  }
+  std::vector<double> scales(rows.count);
+  for (size_t g = 0; g < gradient_groups_; ++g) {
+    const Group& group = groups_[g];
+    for (size_t r = 0; r < rows.count; ++r) {
+      scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
+    }
+    group.clip.AddScaled({rows.first + group.begin, rows.count, rows.stride}, scales,
+                         SumsOf(group));
+  }
+  if (adaptive_) AddStatistic(norms);
+  return absl::OkStatus();
+}
+
+void ClippedSum::AddStatistic(absl::Span<const double> norms) {
+  std::vector<float> values;
+  for (const double norm : norms) values.push_back(Statistic(*adaptive_, clip_norm_, norm));
+  groups_.back().clip.AddClipped({values.data(), values.size(), 1}, SumsOf(groups_.back()));
+}
+
+absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
+  if (sums.size() != sums_.size()) {
+    return FieldError("sums", absl::StrCat("must be ", sums_.size(), ", got ", sums.size()));
+  }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    // Without a sign, for which wrapping is defined: another's sums are not checked.
+    sums_[i] =
+        static_cast<int64_t>(static_cast<uint64_t>(sums_[i]) + static_cast<uint64_t>(sums[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClippedSum::SetClipNorm(double clip_norm) {
+  RETURN_IF_ERROR(groups_[0].clip.SetClipNorm(clip_norm));
+  if (adaptive_) {
+    RETURN_IF_ERROR(groups_.back().clip.SetClipNorm(StatisticClipNorm(*adaptive_, clip_norm)));
+  }
+  clip_norm_ = clip_norm;
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::client

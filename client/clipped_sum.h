@@ -1,0 +1,90 @@
+// The exact integer sums of a step's clipped gradients, before any noise: a secret.
+//
+// 1. Each row is clipped, group by group, to an integer vector of norm at most K
+//    (client/integer_clip.h) and added exactly: the sums are the same whatever the order, the split
+//    into calls, into threads, and into ranks.
+// 2. So several ranks of one run can each sum their share of the sample and give their sums to the
+//    one that has the Privatizer (AddSums there): the release is then bit by bit that of a single
+//    process. The sums must travel between ranks as secretly as gradients would.
+// 3. The sums are wiped by Clear and when they are destroyed.
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/integer_clip.h"
+#include "client/noise_plan.h"
+#include "client/privatizer_options.h"
+
+namespace dpledger::client {
+
+class ClippedSum {
+ public:
+  // A group and where its sums begin.
+  struct Group {
+    std::string name;
+    size_t begin;
+    IntegerClip clip;
+    int64_t norm_bound;
+  };
+
+  // INVALID_ARGUMENT names the option that is out of its domain.
+  static absl::StatusOr<ClippedSum> Create(const PrivatizerOptions& options);
+  ClippedSum(ClippedSum&&) = default;
+  ClippedSum& operator=(ClippedSum&&) = delete;
+  ~ClippedSum();
+
+  // Adds the gradients of any number of examples, one row of dimension() values after the other. A
+  // group of an example with a NaN or an infinity contributes nothing. INVALID_ARGUMENT (nothing
+  // added) unless the rows are whole.
+  absl::Status Accumulate(absl::Span<const float> gradients);
+  // The same for rows of dimension() values anywhere.
+  void Accumulate(const GradientRows& rows);
+  // For norms that the trainer knows (ghost norms), which saves reading the rows twice: norms[r * G
+  // + g] is that of row r in group g of G. A wrong one costs accuracy, not privacy, as long as it
+  // depends on nothing but its own example and what is public. INVALID_ARGUMENT (nothing added)
+  // unless there are rows.count * G of them.
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+
+  // Adds sums() of another with the same options. INVALID_ARGUMENT unless as many.
+  absl::Status AddSums(absl::Span<const int64_t> sums);
+
+  // Group by group; the statistic of an adaptive clip norm comes last.
+  absl::Span<const int64_t> sums() const { return sums_; }
+  absl::Span<int64_t> mutable_sums() { return absl::MakeSpan(sums_); }
+  void Clear();
+
+  // Coordinates of a row of gradients.
+  size_t dimension() const { return dimension_; }
+  const std::vector<Group>& groups() const { return groups_; }
+  const NoisePlan& plan() const { return plan_; }
+
+  // C of the first group. It may be changed only while the sums are 0. INVALID_ARGUMENT unless in
+  // [1e-30, 1e30]. (With an adaptive one, every rank sets what the Privatizer has.)
+  double clip_norm() const { return clip_norm_; }
+  absl::Status SetClipNorm(double clip_norm);
+
+ private:
+  ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups);
+
+  absl::Span<int64_t> SumsOf(const Group& group);
+  void AddStatistic(absl::Span<const double> norms);
+
+  const NoisePlan plan_;
+  std::optional<AdaptiveClipNorm> adaptive_;
+  std::vector<Group> groups_;
+  size_t gradient_groups_;
+  size_t dimension_;
+  double clip_norm_;
+  std::vector<int64_t> sums_;
+};
+
+}  // namespace dpledger::client
