@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "examples/dp_sgd/flag_checks.h"
+
 namespace dpledger::dp_sgd {
 namespace {
 
@@ -17,23 +19,6 @@ Examples:
   dp_sgd --server 127.0.0.1:7350 --ledger digits --noise-multiplier 1.1 --model mlp \
       --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte
 )";
-
-// Lets no NaN through, which CLI::Range does. `what` describes the domain.
-template <typename Predicate>
-CLI::Validator Must(const std::string& what, Predicate holds) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        const bool parsed = CLI::detail::lexical_cast(text, value);
-        return parsed && holds(value) ? std::string() : "must be " + what + ", got " + text;
-      },
-      what);
-}
-
-CLI::Validator Between(double least, double most) {
-  return Must(CLI::detail::to_string(least) + " to " + CLI::detail::to_string(most),
-              [=](double value) { return value >= least && value <= most; });
-}
 
 void AddDataFlags(CLI::App& app, Flags& flags) {
   auto* data = app.add_option("--data", flags.data, "CSV file")->check(CLI::ExistingFile);

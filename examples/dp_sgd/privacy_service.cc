@@ -62,4 +62,14 @@ absl::StatusOr<v1::Ledger> PrivacyService::GetLedger(const std::string& ledger) 
   return Call(*ledgers_, &v1::LedgerService::Stub::GetLedger, request);
 }
 
+absl::StatusOr<v1::AuditClaimResponse> PrivacyService::Audit(const std::string& ledger,
+                                                             double delta,
+                                                             const v1::OneRunAudit& run) {
+  v1::AuditClaimRequest request;
+  if (!ledger.empty()) request.mutable_subject()->add_ledgers(ledger);
+  request.set_delta(delta);
+  *request.mutable_one_run() = run;
+  return Call(*accounting_, &v1::AccountingService::Stub::AuditClaim, request);
+}
+
 }  // namespace dpledger::dp_sgd

@@ -1,4 +1,4 @@
-// The three questions that the trainer asks its server.
+// What the example programs ask their server.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,10 @@ class PrivacyService {
   absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& ledger,
                                                             double delta);
   absl::StatusOr<v1::Ledger> GetLedger(const std::string& ledger);
+  // What an audit in one run says at that δ and 95 % confidence; of the claim of `ledger`, unless
+  // that is empty.
+  absl::StatusOr<v1::AuditClaimResponse> Audit(const std::string& ledger, double delta,
+                                               const v1::OneRunAudit& run);
 
  private:
   std::unique_ptr<v1::AccountingService::Stub> accounting_;

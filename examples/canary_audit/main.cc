@@ -1,0 +1,178 @@
+// Audits the example trainer with canaries, in one run against a server: a lower bound on ε from
+// what an attacker could do, beside the ε of the run's own ledger.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/recorder.h"
+#include "examples/canary_audit/audited_run.h"
+#include "examples/canary_audit/canaries.h"
+#include "examples/dp_sgd/flag_checks.h"
+#include "examples/dp_sgd/privacy_service.h"
+
+namespace dpledger::canary_audit {
+namespace {
+
+constexpr char kAbout[] =
+    R"(Audits the example trainer: trains once on canaries, each put in or left out by a coin, guesses the coins
+from the model, and holds the lower bound on epsilon that follows (Steinke, Nasr, Jagielski 2023, at 95 %
+confidence) against the epsilon of the run's ledger. Exit code 3 if the ledger's claim is refuted.
+
+Examples:
+  canary_audit --server 127.0.0.1:7350 --ledger audit
+  canary_audit --server 127.0.0.1:7350 --ledger audit-noise --sabotage noise
+      the control: a quarter of the noise that the ledger is told of
+  canary_audit --server 127.0.0.1:7350 --ledger audit-clip --sabotage clip
+      the control: no gradient is clipped
+)";
+
+constexpr int kExitRefuted = 3;
+
+struct Flags {
+  std::string server, ledger, spool;
+  uint64_t canaries = 10000, guesses = 1000, steps = 4;
+  double target_epsilon = 4;
+  double delta = 0;  // 0: 1/canaries^2
+  Sabotage sabotage = Sabotage::kNone;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
+  app.add_option("--ledger", flags.ledger, "its ledger, made for this run")->required();
+  app.add_option("--spool", flags.spool,
+                 "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
+  app.add_option("--canaries", flags.canaries, "memory grows as their square: 200 MB for 10000")
+      ->check(dp_sgd::Between(100, 30000))
+      ->capture_default_str();
+  app.add_option("--guesses", flags.guesses, "an even number; the others are abstained from")
+      ->check(dp_sgd::Between(2, 30000))
+      ->capture_default_str();
+  app.add_option("--steps", flags.steps, "full batches")
+      ->check(dp_sgd::Between(1, 1000))
+      ->capture_default_str();
+  app.add_option("--target-epsilon", flags.target_epsilon, "the noise is calibrated for it")
+      ->check(dp_sgd::Between(0.01, 100))
+      ->capture_default_str();
+  app.add_option("--delta", flags.delta, "of both epsilons [1/canaries^2]")
+      ->check(dp_sgd::Between(1e-300, 0.1));
+  app.add_option("--sabotage", flags.sabotage,
+                 "none; noise: a quarter of it; clip: none. To see that the audit would notice")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Sabotage>{{"none", Sabotage::kNone},
+                                          {"noise", Sabotage::kQuarterNoise},
+                                          {"clip", Sabotage::kNoClipping}}));
+}
+
+absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags) {
+  client::RecorderOptions options;
+  options.server = flags.server;
+  options.ledger = flags.ledger;
+  options.writer = "canary-audit";
+  options.spool_folder = flags.spool.empty() ? "spool-" + flags.ledger : flags.spool;
+  v1::Declaration& declaration = options.declaration;
+  declaration.set_dataset("canaries");
+  declaration.set_unit_of_privacy("canary");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  declaration.set_planned_rounds(flags.steps);
+  declaration.set_released("all iterates");
+  declaration.set_description(flags.sabotage == Sabotage::kNone
+                                  ? "audit of a trainer by canaries"
+                                  : "CONTROL of an audit: this ledger's claim is false");
+  return client::PrivacyRecorder::Open(std::move(options));
+}
+
+v1::OneRunAudit Evidence(uint64_t canaries, const Guesses& guesses) {
+  v1::OneRunAudit run;
+  run.set_canaries(canaries);
+  run.set_guesses(guesses.made);
+  run.set_correct(guesses.correct);
+  return run;
+}
+
+// What this configuration can find: the bound that follows from as many right guesses as are to be
+// expected.
+absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplier,
+                        dp_sgd::PrivacyService& service) {
+  for (const auto& [name, sabotage] : {std::pair("as it should be", Sabotage::kNone),
+                                       std::pair("a quarter of the noise", Sabotage::kQuarterNoise),
+                                       std::pair("no clipping", Sabotage::kNoClipping)}) {
+    const double norm = NormAfterClipping(sabotage);
+    const double noise =
+        sabotage == Sabotage::kQuarterNoise ? noise_multiplier / 4 : noise_multiplier;
+    const double share =
+        ExpectedCorrectShare(flags.canaries, flags.guesses, flags.steps, noise, norm);
+    const auto made = flags.guesses / 2 * 2;
+    const auto correct = static_cast<uint64_t>(std::llround(share * static_cast<double>(made)));
+    ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer,
+                     service.Audit("", delta, Evidence(flags.canaries, {made, correct})));
+    std::printf("to be expected     epsilon at least %.2f, %s\n", answer.epsilon_lower_bound(),
+                name);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Run(const Flags& flags) {
+  if (flags.guesses > flags.canaries) {
+    return FieldError("--guesses", absl::StrCat("must be at most --canaries, ", flags.canaries,
+                                                ", got ", flags.guesses));
+  }
+  const auto canary_count = static_cast<double>(flags.canaries);
+  const double delta = flags.delta > 0 ? flags.delta : 1 / (canary_count * canary_count);
+  dp_sgd::PrivacyService service(flags.server);
+  ASSIGN_OR_RETURN(const double noise_multiplier,
+                   service.CalibrateNoise(flags.target_epsilon, delta, 1, flags.steps));
+  std::printf("canaries           %llu, %llu guesses, %llu full batches\n",
+              static_cast<unsigned long long>(flags.canaries),
+              static_cast<unsigned long long>(flags.guesses / 2 * 2),
+              static_cast<unsigned long long>(flags.steps));
+  std::printf("noise multiplier   %.6f (calibrated by the server)\n", noise_multiplier);
+  RETURN_IF_ERROR(PrintPower(flags, delta, noise_multiplier, service));
+  std::fflush(stdout);
+
+  std::random_device random;
+  const Canaries canaries(flags.canaries, uint64_t{random()} << 32 | random());
+  ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags));
+  ASSIGN_OR_RETURN(const Guesses guesses, TrainAndGuess(canaries, flags.steps, noise_multiplier,
+                                                        flags.guesses, flags.sabotage, *recorder));
+  RETURN_IF_ERROR(recorder->Close());
+  ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer,
+                   service.Audit(recorder->ledger(), delta, Evidence(flags.canaries, guesses)));
+  std::printf("guessed            %llu of %llu rightly\n",
+              static_cast<unsigned long long>(guesses.correct),
+              static_cast<unsigned long long>(guesses.made));
+  std::printf("audit              epsilon at least %.4f at delta %g, confidence %g\n",
+              answer.epsilon_lower_bound(), answer.delta(), answer.confidence());
+  std::printf("ledger             epsilon [%.6f, %.6f]\n", answer.claimed_epsilon().lower(),
+              answer.claimed_epsilon().upper());
+  std::printf("the claim          %s\n", answer.refuted() ? "is refuted" : "stands");
+  return answer.refuted() ? kExitRefuted : 0;
+}
+
+}  // namespace
+}  // namespace dpledger::canary_audit
+
+int main(int argc, char** argv) {
+  dpledger::canary_audit::Flags flags;
+  CLI::App app(dpledger::canary_audit::kAbout, "canary_audit");
+  dpledger::canary_audit::AddFlags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto exit_code = dpledger::canary_audit::Run(flags);
+  if (exit_code.ok()) return *exit_code;
+  const absl::Status& error = exit_code.status();
+  std::fprintf(stderr, "canary_audit: %s: %s\n", absl::StatusCodeToString(error.code()).c_str(),
+               std::string(error.message()).c_str());
+  // The command line's own codes: 6 says that the server was not reached.
+  return error.code() == absl::StatusCode::kUnavailable ? 6 : 1;
+}
