@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "client/key_stream.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::client {
@@ -14,8 +15,12 @@ namespace dpledger::client {
 using testing::JsonList;
 using testing::JsonObject;
 
-inline google::protobuf::Struct LoadOracle() {
-  return testing::ReadJsonFile("tests/oracle/client_randomness.json");
+// What a machine with this generator draws.
+inline google::protobuf::Struct LoadOracle(Generator generator = GeneratorOfThisMachine()) {
+  return testing::ReadJsonFile("tests/oracle/client_randomness.json")
+      .fields()
+      .at(GeneratorName(generator))
+      .struct_value();
 }
 
 inline const JsonList& ListAt(const JsonObject& object, const std::string& key) {

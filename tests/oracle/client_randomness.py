@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes client_randomness.json: what docs/formats.md, section 3, says a key's words, noise, samples and clipped
-vectors are, computed from that text alone with its own AES and mpmath. Run: client_randomness.py > client_randomness.json
+vectors are, computed from that text alone with its own AES, ChaCha20 and mpmath. Run: client_randomness.py > client_randomness.json
 """
 
 import json
@@ -74,17 +74,53 @@ def aes(key, block):
 assert aes(bytes(range(16)), bytes(0x11 * i for i in range(16))).hex() == "69c4e0d86a7b0430d8cdb78070b4c55a"
 
 
+# --- ChaCha20, RFC 8439 section 2.3, with 64 bits each of block counter and stream ------------------------------
+def chacha(key, stream, counter):
+    start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *struct.unpack("<8I", key),
+             *struct.unpack("<4I", struct.pack("<QQ", counter, stream))]
+    state = list(start)
+
+    def quarter(a, b, c, d):
+        for x, y, z, left in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)]:
+            state[x] = (state[x] + state[y]) % 2**32
+            mixed = state[z] ^ state[x]
+            state[z] = (mixed << left | mixed >> (32 - left)) % 2**32
+
+    for _ in range(10):
+        for i in range(4):
+            quarter(i, 4 + i, 8 + i, 12 + i)
+        for i in range(4):
+            quarter(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
+    return struct.pack("<16I", *((a + b) % 2**32 for a, b in zip(start, state)))
+
+
+assert chacha(bytes(range(32)), 0x4A000000, 0x0900000000000001).hex().startswith("10f1e7e4d13b5915500fdd1fa32071c4")
+
+
 # --- words -------------------------------------------------------------------------------------------------------
-def block(key, stream, counter):
-    return aes(key, struct.pack(">QQ", stream, counter))
+# Of a generator: bytes of a key, bytes of a block, and the block of a key stream.
+GENERATORS = {
+    "AES-128-CTR": (16, 16, lambda key, stream, counter: aes(key, struct.pack(">QQ", stream, counter))),
+    "ChaCha20": (32, 64, chacha),
+}
+GENERATOR = None  # of what is being computed
 
 
-def words(key, level, part, counter):
-    return struct.unpack("<QQ", block(key, level << 48 | part, counter))
+def key_stream(key, stream, begin, size):
+    _, block_bytes, block = GENERATORS[GENERATOR]
+    first = begin // block_bytes
+    blocks = b"".join(block(key, stream, c) for c in range(first, (begin + size - 1) // block_bytes + 1))
+    return blocks[begin - first * block_bytes:][:size]
+
+
+def words(key, level, part, pair):
+    return struct.unpack("<QQ", key_stream(key, level << 48 | part, 16 * pair, 16))
 
 
 def step_key(purpose, step):
-    return block(b"non-priv" + struct.pack(">Q", SEED), purpose, step)
+    size = GENERATORS[GENERATOR][0]
+    root = (b"non-priv" + struct.pack(">Q", SEED)).ljust(size, b"\0")
+    return key_stream(root, purpose, size * step, size)
 
 
 def uniform(bits):
@@ -198,8 +234,8 @@ def clip_case(parts, rule, value, bound):
             **joint_clip(gradient, parts, rule, value, bound)}
 
 
-def main():
-    values = {
+def values():
+    return {
         "seed": SEED,
         "sigma": SIGMA,
         "words": [str(w) for c in range(3) for w in words(step_key(1, 4), 2, 5, c)],
@@ -211,7 +247,15 @@ def main():
                   clip_case([(66, 0.3), (1, 1e3), (130, 1.7)], "clip", 0.7, 2**24),
                   clip_case([(66, 0.3), (1, 1e-3), (130, 7.7)], "normalise", 0.01, 15252014)],
     }
-    print("{" + ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in values.items()) + "}")
+
+
+def main():
+    global GENERATOR
+    generators = []
+    for GENERATOR in GENERATORS:
+        lines = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in values().items())
+        generators.append(f'"{GENERATOR}": {{\n{lines}\n}}')
+    print("{" + ",\n".join(generators) + "}")
 
 
 main()

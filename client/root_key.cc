@@ -1,0 +1,81 @@
+#include "client/root_key.h"
+
+#include <openssl/crypto.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cfenv>
+#include <cstring>
+
+#include "base/file.h"
+#include "client/internal/little_endian.h"
+
+namespace dpledger::client {
+
+RootKey::RootKey() : generator_(GeneratorOfThisMachine()), process_(getpid()) {}
+
+absl::StatusOr<RootKey> RootKey::FromKernel() {
+  RootKey root;
+  const size_t size = KeyBytes(root.generator_);
+  ssize_t got;
+  do {
+    got = getrandom(root.key_.data(), size, /*flags=*/0);
+  } while (got < 0 && errno == EINTR);
+  // Up to 256 bytes come whole or not at all.
+  if (got != static_cast<ssize_t>(size)) {
+    return absl::UnavailableError(ErrnoError(errno, "getrandom", "the root key").message());
+  }
+  return root;
+}
+
+RootKey RootKey::NonPrivateForTesting(uint64_t seed) {
+  RootKey root;
+  std::memcpy(root.key_.data(), "non-priv", 8);
+  // Big-endian.
+  seed = __builtin_bswap64(internal::LittleEndian(seed));
+  std::memcpy(root.key_.data() + 8, &seed, 8);
+  root.non_private_ = true;
+  return root;
+}
+
+RootKey::RootKey(RootKey&& other)
+    : key_(other.key_),
+      generator_(other.generator_),
+      process_(other.process_),
+      non_private_(other.non_private_) {
+  OPENSSL_cleanse(other.key_.data(), other.key_.size());
+  other.non_private_ = true;
+}
+
+RootKey::~RootKey() { OPENSSL_cleanse(key_.data(), key_.size()); }
+
+absl::Status RootKey::CheckSafeToDraw() const {
+  if (getpid() != process_) {
+    return absl::FailedPreconditionError(
+        "this process was forked after its random key was drawn, so both would use the same noise: "
+        "create privatizers and samplers after the fork");
+  }
+  if (std::fegetround() != FE_TONEAREST) {
+    return absl::FailedPreconditionError(
+        "the floating-point rounding mode must be to nearest while noise is drawn");
+  }
+  return absl::OkStatus();
+}
+
+KeyStream RootKey::Derive(KeyPurpose purpose, uint64_t step) const {
+  const size_t size = KeyBytes(generator_);
+  std::array<uint64_t, 4> words = {};
+  KeyStream(generator_, key())
+      .Words(static_cast<uint64_t>(purpose), step * (size / 16),
+             absl::MakeSpan(words).first(size / 8));
+  for (uint64_t& word : words) word = internal::LittleEndian(word);
+  std::array<uint8_t, 32> derived;
+  std::memcpy(derived.data(), words.data(), size);
+  KeyStream stream(generator_, {derived.data(), size});
+  OPENSSL_cleanse(derived.data(), derived.size());
+  OPENSSL_cleanse(words.data(), sizeof(words));
+  return stream;
+}
+
+}  // namespace dpledger::client

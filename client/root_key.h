@@ -1,0 +1,58 @@
+// Keys that never leave the process.
+//
+// 1. A root key comes from the kernel (getrandom) at each start; it is never written or printed,
+//    and is wiped when its holder is destroyed or moved from. It cannot be copied.
+// 2. Keys of single steps are derived from it, so no two steps share a key stream
+//    (docs/formats.md, section 3.1).
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/key_stream.h"
+
+namespace dpledger::client {
+
+// What a derived key is for. Part of the format.
+enum class KeyPurpose : uint64_t { kNoise = 1, kSampling = 2 };
+
+class RootKey {
+ public:
+  // A key for the generator of this machine. UNAVAILABLE if the kernel has none to give.
+  static absl::StatusOr<RootKey> FromKernel();
+  // A key that anyone can compute: its noise hides nothing. For replay in tests only.
+  static RootKey NonPrivateForTesting(uint64_t seed);
+
+  RootKey(RootKey&& other);
+  RootKey& operator=(RootKey&&) = delete;
+  ~RootKey();
+
+  // What the claim assumes to be random (client/CLAIM.md, assumption 1).
+  Generator generator() const { return generator_; }
+  bool non_private() const { return non_private_; }
+  // FAILED_PRECONDITION in a child that was forked after the key was drawn, for both sides would
+  // draw the same noise; and under a rounding mode other than to nearest, which the certified
+  // samplers assume.
+  absl::Status CheckSafeToDraw() const;
+  KeyStream Derive(KeyPurpose purpose, uint64_t step) const;
+
+ private:
+  RootKey();
+  absl::Span<const uint8_t> key() const { return {key_.data(), KeyBytes(generator_)}; }
+
+  std::array<uint8_t, 32> key_ = {};  // its first KeyBytes(generator_) count
+  Generator generator_;
+  int64_t process_;
+  bool non_private_ = false;
+};
+
+// The stream of a sample's words: `level` 0 holds their first 64 bits, level j the bits from 64*j
+// on, which are drawn only where the ones before leave a result open. `part` < 2^48 is a group's
+// index or a block of records.
+constexpr uint64_t StreamOf(uint64_t level, uint64_t part) { return level << 48 | part; }
+
+}  // namespace dpledger::client
