@@ -43,7 +43,7 @@ absl::StatusOr<Guesses> TrainAndGuess(const Canaries& canaries, uint64_t steps,
   FalseRecorder false_recorder(&recorder, exaggeration);
   client::EventRecorder& told = sabotage == Sabotage::kNone ? recorder : false_recorder;
 
-  dp_sgd::Network network = canaries.MakeNetwork();
+  examples::Network network = canaries.MakeNetwork();
   const std::vector<float> before = network.InitialParameters(0);
   dp_sgd::TrainingState state{before};
   const std::atomic<bool> stop = false;

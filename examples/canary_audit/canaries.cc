@@ -48,7 +48,7 @@ dp_sgd::TrainingPlan Canaries::Plan(uint64_t steps, double noise_multiplier) con
   return plan;
 }
 
-dp_sgd::Network Canaries::MakeNetwork() const { return {rows_.size(), 0, kClasses}; }
+examples::Network Canaries::MakeNetwork() const { return {rows_.size(), 0, kClasses}; }
 
 Guesses Canaries::Guess(absl::Span<const float> before, absl::Span<const float> after,
                         uint64_t guesses) const {

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "examples/dp_sgd/dataset.h"
-#include "examples/dp_sgd/network.h"
+#include "examples/common/dataset.h"
+#include "examples/common/network.h"
 #include "examples/dp_sgd/training.h"
 
 namespace dpledger::canary_audit {
@@ -41,10 +41,10 @@ class Canaries {
   Canaries(uint64_t count, uint64_t seed);
 
   // The canaries that are in.
-  const dp_sgd::Dataset& data() const { return data_; }
+  const examples::Dataset& data() const { return data_; }
   // Full batch: every record of the population in every step.
   dp_sgd::TrainingPlan Plan(uint64_t steps, double noise_multiplier) const;
-  dp_sgd::Network MakeNetwork() const;
+  examples::Network MakeNetwork() const;
 
   // Guesses "in" for the canaries whose own weights moved most their way, and "out" for as many
   // that moved least; abstains from the others. How many does not depend on the coins. `guesses` in
@@ -55,7 +55,7 @@ class Canaries {
  private:
   std::vector<bool> included_;
   std::vector<size_t> rows_;  // of the data, or beyond it
-  dp_sgd::Dataset data_;
+  examples::Dataset data_;
 };
 
 // The share of guesses that will be right if `steps` full batches have noise multiplier

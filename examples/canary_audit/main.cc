@@ -14,8 +14,9 @@
 #include "client/recorder.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
-#include "examples/dp_sgd/flag_checks.h"
-#include "examples/dp_sgd/privacy_service.h"
+#include "examples/common/privacy_service.h"
+#include "examples/common/run_flags.h"
+#include "examples/common/run_report.h"
 
 namespace dpledger::canary_audit {
 namespace {
@@ -49,19 +50,19 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--spool", flags.spool,
                  "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
   app.add_option("--canaries", flags.canaries, "memory grows as their square: 200 MB for 10000")
-      ->check(dp_sgd::Between(100, 30000))
+      ->check(examples::Between(100, 30000))
       ->capture_default_str();
   app.add_option("--guesses", flags.guesses, "an even number; the others are abstained from")
-      ->check(dp_sgd::Between(2, 30000))
+      ->check(examples::Between(2, 30000))
       ->capture_default_str();
   app.add_option("--steps", flags.steps, "full batches")
-      ->check(dp_sgd::Between(1, 1000))
+      ->check(examples::Between(1, 1000))
       ->capture_default_str();
   app.add_option("--target-epsilon", flags.target_epsilon, "the noise is calibrated for it")
-      ->check(dp_sgd::Between(0.01, 100))
+      ->check(examples::Between(0.01, 100))
       ->capture_default_str();
   app.add_option("--delta", flags.delta, "of both epsilons [1/canaries^2]")
-      ->check(dp_sgd::Between(1e-300, 0.1));
+      ->check(examples::Between(1e-300, 0.1));
   app.add_option("--sabotage", flags.sabotage,
                  "none; noise: a quarter of it; clip: none. To see that the audit would notice")
       ->transform(CLI::CheckedTransformer(
@@ -100,7 +101,7 @@ v1::OneRunAudit Evidence(uint64_t canaries, const Guesses& guesses) {
 // What this configuration can find: the bound that follows from as many right guesses as are to be
 // expected.
 absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplier,
-                        dp_sgd::PrivacyService& service) {
+                        examples::PrivacyService& service) {
   for (const auto& [name, sabotage] : {std::pair("as it should be", Sabotage::kNone),
                                        std::pair("a quarter of the noise", Sabotage::kQuarterNoise),
                                        std::pair("no clipping", Sabotage::kNoClipping)}) {
@@ -126,7 +127,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   }
   const auto canary_count = static_cast<double>(flags.canaries);
   const double delta = flags.delta > 0 ? flags.delta : 1 / (canary_count * canary_count);
-  dp_sgd::PrivacyService service(flags.server);
+  examples::PrivacyService service(flags.server);
   ASSIGN_OR_RETURN(const double noise_multiplier,
                    service.CalibrateNoise(flags.target_epsilon, delta, 1, flags.steps));
   std::printf("canaries           %llu, %llu guesses, %llu full batches\n",
@@ -168,11 +169,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto exit_code = dpledger::canary_audit::Run(flags);
-  if (exit_code.ok()) return *exit_code;
-  const absl::Status& error = exit_code.status();
-  std::fprintf(stderr, "canary_audit: %s: %s\n", absl::StatusCodeToString(error.code()).c_str(),
-               std::string(error.message()).c_str());
-  // The command line's own codes: 6 says that the server was not reached.
-  return error.code() == absl::StatusCode::kUnavailable ? 6 : 1;
+  return dpledger::examples::ExitCode("canary_audit", dpledger::canary_audit::Run(flags));
 }

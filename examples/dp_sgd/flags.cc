@@ -1,9 +1,5 @@
 #include "examples/dp_sgd/flags.h"
 
-#include <CLI/CLI.hpp>
-
-#include "examples/dp_sgd/flag_checks.h"
-
 namespace dpledger::dp_sgd {
 namespace {
 
@@ -19,6 +15,8 @@ Examples:
   dp_sgd --server 127.0.0.1:7350 --ledger digits --noise-multiplier 1.1 --model mlp \
       --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte
 )";
+
+using examples::Between;
 
 void AddDataFlags(CLI::App& app, Flags& flags) {
   auto* data = app.add_option("--data", flags.data, "CSV file")->check(CLI::ExistingFile);
@@ -71,61 +69,22 @@ void AddTrainingFlags(CLI::App& app, Flags& flags, std::string& model) {
       ->capture_default_str();
 }
 
-void AddPrivacyFlags(CLI::App& app, Flags& flags) {
-  auto* noise = app.add_option_group("noise", "how much noise: one of the two");
-  noise->add_option("--noise-multiplier", flags.noise_multiplier, "noise over clip norm")
-      ->check(Between(1e-3, 1e6));
-  noise
-      ->add_option("--target-epsilon", flags.target_epsilon,
-                   "the noise that the server calibrates for it")
-      ->check(Between(1e-9, 1e9));
-  noise->require_option(1);
-  app.add_option("--delta", flags.delta, "of the target and of the final answer")
-      ->check(Must("in (0, 1)", [](double value) { return value > 0 && value < 1; }))
-      ->capture_default_str();
-}
-
-void AddLedgerFlags(CLI::App& app, Flags& flags, std::string& policy) {
-  app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
-  app.add_option("--ledger", flags.ledger, "its ledger, made if it does not exist")->required();
-  app.add_option("--writer", flags.writer, "name of this trainer in the ledger")
-      ->capture_default_str();
-  app.add_option("--spool", flags.spool,
-                 "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
-  app.add_option(
-         "--policy", policy,
-         "release noise after the server's acknowledgement (fail-closed), or once the event "
-         "is durable in the spool (spool)")
-      ->check(CLI::IsMember({"fail-closed", "spool"}))
-      ->capture_default_str();
-}
-
 }  // namespace
 
 ParsedFlags ParseFlags(int argc, char** argv) {
   ParsedFlags parsed;
   Flags& flags = parsed.flags;
-  std::string model = "logistic", policy = "fail-closed";
+  std::string model = "logistic";
   CLI::App app(kAbout, "dp_sgd");
   AddDataFlags(app, flags);
   AddTrainingFlags(app, flags, model);
-  AddPrivacyFlags(app, flags);
-  AddLedgerFlags(app, flags, policy);
-  try {
-    app.parse(argc, argv);
+  examples::AddRunFlags(app, flags);
+  parsed.exit_code = examples::Parse(app, argc, argv, flags, [&] {
     if (model == "logistic" && flags.hidden > 0) {
       throw CLI::ValidationError("--hidden", "is for --model mlp");
     }
-  } catch (const CLI::ParseError& error) {
-    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
-    return parsed;
-  }
+  });
   if (model == "mlp" && flags.hidden == 0) flags.hidden = 32;
-  if (policy == "spool") flags.policy = v1::SPOOL;
-  if (flags.spool.empty()) {
-    flags.spool = "spool-" + flags.ledger;
-    for (char& c : flags.spool) c = c == '/' ? '-' : c;
-  }
   return parsed;
 }
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "dpledger/v1/ledger.pb.h"
+#include "examples/common/run_flags.h"
 
 namespace dpledger::dp_sgd {
 
-struct Flags {
+struct Flags : examples::RunFlags {
   std::string data, schema, idx_images, idx_labels;  // none: made-up data
   std::string dataset;                               // its name in the ledger
   uint64_t population = 0;                           // 0: the schema's, or the file's
@@ -22,13 +22,6 @@ struct Flags {
   double clip_norm = 1;
   double learning_rate = 0.5;
   uint64_t seed = 1;
-
-  std::optional<double> noise_multiplier, target_epsilon;
-  double delta = 1e-5;
-
-  std::string server, ledger, spool;
-  std::string writer = "trainer";
-  v1::SpoolPolicy policy = v1::FAIL_CLOSED;
 };
 
 // The flags, or the exit code of a program that has said what is wrong, or has helped.

@@ -1,9 +1,7 @@
 // A complete DP-SGD trainer on dpledger's client: reads data, asks the server how much noise it
 // needs, trains with every round in the ledger before its noise is released, and reports.
-#include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -12,32 +10,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/status.h"
 #include "client/recorder.h"
-#include "examples/dp_sgd/dataset.h"
+#include "examples/common/dataset.h"
+#include "examples/common/network.h"
+#include "examples/common/privacy_service.h"
+#include "examples/common/run_report.h"
+#include "examples/common/schema.h"
 #include "examples/dp_sgd/flags.h"
-#include "examples/dp_sgd/network.h"
-#include "examples/dp_sgd/privacy_service.h"
-#include "examples/dp_sgd/schema.h"
 #include "examples/dp_sgd/training.h"
 
 namespace dpledger::dp_sgd {
 namespace {
 
+using examples::Dataset;
+using examples::Network;
+using examples::PrivacyService;
+using examples::Schema;
+using examples::stop;
+
 constexpr size_t kSyntheticRecords = 20000;
 constexpr double kMostSteps = 1e9;
-
-std::atomic<bool> stop = false;
-
-// The first Ctrl-C ends training after the step; the second one ends the program.
-void StopOnInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { stop = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 struct Input {
   Dataset data;
@@ -56,16 +49,16 @@ absl::StatusOr<Input> ReadInput(const Flags& flags) {
     const auto schema = Schema::Parse(json);
     if (!schema.ok()) return InFile(flags.schema, schema.status());
     ASSIGN_OR_RETURN(const std::string csv, ReadFile(flags.data));
-    auto data = ParseCsv(csv, *schema);
+    auto data = examples::ParseCsv(csv, *schema);
     if (!data.ok()) return InFile(flags.data, data.status());
     input = {*std::move(data), flags.data, schema->rows.value_or(0)};
   } else if (!flags.idx_images.empty()) {
     ASSIGN_OR_RETURN(const std::string images, ReadFile(flags.idx_images));
     ASSIGN_OR_RETURN(const std::string labels, ReadFile(flags.idx_labels));
-    ASSIGN_OR_RETURN(input.data, ParseIdx(images, labels));
+    ASSIGN_OR_RETURN(input.data, examples::ParseIdx(images, labels));
     input.name = flags.idx_images;
   } else {
-    input = {MakeSynthetic(kSyntheticRecords), "synthetic", kSyntheticRecords};
+    input = {examples::MakeSynthetic(kSyntheticRecords), "synthetic", kSyntheticRecords};
   }
   input.name.erase(0, input.name.rfind('/') + 1);
   if (!flags.dataset.empty()) input.name = flags.dataset;
@@ -86,7 +79,7 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
                                       PrivacyService& service) {
   TrainingPlan plan;
   for (size_t row = 0; row < input.population; ++row) {
-    if (!IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
+    if (!examples::IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
   }
   const auto records = static_cast<double>(plan.population.size());
   if (!(flags.batch_size <= records)) {
@@ -140,7 +133,7 @@ void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fra
                    Network& network, const TrainingState& state) {
   std::vector<size_t> training, held_out;
   for (size_t row = 0; row < std::min<size_t>(input.population, input.data.size()); ++row) {
-    (IsHeldOut(row, test_fraction) ? held_out : training).push_back(row);
+    (examples::IsHeldOut(row, test_fraction) ? held_out : training).push_back(row);
   }
   // Computed from the data without noise: publishing them is a release of its own.
   std::printf("training accuracy  %.4f on %zu records, NOT covered by epsilon\n",
@@ -152,25 +145,6 @@ void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fra
               static_cast<unsigned long long>(plan.steps));
 }
 
-absl::Status PrintCost(PrivacyService& service, const std::string& name, double delta) {
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, service.GetLedger(name));
-  std::printf("ledger             %s\n", ledger.name().c_str());
-  std::printf("entries            %llu, root %s\n", static_cast<unsigned long long>(ledger.size()),
-              HexEncode(ledger.root_hash()).c_str());
-  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, service.ComputeEpsilon(name, delta));
-  std::printf("epsilon            [%.6f, %.6f] at delta %g (%s)\n", answer.epsilon().lower(),
-              answer.epsilon().upper(), delta, answer.details().method().c_str());
-  if (answer.has_planned_epsilon()) {
-    std::printf(
-        "epsilon, planned   [%.6f, %.6f]; it covers a run that was stopped for what it showed\n",
-        answer.planned_epsilon().lower(), answer.planned_epsilon().upper());
-  }
-  for (const std::string& warning : answer.details().warnings()) {
-    std::printf("warning            %s\n", warning.c_str());
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const Input input, ReadInput(flags));
   PrivacyService service(flags.server);
@@ -179,7 +153,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
                   static_cast<size_t>(input.data.class_count));
   ASSIGN_OR_RETURN(const auto recorder,
                    OpenRecorder(flags, input, plan, network.parameter_count()));
-  StopOnInterrupt();
+  examples::StopOnInterrupt();
   std::printf("data set           %s, %zu training records, %zu features\n", input.name.c_str(),
               plan.population.size(), input.data.feature_count);
   std::printf("noise multiplier   %.6f%s, sampling probability %.6g, %llu steps\n",
@@ -217,7 +191,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   PrintAccuracy(input, plan, flags.test_fraction, network, state);
   std::fflush(stdout);
   RETURN_IF_ERROR(recorder->Close());
-  RETURN_IF_ERROR(PrintCost(service, recorder->ledger(), flags.delta));
+  RETURN_IF_ERROR(examples::PrintCost(service, recorder->ledger(), flags.delta));
   return stop ? 130 : 0;
 }
 
@@ -227,11 +201,5 @@ absl::StatusOr<int> Run(const Flags& flags) {
 int main(int argc, char** argv) {
   const auto parsed = dpledger::dp_sgd::ParseFlags(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
-  const auto exit_code = dpledger::dp_sgd::Run(parsed.flags);
-  if (exit_code.ok()) return *exit_code;
-  const absl::Status& error = exit_code.status();
-  std::fprintf(stderr, "dp_sgd: %s: %s\n", absl::StatusCodeToString(error.code()).c_str(),
-               std::string(error.message()).c_str());
-  // The command line's own codes: 6 says that the server was not reached.
-  return error.code() == absl::StatusCode::kUnavailable ? 6 : 1;
+  return dpledger::examples::ExitCode("dp_sgd", dpledger::dp_sgd::Run(parsed.flags));
 }

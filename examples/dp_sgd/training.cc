@@ -11,9 +11,10 @@ namespace {
 
 // One step: what is released is a sum over the sample, divided by the *expected* batch size, for
 // the real one is a secret.
-absl::Status Step(const TrainingPlan& plan, const Dataset& data, Network& network,
-                  client::PoissonSampler& sampler, client::Privatizer& privatizer,
-                  std::vector<float>& gradient, std::vector<float>& parameters) {
+absl::Status Step(const TrainingPlan& plan, const examples::Dataset& data,
+                  examples::Network& network, client::PoissonSampler& sampler,
+                  client::Privatizer& privatizer, std::vector<float>& gradient,
+                  std::vector<float>& parameters) {
   RETURN_IF_ERROR(privatizer.BeginStep(sampler.scheme()));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> sample, sampler.Draw());
   for (const uint64_t record : sample) {
@@ -30,8 +31,9 @@ absl::Status Step(const TrainingPlan& plan, const Dataset& data, Network& networ
 
 }  // namespace
 
-absl::Status Train(const TrainingPlan& plan, const Dataset& data, Network& network,
-                   client::EventRecorder& recorder, const std::atomic<bool>& stop,
+absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
+                   examples::Network& network, client::EventRecorder& recorder,
+                   const std::atomic<bool>& stop,
                    const std::function<void(uint64_t steps_done)>& after_step,
                    TrainingState& state) {
   client::PrivatizerOptions options;

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "client/event_recorder.h"
-#include "examples/dp_sgd/dataset.h"
-#include "examples/dp_sgd/network.h"
+#include "examples/common/dataset.h"
+#include "examples/common/network.h"
 
 namespace dpledger::dp_sgd {
 
@@ -38,8 +38,9 @@ struct TrainingState {
 
 // Runs the plan on `state` until it is done or `stop` is set, which is looked at between steps.
 // `after_step` hears of each step. On an error `state` is that of the last step that succeeded.
-absl::Status Train(const TrainingPlan& plan, const Dataset& data, Network& network,
-                   client::EventRecorder& recorder, const std::atomic<bool>& stop,
+absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
+                   examples::Network& network, client::EventRecorder& recorder,
+                   const std::atomic<bool>& stop,
                    const std::function<void(uint64_t steps_done)>& after_step,
                    TrainingState& state);
 

@@ -88,7 +88,7 @@ Outcome RunAndAudit(double noise_multiplier, Sabotage sabotage) {
 
 TEST(Canaries, HaveGradientsOfTheirOwn) {
   const Canaries canaries(40, 1);
-  dp_sgd::Network network = canaries.MakeNetwork();
+  examples::Network network = canaries.MakeNetwork();
   const std::vector<float> parameters = network.InitialParameters(0);
   std::vector<std::vector<float>> gradients;
   for (size_t row = 0; row < canaries.data().size(); ++row) {
@@ -215,7 +215,7 @@ TEST(CanaryAudit, LetsAnHonestLedgerOfLittleNoiseStand) {
 TEST(CanaryAudit, ShowsNothingOfCoinsThatWereNotTrainedOn) {
   const Canaries trained(kCanaries, 3), others(kCanaries, 4);
   testing::ListRecorder recorder;
-  dp_sgd::Network network = trained.MakeNetwork();
+  examples::Network network = trained.MakeNetwork();
   dp_sgd::TrainingState state{network.InitialParameters(0)};
   const std::vector<float> before = state.parameters;
   const std::atomic<bool> stop = false;

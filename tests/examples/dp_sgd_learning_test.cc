@@ -10,14 +10,16 @@
 #include <string>
 
 #include "base/file.h"
-#include "examples/dp_sgd/dataset.h"
-#include "examples/dp_sgd/network.h"
-#include "examples/dp_sgd/schema.h"
+#include "examples/common/dataset.h"
+#include "examples/common/network.h"
+#include "examples/common/schema.h"
 #include "examples/dp_sgd/training.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::dp_sgd {
 namespace {
+
+using namespace examples;  // what the trainers share
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

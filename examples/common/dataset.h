@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "examples/dp_sgd/schema.h"
+#include "examples/common/schema.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 
 struct Dataset {
   size_t feature_count = 0;
@@ -38,4 +38,4 @@ Dataset MakeSynthetic(size_t size);
 // Whether record `index` is held out: by a hash of its index, never by what it holds.
 bool IsHeldOut(uint64_t index, double fraction);
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

@@ -1,4 +1,4 @@
-#include "examples/dp_sgd/privacy_service.h"
+#include "examples/common/privacy_service.h"
 
 #include <grpcpp/client_context.h>
 
@@ -6,7 +6,7 @@
 
 #include "client/connection.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 namespace {
 
 // Calls `method` with a deadline that a calibration needs at most.
@@ -72,4 +72,4 @@ absl::StatusOr<v1::AuditClaimResponse> PrivacyService::Audit(const std::string& 
   return Call(*accounting_, &v1::AccountingService::Stub::AuditClaim, request);
 }
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

@@ -9,7 +9,7 @@
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 
 class PrivacyService {
  public:
@@ -31,4 +31,4 @@ class PrivacyService {
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
 };
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

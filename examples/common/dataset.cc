@@ -1,4 +1,4 @@
-#include "examples/dp_sgd/dataset.h"
+#include "examples/common/dataset.h"
 
 #include <cmath>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 namespace {
 
 constexpr int kIdxClasses = 10;
@@ -144,4 +144,4 @@ Dataset MakeSynthetic(size_t size) {
 
 bool IsHeldOut(uint64_t index, double fraction) { return UnitInterval(~index) < fraction; }
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

@@ -1,10 +1,10 @@
-#include "examples/dp_sgd/network.h"
+#include "examples/common/network.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 namespace {
 
 // outputs = weights * inputs + biases, with `layer` the weights and then the biases.
@@ -103,4 +103,4 @@ double Network::Accuracy(absl::Span<const float> parameters, const Dataset& data
   return rows.empty() ? 0 : static_cast<double>(right) / static_cast<double>(rows.size());
 }
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 
 struct Column {
   enum class Kind { kNumber, kBucket, kCategory, kLabel, kIgnore };
@@ -54,4 +54,4 @@ struct Schema {
   const Column& label() const;
 };
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

@@ -1,4 +1,4 @@
-#include "examples/dp_sgd/schema.h"
+#include "examples/common/schema.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 namespace {
 
 using google::protobuf::Value;
@@ -183,4 +183,4 @@ const Column& Schema::label() const {
                        [](const Column& column) { return column.kind == Column::Kind::kLabel; });
 }
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

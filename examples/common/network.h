@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "examples/dp_sgd/dataset.h"
+#include "examples/common/dataset.h"
 
-namespace dpledger::dp_sgd {
+namespace dpledger::examples {
 
 class Network {
  public:
@@ -43,4 +43,4 @@ class Network {
   std::vector<float> hidden_units_, probabilities_, hidden_errors_;
 };
 
-}  // namespace dpledger::dp_sgd
+}  // namespace dpledger::examples

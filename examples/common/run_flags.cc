@@ -1,0 +1,69 @@
+#include "examples/common/run_flags.h"
+
+#include <map>
+
+namespace dpledger::examples {
+namespace {
+
+// `what` describes the domain.
+template <typename Predicate>
+CLI::Validator Must(const std::string& what, Predicate holds) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        const bool parsed = CLI::detail::lexical_cast(text, value);
+        return parsed && holds(value) ? std::string() : "must be " + what + ", got " + text;
+      },
+      what);
+}
+
+}  // namespace
+
+CLI::Validator Between(double least, double most) {
+  return Must(CLI::detail::to_string(least) + " to " + CLI::detail::to_string(most),
+              [=](double value) { return value >= least && value <= most; });
+}
+
+void AddRunFlags(CLI::App& app, RunFlags& flags) {
+  auto* noise = app.add_option_group("noise", "how much noise: one of the two");
+  noise->add_option("--noise-multiplier", flags.noise_multiplier, "noise over clip norm")
+      ->check(Between(1e-3, 1e6));
+  noise
+      ->add_option("--target-epsilon", flags.target_epsilon,
+                   "the noise that the server calibrates for it")
+      ->check(Between(1e-9, 1e9));
+  noise->require_option(1);
+  app.add_option("--delta", flags.delta, "of the target and of the final answer")
+      ->check(Must("in (0, 1)", [](double value) { return value > 0 && value < 1; }))
+      ->capture_default_str();
+  app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
+  app.add_option("--ledger", flags.ledger, "its ledger, made if it does not exist")->required();
+  app.add_option("--writer", flags.writer, "name of this trainer in the ledger")
+      ->capture_default_str();
+  app.add_option("--spool", flags.spool,
+                 "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
+  static const std::map<std::string, v1::SpoolPolicy> kPolicies = {{"fail-closed", v1::FAIL_CLOSED},
+                                                                   {"spool", v1::SPOOL}};
+  app.add_option_function<std::string>(
+         "--policy", [&flags](const std::string& name) { flags.policy = kPolicies.at(name); },
+         "release noise after the server's acknowledgement (fail-closed), or once the event "
+         "is durable in the spool (spool) [fail-closed]")
+      ->check(CLI::IsMember(kPolicies));
+}
+
+std::optional<int> Parse(CLI::App& app, int argc, char** argv, RunFlags& flags,
+                         const std::function<void()>& check) {
+  try {
+    app.parse(argc, argv);
+    check();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (flags.spool.empty()) {
+    flags.spool = "spool-" + flags.ledger;
+    for (char& c : flags.spool) c = c == '/' ? '-' : c;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dpledger::examples

@@ -1,0 +1,31 @@
+// The flags that every example trainer has: its server and ledger, and how much noise.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "dpledger/v1/ledger.pb.h"
+
+namespace dpledger::examples {
+
+struct RunFlags {
+  std::string server, ledger, spool;
+  std::string writer = "trainer";
+  v1::SpoolPolicy policy = v1::FAIL_CLOSED;
+  std::optional<double> noise_multiplier, target_epsilon;  // one of the two
+  double delta = 1e-5;
+};
+
+void AddRunFlags(CLI::App& app, RunFlags& flags);
+
+// Parses, then lets `check` throw a CLI::ValidationError for what the flags are together. The exit
+// code, if the program has said what is wrong, or has helped.
+std::optional<int> Parse(CLI::App& app, int argc, char** argv, RunFlags& flags,
+                         const std::function<void()>& check);
+
+// Domains. They let no NaN through, which CLI::Range does.
+CLI::Validator Between(double least, double most);
+
+}  // namespace dpledger::examples
