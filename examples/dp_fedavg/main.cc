@@ -1,0 +1,165 @@
+// DP-FedAvg on dpledger's client: user-level privacy, with every round in the ledger before its
+// noise is released.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "client/recorder.h"
+#include "examples/common/privacy_service.h"
+#include "examples/common/run_flags.h"
+#include "examples/common/run_report.h"
+#include "examples/dp_fedavg/federated.h"
+
+namespace dpledger::dp_fedavg {
+namespace {
+
+using examples::Between;
+
+constexpr char kAbout[] =
+    R"(Trains a classifier over many users with user-level differential privacy (DP-FedAvg), on made-up
+data, and keeps its privacy ledger.
+
+Examples:
+  dp_fedavg --server 127.0.0.1:7350 --ledger users --target-epsilon 2
+      clips every user's difference to --clip-norm
+  dp_fedavg --server 127.0.0.1:7350 --ledger adaptive --target-epsilon 2 --clip-quantile 0.5
+      lets the clip norm follow the median of the differences' norms (Andrew et al. 2021)
+)";
+
+constexpr size_t kRowsPerUser = 20;
+constexpr size_t kHeldOutRows = 4000;
+
+struct Flags : examples::RunFlags {
+  uint64_t users = 1000, rounds = 60, local_passes = 1;
+  double users_per_round = 100;
+  double clip_norm = 1;
+  std::optional<double> clip_quantile;
+  double local_learning_rate = 0.1, server_learning_rate = 1;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--users", flags.users, "who own 20 examples each; a public constant")
+      ->check(Between(1, 1e6))
+      ->capture_default_str();
+  app.add_option("--users-per-round", flags.users_per_round,
+                 "expected; divided by --users it is the sampling probability")
+      ->check(Between(1e-6, 1e6))
+      ->capture_default_str();
+  app.add_option("--rounds", flags.rounds, "of training")
+      ->check(Between(1, 1e9))
+      ->capture_default_str();
+  app.add_option("--local-passes", flags.local_passes, "of a user over its examples in a round")
+      ->check(Between(1, 1000))
+      ->capture_default_str();
+  app.add_option("--local-learning-rate", flags.local_learning_rate, "of the users' plain SGD")
+      ->check(Between(1e-9, 1e9))
+      ->capture_default_str();
+  app.add_option("--server-learning-rate", flags.server_learning_rate, "of the mean difference")
+      ->check(Between(1e-9, 1e9))
+      ->capture_default_str();
+  app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one user's difference")
+      ->check(Between(1e-24, 1e24))
+      ->capture_default_str();
+  app.add_option("--clip-quantile", flags.clip_quantile,
+                 "lets the clip norm follow this quantile of the norms, from --clip-norm on")
+      ->check(Between(0, 1));
+  examples::AddRunFlags(app, flags);
+}
+
+absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags, examples::PrivacyService& service) {
+  FederatedPlan plan;
+  plan.users = DealOut(flags.users * kRowsPerUser, flags.users);
+  plan.expected_users = flags.users_per_round;
+  plan.rounds = flags.rounds;
+  plan.clip_norm = flags.clip_norm;
+  plan.local_passes = flags.local_passes;
+  plan.local_learning_rate = flags.local_learning_rate;
+  plan.server_learning_rate = flags.server_learning_rate;
+  if (flags.noise_multiplier) {
+    plan.noise_multiplier = *flags.noise_multiplier;
+  } else {
+    ASSIGN_OR_RETURN(plan.noise_multiplier,
+                     service.CalibrateNoise(*flags.target_epsilon, flags.delta, plan.probability(),
+                                            plan.rounds));
+  }
+  if (flags.clip_quantile) {
+    // The share's noise is a twentieth of the users (Andrew et al. 2021, section 3.1), or little
+    // above what the round's multiplier asks for.
+    const double multiplier = std::max(plan.expected_users / 10, 2 * plan.noise_multiplier);
+    plan.adaptive = client::AdaptiveClipNorm{client::NormQuantile{*flags.clip_quantile, 0.2},
+                                             multiplier, plan.expected_users};
+  }
+  return plan;
+}
+
+absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
+                                                                      const FederatedPlan& plan) {
+  client::RecorderOptions options;
+  options.server = flags.server;
+  options.ledger = flags.ledger;
+  options.writer = flags.writer;
+  options.policy = flags.policy;
+  options.spool_folder = flags.spool;
+  v1::Declaration& declaration = options.declaration;
+  declaration.set_dataset("synthetic users");
+  declaration.set_unit_of_privacy("user");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  declaration.set_planned_rounds(plan.rounds);
+  declaration.set_released("all iterates");
+  declaration.set_description(absl::StrFormat(
+      "DP-FedAvg, multinomial logistic regression, %g of %d users a round, %s clip norm %g",
+      plan.expected_users, plan.users.size(), plan.adaptive ? "adaptive" : "fixed",
+      plan.clip_norm));
+  return client::PrivacyRecorder::Open(std::move(options));
+}
+
+absl::StatusOr<int> Run(const Flags& flags) {
+  examples::PrivacyService service(flags.server);
+  ASSIGN_OR_RETURN(const FederatedPlan plan, MakePlan(flags, service));
+  const size_t rows = flags.users * kRowsPerUser;
+  const examples::Dataset data = examples::MakeSynthetic(rows + kHeldOutRows);
+  examples::Network network(data.feature_count, 0, static_cast<size_t>(data.class_count));
+  ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags, plan));
+  examples::StopOnInterrupt();
+  std::printf("users              %zu, %g expected in a round, %zu examples each\n",
+              plan.users.size(), plan.expected_users, kRowsPerUser);
+  std::printf("noise multiplier   %.6f%s, %llu rounds\n", plan.noise_multiplier,
+              flags.noise_multiplier ? "" : " (calibrated by the server)",
+              static_cast<unsigned long long>(plan.rounds));
+  std::fflush(stdout);
+  FederatedState state{network.InitialParameters(0)};
+  RETURN_IF_ERROR(Train(plan, data, network, *recorder, examples::stop, state));
+  std::vector<size_t> held_out;
+  for (size_t row = rows; row < data.size(); ++row) held_out.push_back(row);
+  std::printf("held-out accuracy  %.4f on %zu records, NOT covered by epsilon\n",
+              network.Accuracy(state.parameters, data, held_out), held_out.size());
+  std::printf("clip norm          %g after %llu of %llu rounds\n", state.clip_norm,
+              static_cast<unsigned long long>(state.rounds_done),
+              static_cast<unsigned long long>(plan.rounds));
+  std::fflush(stdout);
+  RETURN_IF_ERROR(recorder->Close());
+  RETURN_IF_ERROR(examples::PrintCost(service, recorder->ledger(), flags.delta));
+  return examples::stop ? 130 : 0;
+}
+
+}  // namespace
+}  // namespace dpledger::dp_fedavg
+
+int main(int argc, char** argv) {
+  using namespace dpledger;
+  dp_fedavg::Flags flags;
+  CLI::App app(dp_fedavg::kAbout, "dp_fedavg");
+  dp_fedavg::AddFlags(app, flags);
+  const auto exit_code = examples::Parse(app, argc, argv, flags, [&] {
+    if (flags.users_per_round > static_cast<double>(flags.users)) {
+      throw CLI::ValidationError("--users-per-round", "must be at most --users");
+    }
+  });
+  if (exit_code) return *exit_code;
+  return examples::ExitCode("dp_fedavg", dp_fedavg::Run(flags));
+}

@@ -1,0 +1,106 @@
+// The example trainers against a real server: the ledger's epsilon is what a calculation by hand
+// says for the run that was asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/fault/crashing_server.h"
+
+namespace dpledger::testing {
+namespace {
+
+struct Bounds {
+  double lower, upper;
+};
+
+class ByHand : public ::testing::Test {
+ protected:
+  // The epsilon that `program` prints at its end.
+  Bounds LedgerEpsilon(const std::string& program, std::vector<std::string> flags) {
+    std::vector<std::string> command = {BinaryPath(program),  "--server", server_.address(),
+                                        "--ledger",           program,    "--spool",
+                                        folder_.File(program)};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const RunResult run = RunProgram(command);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    std::smatch epsilon;
+    const bool found =
+        std::regex_search(run.out, epsilon, std::regex(R"(epsilon +\[([0-9.]+), ([0-9.]+)\])"));
+    EXPECT_TRUE(found) << run.out;
+    return found ? Bounds{std::stod(epsilon[1]), std::stod(epsilon[2])} : Bounds{-1, -1};
+  }
+
+  TemporaryFolder folder_;
+  CrashingServer server_;
+};
+
+double Phi(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+
+// The Gaussian mechanism's delta for mu = 1/z over all rounds (Balle and Wang 2018, theorem 8).
+double GaussianDelta(double epsilon, double mu) {
+  return Phi(mu / 2 - epsilon / mu) - std::exp(epsilon) * Phi(-mu / 2 - epsilon / mu);
+}
+
+double GaussianEpsilon(double delta, double mu) {
+  double low = 0, high = 100;
+  while (high - low > 1e-12) {
+    const double middle = (low + high) / 2;
+    (GaussianDelta(middle, mu) > delta ? low : high) = middle;
+  }
+  return high;
+}
+
+// The multiplier really used is the least on the integer grid that is not below the one asked for:
+// larger by less than 1e-6. Printed are six digits.
+void ExpectIs(const Bounds& bounds, double epsilon) {
+  EXPECT_NEAR(bounds.lower, epsilon, 2e-4 * epsilon);
+  EXPECT_NEAR(bounds.upper, epsilon, 2e-4 * epsilon);
+  EXPECT_LE(bounds.lower, epsilon + 1e-6);
+}
+
+// Every record in every round: a Gaussian mechanism with mu = sqrt(T) / z.
+TEST_F(ByHand, DpSgdOnFullBatches) {
+  const Bounds ledger = LedgerEpsilon("dp_sgd", {"--noise-multiplier", "8", "--steps", "25",
+                                                 "--batch-size", "15910", "--delta", "1e-6"});
+  ExpectIs(ledger, GaussianEpsilon(1e-6, 5.0 / 8));
+}
+
+TEST_F(ByHand, DpFedAvgOnAllUsers) {
+  const Bounds ledger = LedgerEpsilon(
+      "dp_fedavg", {"--noise-multiplier", "4", "--rounds", "9", "--users", "200",
+                    "--users-per-round", "200", "--clip-quantile", "0.5", "--delta", "1e-5"});
+  ExpectIs(ledger, GaussianEpsilon(1e-5, 3.0 / 4));
+}
+
+// Sampled: the same rounds written down by hand, for the accountant without a server.
+TEST_F(ByHand, DpFedAvgOnSampledUsers) {
+  const Bounds ledger =
+      LedgerEpsilon("dp_fedavg", {"--noise-multiplier", "1.1", "--rounds", "40", "--users", "500",
+                                  "--users-per-round", "50", "--delta", "1e-5"});
+  const std::string events = folder_.Write(
+      "events.jsonl", R"({"rounds":{"scheme":{"poisson":{"probability":0.1}},)"
+                      R"("queries":[{"l2NormBound":1,"noiseStddev":1.1}],"count":"40"}})"
+                      "\n");
+  const RunResult run = RunProgram(
+      {BinaryPath("dpledger"), "epsilon", "--delta", "1e-5", "--events", events, "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::smatch upper;
+  ASSERT_TRUE(std::regex_search(run.out, upper, std::regex(R"("upper":([0-9.]+))"))) << run.out;
+  ExpectIs(ledger, std::stod(upper[1]));
+}
+
+// The control: one round more is seen.
+TEST_F(ByHand, NoticesARoundTooMany) {
+  const Bounds ledger =
+      LedgerEpsilon("dp_fedavg", {"--noise-multiplier", "4", "--rounds", "10", "--users", "200",
+                                  "--users-per-round", "200", "--delta", "1e-5"});
+  EXPECT_GT(ledger.lower, GaussianEpsilon(1e-5, 3.0 / 4) * (1 + 1e-2));
+}
+
+}  // namespace
+}  // namespace dpledger::testing
