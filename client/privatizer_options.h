@@ -1,5 +1,5 @@
 // What a training run clips, how, and how much noise each sum gets: the strategies of
-// docs/clipping.md, all of them one integer vector with one norm check a group.
+// docs/strategies, all of them one integer vector with one norm check a group.
 #pragma once
 
 #include <cstddef>

@@ -106,5 +106,16 @@ TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.
 
 TEST(Docs, MarkedCommandsOfTuningPrintWhatItShows) { RunMarked("docs/tuning.md", 5); }
 
+class Strategies : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Strategies, MarkedCommandsPrintWhatItShows) {
+  RunMarked(absl::StrCat("docs/strategies/", GetParam(), ".md"), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, Strategies,
+                         ::testing::Values("README", "adaptive-mean-norm", "adaptive-quantile",
+                                           "automatic", "flat", "joint", "microbatches",
+                                           "per-group"));
+
 }  // namespace
 }  // namespace dpledger::testing
