@@ -1,6 +1,7 @@
 #include "client/poisson_sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -73,22 +74,44 @@ namespace {
 
 using internal::kSamplingBlock;
 
+constexpr size_t kMaxWords = 512;  // 4 KiB of words and 4 of skips, which stay in the first cache
+
+// How many words to draw where `expected` more indices are, in whole vectors and AES strides: most
+// often one draw gets them all, and few are left over.
+size_t WordsFor(double expected) {
+  constexpr size_t kStride = 16;
+  const double wanted = std::min(expected + 1, static_cast<double>(kMaxWords));
+  return (static_cast<size_t>(wanted) + kStride - 1) / kStride * kStride;
+}
+
 // Appends the sampled ones of records [begin, begin + size), which are block `block` of the key's
 // stream.
-void SampleBlock(AesCtr& key, uint64_t block, uint64_t size, const internal::GeometricSkip& skip,
-                 std::vector<uint64_t>& sample) {
+void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q,
+                 const internal::GeometricSkip& skip, std::vector<uint64_t>& sample) {
   const uint64_t begin = block * kSamplingBlock;
-  std::array<uint64_t, 64> words;
-  uint64_t drawn = 0;
-  for (uint64_t position = 0; position < size; ++position, ++drawn) {
-    if (drawn % words.size() == 0) {
-      key.Words(StreamOf(0, block), drawn / 2, absl::MakeSpan(words));
+  std::array<uint64_t, kMaxWords> words, skips;
+  uint64_t position = 0;
+  for (uint64_t drawn = 0; position < size;) {
+    const size_t count = WordsFor(static_cast<double>(size - position) * q);
+    key.Words(StreamOf(0, block), drawn / 2, absl::MakeSpan(words).first(count));
+    if (!skip.Many(absl::MakeSpan(words).first(count), skips.data())) {
+      for (size_t i = 0; i < count; ++i) {
+        if (skips[i] != internal::kUndecided) continue;
+        skips[i] = skip(kSamplingBlock, [&](uint64_t level) {
+          const uint64_t at = drawn + i;
+          return level == 0 ? words[i] : key.Block(StreamOf(level, block), at / 2)[at % 2];
+        });
+      }
     }
-    position += skip(size - position, [&](uint64_t level) {
-      if (level == 0) return words[drawn % words.size()];
-      return key.Block(StreamOf(level, block), drawn / 2)[drawn % 2];
-    });
-    if (position < size) sample.push_back(begin + position);
+    // In place: what is sampled is never more than what was drawn.
+    size_t sampled = 0;
+    for (size_t i = 0; i < count; ++i) {
+      position += skips[i];
+      if (position >= size) break;
+      words[sampled++] = begin + position++;
+    }
+    sample.insert(sample.end(), words.begin(), words.begin() + sampled);
+    drawn += count;
   }
 }
 
@@ -127,18 +150,22 @@ PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey roo
 
 absl::StatusOr<std::vector<uint64_t>> PoissonSampler::Draw() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  AesCtr key = root_.Derive(KeyPurpose::kSampling, next_step_++);
+  KeyStream key = root_.Derive(KeyPurpose::kSampling, next_step_++);
   std::vector<uint64_t> sample;
   if (options_.probability == 1) {
     sample.resize(options_.population_size);
     for (uint64_t i = 0; i < sample.size(); ++i) sample[i] = i;
     return sample;
   }
+  // One page more than most samples need, or as much as may be asked for without need.
+  const double expected = static_cast<double>(options_.population_size) * options_.probability;
+  constexpr double kMostReserved = 1 << 27;
+  sample.reserve(static_cast<size_t>(std::min(expected + 4 * std::sqrt(expected), kMostReserved)));
   const internal::GeometricSkip skip(options_.probability);
   for (uint64_t block = 0; block * kSamplingBlock < options_.population_size; ++block) {
     const uint64_t size =
         std::min(kSamplingBlock, options_.population_size - block * kSamplingBlock);
-    SampleBlock(key, block, size, skip, sample);
+    SampleBlock(key, block, size, options_.probability, skip, sample);
   }
   return sample;
 }

@@ -3,8 +3,8 @@
 // 1. q is the double itself, a dyadic number: P(included) is q and not something near it. The
 //    scheme handed out names that very double.
 // 2. The sample comes from geometric skips floor(ln U / ln(1 - q)) over infinite bit strings U,
-//    decided as client/rounded_gaussian.h does; so it depends on the key alone, not on the machine
-//    (docs/formats.md, section 3.5).
+//    decided as client/rounded_gaussian.h does; so it depends on the key alone, not on what it was
+//    computed with (docs/formats.md, section 3.5).
 // 3. The population is a declared public constant, not the number of records at hand. Neither the
 //    sample nor its size may be released.
 //
@@ -17,7 +17,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "client/aes_ctr.h"
+#include "absl/types/span.h"
+#include "client/internal/skip_kernels.h"
+#include "client/root_key.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -55,7 +57,7 @@ class PoissonSampler {
 namespace internal {
 
 // Records in a block; blocks are drawn independently of each other.
-constexpr uint64_t kSamplingBlock = uint64_t{1} << 20;
+constexpr uint64_t kSamplingBlock = kSkipLimit;
 
 // Failures before the first success of independent trials with success probability q, exactly; cut
 // to `limit` (<= kSamplingBlock). q in (0, 1).
@@ -65,6 +67,10 @@ class GeometricSkip {
 
   // bits(level) gives word `level` of U.
   uint64_t operator()(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
+  // What the first words alone decide, many at once (client/internal/skip_kernels.h).
+  bool Many(absl::Span<const uint64_t> words, uint64_t* skips) const {
+    return GeometricSkips(words.data(), words.size(), rate_, skips);
+  }
   // The same as MPFR decides it.
   uint64_t Exact(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
 

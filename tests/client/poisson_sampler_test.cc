@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "tests/client/oracle.h"
+#include "tests/client/targets.h"
 
 namespace dpledger::client {
 namespace {
@@ -22,16 +23,19 @@ std::unique_ptr<PoissonSampler> TestSampler(uint64_t population, double probabil
   return *std::move(sampler);
 }
 
-TEST(PoissonSampler, GivesTheSamplesOfTheFormat) {
-  const auto oracle = LoadOracle();
-  for (const auto& entry : ListAt(oracle.fields(), "samples")) {
-    const JsonObject& fields = entry.struct_value().fields();
-    const auto sampler = TestSampler(NumberAt(fields, "population"), NumberAt(fields, "q"));
-    for (int step = 0; step < NumberAt(fields, "step"); ++step) ASSERT_TRUE(sampler->Draw().ok());
-    const auto sample = sampler->Draw();
-    ASSERT_TRUE(sample.ok());
-    EXPECT_EQ(std::vector<int64_t>(sample->begin(), sample->end()), IntegersAt(fields, "indices"));
-  }
+TEST(PoissonSampler, GivesTheSamplesOfTheFormatOnEveryTarget) {
+  OnEveryTarget([](const std::string& target) {
+    const auto oracle = LoadOracle();
+    for (const auto& entry : ListAt(oracle.fields(), "samples")) {
+      const JsonObject& fields = entry.struct_value().fields();
+      const auto sampler = TestSampler(NumberAt(fields, "population"), NumberAt(fields, "q"));
+      for (int step = 0; step < NumberAt(fields, "step"); ++step) ASSERT_TRUE(sampler->Draw().ok());
+      const auto sample = sampler->Draw();
+      ASSERT_TRUE(sample.ok());
+      EXPECT_EQ(std::vector<int64_t>(sample->begin(), sample->end()), IntegersAt(fields, "indices"))
+          << target;
+    }
+  });
 }
 
 TEST(PoissonSampler, OfProbabilityOneTakesEveryRecord) {
