@@ -50,7 +50,7 @@ struct Home {
 const std::vector<Home>& Homes() {
   static const auto& homes = *new std::vector<Home>{
       {"fftw3", {"accountant/numeric/fft.cc"}},
-      {"hwy/", {"accountant/", "client/", "tests/"}},
+      {"hwy/", {"accountant/", "client/", "tests/", "bench/"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
       {"libpq-fe", {"ledger_store/postgres/", "tests/", "bench/"}},
       {"CLI/", {"cli/", "server/", "witness/", "examples/"}},
