@@ -9,7 +9,6 @@
 // more often than at the server's five seconds. The limit is the rate without it. Medians of the
 // turns are printed as one JSON object.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "bench/program.h"
+#include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/notary.h"
 
@@ -27,40 +27,15 @@ namespace dpledger {
 namespace {
 
 using bench::Check;
+using bench::kWriters;
+using bench::Median;
 
-constexpr int kWriters = 64;
 constexpr int kBatch = 100;
 constexpr double kTurnSeconds = 1;
 constexpr absl::Duration kSignEvery = absl::Milliseconds(250);
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 std::string LedgerName(int turn, int writer) {
   return absl::StrCat("projects/bench/ledgers/t", turn, "w", writer);
-}
-
-v1::AppendBatchRequest Batch(const std::string& ledger, int entries) {
-  v1::AppendBatchRequest request;
-  request.set_ledger(ledger);
-  request.set_writer("trainer");
-  for (int i = 0; i < entries; ++i) {
-    v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
-    sum.mutable_query()->set_group("weights");
-    sum.mutable_query()->set_l2_norm_bound(1);
-    sum.mutable_query()->set_noise_stddev(1.1);
-  }
-  return request;
-}
-
-void Create(LedgerStore& store, const std::string& name) {
-  v1::CreateLedgerRequest create;
-  create.set_name(name);
-  create.set_request_id("create");
-  create.mutable_declaration()->set_dataset("bench");
-  Check(store.Create(create).status());
 }
 
 // Signs all there is; how many entries that were.
@@ -75,26 +50,13 @@ uint64_t SignAll(Notary& notary) {
 }
 
 double AppendedPerSecond(LedgerStore& store, int turn) {
-  for (int w = 0; w < kWriters; ++w) Create(store, LedgerName(turn, w));
-  std::atomic<bool> over = false;
-  std::atomic<uint64_t> events = 0;
-  std::vector<std::thread> writers;
-  const absl::Time start = absl::Now();
-  for (int w = 0; w < kWriters; ++w) {
-    writers.emplace_back([&, w] {
-      const v1::AppendBatchRequest batch = Batch(LedgerName(turn, w), kBatch);
-      for (uint64_t i = 0; !over; ++i) {
-        v1::AppendBatchRequest request = batch;
-        request.set_request_id(absl::StrCat("batch-", i));
-        Check(store.Append(std::move(request)).status());
-        events += kBatch;
-      }
-    });
-  }
-  absl::SleepFor(absl::Seconds(kTurnSeconds));
-  over = true;
-  for (std::thread& writer : writers) writer.join();
-  return static_cast<double>(events) / absl::ToDoubleSeconds(absl::Now() - start);
+  for (int w = 0; w < kWriters; ++w) bench::MakeLedger(store, LedgerName(turn, w));
+  return kBatch *
+         bench::CallsPerSecond(
+             kTurnSeconds, ~uint64_t{0}, [](int) {},
+             [&](int writer, uint64_t i) {
+               Check(store.Append(bench::SumQueries(LedgerName(turn, writer), i, kBatch)).status());
+             });
 }
 
 double AppendedBesideNotary(LedgerStore& store, Notary& notary, int turn) {

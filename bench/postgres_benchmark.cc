@@ -13,7 +13,6 @@
 // All that is appended is made before the clock runs. The three take turns, for the disk has fast
 // and slow phases; medians of the turns are printed as one JSON object.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -22,12 +21,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "bench/program.h"
+#include "bench/store_load.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/postgres_server.h"
@@ -35,7 +33,9 @@
 namespace dpledger {
 namespace {
 
-constexpr int kWriters = 64;
+using bench::kWriters;
+using bench::Median;
+
 constexpr int kBatch = 100;
 constexpr int kMinTurns = 5;
 constexpr double kTurnSeconds = 0.5;
@@ -117,67 +117,20 @@ class BareInsert {
   std::vector<std::thread> threads_;
 };
 
-// Calls `append(writer, i)` for i = 0, 1, ..., most_calls - 1 from each of the writers until the
-// time is over; events a second.
 double EventsPerSecond(double seconds, uint64_t most_calls,
                        const std::function<void(int, uint64_t)>& append) {
-  std::atomic<bool> over = false;
-  std::atomic<uint64_t> calls = 0;
-  std::vector<std::thread> writers;
-  const absl::Time start = absl::Now();
-  for (int w = 0; w < kWriters; ++w) {
-    writers.emplace_back([&, w] {
-      uint64_t i = 0;
-      while (!over && i < most_calls) append(w, i++);
-      calls += i;
-    });
-  }
-  absl::SleepFor(absl::Seconds(seconds));
-  over = true;
-  for (std::thread& writer : writers) writer.join();
-  return kBatch * static_cast<double>(calls) / absl::ToDoubleSeconds(absl::Now() - start);
+  return kBatch * bench::CallsPerSecond(
+                      seconds, most_calls, [](int) {}, append);
 }
 
 std::string LedgerName(int writer) { return absl::StrCat("projects/bench/ledgers/w", writer); }
 
-v1::AppendBatchRequest Request(int writer, uint64_t number) {
-  v1::AppendBatchRequest request;
-  request.set_ledger(LedgerName(writer));
-  request.set_writer("trainer");
-  request.set_request_id(absl::StrFormat("01234567-89ab-cdef-0123-%012x", number));
-  for (int i = 0; i < kBatch; ++i) {
-    v1::NewEntry& entry = *request.add_entries();
-    entry.mutable_claimed_time()->set_seconds(1'700'000'040);
-    v1::SumQueryEvent& sum = *entry.mutable_event()->mutable_sum_query();
-    sum.set_round(number);
-    sum.mutable_query()->set_group("weights");
-    sum.mutable_query()->set_l2_norm_bound(1);
-    sum.mutable_query()->set_noise_stddev(1.1);
-  }
-  return request;
-}
-
-void MakeLedgers(LedgerStore& store) {
-  for (int w = 0; w < kWriters; ++w) {
-    v1::CreateLedgerRequest create;
-    create.set_name(LedgerName(w));
-    create.set_request_id("create");
-    create.mutable_declaration()->set_dataset("bench");
-    bench::Check(store.Create(create).status());
-  }
-}
-
 // A batch's entries as they are stored.
 std::vector<std::string> StoredBatch(LedgerStore& store) {
-  bench::Check(store.Append(Request(0, 0)).status());
+  bench::Check(store.Append(bench::SumQueries(LedgerName(0), 0, kBatch)).status());
   auto entries = store.Read(LedgerName(0), 1, kBatch, size_t{1} << 30);
   bench::Check(entries.status());
   return *std::move(entries);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 int Run(int argc, char** argv) {
@@ -189,7 +142,7 @@ int Run(int argc, char** argv) {
   bench::Check(store.status());
   BareInsert rows(server, "bare_rows", options.connections / 2);
   BareInsert packed(server, "bare_packed", options.connections / 2);
-  MakeLedgers(**store);
+  for (int w = 0; w < kWriters; ++w) bench::MakeLedger(**store, LedgerName(w));
   const std::vector<std::string> entries = StoredBatch(**store);
   const std::vector<std::string> bundle = {absl::StrJoin(entries, "")};
 
@@ -203,7 +156,8 @@ int Run(int argc, char** argv) {
     std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
     for (int w = 0; w < kWriters; ++w) {
       for (uint64_t i = 0; i < most_calls; ++i) {
-        requests[static_cast<size_t>(w)].push_back(Request(w, number + i));
+        requests[static_cast<size_t>(w)].push_back(
+            bench::SumQueries(LedgerName(w), number + i, kBatch));
       }
     }
     limit.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {

@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,15 +23,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "bench/program.h"
+#include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
 
 namespace dpledger {
 namespace {
 
-constexpr int kWriters = 64;
 // Of a fifth of a second or so each: the requests of one fit in a few hundred MB.
 constexpr int kMinTurns = 5;
 constexpr double kTurnSeconds = 0.2;
@@ -41,7 +37,10 @@ constexpr double kTurnSeconds = 0.2;
 constexpr double kMostEventsPerSecond = 4e6;
 constexpr double kMostCallsPerSecond = 2e5;
 
+using bench::CallsPerSecond;
 using bench::Die;
+using bench::kWriters;
+using bench::Median;
 
 // Appends what waits to a file, with one thread and one fdatasync for all of it.
 class RawLog {
@@ -100,74 +99,18 @@ class RawLog {
   std::thread thread_;
 };
 
-// Calls make(writer) in a thread for each writer, and then, once all are ready, append(writer, i)
-// for i = 0, 1, ..., most_calls - 1 until the time is over; calls a second.
-double CallsPerSecond(double seconds, uint64_t most_calls, const std::function<void(int)>& make,
-                      const std::function<void(int, uint64_t)>& append) {
-  std::atomic<bool> over = false;
-  std::atomic<uint64_t> calls = 0;
-  absl::BlockingCounter ready(kWriters);
-  absl::Notification go;
-  std::vector<std::thread> writers;
-  for (int w = 0; w < kWriters; ++w) {
-    writers.emplace_back([&, w] {
-      make(w);
-      ready.DecrementCount();
-      go.WaitForNotification();
-      uint64_t i = 0;
-      while (!over && i < most_calls) append(w, i++);
-      calls += i;
-    });
-  }
-  ready.Wait();
-  const absl::Time start = absl::Now();
-  go.Notify();
-  absl::SleepFor(absl::Seconds(seconds));
-  over = true;
-  for (std::thread& writer : writers) writer.join();
-  return static_cast<double>(calls) / absl::ToDoubleSeconds(absl::Now() - start);
-}
-
 std::string LedgerName(int turn, int writer, int batch) {
   return absl::StrCat("projects/bench/ledgers/t", turn, "w", writer, "b", batch);
-}
-
-v1::AppendBatchRequest Request(const std::string& ledger, uint64_t number, int batch) {
-  v1::AppendBatchRequest request;
-  request.set_ledger(ledger);
-  request.set_writer("trainer");
-  request.set_request_id(absl::StrFormat("01234567-89ab-cdef-0123-%012x", number));
-  for (int i = 0; i < batch; ++i) {
-    v1::NewEntry& entry = *request.add_entries();
-    entry.mutable_claimed_time()->set_seconds(1'700'000'040);
-    v1::SumQueryEvent& sum = *entry.mutable_event()->mutable_sum_query();
-    sum.set_round(number);
-    sum.mutable_query()->set_group("weights");
-    sum.mutable_query()->set_l2_norm_bound(1);
-    sum.mutable_query()->set_noise_stddev(1.1);
-  }
-  return request;
 }
 
 // Makes the writers' ledgers of a turn; the bytes of one stored event.
 size_t MakeLedgers(LedgerStore& store, int turn, int batch) {
   std::string name;
   for (int w = 0; w < kWriters; ++w) {
-    v1::CreateLedgerRequest create;
-    create.set_name(name = LedgerName(turn, w, batch));
-    create.set_request_id("create");
-    create.mutable_declaration()->set_dataset("bench");
-    if (const auto created = store.Create(create); !created.ok()) {
-      Die(std::string(created.status().message()));
-    }
+    bench::MakeLedger(store, name = LedgerName(turn, w, batch));
   }
-  if (!store.Append(Request(name, 0, 1)).ok()) Die("cannot append");
+  if (!store.Append(bench::SumQueries(name, 0, 1)).ok()) Die("cannot append");
   return store.Read(name, 1, 1, 1)->at(0).size();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // One line of the result.
@@ -188,7 +131,7 @@ std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) 
     const auto make = [&](int writer) {
       for (uint64_t i = 0; i < most_calls; ++i) {
         requests[static_cast<size_t>(writer)].push_back(
-            Request(LedgerName(turn, writer, batch), i + 1, batch));
+            bench::SumQueries(LedgerName(turn, writer, batch), i + 1, batch));
       }
     };
     stored.push_back(
