@@ -4,22 +4,15 @@
 #include <cmath>
 #include <vector>
 
-#include "client/internal/fast_normal.h"
+#include "client/internal/noise_kernels.h"
 #include "client/internal/real.h"
+#include "client/internal/wide_gaussian.h"
+#include "client/root_key.h"
 
 namespace dpledger::client {
 namespace {
 
 using internal::Real;
-
-// The integer that `value` rounds to if every number within `error` of it rounds to the same.
-std::optional<int64_t> RoundIfCertain(double value, double error) {
-  const double nearest = std::nearbyint(value);
-  // Exact: both are multiples of the value's last place, and the difference is at most 1/2.
-  const double distance = std::fabs(value - nearest);
-  if (!(0.5 - distance > error)) return std::nullopt;
-  return static_cast<int64_t>(nearest);
-}
 
 // Bounds of radius * direction * sigma, rounded to integers; the answer once they agree.
 std::optional<int64_t> RoundIfCertain(const Real& radius_lower, const Real& radius_upper,
@@ -73,13 +66,13 @@ std::optional<RoundedGaussian::Pair> PairIfCertain(absl::Span<const uint64_t> u1
 }  // namespace
 
 std::optional<RoundedGaussian::Pair> RoundedGaussian::FastPair(uint64_t u1, uint64_t u2) const {
-  const auto normals = internal::FastNormals(u1, u2);
-  if (!normals) return std::nullopt;
-  const auto sigma = static_cast<double>(sigma_);
-  const auto first = RoundIfCertain(sigma * (*normals)[0], kErrorBound * sigma);
-  const auto second = RoundIfCertain(sigma * (*normals)[1], kErrorBound * sigma);
-  if (!first || !second) return std::nullopt;
-  return Pair{*first, *second};
+  // Zeros behind it are left open, which nobody asks.
+  const std::array<uint64_t, 2 * internal::kPairStep> words = {u1, u2};
+  std::array<int64_t, 2 * internal::kPairStep> noise;
+  std::array<uint32_t, internal::kPairStep> open;
+  internal::RoundPairs(words.data(), internal::kPairStep, sigma_, noise.data(), open.data());
+  if (open[0] == 0) return std::nullopt;
+  return Pair{noise[0], noise[1]};
 }
 
 RoundedGaussian::Pair RoundedGaussian::ExactPair(
@@ -97,23 +90,82 @@ RoundedGaussian::Pair RoundedGaussian::ExactPair(
   }
 }
 
-void RoundedGaussian::AddTo(AesCtr& key, uint64_t part, absl::Span<int64_t> sums) const {
-  constexpr size_t kPairs = 512;  // 8 KiB of words, which stay in the first cache
-  std::array<uint64_t, 2 * kPairs> words;
-  for (size_t begin = 0; begin < sums.size(); begin += 2 * kPairs) {
-    const size_t count = std::min(2 * kPairs, sums.size() - begin);
-    const size_t first_block = begin / 2;
-    key.Words(StreamOf(0, part), first_block, absl::MakeSpan(words).first((count + 1) / 2 * 2));
-    for (size_t i = 0; i < count; i += 2) {
-      std::optional<Pair> pair = FastPair(words[i], words[i + 1]);
-      if (!pair) {
-        pair = ExactPair(
-            [&](uint64_t level) { return key.Block(StreamOf(level, part), first_block + i / 2); });
-      }
-      sums[begin + i] += (*pair)[0];
-      if (i + 1 < count) sums[begin + i + 1] += (*pair)[1];
-    }
+RoundedGaussian::Pair RoundedGaussian::SlowPair(KeyStream& key, uint64_t part,
+                                                uint64_t pair) const {
+  const std::array<uint64_t, 2> words = key.Block(StreamOf(0, part), pair);
+  const std::array<uint64_t, 2> next = key.Block(StreamOf(1, part), pair);
+  const auto decided = internal::WidePair({words[0], next[0]}, {words[1], next[1]}, sigma_);
+  if (decided) return *decided;
+  return ExactPair([&](uint64_t level) { return key.Block(StreamOf(level, part), pair); });
+}
+
+size_t RoundedGaussian::SlowPairs(size_t samples) const {
+  const double mean = 0.5 * static_cast<double>(samples) * internal::OpenPairShare(sigma_);
+  // P(X >= n) <= e^-mean (e mean / n)^n for a sum X of independent 0 and 1 (Chernoff).
+  size_t count = 1;
+  while (true) {
+    const double next = static_cast<double>(count + 1);
+    if (next > mean && mean + next * (std::log(next / mean) - 1) > 60 * std::log(2.0)) return count;
+    count += 1 + count / 16;
   }
+}
+
+void RoundedGaussian::Draw(
+    KeyStream& key, uint64_t part, uint64_t first, size_t size,
+    absl::FunctionRef<void(size_t at, absl::Span<const int64_t> noise)> use) const {
+  constexpr size_t kPairs = 512;  // 8 KiB of words, which stay in the first cache
+  constexpr size_t kPiece = size_t{1} << 20;
+  alignas(64) std::array<uint64_t, 2 * kPairs> words;
+  alignas(64) std::array<int64_t, 2 * kPairs> noise;
+  std::array<uint32_t, kPairs> open;
+  std::vector<uint64_t> open_pairs;
+  std::vector<Pair> decided;
+  for (uint64_t piece = first; piece < first + size; piece += kPiece) {
+    const uint64_t end = std::min<uint64_t>(piece + kPiece, first + size);
+    const uint64_t first_pair = piece / 2, end_pair = (end + 1) / 2;
+    // Of the samples from `begin` on, those of this piece.
+    const auto use_own = [&](uint64_t begin, absl::Span<const int64_t> samples) {
+      const uint64_t low = std::max(begin, piece);
+      const uint64_t high = std::min<uint64_t>(begin + samples.size(), end);
+      if (low < high) use(low - first, samples.subspan(low - begin, high - low));
+    };
+    open_pairs.clear();
+    for (uint64_t pair = first_pair; pair < end_pair; pair += kPairs) {
+      const size_t count = std::min<uint64_t>(kPairs, end_pair - pair);
+      const size_t drawn =
+          (count + internal::kPairStep - 1) / internal::kPairStep * internal::kPairStep;
+      key.Words(StreamOf(0, part), pair, absl::MakeSpan(words).first(2 * drawn));
+      const size_t opened =
+          internal::RoundPairs(words.data(), drawn, sigma_, noise.data(), open.data());
+      for (size_t i = 0; i < opened; ++i) {
+        if (open[i] < count) open_pairs.push_back(pair + open[i]);
+      }
+      use_own(2 * pair, absl::MakeConstSpan(noise).first(2 * count));
+    }
+    // Pairs that are decided already fill up the number.
+    const size_t own = open_pairs.size(), slow_pairs = SlowPairs(end - piece);
+    for (uint64_t pair = first_pair; open_pairs.size() < slow_pairs; ++pair) {
+      open_pairs.push_back(pair);
+    }
+    decided.clear();
+    for (const uint64_t pair : open_pairs) decided.push_back(SlowPair(key, part, pair));
+    for (size_t i = 0; i < own; ++i) use_own(2 * open_pairs[i], decided[i]);
+  }
+}
+
+void RoundedGaussian::AddTo(KeyStream& key, uint64_t part, uint64_t first,
+                            absl::Span<int64_t> sums) const {
+  Draw(key, part, first, sums.size(), [&](size_t at, absl::Span<const int64_t> noise) {
+    for (size_t i = 0; i < noise.size(); ++i) sums[at + i] += noise[i];
+  });
+}
+
+void RoundedGaussian::Release(KeyStream& key, uint64_t part, uint64_t first,
+                              absl::Span<const int64_t> sums, double grid,
+                              absl::Span<float> released) const {
+  Draw(key, part, first, sums.size(), [&](size_t at, absl::Span<const int64_t> noise) {
+    internal::AddAndScale(sums.data() + at, noise.data(), noise.size(), grid, released.data() + at);
+  });
 }
 
 }  // namespace dpledger::client

@@ -6,6 +6,7 @@
 
 #include "client/integer_clip.h"
 #include "client/poisson_sampler.h"
+#include "client/root_key.h"
 #include "client/rounded_gaussian.h"
 
 namespace dpledger::client {
@@ -36,7 +37,7 @@ TEST(IntegerClip, SeesWhatASequentialFloatNormLoses) {
 // 1.
 TEST(RoundedGaussian, FastPathAgreesWithMpfrOnAMillionWords) {
   const RoundedGaussian gaussian(int64_t{1} << 24);
-  AesCtr key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kNoise, 100);
+  KeyStream key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kNoise, 100);
   std::vector<uint64_t> words(1'000'000);
   key.Words(0, 0, absl::MakeSpan(words));
   int64_t compared = 0;
@@ -57,7 +58,7 @@ TEST(RoundedGaussian, FastPathAgreesWithMpfrOnAMillionWords) {
 }
 
 TEST(GeometricSkip, FastPathAgreesWithMpfr) {
-  AesCtr key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kSampling, 100);
+  KeyStream key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kSampling, 100);
   std::vector<uint64_t> words(50'000);
   key.Words(0, 0, absl::MakeSpan(words));
   for (const double q : {0x1p-40, 1e-5, 0.01, 0.3, 0.9999}) {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "client/internal/fast_normal.h"
-#include "client/internal/real.h"
+#include "client/internal/noise_kernels.h"
+#include "client/root_key.h"
 #include "tests/client/oracle.h"
 
 namespace dpledger::client {
@@ -15,11 +15,11 @@ namespace {
 
 constexpr int64_t kSigma = int64_t{1} << 24;
 
-AesCtr TestKey(uint64_t step) {
+KeyStream TestKey(uint64_t step) {
   return RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kNoise, step);
 }
 
-std::vector<int64_t> Noise(AesCtr key, uint64_t part, size_t count, int64_t sigma = kSigma) {
+std::vector<int64_t> Noise(KeyStream key, uint64_t part, size_t count, int64_t sigma = kSigma) {
   std::vector<int64_t> sums(count);
   RoundedGaussian(sigma).AddTo(key, part, absl::MakeSpan(sums));
   return sums;
@@ -56,7 +56,7 @@ TEST(RoundedGaussian, DecidesForcedHardWordsAsTheOracleDoes) {
 TEST(RoundedGaussian, AddsToWhatIsThere) {
   const std::vector<int64_t> noise = Noise(TestKey(0), 0, 5);
   std::vector<int64_t> sums = {10, -20, 30, -40, 50};
-  AesCtr key = TestKey(0);
+  KeyStream key = TestKey(0);
   RoundedGaussian(kSigma).AddTo(key, 0, absl::MakeSpan(sums));
   for (size_t i = 0; i < sums.size(); ++i) {
     EXPECT_EQ(sums[i] - noise[i], (i % 2 ? -10 : 10) * static_cast<int64_t>(i + 1));
@@ -71,49 +71,79 @@ TEST(RoundedGaussian, SamplesDoNotDependOnTheLength) {
   }
 }
 
-// The claim of client/CLAIM.md, measured: the double is within the bound with room to spare.
-TEST(FastNormals, StayWithinTheCertifiedError) {
-  AesCtr key = TestKey(3);
-  std::vector<uint64_t> words(100000);
-  key.Words(0, 0, absl::MakeSpan(words));
-  internal::Real u(128), v(128), radius(128), angle(128), difference(128);
-  double worst = 0;
-  for (size_t i = 0; i < words.size(); i += 2) {
-    // A quarter of the radii from the ends of the fast range.
-    uint64_t u1 = words[i];
-    if (i % 16 == 0) u1 = (uint64_t{1} << 46) + (u1 >> 18);
-    if (i % 16 == 4) u1 = ~(uint64_t{1} << 34) - (u1 >> 24);
-    const auto normals = internal::FastNormals(u1, words[i + 1]);
-    if (!normals) continue;
-    // Both ends of the interval that the 64 bits of U1 leave.
-    for (const unsigned end : {0u, 1u}) {
-      mpfr_set_uj(u, u1, MPFR_RNDN);
-      mpfr_add_ui(u, u, end, MPFR_RNDN);
-      mpfr_div_2ui(u, u, 64, MPFR_RNDN);
-      internal::NegativeLog(radius, u, MPFR_RNDN);
-      mpfr_mul_2ui(radius, radius, 1, MPFR_RNDN);
-      mpfr_sqrt(radius, radius, MPFR_RNDN);
-      mpfr_const_pi(angle, MPFR_RNDN);
-      mpfr_set_uj(v, words[i + 1], MPFR_RNDN);
-      mpfr_div_2ui(v, v, 63, MPFR_RNDN);
-      mpfr_mul(angle, angle, v, MPFR_RNDN);
-      mpfr_cos(v, angle, MPFR_RNDN);
-      mpfr_mul(v, v, radius, MPFR_RNDN);
-      mpfr_sub_d(difference, v, (*normals)[0], MPFR_RNDN);
-      worst = std::max(worst, std::fabs(mpfr_get_d(difference, MPFR_RNDN)));
-      mpfr_sin(v, angle, MPFR_RNDN);
-      mpfr_mul(v, v, radius, MPFR_RNDN);
-      mpfr_sub_d(difference, v, (*normals)[1], MPFR_RNDN);
-      worst = std::max(worst, std::fabs(mpfr_get_d(difference, MPFR_RNDN)));
+// A piece of 2^20 samples is one of decisions, too.
+TEST(RoundedGaussian, SamplesDoNotDependOnHowThePartIsSplit) {
+  constexpr size_t kCount = (1 << 20) + 5000;
+  const std::vector<int64_t> whole = Noise(TestKey(2), 1, kCount);
+  std::vector<int64_t> split(kCount);
+  KeyStream key = TestKey(2);
+  const RoundedGaussian gaussian(kSigma);
+  size_t begin = 0;
+  for (const size_t end : {1u, 2u, 7u, 1031u, 1032u, 2048u, 5001u}) {
+    gaussian.AddTo(key, 1, begin, absl::MakeSpan(split).subspan(begin, end - begin));
+    begin = end;
+  }
+  gaussian.AddTo(key, 1, begin, absl::MakeSpan(split).subspan(begin, 3));
+  begin += 3;
+  gaussian.AddTo(key, 1, begin, absl::MakeSpan(split).subspan(begin));
+  EXPECT_EQ(split, whole);
+  // An odd beginning of two pieces, whose border cuts a pair.
+  std::vector<int64_t> odd(kCount - 1);
+  gaussian.AddTo(key, 1, 1, absl::MakeSpan(odd));
+  EXPECT_TRUE(std::equal(odd.begin(), odd.end(), whole.begin() + 1));
+}
+
+// At the greatest sigma one pair in twelve is left open by doubles.
+TEST(RoundedGaussian, SamplesThatDoublesLeaveOpenDoNotDependOnHowThePartIsSplit) {
+  constexpr int64_t sigma = RoundedGaussian::kMaxSigma;
+  const std::vector<int64_t> whole = Noise(TestKey(3), 0, 3000, sigma);
+  KeyStream key = TestKey(3);
+  std::vector<int64_t> split(whole.size());
+  for (size_t i = 0; i < split.size(); i += 3) {
+    RoundedGaussian(sigma).AddTo(key, 0, i, absl::MakeSpan(split).subspan(i, 3));
+  }
+  EXPECT_EQ(split, whole);
+  for (size_t i = 0; i < whole.size(); i += 2) {
+    const auto exact = RoundedGaussian(sigma).ExactPair(
+        [&](uint64_t level) { return key.Block(StreamOf(level, 0), i / 2); });
+    ASSERT_EQ(whole[i], exact[0]) << i;
+    ASSERT_EQ(whole[i + 1], exact[1]) << i;
+  }
+}
+
+TEST(RoundedGaussian, ReleasesTheNoisedSumsOnTheGrid) {
+  for (const int64_t sigma : {kSigma, RoundedGaussian::kMaxSigma}) {
+    constexpr double kGrid = 0x1.3579bdf02468ap-24;
+    constexpr size_t kCount = 2501, kFirst = 3;
+    std::vector<int64_t> sums(kCount);
+    for (size_t i = 0; i < kCount; ++i) sums[i] = static_cast<int64_t>(i * i * i) - 777777777;
+    const std::vector<int64_t> before = sums;
+    const RoundedGaussian gaussian(sigma);
+    KeyStream key = TestKey(4);
+    std::vector<float> released(kCount);
+    gaussian.Release(key, 2, kFirst, sums, kGrid, absl::MakeSpan(released));
+    EXPECT_EQ(sums, before);
+    gaussian.AddTo(key, 2, kFirst, absl::MakeSpan(sums));
+    for (size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(released[i], static_cast<float>(kGrid * static_cast<double>(sums[i]))) << i;
     }
   }
-  RecordProperty("worst_error_log2", std::to_string(std::log2(worst)));
-  EXPECT_LT(worst, 0x1p-47);
-  EXPECT_GT(worst, 0x1p-54);  // the measurement measures
+}
+
+// As many evaluations as keep the chance of more below 2^-60; twice as many at most where it is a
+// large number.
+TEST(RoundedGaussian, DecidesAFixedNumberOfPairsTwice) {
+  const RoundedGaussian usual(kSigma), greatest(RoundedGaussian::kMaxSigma);
+  EXPECT_EQ(usual.SlowPairs(1 << 20), 28u);
+  EXPECT_EQ(usual.SlowPairs(1000), 6u);
+  EXPECT_EQ(usual.SlowPairs(1), 3u);
+  const double mean = 0.5 * (1 << 20) * internal::OpenPairShare(RoundedGaussian::kMaxSigma);
+  EXPECT_GT(static_cast<double>(greatest.SlowPairs(1 << 20)), mean);
+  EXPECT_LT(static_cast<double>(greatest.SlowPairs(1 << 20)), 1.2 * mean);
 }
 
 TEST(RoundedGaussian, FastPathAgreesWithMpfr) {
-  AesCtr key = TestKey(4);
+  KeyStream key = TestKey(4);
   std::vector<uint64_t> words(2 * 4096);
   int64_t open = 0, compared = 0;
   for (const int64_t sigma : {int64_t{1}, kSigma, int64_t{1} << 32}) {
