@@ -137,12 +137,14 @@ absl::Status CheckKind(const v1::MechanismEvent& mechanism) {
     RETURN_IF_ERROR(CheckCount("count", mechanism.count(), kMaxCount));
   }
   switch (mechanism.kind_case()) {
+    case v1::MechanismEvent::kNonPrivate:
+      return absl::OkStatus();
     case v1::MechanismEvent::kGaussian:
       return CheckPositive("gaussian.noise_multiplier", mechanism.gaussian().noise_multiplier());
     case v1::MechanismEvent::kMatrixMechanism:
       return PrefixField("matrix_mechanism", CheckMatrix(mechanism.matrix_mechanism()));
     default:
-      return FieldError("kind", "must be gaussian or matrix_mechanism in a recorder");
+      return FieldError("kind", "must be gaussian, matrix_mechanism or non_private in a recorder");
   }
 }
 

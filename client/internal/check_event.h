@@ -16,7 +16,8 @@ absl::Status CheckScheme(const v1::SamplingScheme& scheme);
 absl::Status CheckQueries(const std::vector<v1::SumQuery>& queries);
 
 // INVALID_ARGUMENT, e.g. "mechanism.matrix_mechanism.toeplitz.coefficients[1]: must be finite and
-// in [0, 1], got 2". Of the kinds that there are a recorder takes gaussian and matrix_mechanism.
+// in [0, 1], got 2". Of the kinds that there are a recorder takes gaussian and matrix_mechanism,
+// and non_private for runs in test mode.
 absl::Status CheckMechanism(const v1::MechanismEvent& mechanism);
 
 }  // namespace dpledger::client::internal

@@ -104,8 +104,6 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
 
 TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
-TEST(Docs, MarkedCommandsOfChecksPrintWhatItShows) { RunMarked("docs/checks.md", 5); }
-
 TEST(Docs, MarkedCommandsOfTuningPrintWhatItShows) { RunMarked("docs/tuning.md", 5); }
 
 class Strategies : public ::testing::TestWithParam<const char*> {};
@@ -116,7 +114,7 @@ TEST_P(Strategies, MarkedCommandsPrintWhatItShows) {
 
 INSTANTIATE_TEST_SUITE_P(Docs, Strategies,
                          ::testing::Values("README", "adaptive-mean-norm", "adaptive-quantile",
-                                           "automatic", "flat", "joint", "microbatches",
+                                           "automatic", "dp-ftrl", "flat", "joint", "microbatches",
                                            "per-group"));
 
 }  // namespace

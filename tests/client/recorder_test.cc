@@ -271,6 +271,9 @@ TEST_F(Recorder, WritesMechanisms) {
   EXPECT_GT(RecordRound(*recorder), *number);
   ASSERT_EQ(recorder->AwaitReleasable(*number), absl::OkStatus());
   EXPECT_EQ(Entries()[3].event().mechanism().matrix_mechanism().toeplitz().coefficients(1), 0.5);
+  v1::MechanismEvent test_mode;
+  test_mode.mutable_non_private();
+  EXPECT_TRUE(recorder->RecordMechanism(test_mode).ok());
 }
 
 TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
@@ -280,7 +283,7 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
                 "mechanism." + part);
   };
   v1::MechanismEvent mechanism;
-  expect_refused(mechanism, "kind: must be gaussian or matrix_mechanism");
+  expect_refused(mechanism, "kind: must be gaussian, matrix_mechanism or non_private");
   mechanism.mutable_gaussian()->set_noise_multiplier(-1);
   expect_refused(mechanism, "gaussian.noise_multiplier: must be finite and > 0, got -1");
   v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();

@@ -1,0 +1,136 @@
+#include "client/correlated_privatizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/internal/banded_encoder.h"
+#include "client/internal/tree_encoder.h"
+#include "client/rounded_gaussian.h"
+
+namespace dpledger::client {
+namespace {
+
+std::unique_ptr<internal::Encoder> MakeEncoder(const TreeAggregation&, size_t size) {
+  return std::make_unique<internal::TreeEncoder>(size);
+}
+std::unique_ptr<internal::Encoder> MakeEncoder(const BandedToeplitz& banded, size_t size) {
+  return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(banded), size);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
+    const CorrelatedOptions& options, EventRecorder* recorder) {
+  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
+  return BeginWithRoot(options, recorder, std::move(root));
+}
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>>
+CorrelatedPrivatizer::BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
+                                                   EventRecorder* recorder, uint64_t seed) {
+  return BeginWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed));
+}
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginWithRoot(
+    const CorrelatedOptions& options, EventRecorder* recorder, RootKey root) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  auto sum = ClippedSum::Create(options.sums);
+  if (!sum.ok()) return PrefixField("sums", sum.status());
+  const uint64_t scale = MessageScale(options);
+  if (sum->plan().noise_stddev > RoundedGaussian::kMaxSigma / static_cast<int64_t>(scale)) {
+    return FieldError("sums.noise_multiplier",
+                      absl::StrCat("is too large for messages in shares of 1/", scale, ", got ",
+                                   options.sums.noise_multiplier));
+  }
+  v1::MechanismEvent event;
+  if (root.non_private()) {
+    event.mutable_non_private();
+  } else {
+    *event.mutable_matrix_mechanism() = MechanismOf(options);
+  }
+  std::unique_ptr<CorrelatedPrivatizer> run(
+      new CorrelatedPrivatizer(options, *std::move(sum), recorder, std::move(root)));
+  ASSIGN_OR_RETURN(run->recorded_, recorder->RecordMechanism(event));
+  return run;
+}
+
+CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum,
+                                           EventRecorder* recorder, RootKey root)
+    : options_(options),
+      noise_stddev_(sum.plan().noise_stddev * static_cast<int64_t>(MessageScale(options))),
+      sum_(std::move(sum)),
+      encoder_(
+          std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
+                     options_.encoder)),
+      message_(sum_.dimension()),
+      recorder_(recorder),
+      root_(std::move(root)) {}
+
+absl::Status CorrelatedPrivatizer::CheckStepsLeft() const {
+  if (steps_done_ < options_.steps) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("all ", options_.steps,
+                                                    " planned steps are done: more are a new run, "
+                                                    "with an event of its own"));
+}
+
+absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {
+  RETURN_IF_ERROR(CheckStepsLeft());
+  return sum_.Accumulate(gradients);
+}
+
+absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows) {
+  RETURN_IF_ERROR(CheckStepsLeft());
+  sum_.Accumulate(rows);
+  return absl::OkStatus();
+}
+
+absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows,
+                                              absl::Span<const double> norms) {
+  RETURN_IF_ERROR(CheckStepsLeft());
+  return sum_.Accumulate(rows, norms);
+}
+
+absl::Status CorrelatedPrivatizer::AddSums(absl::Span<const int64_t> sums) {
+  RETURN_IF_ERROR(CheckStepsLeft());
+  return sum_.AddSums(sums);
+}
+
+absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
+  RETURN_IF_ERROR(CheckStepsLeft());
+  if (!releasable_) RETURN_IF_ERROR(recorder_->AwaitReleasable(recorded_));
+  releasable_ = true;
+  RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  std::vector<float> estimates(dimension());
+  const RoundedGaussian noise(noise_stddev_);
+  KeyStream key = root_.Derive(KeyPurpose::kNoise, steps_done_);
+  const uint64_t step = ++steps_done_;
+  for (size_t i = 0; i < encoder_->Messages(step); ++i) {
+    std::fill(message_.begin(), message_.end(), 0);
+    noise.AddTo(key, i, absl::MakeSpan(message_));
+    encoder_->Encode(step, i, sum_.mutable_sums(), absl::MakeSpan(message_));
+    // From here on the message is public.
+    encoder_->Decode(step, i, message_, absl::MakeSpan(estimates));
+  }
+  sum_.Clear();
+  ToUnits(absl::MakeSpan(estimates));
+  return estimates;
+}
+
+void CorrelatedPrivatizer::ToUnits(absl::Span<float> estimates) const {
+  size_t i = 0;
+  for (size_t g = 0; g < options_.sums.groups.size(); ++g) {
+    const IntegerClip& clip = sum_.groups()[g].clip;
+    std::vector<ClipPart> parts = options_.sums.groups[g].parts;
+    if (parts.empty()) parts.push_back({clip.size()});
+    for (size_t p = 0; p < parts.size(); ++p) {
+      const double grid = clip.grid(p);
+      for (const size_t end = i + parts[p].size; i < end; ++i) {
+        estimates[i] = static_cast<float>(grid * static_cast<double>(estimates[i]));
+      }
+    }
+  }
+}
+
+}  // namespace dpledger::client

@@ -1,0 +1,94 @@
+// Turns the gradients of a run's steps into noised sums whose noise is correlated from step to step
+// (DP-FTRL): the sums of many steps then carry less noise than independent noise would leave, with
+// no sampling assumed.
+//
+//   BeginRun(options, recorder); for each step: for each example: Accumulate(gradient);
+//   FinishStep() -> estimate of the step's sum.
+//
+// 1. A step's gradients become exact integer sums S_t (client/clipped_sum.h). A message is a sum of
+//    S_1 to S_t with integer coefficients, plus exact rounded Gaussian noise. Hence the messages
+//    are a post-processing of the Gaussian mechanism on C S, and the estimates one of the messages:
+//    client/CLAIM.md.
+// 2. One event for the whole planned run is recorded when it begins, and nothing leaves before it
+//    is releasable. A run that ends early is charged its plan: its ledger must not depend on when,
+//    which may have been decided by what it showed.
+// 3. No step beyond the plan is released.
+// 4. What correlates the steps is in memory only. After a crash or a stop a new run begins, which
+//    is a new event, with independent noise.
+// 5. Privacy holds for records that take part as rarely and as far apart as the options promise:
+//    see to it, by a fixed order of the records in every epoch. Declare the ledger's adjacency as
+//    ZERO_OUT (or REPLACE_ONE, at twice the distance): removing a record would move the others to
+//    other steps, and the accountant refuses that.
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/root_key.h"
+#include "client/clipped_sum.h"
+#include "client/correlated_options.h"
+#include "client/event_recorder.h"
+#include "client/internal/encoder.h"
+#include "dpledger/v1/event.pb.h"
+
+namespace dpledger::client {
+
+class CorrelatedPrivatizer {
+ public:
+  // Draws a root key and records the run. `recorder` must outlive it. INVALID_ARGUMENT names the
+  // option that is out of its domain; errors of the recorder.
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
+      const CorrelatedOptions& options, EventRecorder* recorder);
+  // Noise that anyone can compute, for replay in tests: recorded as the mechanism that releases
+  // the data, whose epsilon is infinite.
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
+      const CorrelatedOptions& options, EventRecorder* recorder, uint64_t seed);
+
+  CorrelatedPrivatizer(const CorrelatedPrivatizer&) = delete;
+  CorrelatedPrivatizer& operator=(const CorrelatedPrivatizer&) = delete;
+
+  // To the sum of the step, as ClippedSum's. FAILED_PRECONDITION once all steps are done.
+  absl::Status Accumulate(absl::Span<const float> gradients);
+  absl::Status Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+  // Of another rank's ClippedSum, made with options.sums.
+  absl::Status AddSums(absl::Span<const int64_t> sums);
+
+  // Ends the step and returns the estimate of its sum, in the gradients' units; those of steps 1
+  // to t add up to the estimate of the sum of all of them. On an error (not yet releasable; after
+  // a fork; a rounding mode other than to nearest; all steps done) nothing is lost: it may be
+  // called again.
+  absl::StatusOr<std::vector<float>> FinishStep();
+
+  size_t dimension() const { return sum_.dimension(); }
+  uint64_t steps_done() const { return steps_done_; }
+
+ private:
+  CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum, EventRecorder* recorder,
+                       RootKey root);
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginWithRoot(
+      const CorrelatedOptions& options, EventRecorder* recorder, RootKey root);
+  absl::Status CheckStepsLeft() const;
+  void ToUnits(absl::Span<float> estimates) const;
+
+  const CorrelatedOptions options_;
+  const int64_t noise_stddev_;  // in units of a message
+  ClippedSum sum_;
+  const std::unique_ptr<internal::Encoder> encoder_;
+  std::vector<int64_t> message_;
+  EventRecorder* const recorder_;
+  const RootKey root_;
+
+  uint64_t recorded_ = 0;
+  bool releasable_ = false;
+  uint64_t steps_done_ = 0;
+};
+
+}  // namespace dpledger::client

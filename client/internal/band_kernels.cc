@@ -1,0 +1,184 @@
+#include "client/internal/band_kernels.h"
+
+#include <algorithm>
+
+// Every target, the plainest too: the tests compare each with plain loops.
+#define HWY_COMPILE_ALL_ATTAINABLE
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "client/internal/band_kernels.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // first: what follows is read once for each target
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace dpledger::client::internal::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using Floats = hn::Rebind<float, D>;
+using Signed = hn::RebindToSigned<D>;
+using Words = hn::RebindToUnsigned<D>;
+
+// Vectors whose results are in registers at once; narrow ones go over a block in parts.
+constexpr size_t kVectors = 8;
+
+// coefficient * value modulo 2^64, for coefficients below 2^32: two products of halves, where a
+// full one takes three or is slow.
+HWY_INLINE hn::Vec<Words> Product(hn::Vec<Words> coefficient, hn::Vec<Words> value) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Mul(coefficient, value);
+#else
+  const hn::Repartition<uint32_t, Words> halves;
+  const auto a = hn::BitCast(halves, coefficient);
+  const auto low = hn::MulEven(a, hn::BitCast(halves, value));
+  const auto high = hn::MulEven(a, hn::BitCast(halves, hn::ShiftRight<32>(value)));
+  return hn::Add(low, hn::ShiftLeft<32>(high));
+#endif
+}
+
+// Calls add(age, place) for the steps of the ring, the oldest first.
+template <typename Add>
+HWY_INLINE void ForEachAge(size_t band, uint64_t step, Add add) {
+  const size_t oldest = static_cast<size_t>(step % band);
+  size_t age = band;
+  for (size_t place = oldest; place < band; ++place) add(age--, place);
+  for (size_t place = 0; place < oldest; ++place) add(age--, place);
+}
+
+// One block of whole vectors; `ring` is its history.
+HWY_INLINE void EncodeBlock(const uint32_t* coefficients, size_t band, uint64_t step,
+                            const uint64_t* sums, uint64_t* ring, uint64_t* message) {
+  const Words words;
+  const size_t n = hn::Lanes(words);
+  for (size_t begin = 0; begin < kHistoryBlock; begin += kVectors * n) {
+    hn::Vec<Words> s0, s1, s2, s3, s4, s5, s6, s7;
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = hn::Zero(words);
+    const auto add = [&](uint32_t coefficient, const uint64_t* values) HWY_ATTR {
+      const auto a = hn::Set(words, coefficient);
+      s0 = hn::Add(s0, Product(a, hn::LoadU(words, values)));
+      s1 = hn::Add(s1, Product(a, hn::LoadU(words, values + n)));
+      s2 = hn::Add(s2, Product(a, hn::LoadU(words, values + 2 * n)));
+      s3 = hn::Add(s3, Product(a, hn::LoadU(words, values + 3 * n)));
+      s4 = hn::Add(s4, Product(a, hn::LoadU(words, values + 4 * n)));
+      s5 = hn::Add(s5, Product(a, hn::LoadU(words, values + 5 * n)));
+      s6 = hn::Add(s6, Product(a, hn::LoadU(words, values + 6 * n)));
+      s7 = hn::Add(s7, Product(a, hn::LoadU(words, values + 7 * n)));
+    };
+    ForEachAge(band, step, [&](size_t age, size_t place) HWY_ATTR {
+      add(coefficients[age], ring + place * kHistoryBlock + begin);
+    });
+    add(coefficients[0], sums + begin);
+    const auto store = [&](hn::Vec<Words> sum, uint64_t* to)
+                           HWY_ATTR { hn::StoreU(hn::Add(sum, hn::LoadU(words, to)), words, to); };
+    store(s0, message + begin);
+    store(s1, message + begin + n);
+    store(s2, message + begin + 2 * n);
+    store(s3, message + begin + 3 * n);
+    store(s4, message + begin + 4 * n);
+    store(s5, message + begin + 5 * n);
+    store(s6, message + begin + 6 * n);
+    store(s7, message + begin + 7 * n);
+  }
+  std::copy(sums, sums + kHistoryBlock, ring + step % band * kHistoryBlock);
+}
+
+HWY_INLINE void DecodeBlock(const uint32_t* coefficients, size_t band, uint64_t step,
+                            const int64_t* message, float* ring, float* estimates) {
+  const D d;
+  const Floats floats;
+  const Signed integers;
+  const size_t n = hn::Lanes(d);
+  const auto inverse = hn::Set(d, 1.0 / coefficients[0]);
+  for (size_t begin = 0; begin < kHistoryBlock; begin += kVectors * n) {
+    const auto load = [&](size_t at) HWY_ATTR {
+      return hn::ConvertTo(d, hn::LoadU(integers, message + begin + at * n));
+    };
+    hn::Vec<D> x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3), x4 = load(4), x5 = load(5),
+               x6 = load(6), x7 = load(7);
+    ForEachAge(band, step, [&](size_t age, size_t place) HWY_ATTR {
+      const auto a = hn::Set(d, coefficients[age]);
+      const float* values = ring + place * kHistoryBlock + begin;
+      const auto past = [&](size_t at) HWY_ATTR {
+        return hn::PromoteTo(d, hn::LoadU(floats, values + at * n));
+      };
+      x0 = hn::NegMulAdd(a, past(0), x0);
+      x1 = hn::NegMulAdd(a, past(1), x1);
+      x2 = hn::NegMulAdd(a, past(2), x2);
+      x3 = hn::NegMulAdd(a, past(3), x3);
+      x4 = hn::NegMulAdd(a, past(4), x4);
+      x5 = hn::NegMulAdd(a, past(5), x5);
+      x6 = hn::NegMulAdd(a, past(6), x6);
+      x7 = hn::NegMulAdd(a, past(7), x7);
+    });
+    const auto store = [&](hn::Vec<D> x, size_t at) HWY_ATTR {
+      hn::StoreU(hn::DemoteTo(floats, hn::Mul(x, inverse)), floats, estimates + begin + at * n);
+    };
+    store(x0, 0);
+    store(x1, 1);
+    store(x2, 2);
+    store(x3, 3);
+    store(x4, 4);
+    store(x5, 5);
+    store(x6, 6);
+    store(x7, 7);
+  }
+  std::copy(estimates, estimates + kHistoryBlock, ring + step % band * kHistoryBlock);
+}
+
+// Whole blocks where they are; the rest is filled up with zeros.
+void EncodeKernel(const uint32_t* coefficients, size_t band, uint64_t step, size_t size,
+                  const uint64_t* sums, uint64_t* history, uint64_t* message) {
+  size_t i = 0;
+  for (; i + kHistoryBlock <= size; i += kHistoryBlock) {
+    EncodeBlock(coefficients, band, step, sums + i, history + i * band, message + i);
+  }
+  if (i == size) return;
+  uint64_t last_sums[kHistoryBlock] = {}, last_message[kHistoryBlock] = {};
+  std::copy(sums + i, sums + size, last_sums);
+  std::copy(message + i, message + size, last_message);
+  EncodeBlock(coefficients, band, step, last_sums, history + i * band, last_message);
+  std::copy(last_message, last_message + (size - i), message + i);
+}
+
+void DecodeKernel(const uint32_t* coefficients, size_t band, uint64_t step, size_t size,
+                  const int64_t* message, float* history, float* estimates) {
+  size_t i = 0;
+  for (; i + kHistoryBlock <= size; i += kHistoryBlock) {
+    DecodeBlock(coefficients, band, step, message + i, history + i * band, estimates + i);
+  }
+  if (i == size) return;
+  int64_t last_message[kHistoryBlock] = {};
+  float last_estimates[kHistoryBlock];
+  std::copy(message + i, message + size, last_message);
+  DecodeBlock(coefficients, band, step, last_message, history + i * band, last_estimates);
+  std::copy(last_estimates, last_estimates + (size - i), estimates + i);
+}
+
+}  // namespace
+}  // namespace dpledger::client::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dpledger::client::internal {
+
+HWY_EXPORT(EncodeKernel);
+HWY_EXPORT(DecodeKernel);
+
+// The same integers without a sign, for which wrapping is defined.
+void EncodeBand(const uint32_t* coefficients, size_t band, uint64_t step, size_t size,
+                const int64_t* sums, int64_t* history, int64_t* message) {
+  HWY_DYNAMIC_DISPATCH(EncodeKernel)
+  (coefficients, band, step, size, reinterpret_cast<const uint64_t*>(sums),
+   reinterpret_cast<uint64_t*>(history), reinterpret_cast<uint64_t*>(message));
+}
+
+void DecodeBand(const uint32_t* coefficients, size_t band, uint64_t step, size_t size,
+                const int64_t* message, float* history, float* estimates) {
+  HWY_DYNAMIC_DISPATCH(DecodeKernel)
+  (coefficients, band, step, size, message, history, estimates);
+}
+
+}  // namespace dpledger::client::internal
+#endif

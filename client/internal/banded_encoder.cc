@@ -1,0 +1,36 @@
+#include "client/internal/banded_encoder.h"
+
+#include <utility>
+
+#include "client/internal/band_kernels.h"
+
+namespace dpledger::client::internal {
+
+namespace {
+
+// A ring has at least one place.
+std::vector<uint32_t> AtLeastTwo(std::vector<uint32_t> coefficients) {
+  if (coefficients.size() == 1) coefficients.push_back(0);
+  return coefficients;
+}
+
+}  // namespace
+
+BandedEncoder::BandedEncoder(std::vector<uint32_t> coefficients, size_t size)
+    : coefficients_(AtLeastTwo(std::move(coefficients))),
+      past_sums_(HistorySize(coefficients_.size() - 1, size)),
+      past_estimates_(HistorySize(coefficients_.size() - 1, size)) {}
+
+void BandedEncoder::Encode(uint64_t step, size_t, absl::Span<int64_t> sums,
+                           absl::Span<int64_t> message) {
+  EncodeBand(coefficients_.data(), coefficients_.size() - 1, step, sums.size(), sums.data(),
+             past_sums_.values().data(), message.data());
+}
+
+void BandedEncoder::Decode(uint64_t step, size_t, absl::Span<const int64_t> message,
+                           absl::Span<float> estimates) {
+  DecodeBand(coefficients_.data(), coefficients_.size() - 1, step, message.size(), message.data(),
+             past_estimates_.data(), estimates.data());
+}
+
+}  // namespace dpledger::client::internal

@@ -1,0 +1,63 @@
+// How the sums of a run's steps become messages, to which noise is added, and how messages become
+// estimates of the sums again.
+//
+// 1. Encode sees secrets: what it adds to a message is a linear function, with integer
+//    coefficients and modulo 2^64, of the sums of this step and those before. So is what it keeps,
+//    which is wiped with the encoder.
+// 2. Decode sees messages that are public by then, and what it kept of those before: it never
+//    matters for privacy.
+//
+// Steps come in order, from 1; in each, messages from 0 on, each encoded, then decoded. Thread
+// safety: thread-compatible.
+#pragma once
+
+#include <openssl/crypto.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace dpledger::client::internal {
+
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  // How many messages the step sends.
+  virtual size_t Messages(uint64_t step) const = 0;
+
+  // `message` holds its noise, in units of the message. `sums` are the step's; from message to
+  // message they are left as they are by the caller, and are nobody's afterwards.
+  virtual void Encode(uint64_t step, size_t message_index, absl::Span<int64_t> sums,
+                      absl::Span<int64_t> message) = 0;
+
+  // After the step's last message `estimates` holds the estimate of the step's sums, in their
+  // units: estimates of steps 1 to t add up to that of all their sums.
+  virtual void Decode(uint64_t step, size_t message_index, absl::Span<const int64_t> message,
+                      absl::Span<float> estimates) = 0;
+};
+
+// Sums without noise.
+class SecretSums {
+ public:
+  explicit SecretSums(size_t size) : values_(size) {}
+  SecretSums(SecretSums&&) = default;
+  SecretSums& operator=(SecretSums&&) = delete;
+  ~SecretSums() { OPENSSL_cleanse(values_.data(), values_.size() * sizeof(values_[0])); }
+
+  absl::Span<int64_t> values() { return absl::MakeSpan(values_); }
+
+ private:
+  std::vector<int64_t> values_;
+};
+
+// to[i] += from[i] modulo 2^64.
+inline void AddModulo(absl::Span<const int64_t> from, absl::Span<int64_t> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = static_cast<int64_t>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(from[i]));
+  }
+}
+
+}  // namespace dpledger::client::internal

@@ -1,0 +1,266 @@
+#include "client/correlated_privatizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "tests/support/list_recorder.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::dpledger::testing::ListRecorder;
+using ::testing::ElementsAre;
+using Rows = std::vector<std::vector<float>>;
+
+CorrelatedOptions Options(size_t size, uint64_t steps) {
+  CorrelatedOptions options;
+  options.sums = {{{"w", size, 0.5}}, 2.0};
+  options.steps = steps;
+  options.max_participations = 3;
+  options.min_separation = 2;
+  return options;
+}
+
+CorrelatedOptions Banded(size_t size, uint64_t steps, std::vector<double> coefficients) {
+  CorrelatedOptions options = Options(size, steps);
+  options.encoder = BandedToeplitz{std::move(coefficients)};
+  return options;
+}
+
+class CorrelatedPrivatizerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<CorrelatedPrivatizer> Begin(const CorrelatedOptions& options) {
+    auto run = CorrelatedPrivatizer::BeginNonPrivateRunForTesting(options, &recorder_, /*seed=*/5);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return *std::move(run);
+  }
+  // Estimates of a run with one gradient a step.
+  Rows Run(const CorrelatedOptions& options, const Rows& gradients) {
+    const auto run = Begin(options);
+    Rows estimates;
+    for (const auto& gradient : gradients) {
+      EXPECT_TRUE(run->Accumulate(gradient).ok());
+      const auto step = run->FinishStep();
+      EXPECT_TRUE(step.ok()) << step.status();
+      estimates.push_back(*step);
+    }
+    return estimates;
+  }
+  std::string MessageOf(const CorrelatedOptions& options) {
+    const absl::Status status = CorrelatedPrivatizer::BeginRun(options, &recorder_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(recorder_.mechanisms.empty());
+    return std::string(status.message());
+  }
+
+  ListRecorder recorder_;
+};
+
+TEST_F(CorrelatedPrivatizerTest, RecordsTheRunOnceBeforeItReleases) {
+  const auto run = CorrelatedPrivatizer::BeginRun(Banded(3, 9, {1, 0.5, 0.3}), &recorder_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(recorder_.calls, ElementsAre("record 41"));
+  EXPECT_TRUE((*run)->FinishStep().ok());
+  EXPECT_TRUE((*run)->FinishStep().ok());
+  EXPECT_THAT(recorder_.calls, ElementsAre("record 41", "await 41"));
+  // 0.3 becomes 307/1024.
+  EXPECT_EQ(recorder_.mechanisms[0].ShortDebugString(),
+            "matrix_mechanism { noise_stddev: 2 toeplitz { steps: 9 coefficients: 1 coefficients: "
+            "0.5 coefficients: 0.2998046875 participation { max_participations: 3 min_separation: "
+            "2 } } }");
+}
+
+TEST_F(CorrelatedPrivatizerTest, RecordsATree) {
+  ASSERT_TRUE(CorrelatedPrivatizer::BeginRun(Options(3, 9), &recorder_).ok());
+  EXPECT_EQ(recorder_.mechanisms[0].ShortDebugString(),
+            "matrix_mechanism { noise_stddev: 2 tree { steps: 9 participation { "
+            "max_participations: 3 min_separation: 2 } } }");
+}
+
+TEST_F(CorrelatedPrivatizerTest, TestModeIsRecordedAsNonPrivate) {
+  Begin(Options(3, 9));
+  EXPECT_EQ(recorder_.mechanisms[0].ShortDebugString(), "non_private { }");
+}
+
+// The same noise with and without gradients: what is between the two is the gradients' sums alone,
+// whatever the encoder mixed on the way.
+TEST_F(CorrelatedPrivatizerTest, EstimatesAreTheSumsPlusNoise) {
+  Rows gradients;
+  for (int t = 0; t < 13; ++t) {
+    gradients.push_back({0.3f * std::sin(static_cast<float>(t)), -0.02f * static_cast<float>(t)});
+  }
+  for (const auto& options :
+       {Options(2, 13), Banded(2, 13, {1, 0.5, 0.375, 0.3125}), Banded(2, 13, {1})}) {
+    const Rows noise = Run(options, Rows(13, {0, 0})), noised = Run(options, gradients);
+    for (size_t t = 0; t < 13; ++t) {
+      for (size_t i = 0; i < 2; ++i) {
+        EXPECT_NEAR(noised[t][i] - noise[t][i], gradients[t][i], 2e-5) << t << " " << i;
+      }
+    }
+  }
+}
+
+TEST_F(CorrelatedPrivatizerTest, UnitsAreThoseOfEachPartAndGroup) {
+  CorrelatedOptions options = Banded(4, 2, {1, 0.5});
+  options.sums.groups = {{"a", 2, 3.0, {{1, 0.01}, {1, 10.0}}}, {"b", 2, 0.5}};
+  const Rows gradients = {{100, 0.1f, 0.25f, 0.125f}, {-50, 0.01f, 0.3f, 0}};
+  const Rows noise = Run(options, Rows(2, {0, 0, 0, 0})), noised = Run(options, gradients);
+  for (size_t t = 0; t < 2; ++t) {
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(noised[t][i] - noise[t][i], gradients[t][i], 1e-5 * std::fabs(noise[t][i]));
+    }
+  }
+}
+
+// Per coordinate of the estimates' noise, in units of one message's variance.
+std::vector<std::vector<double>> Covariance(const Rows& noise, double unit) {
+  std::vector<std::vector<double>> covariance(noise.size(), std::vector<double>(noise.size()));
+  const size_t size = noise[0].size();
+  for (size_t s = 0; s < noise.size(); ++s) {
+    for (size_t t = 0; t < noise.size(); ++t) {
+      for (size_t i = 0; i < size; ++i) {
+        covariance[s][t] += double{noise[s][i]} * double{noise[t][i]};
+      }
+      covariance[s][t] /= static_cast<double>(size) * unit * unit;
+    }
+  }
+  return covariance;
+}
+
+constexpr size_t kSize = 40000;
+// z C of Options.
+constexpr double kUnit = 2.0 * 0.5;
+
+TEST_F(CorrelatedPrivatizerTest, BandedNoiseIsThatOfTheInverse) {
+  const std::vector<double> c = {1, 0.5, 0.375};
+  constexpr size_t kSteps = 6;
+  // The impulse response b of the inverse: c * b = (1, 0, 0, ...).
+  std::vector<double> b;
+  for (size_t t = 0; t < kSteps; ++t) {
+    double value = t == 0 ? 1 : 0;
+    for (size_t j = 1; j < c.size() && j <= t; ++j) value -= c[j] * b[t - j];
+    b.push_back(value);
+  }
+  const auto covariance =
+      Covariance(Run(Banded(kSize, kSteps, c), Rows(kSteps, std::vector<float>(kSize))), kUnit);
+  for (size_t s = 0; s < kSteps; ++s) {
+    for (size_t t = s; t < kSteps; ++t) {
+      double expected = 0;
+      for (size_t r = 0; r <= s; ++r) expected += b[s - r] * b[t - r];
+      // Six standard deviations of such a mean; the variance is 1.4 at most.
+      EXPECT_NEAR(covariance[s][t], expected, 6 * 1.4 * std::sqrt(2.0 / kSize)) << s << " " << t;
+    }
+  }
+  // What independent noise would not have.
+  EXPECT_LT(covariance[0][1], -0.4);
+}
+
+TEST_F(CorrelatedPrivatizerTest, TreeNoiseOfPrefixesIsThatOfTheBestEstimates) {
+  constexpr size_t kSteps = 12;
+  Rows noise = Run(Options(kSize, kSteps), Rows(kSteps, std::vector<float>(kSize)));
+  for (size_t t = 1; t < kSteps; ++t) {
+    for (size_t i = 0; i < kSize; ++i) noise[t][i] += noise[t - 1][i];
+  }
+  const auto covariance = Covariance(noise, kUnit);
+  // Least squares from one's own message and two estimates of halves, worked out by hand.
+  const double variances[] = {1, 2.0 / 3, 4.0 / 7, 8.0 / 15};
+  for (size_t t = 1; t <= kSteps; ++t) {
+    double expected = 0;
+    for (size_t level = 0; level < 4; ++level) expected += (t >> level & 1) * variances[level];
+    EXPECT_NEAR(covariance[t - 1][t - 1], expected, 6 * expected * std::sqrt(2.0 / kSize)) << t;
+  }
+}
+
+TEST_F(CorrelatedPrivatizerTest, RanksSumsAddUpToThoseOfOneProcess) {
+  const CorrelatedOptions options = Banded(2, 2, {1, 0.5});
+  const auto one = Begin(options), leader = Begin(options);
+  auto rank = ClippedSum::Create(options.sums);
+  ASSERT_TRUE(rank.ok());
+  ASSERT_TRUE(one->Accumulate({0.1f, 0.2f, 0.3f, 0.05f}).ok());
+  ASSERT_TRUE(leader->Accumulate({0.1f, 0.2f}).ok());
+  ASSERT_TRUE(rank->Accumulate({0.3f, 0.05f}).ok());
+  ASSERT_TRUE(leader->AddSums(rank->sums()).ok());
+  EXPECT_EQ(*one->FinishStep(), *leader->FinishStep());
+}
+
+TEST_F(CorrelatedPrivatizerTest, NoisesOfRunsAndCoordinatesDiffer) {
+  const auto one = CorrelatedPrivatizer::BeginRun(Options(2, 2), &recorder_);
+  const auto other = CorrelatedPrivatizer::BeginRun(Options(2, 2), &recorder_);
+  ASSERT_TRUE(one.ok() && other.ok());
+  const std::vector<float> first = *(*one)->FinishStep();
+  EXPECT_NE(first[0], first[1]);
+  EXPECT_NE(first, *(*other)->FinishStep());
+  EXPECT_NE(first, *(*one)->FinishStep());
+}
+
+TEST_F(CorrelatedPrivatizerTest, NothingLeavesOrIsLostBeforeTheEventIsReleasable) {
+  const CorrelatedOptions options = Options(2, 2);
+  const Rows expected = Run(options, {{0.1f, 0}, {0, 0}});
+  const auto run = Begin(options);
+  ASSERT_TRUE(run->Accumulate({0.1f, 0}).ok());
+  recorder_.await_status = absl::UnavailableError("server is away");
+  EXPECT_EQ(run->FinishStep().status(), absl::UnavailableError("server is away"));
+  EXPECT_EQ(run->steps_done(), 0u);
+  recorder_.await_status = absl::OkStatus();
+  const auto released = run->FinishStep();
+  ASSERT_TRUE(released.ok());
+  EXPECT_EQ(*released, expected[0]);
+}
+
+TEST_F(CorrelatedPrivatizerTest, DoesNotBeginWhatCannotBeRecorded) {
+  recorder_.record_status = absl::FailedPreconditionError("ledger is sealed");
+  EXPECT_EQ(CorrelatedPrivatizer::BeginRun(Options(2, 2), &recorder_).status(),
+            absl::FailedPreconditionError("ledger is sealed"));
+}
+
+TEST_F(CorrelatedPrivatizerTest, EndsWithThePlan) {
+  const auto run = Begin(Options(2, 2));
+  EXPECT_TRUE(run->FinishStep().ok());
+  EXPECT_TRUE(run->FinishStep().ok());
+  const absl::Status over = absl::FailedPreconditionError(
+      "all 2 planned steps are done: more are a new run, with an event of its own");
+  EXPECT_EQ(run->FinishStep().status(), over);
+  EXPECT_EQ(run->Accumulate(std::vector<float>{0, 0}), over);
+  EXPECT_EQ(run->AddSums({0, 0}), over);
+}
+
+TEST_F(CorrelatedPrivatizerTest, RefusesOptionsOutOfTheirDomain) {
+  CorrelatedOptions options = Options(2, 0);
+  EXPECT_EQ(MessageOf(options), "steps: must be in [1, 9007199254740992], got 0");
+  options = Banded(2, 65537, {1});
+  EXPECT_EQ(MessageOf(options), "steps: must be in [1, 65536], got 65537");
+  EXPECT_EQ(MessageOf(Banded(2, 2, {})),
+            "encoder.coefficients: must be 1 to as many as steps, 2, got 0");
+  EXPECT_EQ(MessageOf(Banded(2, 2, {1, 0.5, 0.5})),
+            "encoder.coefficients: must be 1 to as many as steps, 2, got 3");
+  EXPECT_EQ(MessageOf(Banded(2, 2, {0.5})), "encoder.coefficients[0]: must be 1, got 0.5");
+  EXPECT_EQ(MessageOf(Banded(2, 3, {1, 0.25, 0.5})),
+            "encoder.coefficients[2]: must be in [0, 0.25], got 0.5");
+  EXPECT_EQ(MessageOf(Banded(2, 3, {1, std::numeric_limits<double>::quiet_NaN()})),
+            "encoder.coefficients[1]: must be in [0, 1], got nan");
+  options = Options(2, 2);
+  options.max_participations = 1025;
+  EXPECT_EQ(MessageOf(options), "max_participations: must be in [1, 1024], got 1025");
+  options = Options(2, 2);
+  options.min_separation = 0;
+  EXPECT_EQ(MessageOf(options), "min_separation: must be in [1, 9007199254740992], got 0");
+  options = Options(2, 2);
+  options.sums.groups[0].clip_norm = -1;
+  EXPECT_EQ(MessageOf(options), "sums.groups[0].clip_norm: must be in [1e-30, 1e30], got -1");
+  options = Options(2, 2);
+  options.sums.adaptive = AdaptiveClipNorm{MeanNorm{}, 10, 10};
+  EXPECT_EQ(MessageOf(options),
+            "sums.adaptive: must be absent: the clip norm holds for the whole run");
+  options = Banded(2, 2, {1});
+  options.sums.noise_multiplier = 1e5;
+  EXPECT_EQ(MessageOf(options),
+            "sums.noise_multiplier: is too large for messages in shares of 1/1024, got 100000");
+}
+
+}  // namespace
+}  // namespace dpledger::client

@@ -1,0 +1,185 @@
+// What the ledger says of a run with correlated noise, against what the integers do.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "accountant/accountant.h"
+#include "accountant/from_proto/event_from_proto.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/mechanism/matrix_sensitivity.h"
+#include "client/correlated_options.h"
+#include "client/internal/banded_encoder.h"
+#include "client/internal/tree_encoder.h"
+
+namespace dpledger::client {
+namespace {
+
+constexpr int64_t kNormBound = 1000;
+constexpr size_t kSize = 2;
+
+std::unique_ptr<internal::Encoder> EncoderOf(const CorrelatedOptions& options) {
+  if (const auto* banded = std::get_if<BandedToeplitz>(&options.encoder)) {
+    return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(*banded), kSize);
+  }
+  return std::make_unique<internal::TreeEncoder>(kSize);
+}
+
+// All messages of a run without noise.
+std::vector<int64_t> Messages(const CorrelatedOptions& options,
+                              std::vector<std::vector<int64_t>> sums) {
+  const auto encoder = EncoderOf(options);
+  std::vector<int64_t> all;
+  std::vector<float> estimates(kSize);
+  for (uint64_t step = 1; step <= options.steps; ++step) {
+    for (size_t i = 0; i < encoder->Messages(step); ++i) {
+      std::vector<int64_t> message(kSize);
+      encoder->Encode(step, i, absl::MakeSpan(sums[step - 1]), absl::MakeSpan(message));
+      encoder->Decode(step, i, message, absl::MakeSpan(estimates));
+      all.insert(all.end(), message.begin(), message.end());
+    }
+  }
+  return all;
+}
+
+// The greatest distance of the messages between runs with and without a record, over all patterns
+// in which it may take part with the same vector of norm kNormBound; in units of that norm and of
+// a message.
+double WorstDistance(const CorrelatedOptions& options) {
+  std::vector<std::vector<int64_t>> others;
+  for (uint64_t t = 0; t < options.steps; ++t) {
+    others.push_back({static_cast<int64_t>(t * 7919 % 3001) - 1500, static_cast<int64_t>(t)});
+  }
+  const std::vector<int64_t> without = Messages(options, others);
+  double worst = 0;
+  std::vector<uint64_t> pattern;
+  const std::function<void(uint64_t)> extend = [&](uint64_t from) {
+    auto sums = others;
+    for (const uint64_t t : pattern) {
+      sums[t][0] += 600;
+      sums[t][1] -= 800;
+    }
+    const std::vector<int64_t> with = Messages(options, sums);
+    double square = 0;
+    for (size_t i = 0; i < with.size(); ++i) {
+      square += std::pow(static_cast<double>(with[i] - without[i]), 2);
+    }
+    worst = std::fmax(worst, square);
+    if (pattern.size() == options.max_participations) return;
+    for (uint64_t t = from; t < options.steps; ++t) {
+      pattern.push_back(t);
+      extend(t + options.min_separation);
+      pattern.pop_back();
+    }
+  };
+  extend(0);
+  return std::sqrt(worst) / (kNormBound * static_cast<double>(MessageScale(options)));
+}
+
+accountant::Event EventOf(const v1::MatrixMechanism& mechanism) {
+  v1::Event message;
+  *message.mutable_mechanism()->mutable_matrix_mechanism() = mechanism;
+  const auto event = accountant::EventFromProto(message);
+  EXPECT_TRUE(event.ok()) << event.status();
+  return *event;
+}
+
+// Of the recorded encoder, for contributions of norm one.
+double RecordedSensitivity(const v1::MatrixMechanism& mechanism) {
+  const accountant::Event event = EventOf(mechanism);
+  const auto& encoder =
+      std::get<accountant::MatrixMechanism>(std::get<accountant::Mechanism>(event).kind).encoder;
+  if (const auto* tree = std::get_if<accountant::TreeEncoder>(&encoder)) {
+    return std::sqrt(accountant::SquaredSensitivity(*tree).upper);
+  }
+  return std::sqrt(
+      accountant::SquaredSensitivity(std::get<accountant::ToeplitzEncoder>(encoder)).upper);
+}
+
+CorrelatedOptions Options(uint64_t steps, uint64_t participations, uint64_t separation) {
+  CorrelatedOptions options;
+  options.sums = {{{"w", kSize, 1.0}}, 2.0};
+  options.steps = steps;
+  options.max_participations = participations;
+  options.min_separation = separation;
+  return options;
+}
+
+TEST(CorrelatedSensitivity, OfBandedRunsIsWhatTheLedgerSays) {
+  for (const uint64_t steps : {3, 7, 9}) {
+    for (const uint64_t participations : {1, 2, 4}) {
+      for (const uint64_t separation : {1, 2, 3}) {
+        for (const auto& coefficients :
+             std::vector<std::vector<double>>{{1}, {1, 0.5, 0.375}, {1, 0.7}, {1, 1, 0.0001}}) {
+          CorrelatedOptions options = Options(steps, participations, separation);
+          options.encoder = BandedToeplitz{coefficients};
+          const double worst = WorstDistance(options);
+          const double recorded = RecordedSensitivity(MechanismOf(options));
+          EXPECT_GE(recorded, worst);
+          EXPECT_LE(recorded, worst * (1 + 1e-13));
+        }
+      }
+    }
+  }
+}
+
+// The control: a ledger that leaves out a coefficient is caught.
+TEST(CorrelatedSensitivity, OfAnEncoderWithoutItsLastCoefficientIsTooSmall) {
+  CorrelatedOptions options = Options(7, 2, 2);
+  options.encoder = BandedToeplitz{{1, 0.5, 0.375}};
+  v1::MatrixMechanism mechanism = MechanismOf(options);
+  mechanism.mutable_toeplitz()->mutable_coefficients()->RemoveLast();
+  EXPECT_LT(RecordedSensitivity(mechanism), 0.95 * WorstDistance(options));
+}
+
+TEST(CorrelatedSensitivity, OfTreesIsAtMostWhatTheLedgerSays) {
+  int tight = 0, all = 0;
+  for (const uint64_t steps : {1, 3, 7, 8, 10}) {
+    for (const uint64_t participations : {1, 2, 4}) {
+      for (const uint64_t separation : {1, 2, 4}) {
+        const CorrelatedOptions options = Options(steps, participations, separation);
+        const double worst = WorstDistance(options);
+        const double recorded = RecordedSensitivity(MechanismOf(options));
+        EXPECT_GE(recorded, worst * (1 - 1e-15)) << steps;
+        ++all;
+        tight += recorded <= worst * (1 + 1e-15) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(tight, 0.7 * all);
+}
+
+// Of the Gaussian mechanism (Balle and Wang 2018, theorem 8).
+double EpsilonByHand(double multiplier, double delta) {
+  const auto tail = [](double x) { return std::erfc(x / std::sqrt(2.0)) / 2; };
+  double low = 0, high = 100;
+  for (int i = 0; i < 100; ++i) {
+    const double epsilon = (low + high) / 2, half = 0.5 / multiplier, shift = epsilon * multiplier;
+    const double excess = tail(shift - half) - std::exp(epsilon) * tail(shift + half);
+    (excess > delta ? low : high) = epsilon;
+  }
+  return high;
+}
+
+TEST(CorrelatedSensitivity, EpsilonIsThatOfOneGaussianMechanism) {
+  // Three participations whose messages do not meet: 3 (1 + 1/4 + 1/16).
+  CorrelatedOptions options = Options(100, 3, 10);
+  options.sums.noise_multiplier = 4;
+  options.encoder = BandedToeplitz{{1, 0.5, 0.25}};
+  accountant::History history;
+  history.Add("w", EventOf(MechanismOf(options)));
+  const auto composition = accountant::Resolve(history, accountant::Adjacency::kZeroOut);
+  ASSERT_TRUE(composition.ok()) << composition.status();
+  const auto answer = accountant::ComputeEpsilon(*composition, 1e-6, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_NEAR(answer->value.upper, EpsilonByHand(4 / std::sqrt(3 * 1.3125), 1e-6), 1e-4);
+  // Removal would move the steps of all others.
+  EXPECT_EQ(accountant::Resolve(history, accountant::Adjacency::kAddOrRemoveOne).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace dpledger::client
