@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/internal/fast_log.h"
+#include "client/internal/population.h"
 #include "client/internal/real.h"
 
 namespace dpledger::client {
@@ -116,10 +117,7 @@ void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q,
 }
 
 absl::Status Validate(const PoissonSamplerOptions& options) {
-  if (options.population_size < 1 || options.population_size >= uint64_t{1} << 53) {
-    return FieldError("population_size",
-                      absl::StrCat("must be in [1, 2^53), got ", options.population_size));
-  }
+  RETURN_IF_ERROR(internal::CheckPopulation(options.population_size));
   if (!(options.probability > 0 && options.probability <= 1)) {
     return FieldError("probability", absl::StrCat("must be in (0, 1], got ", options.probability));
   }

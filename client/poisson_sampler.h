@@ -5,8 +5,6 @@
 // 2. The sample comes from geometric skips floor(ln U / ln(1 - q)) over infinite bit strings U,
 //    decided as client/rounded_gaussian.h does; so it depends on the key alone, not on what it was
 //    computed with (docs/formats.md, section 3.5).
-// 3. The population is a declared public constant, not the number of records at hand. Neither the
-//    sample nor its size may be released.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -20,6 +18,7 @@
 #include "absl/types/span.h"
 #include "client/internal/skip_kernels.h"
 #include "client/root_key.h"
+#include "client/sampler.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -29,7 +28,7 @@ struct PoissonSamplerOptions {
   double probability = 0;        // q, in (0, 1]
 };
 
-class PoissonSampler {
+class PoissonSampler : public Sampler {
  public:
   // Draws a root key. INVALID_ARGUMENT names the field that is out of its domain.
   static absl::StatusOr<std::unique_ptr<PoissonSampler>> Create(
@@ -39,11 +38,8 @@ class PoissonSampler {
   static absl::StatusOr<std::unique_ptr<PoissonSampler>> CreateNonPrivateForTesting(
       const PoissonSamplerOptions& options, uint64_t seed);
 
-  // The next sample: indices in [0, n), ascending. FAILED_PRECONDITION after a fork, whose two
-  // sides would draw the same, and under a rounding mode other than to nearest.
-  absl::StatusOr<std::vector<uint64_t>> Draw();
-
-  const v1::SamplingScheme& scheme() const { return scheme_; }
+  const v1::SamplingScheme& scheme() const override { return scheme_; }
+  absl::StatusOr<std::vector<uint64_t>> Draw() override;
 
  private:
   PoissonSampler(const PoissonSamplerOptions& options, RootKey root);

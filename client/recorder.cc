@@ -16,6 +16,7 @@ namespace dpledger::client {
 namespace {
 
 constexpr size_t kMaxWriterBytes = 64;
+constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
 
 absl::Status CheckWriter(const std::string& writer) {
   const bool known = std::all_of(writer.begin(), writer.end(), [](char c) {
@@ -62,12 +63,19 @@ absl::Status PrivacyRecorder::Start() {
   ASSIGN_OR_RETURN(spool_, Spool::Open({.folder = options_.spool_folder,
                                         .ledger = options_.ledger,
                                         .writer = options_.writer,
-                                        .bound_bytes = options_.spool_bound_bytes}));
+                                        .bound_bytes = options_.spool_bound_bytes,
+                                        .synced = options_.policy == v1::SPOOL}));
+  // A killed process may have left what it had not synced, and it is sent at once.
+  if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
   const std::shared_ptr<grpc::Channel> channel = Connect(options_.server);
   stub_ = v1::LedgerService::NewStub(channel);
   audits_ = v1::AuditService::NewStub(channel);
   const absl::Status reached = Reconcile(absl::Now() + options_.open_timeout);
   if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
+  if (options_.policy == v1::SPOOL) {
+    sync_ = std::make_unique<internal::GroupSync>(spool_.get(),
+                                                  [this](uint64_t end) { delivery_->Offer(end); });
+  }
   RETURN_IF_ERROR(CheckOpen());
   if (spool_->state().entries > 0) {
     std::vector<v1::NewEntry> entries(1);
@@ -131,41 +139,70 @@ absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
     *batch.add_entries() = std::move(entry);
   }
   ASSIGN_OR_RETURN(const uint64_t position, spool_->Append(batch));
-  // On its way while the disk works: a killed process finds the batch in the file already, and one
-  // that a loss of power takes from the file was not released; the ledger then says too much.
-  delivery_->Offer(position + 1);
-  return spool_->Sync();
+  if (sync_ != nullptr) {
+    sync_->Request(position + 1);
+  } else {
+    delivery_->Offer(position + 1);
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(std::vector<v1::NewEntry> entries) {
-  RETURN_IF_ERROR(CheckOpen());
-  RETURN_IF_ERROR(AppendBatch(std::move(entries)));
-  return next_number_++;
+absl::Status PrivacyRecorder::WaitForRoom(absl::Duration timeout,
+                                          absl::FunctionRef<absl::Status()> append) {
+  absl::Time deadline = absl::InfinitePast();
+  while (true) {
+    const uint64_t drained = spool_->state().acknowledged;  // before: what comes meanwhile counts
+    const absl::Status appended = append();
+    if (appended.ok() || ReasonOf(appended).reason != kSpoolFull) return appended;
+    if (deadline == absl::InfinitePast()) deadline = absl::Now() + timeout;
+    const absl::Status drains = delivery_->AwaitDrain(drained, deadline);
+    if (absl::IsDeadlineExceeded(drains)) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          appended.message(), "; for ", absl::FormatDuration(timeout), " the ", drains.message()));
+    }
+    RETURN_IF_ERROR(drains);
+  }
+}
+
+absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(
+    absl::FunctionRef<std::vector<v1::NewEntry>(uint64_t)> entries) {
+  uint64_t number = 0;
+  const auto append = [&]() -> absl::Status {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(CheckOpen());
+    RETURN_IF_ERROR(AppendBatch(entries(next_number_)));
+    number = next_number_++;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(WaitForRoom(options_.full_spool_timeout, append));
+  return number;
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       std::vector<v1::SumQuery> queries) {
   RETURN_IF_ERROR(internal::CheckScheme(scheme));
   RETURN_IF_ERROR(internal::CheckQueries(queries));
-  absl::MutexLock lock(&mutex_);
-  std::vector<v1::NewEntry> entries(1 + queries.size());
-  v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();
-  sampling.set_round(next_number_);
-  *sampling.mutable_scheme() = scheme;
-  for (size_t i = 0; i < queries.size(); ++i) {
-    v1::SumQueryEvent& sum_query = *entries[1 + i].mutable_event()->mutable_sum_query();
-    sum_query.set_round(next_number_);
-    *sum_query.mutable_query() = std::move(queries[i]);
-  }
-  return AppendNumbered(std::move(entries));
+  return AppendNumbered([&](uint64_t round) {
+    std::vector<v1::NewEntry> entries(1 + queries.size());
+    v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();
+    sampling.set_round(round);
+    *sampling.mutable_scheme() = scheme;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      v1::SumQueryEvent& sum_query = *entries[1 + i].mutable_event()->mutable_sum_query();
+      sum_query.set_round(round);
+      *sum_query.mutable_query() = queries[i];
+    }
+    return entries;
+  });
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEvent& mechanism) {
   RETURN_IF_ERROR(internal::CheckMechanism(mechanism));
-  std::vector<v1::NewEntry> entries(1);
-  *entries[0].mutable_event()->mutable_mechanism() = mechanism;
-  absl::MutexLock lock(&mutex_);
-  return AppendNumbered(std::move(entries));
+  return AppendNumbered([&](uint64_t) {
+    std::vector<v1::NewEntry> entries(1);
+    *entries[0].mutable_event()->mutable_mechanism() = mechanism;
+    return entries;
+  });
 }
 
 absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
@@ -178,22 +215,27 @@ absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
     }
     end = first_position_ + (number - first_number_) + 1;
   }
-  if (options_.policy == v1::SPOOL) return delivery_->Refusal();
-  return delivery_->Await(end, absl::Now() + options_.release_timeout);
+  const absl::Time deadline = absl::Now() + options_.release_timeout;
+  if (options_.policy == v1::FAIL_CLOSED) return delivery_->Await(end, deadline);
+  RETURN_IF_ERROR(delivery_->Refusal());
+  return sync_->Await(end, deadline);
 }
 
 absl::Status PrivacyRecorder::Close() {
-  {
+  const absl::Time deadline = absl::Now() + options_.close_timeout;
+  const auto append = [&]() -> absl::Status {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(delivery_->Refusal());
     const Spool::State state = spool_->state();
-    if (!state.writer_closed) {
-      std::vector<v1::NewEntry> entries(1);
-      entries[0].mutable_writer_closed()->set_entry_count(state.entries + 1);
-      RETURN_IF_ERROR(AppendBatch(std::move(entries)));
-    }
-  }
-  return delivery_->Await(spool_->state().end, absl::Now() + options_.close_timeout);
+    if (state.writer_closed) return absl::OkStatus();
+    std::vector<v1::NewEntry> entries(1);
+    entries[0].mutable_writer_closed()->set_entry_count(state.entries + 1);
+    return AppendBatch(std::move(entries));
+  };
+  RETURN_IF_ERROR(WaitForRoom(options_.close_timeout, append));
+  const uint64_t end = spool_->state().end;
+  if (sync_ != nullptr) RETURN_IF_ERROR(sync_->Await(end, deadline));
+  return delivery_->Await(end, deadline);
 }
 
 PrivacyRecorder::DrainStatus PrivacyRecorder::drain_status() const {

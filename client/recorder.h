@@ -8,14 +8,18 @@
 //
 // Invariants:
 //  1. Each recorded round is one append request; it is in the spool's file before it is sent, so
-//     that a killed process sends the same one again, and synced when Record returns.
-//  2. FAIL_CLOSED: what was released is in the ledger. SPOOL: it is in the ledger or the spool, and
-//  in the ledger
-//     after draining.
+//     that a killed process sends the same one again.
+//  2. FAIL_CLOSED: what was released is in the ledger. SPOOL: it is in the ledger or synced in the
+//     spool, and in the ledger after draining.
 //  3. Round numbers grow over every restart; after one, a RESUME entry comes first.
 //  4. Nothing that depends on the data is written; times are whole minutes.
 //  5. Nothing is sent to a server that has lost or rewritten what it acknowledged here: DATA_LOSS,
 //     and nothing more is recorded or released. Checked at Open and after every lost connection.
+//  6. SPOOL: nothing is sent before it is synced, so that after a loss of power the spool knows
+//     every round and entry of this writer that the server may hold, and goes on without asking it.
+//     FAIL_CLOSED does not sync: after a loss of power Open asks the server, and what only the
+//     spool knew was not acknowledged, so not released. What was sent and not acknowledged may be
+//     in the ledger, which then says too much.
 // Thread safe. A recorder that is destroyed without Close keeps what is not delivered in its spool
 // for the next one.
 #pragma once
@@ -26,6 +30,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -33,6 +38,7 @@
 #include "base/clock.h"
 #include "client/event_recorder.h"
 #include "client/internal/delivery.h"
+#include "client/internal/group_sync.h"
 #include "client/spool.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -55,7 +61,9 @@ struct RecorderOptions {
 
   absl::Duration open_timeout = absl::Seconds(30);
   absl::Duration release_timeout =
-      absl::Minutes(5);  // AwaitReleasable, FAIL_CLOSED: how long a server may be away
+      absl::Minutes(5);  // AwaitReleasable: how long a server may be away
+  absl::Duration full_spool_timeout =
+      absl::Minutes(5);  // RecordRound: how long to wait for room in a full spool
   absl::Duration close_timeout = absl::Minutes(1);
   absl::Duration first_backoff = absl::Milliseconds(100);
   absl::Duration longest_backoff = absl::Seconds(5);
@@ -81,15 +89,17 @@ class PrivacyRecorder : public EventRecorder {
   static absl::StatusOr<std::unique_ptr<PrivacyRecorder>> Open(RecorderOptions options);
   ~PrivacyRecorder() override;
 
-  // OK means that the event is durable in the spool. INVALID_ARGUMENT names the bad field;
-  // RESOURCE_EXHAUSTED when the spool is full; FAILED_PRECONDITION after Close; any refusal of the
-  // server; the disk's error.
+  // OK means that the event is in the spool's file, and on its way. Waits for neither the disk's
+  // sync nor the network; in a full spool, for room. INVALID_ARGUMENT names the bad field;
+  // RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION after Close, and when another
+  // recorder writes under this writer's name; any refusal of the server; the disk's error.
   absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
-  // FAILED_PRECONDITION if `number` was not recorded here. FAIL_CLOSED: DEADLINE_EXCEEDED when the
-  // server did not acknowledge it in time; it may be awaited again.
+  // FAILED_PRECONDITION if `number` was not recorded here; any refusal of the server; SPOOL: the
+  // disk's error. DEADLINE_EXCEEDED when the server did not acknowledge it (SPOOL: the disk not
+  // sync it) in time; it may be awaited again.
   absl::Status AwaitReleasable(uint64_t number) override;
 
   // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
@@ -107,9 +117,11 @@ class PrivacyRecorder : public EventRecorder {
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
   absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends what number next_number_ stands for.
-  absl::StatusOr<uint64_t> AppendNumbered(std::vector<v1::NewEntry> entries)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Calls `append`, which leaves mutex_ free, until the spool has room for what it appends.
+  absl::Status WaitForRoom(absl::Duration timeout, absl::FunctionRef<absl::Status()> append);
+  // Appends the entries of the next number.
+  absl::StatusOr<uint64_t> AppendNumbered(
+      absl::FunctionRef<std::vector<v1::NewEntry>(uint64_t number)> entries);
   // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
   bool MayGoOnAfter(const absl::Status& error) const;
   // OK while rounds can be recorded.
@@ -121,6 +133,7 @@ class PrivacyRecorder : public EventRecorder {
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;
   std::unique_ptr<internal::Delivery> delivery_;
+  std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only
 
   mutable absl::Mutex mutex_;
   // Numbers what is recorded, one batch each. The first number of this process and its batch.

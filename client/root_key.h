@@ -18,7 +18,13 @@
 namespace dpledger::client {
 
 // What a derived key is for. Part of the format.
-enum class KeyPurpose : uint64_t { kNoise = 1, kSampling = 2 };
+enum class KeyPurpose : uint64_t {
+  kNoise = 1,
+  kSampling = 2,
+  kFixedSizeSampling = 3,
+  kRandomAllocation = 4,
+  kShuffling = 5,
+};
 
 class RootKey {
  public:

@@ -156,7 +156,7 @@ void RoundedGaussian::Draw(
 void RoundedGaussian::AddTo(KeyStream& key, uint64_t part, uint64_t first,
                             absl::Span<int64_t> sums) const {
   Draw(key, part, first, sums.size(), [&](size_t at, absl::Span<const int64_t> noise) {
-    for (size_t i = 0; i < noise.size(); ++i) sums[at + i] += noise[i];
+    internal::AddNoise(noise.data(), noise.size(), sums.data() + at);
   });
 }
 

@@ -24,6 +24,9 @@ namespace {
 // Acknowledged records are cleared out when there are this many bytes of them, and as many as there
 // are pending: each byte is then rewritten about once.
 constexpr uint64_t kMinClearedBytes = 1 << 20;
+// A full file is written anew only for so large a part of it: one that drains batch by batch would
+// be rewritten for each of them otherwise.
+constexpr uint64_t kPartForRoom = 4;
 
 absl::Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
@@ -89,7 +92,8 @@ absl::Status Spool::Load() {
   RETURN_IF_ERROR(Reopen());
   size_t offset = 0;
   while (offset < file->size()) {
-    auto record = internal::DecodeRecord(*file, offset, chain_);
+    auto record = internal::DecodeRecord(
+        *file, offset, options_.synced ? internal::Tail::kTorn : internal::Tail::kHoles, chain_);
     if (!record.ok()) {
       return absl::DataLossError(absl::StrCat("spool: ", path_, ": ", record.status().message()));
     }
@@ -182,17 +186,22 @@ absl::StatusOr<uint64_t> Spool::Append(const v1::AppendBatchRequest& batch) {
   }
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(failure_);
-  const uint64_t needed = payload.size() + internal::kRecordOverhead;
-  if (size_ + needed > options_.bound_bytes && pending_bytes_ < size_) RETURN_IF_ERROR(Rewrite());
-  if (size_ + needed > options_.bound_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("spool: ", path_, " is full: ", pending_.size(),
-                     " batches wait for the server, bound_bytes is ", options_.bound_bytes));
-  }
+  RETURN_IF_ERROR(MakeRoom(payload.size() + internal::kRecordOverhead));
   const uint64_t offset = size_ + internal::kRecordHeadSize;
   RETURN_IF_ERROR(Write(internal::EncodeRecord(RecordKind::kBatch, payload, chain_)));
   AddPending(batch, offset, payload.size());
   return state_.end - 1;
+}
+
+absl::Status Spool::MakeRoom(uint64_t size) {
+  if (size_ + size <= options_.bound_bytes) return absl::OkStatus();
+  const bool drained = pending_.empty();
+  if (drained || size_ - pending_bytes_ >= size_ / kPartForRoom) RETURN_IF_ERROR(Rewrite());
+  if (size_ + size <= options_.bound_bytes) return absl::OkStatus();
+  const absl::Status full = absl::ResourceExhaustedError(
+      absl::StrCat("spool: ", path_, " is full: ", pending_.size(),
+                   " batches wait for the server, bound_bytes is ", options_.bound_bytes));
+  return drained ? full : WithReason(full, {"SPOOL_FULL", {}});
 }
 
 absl::Status Spool::Sync() {

@@ -3,11 +3,11 @@
 // same requests again.
 //
 // Invariants:
-//  1. A batch survives the process when Append returns OK, and the machine when Sync does. It stays
-//     until it is acknowledged.
+//  1. A batch survives the process when Append returns OK, and the machine when a later Sync does.
+//     It stays until it is acknowledged.
 //  2. Batches keep their boundaries, order and request ids over any number of restarts.
-//  3. A tail that a crash tore is cut at Open; no Sync had returned OK for it. Any other damage is
-//     DATA_LOSS.
+//  3. A tail that a crash tore is cut at Open; no Sync had returned OK for it, or none was needed
+//     (Options::synced). Any other damage is DATA_LOSS.
 //  4. One process at a time: the folder holds a lock file for each spool.
 //  5. After an error from the disk nothing more is accepted until the spool is opened again.
 // Positions count the batches of the spool's whole life, from 0. Format: docs/formats.md,
@@ -36,6 +36,9 @@ class Spool {
     std::string ledger;  // full name
     std::string writer;
     uint64_t bound_bytes = 256 << 20;  // the file never grows beyond this
+    // False: its user does not call Sync, and needs nothing of it after a loss of power, which may
+    // then leave holes in it: the tail from the first of them is cut.
+    bool synced = true;
   };
 
   struct State {
@@ -57,12 +60,13 @@ class Spool {
   Spool& operator=(const Spool&) = delete;
 
   // Writes `batch`; returns its position. INVALID_ARGUMENT if it is not of this ledger and writer;
-  // RESOURCE_EXHAUSTED if the file would pass its bound: both leave the spool as it was. Otherwise
-  // the disk's error, which is final.
+  // RESOURCE_EXHAUSTED if the file would pass its bound, with the reason SPOOL_FULL if it has room
+  // once more is acknowledged: these leave the spool as it was. Otherwise the disk's error, which
+  // is final.
   absl::StatusOr<uint64_t> Append(const v1::AppendBatchRequest& batch);
 
-  // Makes every batch that was appended durable. Others may use the spool meanwhile. The disk's
-  // error, which is final.
+  // Makes every batch that was appended before durable. Others may use the spool meanwhile. The
+  // disk's error, which is final.
   absl::Status Sync();
 
   // The batch at `position`. OUT_OF_RANGE unless acknowledged <= position < end.
@@ -90,6 +94,8 @@ class Spool {
 
   Spool(Options options, std::string path, int lock_fd);
 
+  // Room for a record of `size` bytes, or RESOURCE_EXHAUSTED.
+  absl::Status MakeRoom(uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads the file, or makes it.
   absl::Status Load() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadRecord(const internal::Record& record, size_t offset)

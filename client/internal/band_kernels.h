@@ -1,5 +1,5 @@
 // The inner loops of banded noise at the speed of memory. The same bits on every machine
-// (docs/formats.md, section 3.6).
+// (docs/formats.md, section 3.9).
 //
 // The values of the last `band` steps lie in one ring for each block of kHistoryBlock coordinates:
 // that of step t in place t mod band, all coordinates of a place together. So a step reads one

@@ -19,6 +19,11 @@ namespace {
 // Batches under way at once. Enough that a SPOOL trainer is bound by its own disk and not by the
 // round trip; a lost stream sends at most these again.
 constexpr size_t kWindow = 64;
+// The spool hears of so many acknowledgements at once, or of fewer when the stream ends or somebody
+// waits for room: a thread that wakes and writes for each takes as much of a training step as
+// sending. The batches of those that a killed process forgets are sent again, which changes
+// nothing.
+constexpr uint64_t kAcknowledgementsOfARecord = 32;
 
 }  // namespace
 
@@ -69,7 +74,7 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     if (!ended) context_.TryCancel();  // after the end it could hide the server's status
     RemoveHold();
     absl::MutexLock lock(&delivery_->mutex_);
-    while (!status_.has_value()) delivery_->changed_.Wait(&delivery_->mutex_);
+    while (!status_.has_value()) delivery_->work_.Wait(&delivery_->mutex_);
     if (!error.ok()) return error;
     return status_->ok() ? absl::UnavailableError("server: ended the stream") : *status_;
   }
@@ -78,15 +83,16 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     absl::MutexLock lock(&delivery_->mutex_);
     writing = false;
     broken |= !ok;
-    delivery_->changed_.SignalAll();
+    if (broken || next < delivery_->end_) delivery_->work_.Signal();
   }
 
   void OnReadDone(bool ok) override {
     {
       absl::MutexLock lock(&delivery_->mutex_);
+      const bool was_full = in_flight.size() >= kWindow;
       if (ok) error.Update(Take(response_));
       broken |= !ok || !error.ok();
-      delivery_->changed_.SignalAll();
+      if (broken || was_full || delivery_->ShouldRecord()) delivery_->work_.Signal();
       if (broken) return;
     }
     StartRead(&response_);
@@ -95,7 +101,7 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   void OnDone(const grpc::Status& status) override {
     absl::MutexLock lock(&delivery_->mutex_);
     status_ = FromGrpc(status);
-    delivery_->changed_.SignalAll();
+    delivery_->work_.Signal();
   }
 
   uint64_t next = 0;  // position of the batch to send next
@@ -129,6 +135,7 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     last_progress = absl::Now();
     delivery_->acknowledged_ += more;
     delivery_->last_error_ = absl::OkStatus();
+    delivery_->progress_.SignalAll();
     return absl::OkStatus();
   }
 
@@ -145,6 +152,7 @@ Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub,
                    const Options& options, absl::Status last_error)
     : spool_(spool),
       stub_(stub),
+      ledger_(ledger),
       options_(options),
       check_(stub, audits, ledger, options.stall_timeout),
       last_error_(std::move(last_error)) {
@@ -159,7 +167,7 @@ Delivery::~Delivery() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    changed_.SignalAll();
+    work_.Signal();
   }
   check_.Cancel();
   thread_.join();
@@ -170,21 +178,54 @@ Delivery::~Delivery() {
 void Delivery::Offer(uint64_t end) {
   absl::MutexLock lock(&mutex_);
   end_ = std::max(end_, end);
-  changed_.SignalAll();
+  work_.Signal();
 }
 
 absl::Status Delivery::Await(uint64_t end, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
   bool expired = false;
   while (refusal_.ok() && (acknowledged_ < end || !checked_) && !expired) {
-    expired = changed_.WaitWithDeadline(&mutex_, deadline);
+    expired = progress_.WaitWithDeadline(&mutex_, deadline);
   }
   if (!refusal_.ok()) return refusal_;
   if (acknowledged_ >= end && checked_) return absl::OkStatus();
+  return Late(absl::StrCat(end - std::min(end, acknowledged_), " batches are not acknowledged"));
+}
+
+absl::Status Delivery::AwaitDrain(uint64_t batches, absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  ++draining_;
+  work_.Signal();
+  bool expired = false;
+  while (refusal_.ok() && recorded_ <= batches && !expired) {
+    expired = progress_.WaitWithDeadline(&mutex_, deadline);
+  }
+  --draining_;
+  if (!refusal_.ok() || recorded_ > batches) return refusal_;
+  return Late("acknowledges nothing");
+}
+
+absl::Status Delivery::Late(const std::string& what) const {
   return absl::DeadlineExceededError(absl::StrCat(
-      "server: ", end - std::min(end, acknowledged_), " batches are not acknowledged; last error: ",
+      "server: ", what, "; last error: ",
       last_error_.ok() ? "none"
                        : last_error_.ToString(absl::StatusToStringMode::kWithNoExtraData)));
+}
+
+// This writer sends its rounds in order, once, and knows what it has sent: when the server counts
+// otherwise, somebody else has written under its name since it was opened.
+absl::Status Delivery::Explain(const absl::Status& status) const {
+  const ErrorReason reason = ReasonOf(status);
+  for (const char* other :
+       {"ROUND_GOES_BACK", "ROUND_ALREADY_OPEN", "WRITER_COUNT_MISMATCH", "WRITER_CLOSED"}) {
+    if (reason.reason != other) continue;
+    return WithReason(absl::Status(status.code(),
+                                   absl::StrCat("writer: another recorder, with another spool, has "
+                                                "written to ",
+                                                ledger_, " under this name: ", status.message())),
+                      reason);
+  }
+  return status;
 }
 
 absl::Status Delivery::Refusal() const {
@@ -206,7 +247,7 @@ void Delivery::Run() {
   Backoff backoff(options_.first_backoff, options_.longest_backoff);
   absl::MutexLock lock(&mutex_);
   while (true) {
-    while (!stopping_ && checked_ && acknowledged_ >= end_) changed_.Wait(&mutex_);
+    while (!stopping_ && checked_ && acknowledged_ >= end_) work_.Wait(&mutex_);
     if (stopping_) return;
     const uint64_t before = acknowledged_;
     mutex_.Unlock();
@@ -214,14 +255,14 @@ void Delivery::Run() {
     mutex_.Lock();
     if (ended.ok()) continue;
     if (IsRefusal(ended)) {
-      refusal_ = ended;
-      changed_.SignalAll();
+      refusal_ = Explain(ended);
+      progress_.SignalAll();
       return;
     }
     last_error_ = ended;
     if (acknowledged_ > before) backoff.Reset();
     const absl::Time again = absl::Now() + backoff.Next();
-    while (!stopping_ && !changed_.WaitWithDeadline(&mutex_, again)) {
+    while (!stopping_ && !work_.WaitWithDeadline(&mutex_, again)) {
     }
   }
 }
@@ -231,7 +272,7 @@ absl::Status Delivery::CheckAndSend() {
   {
     absl::MutexLock lock(&mutex_);
     checked_ = true;
-    changed_.SignalAll();
+    progress_.SignalAll();
     if (acknowledged_ >= end_) return absl::OkStatus();
   }
   return RunStream();
@@ -243,6 +284,7 @@ absl::Status Delivery::RunStream() {
     absl::MutexLock lock(&mutex_);
     while (Step(stream)) {
     }
+    if (recorded_ < acknowledged_) RecordAcknowledgements();
   }
   return stream.Finish();
 }
@@ -255,13 +297,17 @@ bool Delivery::Step(Stream& stream) {
     stream.error.Update(SendNext(stream));
     return stream.error.ok();
   }
-  if (recorded_ < acknowledged_) {
+  if (ShouldRecord()) {
     RecordAcknowledgements();
     return true;
   }
   const absl::Time stalled =
       waiting ? stream.last_progress + options_.stall_timeout : absl::InfiniteFuture();
-  if (!changed_.WaitWithDeadline(&mutex_, stalled)) return true;
+  if (!work_.WaitWithDeadline(&mutex_, stalled)) return true;
+  // Acknowledgements do not wake this thread.
+  if (stream.in_flight.empty() || absl::Now() < stream.last_progress + options_.stall_timeout) {
+    return true;
+  }
   stream.error = absl::UnavailableError(absl::StrCat("server: no acknowledgement for ",
                                                      absl::FormatDuration(options_.stall_timeout)));
   return false;
@@ -282,6 +328,11 @@ absl::Status Delivery::SendNext(Stream& stream) {
   return absl::OkStatus();
 }
 
+bool Delivery::ShouldRecord() const {
+  return recorded_ + kAcknowledgementsOfARecord <= acknowledged_ ||
+         (draining_ > 0 && recorded_ < acknowledged_);
+}
+
 void Delivery::RecordAcknowledgements() {
   const uint64_t acknowledged = acknowledged_;
   const AcknowledgedTree receipt = receipt_;
@@ -291,6 +342,7 @@ void Delivery::RecordAcknowledgements() {
   spool_->Acknowledge(acknowledged, receipt).IgnoreError();
   mutex_.Lock();
   recorded_ = acknowledged;
+  progress_.SignalAll();
 }
 
 }  // namespace dpledger::client::internal

@@ -6,9 +6,10 @@
 // Invariants:
 //  1. Batches are sent in the spool's order; acknowledged() only grows, and only by the server's
 //  word.
-//  2. A refusal for good (a bad event, a sealed ledger, a history that was lost or rewritten, ...)
-//  ends the delivery; every later Await returns it.
-//  3. Nothing is sent to a server that was not checked on this side of its last lost stream.
+//  2. A refusal for good (a bad event, a sealed ledger, a history that was lost or rewritten,
+//  another recorder of this writer's name, ...) ends the delivery; every later Await returns it.
+//  3. The spool hears of acknowledgements late, but before its room is needed and before this ends.
+//  4. Nothing is sent to a server that was not checked on this side of its last lost stream.
 // Thread safe.
 #pragma once
 
@@ -63,6 +64,10 @@ class Delivery {
   // if there was one; DEADLINE_EXCEEDED with the last error of the connection.
   absl::Status Await(uint64_t end, absl::Time deadline);
 
+  // Waits until more than `batches` are acknowledged, and the spool knows it. The refusal, if there
+  // was one; DEADLINE_EXCEEDED with the last error of the connection.
+  absl::Status AwaitDrain(uint64_t batches, absl::Time deadline);
+
   // The refusal, or OK.
   absl::Status Refusal() const;
   Progress progress() const;
@@ -81,19 +86,28 @@ class Delivery {
   bool Step(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // These let go of the mutex meanwhile.
   absl::Status SendNext(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // DEADLINE_EXCEEDED: "server: <what>; last error: ...".
+  absl::Status Late(const std::string& what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `status`, in the writer's words where it means that another one writes under this name.
+  absl::Status Explain(const absl::Status& status) const;
+  // Acknowledgements came that the spool should hear of now.
+  bool ShouldRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordAcknowledgements() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Spool* const spool_;
   v1::LedgerService::StubInterface* const stub_;
+  const std::string ledger_;
   const Options options_;
   ReceiptCheck check_;
 
   mutable absl::Mutex mutex_;
-  absl::CondVar changed_;
+  absl::CondVar work_;      // for thread_: there is something to do
+  absl::CondVar progress_;  // for those that wait: checked, acknowledged, recorded, refused
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t end_ ABSL_GUARDED_BY(mutex_);
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_);
   uint64_t recorded_ ABSL_GUARDED_BY(mutex_);  // of these, what the spool knows to be acknowledged
+  int draining_ ABSL_GUARDED_BY(mutex_) = 0;   // how many wait for the spool to know
   AcknowledgedTree receipt_ ABSL_GUARDED_BY(mutex_);
   bool checked_ ABSL_GUARDED_BY(mutex_) = false;  // the server, at least once
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);

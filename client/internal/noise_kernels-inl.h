@@ -37,17 +37,14 @@ HWY_INLINE V Polynomial(D d, V x, const double (&coefficients)[kCount]) {
   return sum;
 }
 
-// table[index] for indices below 16, from registers where two hold the table.
+// table[index % 16], from registers where two hold the table.
 template <class D, class VU, class V = hn::Vec<D>>
 HWY_INLINE V Lookup(D d, const double (&table)[16], VU index) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  const hn::RebindToUnsigned<D> du;
-  const auto lanes = hn::IndicesFromVec(d, hn::And(index, hn::Set(du, 7)));
-  const auto upper = hn::RebindMask(d, hn::Gt(index, hn::Set(du, 7)));
-  return hn::IfThenElse(upper, hn::TableLookupLanes(hn::LoadU(d, table + 8), lanes),
-                        hn::TableLookupLanes(hn::LoadU(d, table), lanes));
+  return V{_mm512_permutex2var_pd(hn::LoadU(d, table).raw, index.raw, hn::LoadU(d, table + 8).raw)};
 #else
-  return hn::GatherIndex(d, table, hn::BitCast(hn::RebindToSigned<D>(), index));
+  const auto low = hn::And(index, hn::Set(hn::RebindToUnsigned<D>(), 15));
+  return hn::GatherIndex(d, table, hn::BitCast(hn::RebindToSigned<D>(), low));
 #endif
 }
 
@@ -61,17 +58,17 @@ HWY_INLINE V SquaredRadius(D d, VU u1) {
   const auto distance =
       hn::Add(hn::ConvertTo(d, hn::Xor(word, hn::BroadcastSignBit(word))), hn::Set(d, 0.5));
   const auto near_one = hn::RebindMask(d, hn::Lt(word, hn::Zero(di)));
-  const V part = hn::Mul(distance, hn::Set(d, 0x1p-64));
-  const V u = hn::IfThenElse(near_one, hn::Sub(hn::Set(d, 1), part), part);
+  const V u = hn::IfThenElse(near_one, hn::Sub(hn::Set(d, 0x1p64), distance), distance);
 
-  // U1 = m 2^-(e+1) with m in [1, 2): -2 ln U1 = 2 e ln 2 + 2 ln(2 scale) - 2 ln(scale m).
+  // u = 2^64 U1, U1 = m 2^-(e+1) with m in [1, 2): -2 ln U1 = 2 e ln 2 + 2 ln(2 scale) - 2 ln(scale
+  // m).
   const auto bits = hn::BitCast(du, u);
-  const auto index = hn::And(hn::ShiftRight<48>(bits), hn::Set(du, 15));
+  const auto index = hn::ShiftRight<48>(bits);
   const V scale = Lookup(d, kScales, index);
-  // 2^52 + 1022 - e in the bits.
+  // 2^52 + 1086 - e.
   const V shifted =
       hn::BitCast(d, hn::Or(hn::ShiftRight<52>(bits), hn::BitCast(du, hn::Set(d, 0x1p52))));
-  const V e = hn::Sub(hn::Set(d, 0x1p52 + 1022), shifted);
+  const V e = hn::Sub(hn::Set(d, 0x1p52 + 1086), shifted);
   const V base = hn::MulAdd(e, hn::Set(d, 0x1.62e42fefa39efp+0), Lookup(d, kScaleLogs, index));
 
   // scale m - 1; from 1/2 on m = 2 - 2 distance.

@@ -72,6 +72,18 @@ size_t RoundKernel(const uint64_t* words, size_t pairs, int64_t sigma_in, int64_
   return open;
 }
 
+void AddKernel(const int64_t* noise, size_t size, int64_t* sums_in) {
+  const Words words;
+  const size_t n = hn::Lanes(words);
+  const auto* addends = reinterpret_cast<const uint64_t*>(noise);
+  auto* sums = reinterpret_cast<uint64_t*>(sums_in);
+  size_t i = 0;
+  for (; i + n <= size; i += n) {
+    hn::StoreU(hn::Add(hn::LoadU(words, sums + i), hn::LoadU(words, addends + i)), words, sums + i);
+  }
+  for (; i < size; ++i) sums[i] += addends[i];
+}
+
 void ScaleKernel(const int64_t* sums, const int64_t* noise, size_t size, double grid,
                  float* released) {
   const D d;
@@ -106,11 +118,16 @@ double OpenPairShare(int64_t sigma) {
 }
 
 HWY_EXPORT(RoundKernel);
+HWY_EXPORT(AddKernel);
 HWY_EXPORT(ScaleKernel);
 
 size_t RoundPairs(const uint64_t* words, size_t pairs, int64_t sigma, int64_t* noise,
                   uint32_t* undecided) {
   return HWY_DYNAMIC_DISPATCH(RoundKernel)(words, pairs, sigma, noise, undecided);
+}
+
+void AddNoise(const int64_t* noise, size_t size, int64_t* sums) {
+  HWY_DYNAMIC_DISPATCH(AddKernel)(noise, size, sums);
 }
 
 void AddAndScale(const int64_t* sums, const int64_t* noise, size_t size, double grid,

@@ -29,6 +29,9 @@ inline constexpr size_t kPairStep = 8;
 size_t RoundPairs(const uint64_t* words, size_t pairs, int64_t sigma, int64_t* noise,
                   uint32_t* undecided);
 
+// sums[i] += noise[i], modulo 2^64.
+void AddNoise(const int64_t* noise, size_t size, int64_t* sums);
+
 // released[i] = grid (sums[i] + noise[i]), in double, rounded to float.
 void AddAndScale(const int64_t* sums, const int64_t* noise, size_t size, double grid,
                  float* released);

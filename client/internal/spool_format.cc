@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "merkle/compact_tree.h"
-#include "openssl/sha.h"
+#include "merkle/sha256.h"
 
 namespace dpledger::client::internal {
 namespace {
@@ -23,10 +23,10 @@ T GetLittleEndian(std::string_view bytes) {
   return value;
 }
 
-Digest Sha256(std::string_view bytes) {
+Digest Sha256(std::initializer_list<std::string_view> parts) {
+  const merkle::Hash hash = merkle::Sha256(parts);
   Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
+  std::copy(hash.begin(), hash.end(), digest.begin());
   return digest;
 }
 
@@ -39,20 +39,36 @@ bool LostTail(std::string_view file, size_t offset) {
   return zeros <= offset || first_lost_sector < file.size();
 }
 
+// A sector of zeros begins in [begin, end), of a record that does not match: what a flipped bit
+// does not make, and a lost sector does.
+bool LostSector(std::string_view file, size_t begin, size_t end) {
+  for (size_t sector = (begin + kSectorSize - 1) / kSectorSize * kSectorSize;
+       sector < std::min(end, file.size()); sector += kSectorSize) {
+    if (file.substr(sector, kSectorSize).find_first_not_of('\0') == std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The record at `offset`, of `size` bytes, does not match; whether a loss of power explains it.
+bool WasLost(std::string_view file, size_t offset, size_t size, Tail tail) {
+  return LostTail(file, offset) ||
+         (tail == Tail::kHoles && LostSector(file, offset, offset + size));
+}
+
 // kind, length, and eight bytes that say whether these two can be believed.
 std::string EncodeHead(RecordKind kind, size_t length) {
   std::string head;
   PutLittleEndian(head, static_cast<uint32_t>(kind));
   PutLittleEndian(head, static_cast<uint32_t>(length));
-  const Digest check = Sha256(head);
+  const Digest check = Sha256({head});
   head.append(check.data(), kRecordHeadSize - head.size());
   return head;
 }
 
 Digest ChainedDigest(const Digest& chain, std::string_view head_and_payload) {
-  std::string bytes(chain.data(), chain.size());
-  bytes.append(head_and_payload);
-  return Sha256(bytes);
+  return Sha256({std::string_view(chain.data(), chain.size()), head_and_payload});
 }
 
 absl::Status Damaged(size_t offset, const std::string& what) {
@@ -156,7 +172,7 @@ std::string EncodeRecord(RecordKind kind, std::string_view payload, Digest& chai
   return record;
 }
 
-absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset,
+absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset, Tail tail,
                                                    Digest& chain) {
   const std::string_view rest = file.substr(offset);
   // A killed process leaves a prefix of the record that it was writing.
@@ -164,7 +180,7 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
   const auto kind = static_cast<RecordKind>(GetLittleEndian<uint32_t>(rest));
   const size_t length = GetLittleEndian<uint32_t>(rest.substr(4));
   if (rest.substr(0, kRecordHeadSize) != EncodeHead(kind, length)) {
-    if (LostTail(file, offset)) return std::nullopt;
+    if (WasLost(file, offset, kRecordHeadSize, tail)) return std::nullopt;
     return Damaged(offset, "the head of a record does not match its check");
   }
   const size_t size = kRecordOverhead + length;
@@ -173,7 +189,7 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
   const Digest digest = ChainedDigest(chain, rest.substr(0, digest_offset));
   if (rest.substr(digest_offset, sizeof(Digest)) !=
       std::string_view(digest.data(), digest.size())) {
-    if (LostTail(file, offset)) return std::nullopt;
+    if (WasLost(file, offset, size, tail)) return std::nullopt;
     return Damaged(offset, "a record does not match its digest");
   }
   if (kind != RecordKind::kHeader && kind != RecordKind::kBatch &&

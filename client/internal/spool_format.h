@@ -54,10 +54,15 @@ struct Record {
   std::string_view payload;  // inside the file's bytes
   size_t size;               // of the whole record
 };
+// What a loss of power can have left of a file.
+enum class Tail {
+  kTorn,   // a sync ended for all but the last records: zeros reach to the file's end
+  kHoles,  // nothing was synced: sectors of zeros anywhere
+};
 // The record at `offset`; advances `chain`. Nothing if the file ends there, or in a torn tail: a
-// record whose end is missing, or whose last sectors are zeros. DATA_LOSS, naming the offset, if
-// the bytes were written and are wrong.
-absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset,
+// record whose end is missing, or whose last sectors are zeros (kHoles: any sector). DATA_LOSS,
+// naming the offset, if the bytes were written and are wrong.
+absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset, Tail tail,
                                                    Digest& chain);
 
 // Bytes of a record around its payload, and the offset of the payload in it.

@@ -18,32 +18,11 @@ Examples:
 
 using examples::Between;
 
-void AddDataFlags(CLI::App& app, Flags& flags) {
-  auto* data = app.add_option("--data", flags.data, "CSV file")->check(CLI::ExistingFile);
-  auto* schema = app.add_option("--schema", flags.schema, "JSON file of the CSV's public constants")
-                     ->check(CLI::ExistingFile);
-  data->needs(schema);
-  schema->needs(data);
-  auto* images = app.add_option("--idx-images", flags.idx_images, "IDX file (MNIST's format)")
-                     ->check(CLI::ExistingFile)
-                     ->excludes(data);
-  auto* labels = app.add_option("--idx-labels", flags.idx_labels, "IDX file of its labels")
-                     ->check(CLI::ExistingFile);
-  images->needs(labels);
-  labels->needs(images);
-  app.add_option(
-      "--dataset", flags.dataset,
-      "the data set's name in the ledger, the same for all runs on it [the file's name]");
-  app.add_option("--population", flags.population,
-                 "number of records, a public constant [the schema's rows, else the file's]")
-      ->check(Between(1, 1e8));
+void AddTrainingFlags(CLI::App& app, Flags& flags, std::string& model) {
   app.add_option("--test-fraction", flags.test_fraction,
                  "share of the records held out, by a hash of their index")
       ->check(Between(0.0, 0.9))
       ->capture_default_str();
-}
-
-void AddTrainingFlags(CLI::App& app, Flags& flags, std::string& model) {
   app.add_option("--model", model, "logistic or mlp (one hidden layer)")
       ->check(CLI::IsMember({"logistic", "mlp"}))
       ->capture_default_str();
@@ -76,7 +55,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   Flags& flags = parsed.flags;
   std::string model = "logistic";
   CLI::App app(kAbout, "dp_sgd");
-  AddDataFlags(app, flags);
+  examples::AddDataFlags(app, flags.input);
   AddTrainingFlags(app, flags, model);
   examples::AddRunFlags(app, flags);
   parsed.exit_code = examples::Parse(app, argc, argv, flags, [&] {

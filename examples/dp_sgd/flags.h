@@ -3,16 +3,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
+#include "examples/common/input.h"
 #include "examples/common/run_flags.h"
 
 namespace dpledger::dp_sgd {
 
 struct Flags : examples::RunFlags {
-  std::string data, schema, idx_images, idx_labels;  // none: made-up data
-  std::string dataset;                               // its name in the ledger
-  uint64_t population = 0;                           // 0: the schema's, or the file's
+  examples::DataFlags input;
   double test_fraction = 0.2;
 
   uint64_t hidden = 0;  // 0: the linear model

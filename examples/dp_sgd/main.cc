@@ -9,71 +9,25 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "client/recorder.h"
 #include "examples/common/dataset.h"
+#include "examples/common/input.h"
 #include "examples/common/network.h"
 #include "examples/common/privacy_service.h"
 #include "examples/common/run_report.h"
-#include "examples/common/schema.h"
 #include "examples/dp_sgd/flags.h"
 #include "examples/dp_sgd/training.h"
 
 namespace dpledger::dp_sgd {
 namespace {
 
-using examples::Dataset;
+using examples::Input;
 using examples::Network;
 using examples::PrivacyService;
-using examples::Schema;
 using examples::stop;
 
-constexpr size_t kSyntheticRecords = 20000;
 constexpr double kMostSteps = 1e9;
-
-struct Input {
-  Dataset data;
-  std::string name;         // in the ledger
-  uint64_t population = 0;  // declared records, held out ones included
-};
-
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
-absl::StatusOr<Input> ReadInput(const Flags& flags) {
-  Input input;
-  if (!flags.data.empty()) {
-    ASSIGN_OR_RETURN(const std::string json, ReadFile(flags.schema));
-    const auto schema = Schema::Parse(json);
-    if (!schema.ok()) return InFile(flags.schema, schema.status());
-    ASSIGN_OR_RETURN(const std::string csv, ReadFile(flags.data));
-    auto data = examples::ParseCsv(csv, *schema);
-    if (!data.ok()) return InFile(flags.data, data.status());
-    input = {*std::move(data), flags.data, schema->rows.value_or(0)};
-  } else if (!flags.idx_images.empty()) {
-    ASSIGN_OR_RETURN(const std::string images, ReadFile(flags.idx_images));
-    ASSIGN_OR_RETURN(const std::string labels, ReadFile(flags.idx_labels));
-    ASSIGN_OR_RETURN(input.data, examples::ParseIdx(images, labels));
-    input.name = flags.idx_images;
-  } else {
-    input = {examples::MakeSynthetic(kSyntheticRecords), "synthetic", kSyntheticRecords};
-  }
-  input.name.erase(0, input.name.rfind('/') + 1);
-  if (!flags.dataset.empty()) input.name = flags.dataset;
-  if (flags.population > 0) input.population = flags.population;
-  if (input.population == 0) {
-    input.population = input.data.size();
-    std::fprintf(stderr, "note: the number of records, %zu, is taken as public (--population)\n",
-                 input.data.size());
-  }
-  if (input.population < input.data.size()) {
-    std::fprintf(stderr, "note: records after the declared %llu are left out\n",
-                 static_cast<unsigned long long>(input.population));
-  }
-  return input;
-}
 
 absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
                                       PrivacyService& service) {
@@ -146,7 +100,7 @@ void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fra
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Input input, ReadInput(flags));
+  ASSIGN_OR_RETURN(const Input input, examples::ReadInput(flags.input));
   PrivacyService service(flags.server);
   ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, service));
   Network network(input.data.feature_count, flags.hidden,

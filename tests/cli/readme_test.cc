@@ -104,6 +104,8 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
 
 TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
+TEST(Docs, MarkedCommandsOfChecksPrintWhatItShows) { RunMarked("docs/checks.md", 5); }
+
 TEST(Docs, MarkedCommandsOfTuningPrintWhatItShows) { RunMarked("docs/tuning.md", 5); }
 
 class Strategies : public ::testing::TestWithParam<const char*> {};

@@ -20,11 +20,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "tests/cli/process.h"
+#include "tests/support/descriptors.h"
 
 namespace dpledger::client {
 namespace {
 
+using ::dpledger::testing::ReplaceDescriptor;
 using ::dpledger::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -366,17 +369,6 @@ TEST(Spool, KeepsWhatAKilledWriterWasPromised) {
   }
 }
 
-// Puts `replacement` in the place of the descriptor that this process has open on `path`.
-void ReplaceDescriptor(const std::string& path, int replacement) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code error;
-    if (std::filesystem::read_symlink(entry.path(), error) != path) continue;
-    ASSERT_GE(dup2(replacement, std::stoi(entry.path().filename())), 0);
-    return;
-  }
-  FAIL() << path << " is not open";
-}
-
 TEST(Spool, AcceptsNothingMoreAfterAFailedSync) {
   const TemporaryFolder folder;
   {
@@ -384,8 +376,7 @@ TEST(Spool, AcceptsNothingMoreAfterAFailedSync) {
     AppendRounds(*spool, 0, 2);
     int pipes[2];
     ASSERT_EQ(pipe(pipes), 0);
-    ReplaceDescriptor(std::filesystem::canonical(spool->path()),
-                      pipes[1]);  // writable, not syncable
+    ReplaceDescriptor(spool->path(), pipes[1]);  // writable, not syncable
     ASSERT_EQ(spool->Append(Batch(2)).status(), absl::OkStatus());
     const absl::Status failed = spool->Sync();
     EXPECT_THAT(std::string(failed.message()), HasSubstr("fdatasync"));
@@ -430,11 +421,52 @@ TEST(Spool, IsBoundedAndFreesWhatIsAcknowledged) {
   EXPECT_THAT(std::string(full.message()),
               HasSubstr(absl::StrCat(round, " batches wait for the server, bound_bytes is 2000")));
   ExpectHolds(*spool, 0, round);
-  ASSERT_EQ(spool->Acknowledge(2), absl::OkStatus());
-  AppendRounds(*spool, round, round + 2);
-  EXPECT_EQ(spool->Append(Batch(round + 2)).status().code(), absl::StatusCode::kResourceExhausted);
-  ExpectHolds(*spool, 2, round + 2);
+  EXPECT_EQ(ReasonOf(full).reason, "SPOOL_FULL");
+  // The file is not written anew for the room of one batch.
+  ASSERT_EQ(spool->Acknowledge(1), absl::OkStatus());
+  EXPECT_EQ(spool->Append(Batch(round)).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_EQ(spool->Acknowledge(5), absl::OkStatus());
+  AppendRounds(*spool, round, round + 5);
+  EXPECT_EQ(spool->Append(Batch(round + 5)).status().code(), absl::StatusCode::kResourceExhausted);
+  ExpectHolds(*spool, 5, round + 5);
   EXPECT_LE(std::filesystem::file_size(spool->path()), 2000u);
+}
+
+TEST(Spool, SaysWhenABatchCanNeverFit) {
+  const TemporaryFolder folder;
+  Spool::Options options = OptionsFor(folder);
+  options.bound_bytes = 200;
+  const auto spool = OpenOrDie(options);
+  const absl::Status never = spool->Append(Batch(0)).status();
+  EXPECT_EQ(never.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(never.message()), HasSubstr("0 batches wait for the server"));
+  EXPECT_EQ(ReasonOf(never).reason, "");
+}
+
+// A spool that is never synced: after a loss of power any sector may be missing.
+TEST(Spool, CutsHolesWhereNothingWasSynced) {
+  const Sample sample = MakeSample(12);
+  const TemporaryFolder folder;
+  Spool::Options options = OptionsFor(folder);
+  options.synced = false;
+  for (size_t sector = 512; sector + 512 < sample.bytes.size(); sector += 512) {
+    std::string bytes = sample.bytes;
+    std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(sector), 512, '\0');
+    // Control: one that is synced has no such holes.
+    EXPECT_EQ(OpenBytes(folder, bytes).status().code(), absl::StatusCode::kDataLoss) << sector;
+    std::ofstream(PathIn(folder), std::ios::binary | std::ios::trunc) << bytes;
+    const auto spool = OpenOrDie(options);
+    uint64_t whole = 0;
+    while (sample.ends[whole + 1] <= sector) ++whole;
+    ExpectHolds(*spool, 0, whole);
+    AppendRounds(*spool, whole, whole + 2);
+    ExpectHolds(*spool, 0, whole + 2);
+  }
+  // A flipped bit is no hole.
+  std::string bytes = sample.bytes;
+  bytes[sample.ends[3] + 20] ^= 1;
+  std::ofstream(PathIn(folder), std::ios::binary | std::ios::trunc) << bytes;
+  EXPECT_EQ(Spool::Open(options).status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Spool, ClearsOutAcknowledgedRecords) {

@@ -190,6 +190,36 @@ def sample(step, population, q):
     return result
 
 
+def below(key, bound, i):
+    levels = [words(key, level, 0, i // 2)[i % 2] for level in range(3)]
+    return bound * (levels[0] << 128 | levels[1] << 64 | levels[2]) >> 192
+
+
+def fixed_size(step, population, size):
+    key = step_key(3, step)
+    drawn = set()
+    for i in range(size):
+        j = population - size + i
+        record = below(key, j + 1, i)
+        drawn.add(j if record in drawn else record)
+    return sorted(drawn)
+
+
+def allocation(epoch, population, rounds):
+    key = step_key(4, epoch)
+    to = [below(key, rounds, i) for i in range(population)]
+    return [[i for i in range(population) if to[i] == r] for r in range(rounds)]
+
+
+def shuffled(epoch, population, batches):
+    key = step_key(5, epoch)
+    order = list(range(population))
+    for i in range(population):
+        j = i + below(key, population - i, i)
+        order[i], order[j] = order[j], order[i]
+    return [sorted(order[b * population // batches:(b + 1) * population // batches]) for b in range(batches)]
+
+
 # --- clipping ----------------------------------------------------------------------------------------------------
 def up(x):
     return math.nextafter(x, math.inf)
@@ -243,6 +273,12 @@ def values():
         "pairs": forced_pairs(),
         "samples": [{"step": s, "population": n, "q": q, "indices": sample(s, n, q)}
                     for s, n, q in [(0, 200, 0.3), (1, 3000000, 2.0**-16), (2, 50, 0.999)]],
+        "fixed_sizes": [{"step": s, "population": n, "size": m, "indices": fixed_size(s, n, m)}
+                        for s, n, m in [(0, 100, 10), (1, 2**40, 600), (2, 30, 30)]],
+        "allocations": [{"population": n, "rounds": t, "epochs": [allocation(e, n, t) for e in range(2)]}
+                        for n, t in [(600, 7), (5, 5)]],
+        "shuffles": [{"population": n, "rounds": b, "epochs": [shuffled(e, n, b) for e in range(2)]}
+                     for n, b in [(600, 7), (5, 5), (20, 1)]],
         "clips": [clip_case([(70, 1.0)], "clip", 1.0, 2**24), clip_case([(200, 1.0)], "clip", 1e6, 15252014),
                   clip_case([(66, 0.3), (1, 1e3), (130, 1.7)], "clip", 0.7, 2**24),
                   clip_case([(66, 0.3), (1, 1e-3), (130, 7.7)], "normalise", 0.01, 15252014)],

@@ -1,0 +1,29 @@
+// What the example programs train on, and the flags that say so.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "examples/common/dataset.h"
+
+namespace dpledger::examples {
+
+struct DataFlags {
+  std::string data, schema, idx_images, idx_labels;  // none: made-up data
+  std::string dataset;                               // its name in the ledger
+  uint64_t population = 0;                           // 0: the schema's, or the file's
+};
+void AddDataFlags(CLI::App& app, DataFlags& flags);
+
+struct Input {
+  Dataset data;
+  std::string name;         // in the ledger
+  uint64_t population = 0;  // declared records, held out ones included
+};
+
+// Notes on stderr what it takes for public. Errors name the file.
+absl::StatusOr<Input> ReadInput(const DataFlags& flags);
+
+}  // namespace dpledger::examples

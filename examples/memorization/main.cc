@@ -1,0 +1,185 @@
+// The memorisation test: trains on labels drawn at random, without privacy and with it, and says
+// how many of them each model knows. What is right more often than by chance is known by heart.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/recorder.h"
+#include "examples/common/input.h"
+#include "examples/common/network.h"
+#include "examples/common/privacy_service.h"
+#include "examples/common/run_flags.h"
+#include "examples/common/run_report.h"
+#include "examples/dp_sgd/training.h"
+#include "examples/memorization/plain_training.h"
+#include "examples/memorization/random_labels.h"
+
+namespace dpledger::memorization {
+namespace {
+
+constexpr char kAbout[] =
+    R"(Trains a network with one hidden layer twice on labels drawn at random, without privacy and with it, and
+compares how many labels each knows by heart. The private run keeps its ledger on the server.
+
+Examples:
+  memorization --server 127.0.0.1:7350 --ledger by-heart --target-epsilon 1
+      200 made-up records
+  memorization --server 127.0.0.1:7350 --ledger by-heart --target-epsilon 1 --population 2000 \
+      --data adult.data --schema examples/dp_sgd/adult_schema.json
+)";
+
+constexpr uint64_t kSyntheticPopulation = 200;
+
+struct Flags : examples::RunFlags {
+  examples::DataFlags input;
+  uint64_t hidden = 128, steps = 1000, seed = 1;
+  double batch_size = 100, clip_norm = 1, learning_rate = 2;
+};
+
+void AddTrainingFlags(CLI::App& app, Flags& flags) {
+  using examples::Between;
+  app.add_option("--hidden", flags.hidden, "hidden units")
+      ->check(Between(1, 100000))
+      ->capture_default_str();
+  app.add_option("--steps", flags.steps, "of each run")
+      ->check(Between(1, 1e9))
+      ->capture_default_str();
+  app.add_option("--batch-size", flags.batch_size, "expected")
+      ->check(Between(1e-6, 1e12))
+      ->capture_default_str();
+  app.add_option("--clip-norm", flags.clip_norm, "of the private run")
+      ->check(Between(1e-30, 1e30))
+      ->capture_default_str();
+  app.add_option("--learning-rate", flags.learning_rate, "of plain SGD, in both runs")
+      ->check(Between(1e-9, 1e9))
+      ->capture_default_str();
+  app.add_option("--seed", flags.seed, "of the labels and the initial weights")
+      ->capture_default_str();
+}
+
+absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
+                                                                      const std::string& dataset) {
+  client::RecorderOptions options;
+  options.server = flags.server;
+  options.ledger = flags.ledger;
+  options.writer = flags.writer;
+  options.policy = flags.policy;
+  options.spool_folder = flags.spool;
+  v1::Declaration& declaration = options.declaration;
+  declaration.set_dataset(dataset);
+  declaration.set_unit_of_privacy("example");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  declaration.set_planned_rounds(flags.steps);
+  declaration.set_released("all iterates");
+  declaration.set_description("memorisation test on labels drawn at random");
+  return client::PrivacyRecorder::Open(std::move(options));
+}
+
+class Trial {
+ public:
+  Trial(const Flags& flags, examples::Input input)
+      : input_(std::move(input)),
+        network_(input_.data.feature_count, flags.hidden,
+                 static_cast<size_t>(input_.data.class_count)),
+        initial_(network_.InitialParameters(flags.seed)) {
+    DrawRandomLabels(flags.seed, input_.data);
+    for (size_t row = 0; row < input_.population; ++row) plan_.population.push_back(row);
+    plan_.expected_batch_size = flags.batch_size;
+    plan_.steps = flags.steps;
+    plan_.clip_norm = flags.clip_norm;
+    plan_.learning_rate = flags.learning_rate;
+  }
+
+  absl::Status WithoutPrivacy() {
+    dp_sgd::TrainingState state{initial_};
+    RETURN_IF_ERROR(TrainWithoutPrivacy(plan_, input_.data, network_, state));
+    PrintAccuracy("without privacy", state);
+    std::printf("                   no clipping, no noise, no epsilon\n");
+    return absl::OkStatus();
+  }
+
+  absl::Status WithPrivacy(const Flags& flags, examples::PrivacyService& service) {
+    if (flags.noise_multiplier) {
+      plan_.noise_multiplier = *flags.noise_multiplier;
+    } else {
+      ASSIGN_OR_RETURN(plan_.noise_multiplier,
+                       service.CalibrateNoise(*flags.target_epsilon, flags.delta,
+                                              plan_.probability(), plan_.steps));
+    }
+    ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags, input_.name));
+    dp_sgd::TrainingState state{initial_};
+    const std::atomic<bool> stop = false;
+    RETURN_IF_ERROR(dp_sgd::Train(
+        plan_, input_.data, network_, *recorder, stop, [](uint64_t) {}, state));
+    RETURN_IF_ERROR(recorder->Close());
+    PrintAccuracy("with privacy", state);
+    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
+                     service.ComputeEpsilon(recorder->ledger(), flags.delta));
+    std::printf("                   noise multiplier %.6f, epsilon [%.6f, %.6f] at delta %g\n",
+                plan_.noise_multiplier, answer.epsilon().lower(), answer.epsilon().upper(),
+                flags.delta);
+    return absl::OkStatus();
+  }
+
+  void PrintData() {
+    std::printf("data set           %s, %zu records, labels drawn at random from %d classes\n",
+                input_.name.c_str(), Records(), input_.data.class_count);
+    std::printf("chance             %.4f\n", 1.0 / input_.data.class_count);
+  }
+
+ private:
+  size_t Records() const { return std::min<size_t>(input_.population, input_.data.size()); }
+  void PrintAccuracy(const char* name, const dp_sgd::TrainingState& state) {
+    std::vector<size_t> rows;
+    for (size_t row = 0; row < Records(); ++row) rows.push_back(row);
+    const double accuracy = network_.Accuracy(state.parameters, input_.data, rows);
+    std::printf("%-18s training accuracy %.4f, %+.1f standard deviations from chance\n", name,
+                accuracy, DeviationsAboveChance(accuracy, rows.size(), input_.data.class_count));
+    std::fflush(stdout);
+  }
+
+  examples::Input input_;
+  examples::Network network_;
+  const std::vector<float> initial_;
+  dp_sgd::TrainingPlan plan_;
+};
+
+absl::StatusOr<int> Run(Flags flags) {
+  if (flags.input.data.empty() && flags.input.idx_images.empty() && flags.input.population == 0) {
+    flags.input.population = kSyntheticPopulation;
+  }
+  ASSIGN_OR_RETURN(examples::Input input, examples::ReadInput(flags.input));
+  const auto records = static_cast<double>(input.population);
+  if (!(flags.batch_size <= records)) {
+    return FieldError("--batch-size", absl::StrCat("must be at most the population, ", records,
+                                                   ", got ", flags.batch_size));
+  }
+  examples::PrivacyService service(flags.server);
+  Trial trial(flags, std::move(input));
+  trial.PrintData();
+  RETURN_IF_ERROR(trial.WithoutPrivacy());
+  RETURN_IF_ERROR(trial.WithPrivacy(flags, service));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger::memorization
+
+int main(int argc, char** argv) {
+  dpledger::memorization::Flags flags;
+  CLI::App app(dpledger::memorization::kAbout, "memorization");
+  dpledger::examples::AddDataFlags(app, flags.input);
+  dpledger::memorization::AddTrainingFlags(app, flags);
+  dpledger::examples::AddRunFlags(app, flags);
+  const auto exit_code = dpledger::examples::Parse(app, argc, argv, flags, [] {});
+  if (exit_code) return *exit_code;
+  return dpledger::examples::ExitCode("memorization",
+                                      dpledger::memorization::Run(std::move(flags)));
+}

@@ -1,0 +1,251 @@
+// The recorder where something is missing or doubled: a disk that fails, a spool without room, two
+// recorders of one name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "client/recorder.h"
+#include "tests/cli/process.h"
+#include "tests/fault/crashing_server.h"
+#include "tests/support/descriptors.h"
+
+namespace dpledger::client {
+namespace {
+
+using ::dpledger::testing::CrashingServer;
+using ::dpledger::testing::ReadLedger;
+using ::dpledger::testing::ReplaceDescriptor;
+using ::dpledger::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+constexpr char kLedger[] = "projects/default/ledgers/adult";
+
+class RecorderLimits : public ::testing::Test {
+ protected:
+  RecorderOptions Options(v1::SpoolPolicy policy, const std::string& spool = "spool") {
+    RecorderOptions options;
+    options.server = server_.address();
+    options.ledger = "adult";
+    options.policy = policy;
+    options.declaration.set_dataset("adult");
+    options.declaration.set_unit_of_privacy("example");
+    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    options.declaration.set_parameters(v1::FIXED);
+    options.spool_folder = folder_.File(spool);
+    options.longest_backoff = absl::Milliseconds(200);
+    return options;
+  }
+  static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
+    auto recorder = PrivacyRecorder::Open(options);
+    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
+    return *std::move(recorder);
+  }
+  static absl::StatusOr<uint64_t> Record(PrivacyRecorder& recorder) {
+    v1::SamplingScheme scheme;
+    scheme.mutable_poisson()->set_probability(0.01);
+    v1::SumQuery query;
+    query.set_group("weights");
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(1.5);
+    return recorder.RecordRound(scheme, {query});
+  }
+  static absl::Status Release(PrivacyRecorder& recorder) {
+    const auto round = Record(recorder);
+    return round.ok() ? recorder.AwaitReleasable(*round) : round.status();
+  }
+  // How often each round of `writer` is in the ledger.
+  std::map<uint64_t, int> Rounds(const std::string& writer = "trainer") {
+    std::map<uint64_t, int> rounds;
+    for (const v1::LedgerEntry& entry : ReadLedger(server_.address(), kLedger)) {
+      if (entry.writer() == writer && entry.event().has_sampling()) {
+        ++rounds[entry.event().sampling().round()];
+      }
+    }
+    return rounds;
+  }
+  // Every round once, one number after the other.
+  void ExpectEachOnce(size_t count) {
+    const std::map<uint64_t, int> rounds = Rounds();
+    EXPECT_EQ(rounds.size(), count);
+    for (const auto& [round, times] : rounds) EXPECT_EQ(times, 1) << "round " << round;
+  }
+
+  CrashingServer server_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(RecorderLimits, SpoolReleasesAndSendsNothingThatTheDiskDidNotSync) {
+  const auto recorder = Open(Options(v1::SPOOL));
+  const auto synced = Record(*recorder);
+  ASSERT_TRUE(synced.ok()) << synced.status();
+  ASSERT_EQ(recorder->AwaitReleasable(*synced), absl::OkStatus());
+  while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  ReplaceDescriptor(folder_.File("spool/default~adult~trainer.spool"), pipes[1]);  // not syncable
+  const auto unsynced = Record(*recorder);
+  ASSERT_TRUE(unsynced.ok()) << unsynced.status();
+  const absl::Status failed = recorder->AwaitReleasable(*unsynced);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("spool: fdatasync "));
+  EXPECT_EQ(recorder->AwaitReleasable(*unsynced), failed);
+  EXPECT_EQ(recorder->AwaitReleasable(*synced), failed);
+  EXPECT_EQ(Record(*recorder).status(), failed);
+  EXPECT_EQ(recorder->Close(), failed);
+  EXPECT_EQ(recorder->drain_status().undelivered_batches, 1u);
+  ExpectEachOnce(1);
+  close(pipes[0]);
+  close(pipes[1]);
+}
+
+TEST_F(RecorderLimits, GivesUpWhenTheSpoolStaysFull) {
+  RecorderOptions options = Options(v1::SPOOL);
+  options.spool_bound_bytes = 4000;
+  options.full_spool_timeout = absl::Milliseconds(50);
+  const auto recorder = Open(options);
+  server_.Kill();
+  size_t recorded = 0;
+  absl::StatusOr<uint64_t> round;
+  while ((round = Record(*recorder)).ok()) ++recorded;
+  EXPECT_EQ(round.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(round.status().message()),
+              HasSubstr(absl::StrCat(recorded,
+                                     " batches wait for the server, bound_bytes is 4000; "
+                                     "for 50ms the server: acknowledges nothing; last "
+                                     "error: UNAVAILABLE")));
+  EXPECT_GT(recorded, 5u);
+  server_.Start();
+  while (absl::IsResourceExhausted((round = Record(*recorder)).status())) {
+  }
+  EXPECT_TRUE(round.ok()) << round.status();
+  EXPECT_EQ(recorder->Close(), absl::OkStatus());
+  ExpectEachOnce(recorded + 1);
+}
+
+TEST_F(RecorderLimits, WaitsForRoomInAFullSpool) {
+  constexpr size_t kRounds = 100;  // far more than there is room for
+  RecorderOptions options = Options(v1::SPOOL);
+  options.spool_bound_bytes = 4000;
+  const auto recorder = Open(options);
+  const auto first = Record(*recorder);
+  ASSERT_TRUE(first.ok()) << first.status();
+  server_.Pause();
+  absl::Status last;
+  std::thread trainer([&] {
+    for (size_t i = 1; i < kRounds && last.ok(); ++i) last = Record(*recorder).status();
+  });
+  while (recorder->drain_status().undelivered_batches < 10) absl::SleepFor(absl::Milliseconds(1));
+  // Who waits for room keeps nobody else from releasing.
+  EXPECT_EQ(recorder->AwaitReleasable(*first), absl::OkStatus());
+  server_.Resume();
+  trainer.join();
+  EXPECT_EQ(last, absl::OkStatus());
+  EXPECT_LE(std::filesystem::file_size(folder_.File("spool/default~adult~trainer.spool")), 4000u);
+  EXPECT_EQ(recorder->Close(), absl::OkStatus());
+  ExpectEachOnce(kRounds);
+}
+
+TEST_F(RecorderLimits, StopsWaitingForRoomWhenTheServerRefuses) {
+  RecorderOptions options = Options(v1::SPOOL);
+  options.spool_bound_bytes = 4000;
+  const auto recorder = Open(options);
+  ASSERT_EQ(Release(*recorder), absl::OkStatus());
+  while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  server_.Kill();
+  std::filesystem::remove_all(server_.files() + "/store");
+  std::filesystem::remove(server_.files() + "/store.checkpoint");
+  absl::Status last;
+  std::thread trainer([&] {
+    while (last.ok()) last = Record(*recorder).status();
+  });
+  while (recorder->drain_status().undelivered_batches < 10) absl::SleepFor(absl::Milliseconds(1));
+  server_.Start();
+  trainer.join();
+  EXPECT_EQ(last.code(), absl::StatusCode::kDataLoss) << last;
+  EXPECT_EQ(ReasonOf(last).reason, "RECEIPT_BROKEN");
+}
+
+// As when a job is started twice, on two machines.
+TEST_F(RecorderLimits, FailClosedFindsAnotherRecorderOfItsName) {
+  const auto older = Open(Options(v1::FAIL_CLOSED));
+  ASSERT_EQ(Release(*older), absl::OkStatus());
+  const auto newer = Open(Options(v1::FAIL_CLOSED, "another spool"));
+  ASSERT_EQ(Release(*newer), absl::OkStatus());
+  const absl::Status refused = Release(*older);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr(absl::StrCat("writer: another recorder, with another spool, has written to ",
+                             kLedger, " under this name: ")));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("of writer trainer has begun already"));
+  EXPECT_EQ(ReasonOf(refused).reason, "ROUND_ALREADY_OPEN");
+  EXPECT_EQ(Record(*older).status(), refused);
+  EXPECT_EQ(older->Close(), refused);
+  EXPECT_EQ(Release(*newer), absl::OkStatus());
+  EXPECT_EQ(newer->Close(), absl::OkStatus());
+  ExpectEachOnce(3);
+}
+
+// Control: two names.
+TEST_F(RecorderLimits, LetsRecordersOfTwoNamesGoOn) {
+  const auto one = Open(Options(v1::FAIL_CLOSED));
+  RecorderOptions options = Options(v1::FAIL_CLOSED, "another spool");
+  options.writer = "second";
+  const auto two = Open(options);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Release(*one), absl::OkStatus());
+    EXPECT_EQ(Release(*two), absl::OkStatus());
+  }
+  EXPECT_EQ(one->Close(), absl::OkStatus());
+  EXPECT_EQ(two->Close(), absl::OkStatus());
+  ExpectEachOnce(3);
+  EXPECT_EQ(Rounds("second").size(), 3u);
+}
+
+TEST_F(RecorderLimits, SpoolFindsAnotherRecorderOfItsName) {
+  const auto older = Open(Options(v1::SPOOL));
+  ASSERT_EQ(Release(*older), absl::OkStatus());
+  while (older->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  const auto newer = Open(Options(v1::SPOOL, "another spool"));
+  ASSERT_EQ(Release(*newer), absl::OkStatus());
+  while (newer->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  absl::Status refused;
+  while ((refused = Release(*older)).ok()) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("another recorder, with another spool"));
+  // What it released meanwhile is in its spool, and says so.
+  EXPECT_GT(older->drain_status().undelivered_batches, 0u);
+  EXPECT_EQ(older->drain_status().last_error, refused);
+  EXPECT_EQ(newer->Close(), absl::OkStatus());
+}
+
+// Mechanisms have no round: both are in the ledger, and who closes first is told.
+TEST_F(RecorderLimits, CountsTheMechanismsOfTwoRecordersOfOneName) {
+  v1::MechanismEvent mechanism;
+  mechanism.mutable_gaussian()->set_noise_multiplier(2);
+  const auto older = Open(Options(v1::FAIL_CLOSED));
+  const auto newer = Open(Options(v1::FAIL_CLOSED, "another spool"));
+  for (PrivacyRecorder* recorder : {older.get(), newer.get(), older.get()}) {
+    const auto number = recorder->RecordMechanism(mechanism);
+    ASSERT_TRUE(number.ok()) << number.status();
+    EXPECT_EQ(recorder->AwaitReleasable(*number), absl::OkStatus());
+  }
+  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 4u);
+  const absl::Status refused = newer->Close();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("another recorder, with another spool"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("writer_closed.entry_count: must be 4"));
+}
+
+}  // namespace
+}  // namespace dpledger::client
