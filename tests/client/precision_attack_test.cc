@@ -3,15 +3,15 @@
 // certificates all the time; the privatizer's releases must give none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <random>
 #include <vector>
 
-#include "client/integer_clip.h"
+#include "client/clipped_sum.h"
 #include "client/privatizer.h"
-#include "client/rounded_gaussian.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::client {
@@ -134,8 +134,8 @@ TEST(PrecisionAttack, NeverNamesTheWrongInput) {
 // What an attacker knows of a release of the privatizer: its ledger entry and the code.
 class GridAttack {
  public:
-  explicit GridAttack(const v1::SumQuery& query)
-      : grid_(query.grid()), stddev_(query.noise_stddev()) {}
+  GridAttack(double grid, double noise_stddev) : grid_(grid), stddev_(noise_stddev) {}
+  explicit GridAttack(const v1::SumQuery& query) : GridAttack(query.grid(), query.noise_stddev()) {}
 
   // An integer whose release is y, if there is one.
   std::optional<int64_t> IntegerOf(float y) const {
@@ -179,30 +179,39 @@ class PrivatizerAttack : public ::testing::Test {
     return releases;
   }
 
-  // The integer sum of `rows` in a group that is the whole gradient.
-  std::vector<int64_t> IntegerSum(const PrivatizerOptions& options,
-                                  const std::vector<float>& rows) const {
-    const size_t size = options.groups[0].size;
-    const auto clip = IntegerClip::Create(size, options.groups[0].clip_norm,
-                                          static_cast<int64_t>(queries_[0].l2_norm_bound()));
-    std::vector<int64_t> sums(size);
-    clip->AddClipped({rows.data(), rows.size() / size, size}, absl::MakeSpan(sums));
-    return sums;
+  static ClippedSum SumOf(const PrivatizerOptions& options, const std::vector<float>& rows) {
+    auto sum = ClippedSum::Create(options);
+    EXPECT_TRUE(sum.ok()) << sum.status();
+    EXPECT_TRUE(sum->Accumulate(rows).ok());
+    return *std::move(sum);
+  }
+
+  // An attack on each coordinate of the gradient.
+  static std::vector<GridAttack> Attacks(const PrivatizerOptions& options, const ClippedSum& sum) {
+    const auto stddev = static_cast<double>(sum.plan().noise_stddev);
+    std::vector<GridAttack> attacks;
+    for (size_t g = 0; g < options.groups.size(); ++g) {
+      const ClipGroup& group = options.groups[g];
+      for (size_t part = 0; part < std::max<size_t>(1, group.parts.size()); ++part) {
+        const size_t size = group.parts.empty() ? group.size : group.parts[part].size;
+        attacks.resize(attacks.size() + size, {sum.groups()[g].clip.grid(part), stddev});
+      }
+    }
+    return attacks;
   }
 
   // Releases of either input that the other cannot produce, or that cannot be at all.
   int Certificates(const PrivatizerOptions& options, const std::vector<float>& rows,
                    const std::vector<float>& neighbour, int steps) {
+    const ClippedSum sum = SumOf(options, rows), other = SumOf(options, neighbour);
+    const std::vector<GridAttack> attacks = Attacks(options, sum);
     int certified = 0;
     for (const auto& input : {rows, neighbour}) {
       const std::vector<float> releases = Release(options, input, steps);
-      const std::vector<int64_t> sums = IntegerSum(options, rows);
-      const std::vector<int64_t> neighbours = IntegerSum(options, neighbour);
-      const GridAttack attack(queries_[0]);
       for (size_t i = 0; i < releases.size(); ++i) {
-        const size_t coordinate = i % sums.size();
-        certified += !attack.Reachable(sums[coordinate], releases[i]) ||
-                     !attack.Reachable(neighbours[coordinate], releases[i]);
+        const size_t at = i % attacks.size();
+        certified += !attacks[at].Reachable(sum.sums()[at], releases[i]) ||
+                     !attacks[at].Reachable(other.sums()[at], releases[i]);
       }
     }
     return certified;
@@ -239,6 +248,32 @@ TEST_F(PrivatizerAttack, FindsNothingInAHundredThousandCoordinates) {
                 }(),
                 1),
             0);
+}
+
+TEST_F(PrivatizerAttack, FindsNothingWhateverTheStrategy) {
+  constexpr size_t kSize = 20'000;
+  std::vector<float> one(kSize), both(kSize);
+  for (size_t i = 0; i < kSize; ++i) {
+    one[i] = 0.01f * std::sin(static_cast<float>(i));
+    both[i] = 0.01f * std::cos(static_cast<float>(i * i % 1000));
+  }
+  both.insert(both.end(), one.begin(), one.end());
+
+  PrivatizerOptions groups{{{"a", 5000, 0.1}, {"b", 15'000, 0.7}}, 0.9};
+  PrivatizerOptions least_variance = groups;
+  least_variance.allocation = NoiseAllocation::kLeastVariance;
+  PrivatizerOptions joint{{{"w", kSize, 1.0}}, 1.1};
+  joint.groups[0].parts = {{kSize / 4, 3.0}, {kSize * 3 / 4, 0.3}};
+  PrivatizerOptions normalised{{{"w", kSize}}, 1.1};
+  normalised.groups[0].normalise = Normalise{0.01};
+  PrivatizerOptions microbatches{{{"w", kSize, 1.0}}, 1.1};
+  microbatches.microbatches = true;
+  PrivatizerOptions adaptive{{{"w", kSize, 1.0}}, 1.1};
+  adaptive.adaptive = AdaptiveClipNorm{NormQuantile{}, 20, 2};
+  for (const auto& options : {groups, least_variance, joint, normalised, microbatches, adaptive}) {
+    EXPECT_EQ(Certificates(options, one, both, 1), 0);
+    EXPECT_EQ(Certificates(options, {}, one, 1), 0);
+  }
 }
 
 // Nothing finer than the grid is released, so what is left to tell neighbours apart is the integer;
