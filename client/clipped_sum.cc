@@ -92,8 +92,7 @@ void ClippedSum::Accumulate(const GradientRows& rows) {
   std::vector<double> norms(adaptive_ ? rows.count : 0);
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
-    group.clip.AddClipped({rows.first + group.begin, rows.count, rows.stride}, SumsOf(group),
-                          absl::MakeSpan(norms));
+    group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms));
   }
   if (adaptive_) AddStatistic(norms);
 }
@@ -109,8 +108,7 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
     for (size_t r = 0; r < rows.count; ++r) {
       scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
     }
-    group.clip.AddScaled({rows.first + group.begin, rows.count, rows.stride}, scales,
-                         SumsOf(group));
+    group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group));
   }
   if (adaptive_) AddStatistic(norms);
   return absl::OkStatus();

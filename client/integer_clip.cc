@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/internal/clip_kernels.h"
 
 namespace dpledger::client {
 namespace {
@@ -164,23 +163,18 @@ double IntegerClip::ScaleFor(double norm) const {
   return std::nextafter(target_ / divisor, 0.0);
 }
 
-// Step 3's n from step 2's n2 of each part.
-template <typename SquaredNormOf>
-double IntegerClip::NormBy(const SquaredNormOf& squared_norm_of, const float* gradient) const {
-  double squares = 0;
-  for (const Part& part : parts_) {
-    const double up =
-        Up(squared_norm_of(gradient + part.begin, part.size), part.size, parts_.size());
-    squares += part.scale * part.scale * up;
-  }
-  return std::nextafter(std::sqrt(squares), kInfinity);
+double IntegerClip::ShareOfSquare(const Part& part, double squared_norm) const {
+  return part.scale * part.scale * Up(squared_norm, part.size, parts_.size());
 }
 
+double IntegerClip::NormOf(double square) { return std::nextafter(std::sqrt(square), kInfinity); }
+
 double IntegerClip::Norm(absl::Span<const float> gradient) const {
-  const auto squared_norm = [](const float* x, size_t size) {
-    return SquaredNorm(absl::MakeConstSpan(x, size));
-  };
-  return NormBy(squared_norm, gradient.data());
+  double square = 0;
+  for (const Part& part : parts_) {
+    square += ShareOfSquare(part, SquaredNorm(gradient.subspan(part.begin, part.size)));
+  }
+  return NormOf(square);
 }
 
 void IntegerClip::Clip(absl::Span<const float> gradient, absl::Span<int32_t> clipped) const {
@@ -216,104 +210,6 @@ bool IntegerClip::Quantise(absl::Span<const float> gradient, double scale, Round
     }
   }
   return convertible;
-}
-
-void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
-                             absl::Span<double> norms) const {
-  const auto scale_of = [&](size_t r) {
-    const double norm = NormBy(internal::SquaredNormInLanes, rows.first + r * rows.stride);
-    if (!norms.empty()) norms[r] = norm;
-    return ScaleFor(norm);
-  };
-  AddRows(rows, scale_of, sums);
-}
-
-void IntegerClip::AddScaled(const GradientRows& rows, absl::Span<const double> scales,
-                            absl::Span<int64_t> sums) const {
-  AddRows(
-      rows, [&](size_t r) { return scales[r]; }, sums);
-}
-
-template <typename ScaleOf>
-void IntegerClip::AddRows(const GradientRows& rows, const ScaleOf& scale_of,
-                          absl::Span<int64_t> sums) const {
-  std::array<const float*, internal::kMaxRows> together;
-  std::array<double, internal::kMaxRows> scales;
-  size_t count = 0;
-  const auto add = [&] {
-    AddTogether({together.data(), count}, {scales.data(), count}, sums);
-    count = 0;
-  };
-  for (size_t r = 0; r < rows.count; ++r) {
-    const double scale = scale_of(r);
-    if (scale == 0 || !std::isfinite(scale)) continue;  // such a row is 0
-    together[count] = rows.first + r * rows.stride;
-    scales[count++] = scale;
-    if (count == internal::kMaxRows) add();
-  }
-  if (count > 0) add();
-}
-
-// Adds the rows rounded to nearest, then takes back those that the exact check refuses and tries
-// them toward zero.
-void IntegerClip::AddTogether(absl::Span<const float* const> rows, absl::Span<const double> scales,
-                              absl::Span<int64_t> sums) const {
-  std::array<double, internal::kMaxRows> squares = {};
-  for (const Part& part : parts_) {
-    std::array<const float*, internal::kMaxRows> part_rows;
-    std::array<double, internal::kMaxRows> part_scales, part_squares;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      part_rows[r] = rows[r] + part.begin;
-      part_scales[r] = scales[r] * part.scale;
-    }
-    internal::AddRounded(part_rows.data(), part_scales.data(), rows.size(), part.size,
-                         sums.data() + part.begin, part_squares.data());
-    for (size_t r = 0; r < rows.size(); ++r) squares[r] += part_squares[r];
-  }
-  for (size_t r = 0; r < rows.size(); ++r) {
-    if (Accepts(rows[r], scales[r], squares[r])) continue;
-    for (const Part& part : parts_) {
-      internal::SubtractRounded(rows[r] + part.begin, scales[r] * part.scale, part.size,
-                                sums.data() + part.begin);
-    }
-    AddTruncated(rows[r], scales[r], sums);
-  }
-}
-
-// Where abs(scale x) > K for a coordinate, its integer alone has a square of K^2 or more. So below
-// K^2 all are within K, and at K^2 that is left to be seen. NaN fails.
-bool IntegerClip::Accepts(const float* gradient, double scale, double squares) const {
-  const auto limit = static_cast<double>(norm_bound_);
-  if (squares < limit * limit) return true;
-  return squares == limit * limit && AllWithin(gradient, scale);
-}
-
-bool IntegerClip::AllWithin(const float* gradient, double scale) const {
-  const auto limit = static_cast<double>(norm_bound_);
-  return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
-    const float* const x = gradient + part.begin;
-    return std::all_of(x, x + part.size, [&](float value) {
-      return std::fabs(scale * part.scale * static_cast<double>(value)) <= limit;
-    });
-  });
-}
-
-void IntegerClip::AddTruncated(const float* gradient, double scale,
-                               absl::Span<int64_t> sums) const {
-  if (!AllWithin(gradient, scale)) return;
-  const auto truncated = [&](const Part& part, size_t i) {
-    return static_cast<int64_t>(scale * part.scale * static_cast<double>(gradient[i]));
-  };
-  int64_t squares = 0;
-  for (const Part& part : parts_) {
-    for (size_t i = part.begin; i < part.begin + part.size; ++i) {
-      squares += truncated(part, i) * truncated(part, i);
-      if (squares > norm_bound_ * norm_bound_) return;
-    }
-  }
-  for (const Part& part : parts_) {
-    for (size_t i = part.begin; i < part.begin + part.size; ++i) sums[i] += truncated(part, i);
-  }
 }
 
 void IntegerClip::ToUnits(absl::Span<const int64_t> sums, absl::Span<float> values) const {

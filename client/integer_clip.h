@@ -22,14 +22,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/number_format.h"
 
 namespace dpledger::client {
+namespace internal {
+class Workers;
+}
 
-// The gradients of `count` examples: that of example r begins at first + r * stride.
+// The gradients of `count` examples, of numbers of one format that follow one another: that of
+// example r begins r * stride numbers behind `first`.
 struct GradientRows {
-  const float* first;
+  const void* first;
   size_t count;
   size_t stride;
+  NumberFormat format = NumberFormat::kFloat32;
+
+  // Where coordinate `i` of example `r` is.
+  const void* At(size_t r, size_t i = 0) const {
+    return static_cast<const char*>(first) + (r * stride + i) * BytesOf(format);
+  }
+  // The same rows without their first `coordinates`.
+  GradientRows From(size_t coordinates) const {
+    return {At(0, coordinates), count, stride, format};
+  }
 };
 
 // Coordinates that follow one another, with one scale.
@@ -81,16 +96,17 @@ class IntegerClip {
   double ScaleFor(double norm) const;
 
   // Adds the clipped integer vectors of `rows` to `sums`, which has size() elements. Each row is
-  // read twice, at once again from the cache; four rows a call or more are fastest. While it runs,
-  // `sums` may hold what a check then takes back. `norms` gets Norm of each row; it has rows.count
-  // elements, or none.
-  void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
-                  absl::Span<double> norms = {}) const;
+  // read twice, at once again from a cache if it fits; sixteen rows a call or more are fastest.
+  // While it runs, `sums` may hold what a check then takes back. `norms` gets Norm of each row; it
+  // has rows.count elements, or none. With `workers` their threads share the work where that pays:
+  // the sums are the same.
+  void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums, absl::Span<double> norms = {},
+                  internal::Workers* workers = nullptr) const;
 
   // The same with scales[r] for row r, which is read once. `scales` has rows.count elements. For
   // privacy a scale must depend on nothing but its own example and what is public.
   void AddScaled(const GradientRows& rows, absl::Span<const double> scales,
-                 absl::Span<int64_t> sums) const;
+                 absl::Span<int64_t> sums, internal::Workers* workers = nullptr) const;
 
   // Coordinates of all parts together.
   size_t size() const { return size_; }
@@ -115,18 +131,23 @@ class IntegerClip {
                                                    const ClipRule& rule, int64_t norm_bound,
                                                    std::string_view size_field);
 
-  template <typename SquaredNormOf>
-  double NormBy(const SquaredNormOf& squared_norm_of, const float* gradient) const;
+  // Rows that are added in one sweep over the sums.
+  struct Group;
+
+  // What a part with this sum of squares adds to the square of step 3, and its root n.
+  double ShareOfSquare(const Part& part, double squared_norm) const;
+  static double NormOf(double square);
   template <typename Round>
   bool Quantise(absl::Span<const float> gradient, double scale, Round round,
                 absl::Span<int32_t> q) const;
-  template <typename ScaleOf>
-  void AddRows(const GradientRows& rows, const ScaleOf& scale_of, absl::Span<int64_t> sums) const;
-  void AddTogether(absl::Span<const float* const> rows, absl::Span<const double> scales,
-                   absl::Span<int64_t> sums) const;
-  bool Accepts(const float* gradient, double scale, double squares) const;
-  bool AllWithin(const float* gradient, double scale) const;
-  void AddTruncated(const float* gradient, double scale, absl::Span<int64_t> sums) const;
+
+  void FindNorms(const GradientRows& rows, size_t begin, absl::Span<double> norms) const;
+  void AddGroup(const Group& group, absl::Span<int64_t> sums, internal::Workers* workers) const;
+  void AddRange(const Group& group, size_t begin, size_t end, absl::Span<int64_t> sums,
+                absl::Span<double> squares) const;
+  void ReplaceByTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const;
+  template <typename Use>
+  bool EachScaled(const Group& group, size_t row, const Use& use) const;
 
   std::vector<Part> parts_;
   size_t size_;
