@@ -6,7 +6,8 @@
 // client/noise beside the key stream's bytes for it; client/noise_unfiltered beside the same
 // arithmetic without its certificate (no distance, no range, no slow path); client/noise_<target>
 // by one instruction set alone, beside the widest; client/noise_sigma_2_<n> by other sigmas, beside
-// 2^24; client/noise_two_threads half of the samples each, beside one thread.
+// 2^24; client/noise_discrete the discrete Gaussian; client/noise_two_threads half of the samples
+// each, beside one thread.
 // client/finalise: sums in memory plus noise, scaled to floats, beside copying the floats. All take
 // turns, so that they meet the same load; the least of each counts. Prints one JSON object.
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "bench/program.h"
+#include "client/discrete_gaussian.h"
 #include "client/internal/aes_kernels.h"
 #include "client/internal/noise_kernels.h"
 #include "client/root_key.h"
@@ -146,6 +148,8 @@ int Run(int argc, char** argv) {
     turns.Time("bits", kSums, kRepeats, [&] { used += Draw(key); });
     turns.Time("noise", kSums, kRepeats, noise);
     turns.Time("unfiltered", kSums, kRepeats, [&] { AddUnfiltered(key, sums); });
+    turns.Time("discrete", kSums, 2,
+               [&] { client::DiscreteGaussian(kSigma).AddTo(key, 0, 0, absl::MakeSpan(sums)); });
     turns.Time("noise_two_threads", kSums, 1, [&] {
       // Longer, so that the start of the thread does not count.
       std::thread other([&] {
@@ -201,6 +205,7 @@ int Run(int argc, char** argv) {
   report("noise", exact, turns.least("bits"));
   report("noise_unfiltered", exact, turns.least("unfiltered"));
   report("noise_two_threads", turns.least("noise_two_threads") / kRepeats, exact);
+  report("noise_discrete", turns.least("discrete"), exact);
   for (const auto& [name, least] : turns.all()) {
     if (name.rfind("target_", 0) == 0) report("noise_" + name.substr(7), least, exact);
     if (name.rfind("sigma_", 0) == 0) report("noise_" + name, least, exact);

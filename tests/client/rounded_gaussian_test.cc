@@ -9,6 +9,7 @@
 #include "client/internal/noise_kernels.h"
 #include "client/root_key.h"
 #include "tests/client/oracle.h"
+#include "tests/client/statistics.h"
 
 namespace dpledger::client {
 namespace {
@@ -24,8 +25,6 @@ std::vector<int64_t> Noise(KeyStream key, uint64_t part, size_t count, int64_t s
   RoundedGaussian(sigma).AddTo(key, part, absl::MakeSpan(sums));
   return sums;
 }
-
-double NormalCdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
 TEST(RoundedGaussian, GivesTheSamplesOfTheFormat) {
   const auto oracle = LoadOracle();
@@ -197,17 +196,6 @@ TEST_F(TenMillionSamples, HaveTheMomentsOfTheNormal) {
   EXPECT_LT(std::fabs(third / count) * root / std::sqrt(15), 5);
   EXPECT_LT(std::fabs(fourth / count - 3) * root / std::sqrt(96), 5);
   EXPECT_LT(std::fabs(lag / count) * root, 5);
-}
-
-// Chi-square as a normal deviate (Wilson and Hilferty).
-double ChiSquareDeviate(const std::vector<int64_t>& counts, const std::vector<double>& expected) {
-  double chi = 0;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    chi += (counts[i] - expected[i]) * (counts[i] - expected[i]) / expected[i];
-  }
-  const double freedom = static_cast<double>(counts.size() - 1);
-  const double spread = 2 / (9 * freedom);
-  return (std::cbrt(chi / freedom) - (1 - spread)) / std::sqrt(spread);
 }
 
 TEST_F(TenMillionSamples, FillTheBinsOfTheNormal) {
