@@ -10,6 +10,7 @@
 #include "client/connection.h"
 #include "client/internal/check_event.h"
 #include "client/internal/open_ledger.h"
+#include "client/internal/resumed_round.h"
 #include "client/ledger_name.h"
 
 namespace dpledger::client {
@@ -81,6 +82,9 @@ absl::Status PrivacyRecorder::Start() {
     std::vector<v1::NewEntry> entries(1);
     entries[0].mutable_resume()->set_reason("the writer was started again");
     RETURN_IF_ERROR(AppendBatch(std::move(entries)));
+  }
+  if (options_.declaration.parameters() == v1::FIXED && !options_.plan_varies) {
+    resumed_from_ = spool_->LastRound();
   }
   const Spool::State state = spool_->state();
   next_number_ = first_number_ = state.next_round;
@@ -178,10 +182,20 @@ absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(
   return number;
 }
 
+absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
+                                           const std::vector<v1::SumQuery>& queries) {
+  absl::MutexLock lock(&mutex_);
+  if (!resumed_from_.has_value()) return absl::OkStatus();
+  RETURN_IF_ERROR(internal::CheckResumedRound(*resumed_from_, scheme, queries));
+  resumed_from_.reset();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       std::vector<v1::SumQuery> queries) {
   RETURN_IF_ERROR(internal::CheckScheme(scheme));
   RETURN_IF_ERROR(internal::CheckQueries(queries));
+  RETURN_IF_ERROR(CheckResumed(scheme, queries));
   return AppendNumbered([&](uint64_t round) {
     std::vector<v1::NewEntry> entries(1 + queries.size());
     v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();

@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ struct RecorderOptions {
   // The ledger is made with it if it does not exist, and must have been made with an equal one if
   // it does. Its spool_policy is set from `policy`.
   v1::Declaration declaration;
+  // The declared plan, FIXED, has rounds of more than one configuration. Otherwise the first round
+  // after a restart must have that of the last one before, as far as the spool knows it.
+  bool plan_varies = false;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
   std::string spool_folder;  // on a disk that survives the trainer; made if missing
   uint64_t spool_bound_bytes = 256 << 20;
@@ -91,8 +95,9 @@ class PrivacyRecorder : public EventRecorder {
 
   // OK means that the event is in the spool's file, and on its way. Waits for neither the disk's
   // sync nor the network; in a full spool, for room. INVALID_ARGUMENT names the bad field;
-  // RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION after Close, and when another
-  // recorder writes under this writer's name; any refusal of the server; the disk's error.
+  // RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION after Close, when another
+  // recorder writes under this writer's name, and for a first round that does not carry on the run
+  // (OTHER_CONFIGURATION); any refusal of the server; the disk's error.
   absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
@@ -117,6 +122,9 @@ class PrivacyRecorder : public EventRecorder {
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
   absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the first round only: it carries on what an earlier process did.
+  absl::Status CheckResumed(const v1::SamplingScheme& scheme,
+                            const std::vector<v1::SumQuery>& queries);
   // Calls `append`, which leaves mutex_ free, until the spool has room for what it appends.
   absl::Status WaitForRoom(absl::Duration timeout, absl::FunctionRef<absl::Status()> append);
   // Appends the entries of the next number.
@@ -136,6 +144,8 @@ class PrivacyRecorder : public EventRecorder {
   std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only
 
   mutable absl::Mutex mutex_;
+  // The last round of an earlier process, until the first one here was compared with it.
+  std::optional<v1::AppendBatchRequest> resumed_from_ ABSL_GUARDED_BY(mutex_);
   // Numbers what is recorded, one batch each. The first number of this process and its batch.
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;

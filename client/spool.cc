@@ -55,6 +55,11 @@ absl::StatusOr<int> Lock(const std::string& path) {
       absl::StrCat("spool: ", path, " is held: another recorder uses this ledger and writer"));
 }
 
+bool HasRound(const v1::AppendBatchRequest& batch) {
+  return std::any_of(batch.entries().begin(), batch.entries().end(),
+                     [](const v1::NewEntry& entry) { return entry.event().has_sampling(); });
+}
+
 uint64_t RoundAfter(const v1::Event& event) {
   if (event.has_sampling()) return event.sampling().round() + 1;
   if (event.has_sum_query()) return event.sum_query().round() + 1;
@@ -133,12 +138,18 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
                 .receipt = header->receipt};
       return absl::OkStatus();
     }
+    case RecordKind::kLastRound:
     case RecordKind::kBatch: {
       v1::AppendBatchRequest batch;
       if (!batch.ParseFromArray(record.payload.data(), static_cast<int>(record.payload.size()))) {
         return wrong;
       }
-      AddPending(batch, offset + internal::kRecordHeadSize, record.payload.size());
+      if (record.kind == RecordKind::kBatch) {
+        AddPending(batch, offset + internal::kRecordHeadSize, std::string(record.payload));
+        return absl::OkStatus();
+      }
+      if (!last_round_.empty() || !pending_.empty() || !HasRound(batch)) return wrong;
+      last_round_ = record.payload;
       return absl::OkStatus();
     }
     case RecordKind::kAcknowledged: {
@@ -154,16 +165,27 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
   return wrong;
 }
 
-void Spool::AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, size_t size) {
-  pending_.push_back(
-      {offset, static_cast<uint32_t>(size), static_cast<uint32_t>(batch.entries_size())});
-  pending_bytes_ += size + internal::kRecordOverhead;
+void Spool::AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, std::string payload) {
+  pending_.push_back({offset, static_cast<uint32_t>(payload.size()),
+                      static_cast<uint32_t>(batch.entries_size()), HasRound(batch)});
+  pending_bytes_ += payload.size() + internal::kRecordOverhead;
+  if (pending_.back().has_round) last_round_ = std::move(payload);
   state_.end += 1;
   state_.entries += batch.entries_size();
   for (const v1::NewEntry& entry : batch.entries()) {
     state_.next_round = std::max(state_.next_round, RoundAfter(entry.event()));
     state_.writer_closed |= entry.has_writer_closed();
   }
+}
+
+bool Spool::LastRoundIsAcknowledged() const {
+  return !last_round_.empty() && std::none_of(pending_.begin(), pending_.end(),
+                                              [](const Pending& batch) { return batch.has_round; });
+}
+
+uint64_t Spool::ClearedBytes() const {
+  const uint64_t kept = pending_bytes_ + (LastRoundIsAcknowledged() ? last_round_.size() : 0);
+  return size_ - std::min(size_, kept);
 }
 
 void Spool::DropPending(uint64_t position) {
@@ -179,7 +201,7 @@ absl::StatusOr<uint64_t> Spool::Append(const v1::AppendBatchRequest& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("spool: a batch of ", batch.ledger(), ", ", batch.writer(), " in ", path_));
   }
-  const std::string payload = batch.SerializeAsString();
+  std::string payload = batch.SerializeAsString();
   // A string that is not UTF-8 can be written and never be read back.
   if (v1::AppendBatchRequest parsed; !parsed.ParseFromString(payload)) {
     return absl::InvalidArgumentError("spool: a batch holds a string that is not UTF-8");
@@ -189,14 +211,14 @@ absl::StatusOr<uint64_t> Spool::Append(const v1::AppendBatchRequest& batch) {
   RETURN_IF_ERROR(MakeRoom(payload.size() + internal::kRecordOverhead));
   const uint64_t offset = size_ + internal::kRecordHeadSize;
   RETURN_IF_ERROR(Write(internal::EncodeRecord(RecordKind::kBatch, payload, chain_)));
-  AddPending(batch, offset, payload.size());
+  AddPending(batch, offset, std::move(payload));
   return state_.end - 1;
 }
 
 absl::Status Spool::MakeRoom(uint64_t size) {
   if (size_ + size <= options_.bound_bytes) return absl::OkStatus();
   const bool drained = pending_.empty();
-  if (drained || size_ - pending_bytes_ >= size_ / kPartForRoom) RETURN_IF_ERROR(Rewrite());
+  if (drained || ClearedBytes() >= size_ / kPartForRoom) RETURN_IF_ERROR(Rewrite());
   if (size_ + size <= options_.bound_bytes) return absl::OkStatus();
   const absl::Status full = absl::ResourceExhaustedError(
       absl::StrCat("spool: ", path_, " is full: ", pending_.size(),
@@ -236,6 +258,13 @@ absl::StatusOr<v1::AppendBatchRequest> Spool::Read(uint64_t position) {
   return batch;
 }
 
+v1::AppendBatchRequest Spool::LastRound() const {
+  absl::MutexLock lock(&mutex_);
+  v1::AppendBatchRequest batch;
+  batch.ParseFromString(last_round_);  // it was parsed before
+  return batch;
+}
+
 absl::Status Spool::Acknowledge(uint64_t position, const internal::AcknowledgedTree& receipt) {
   absl::MutexLock lock(&mutex_);
   if (position > state_.end) {
@@ -251,8 +280,7 @@ absl::Status Spool::Acknowledge(uint64_t position, const internal::AcknowledgedT
   const std::string record = internal::EncodeRecord(
       RecordKind::kAcknowledged,
       internal::EncodeAcknowledgement({state_.acknowledged, state_.receipt}), chain);
-  const uint64_t cleared = size_ - pending_bytes_;
-  if (cleared >= std::max(kMinClearedBytes, pending_bytes_) ||
+  if (ClearedBytes() >= std::max(kMinClearedBytes, pending_bytes_) ||
       size_ + record.size() > options_.bound_bytes) {
     return Rewrite();
   }
@@ -297,6 +325,9 @@ absl::Status Spool::Rewrite() {
   internal::Digest chain = {};
   std::string file =
       internal::EncodeRecord(RecordKind::kHeader, internal::EncodeHeader(Header()), chain);
+  if (LastRoundIsAcknowledged()) {
+    file.append(internal::EncodeRecord(RecordKind::kLastRound, last_round_, chain));
+  }
   std::deque<Pending> pending = pending_;
   for (Pending& batch : pending) {
     ASSIGN_OR_RETURN(const std::string payload, ReadBytes(batch.offset, batch.size));

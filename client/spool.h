@@ -72,6 +72,10 @@ class Spool {
   // The batch at `position`. OUT_OF_RANGE unless acknowledged <= position < end.
   absl::StatusOr<v1::AppendBatchRequest> Read(uint64_t position);
 
+  // The batch of the last round that was ever appended, as long as the file is not lost; without
+  // entries if there was none.
+  v1::AppendBatchRequest LastRound() const;
+
   // Every batch before `position` is durable on the server, which gave this receipt. Not synced:
   // what a crash forgets is sent again, which changes nothing, and an older receipt is still true.
   // DATA_LOSS if the receipt is of another tree than the kept one of the same size.
@@ -90,6 +94,7 @@ class Spool {
     uint64_t offset;  // of the payload in the file
     uint32_t size;
     uint32_t entries;
+    bool has_round;
   };
 
   Spool(Options options, std::string path, int lock_fd);
@@ -100,8 +105,11 @@ class Spool {
   absl::Status Load() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LoadRecord(const internal::Record& record, size_t offset)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, size_t size)
+  void AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, std::string payload)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool LastRoundIsAcknowledged() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the file: what a new one would not hold.
+  uint64_t ClearedBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropPending(uint64_t position) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes a new file with the header and what is pending, and puts it in the old one's place.
   absl::Status Rewrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -122,6 +130,7 @@ class Spool {
   State state_ ABSL_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);
   uint64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of their records
+  std::string last_round_ ABSL_GUARDED_BY(mutex_);      // a serialised batch
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);        // the disk's first error
 };
 

@@ -192,7 +192,7 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
     if (WasLost(file, offset, size, tail)) return std::nullopt;
     return Damaged(offset, "a record does not match its digest");
   }
-  if (kind != RecordKind::kHeader && kind != RecordKind::kBatch &&
+  if (kind != RecordKind::kHeader && kind != RecordKind::kLastRound && kind != RecordKind::kBatch &&
       kind != RecordKind::kAcknowledged) {
     return Damaged(offset, absl::StrCat("unknown kind of record ", static_cast<uint32_t>(kind)));
   }

@@ -16,6 +16,7 @@ namespace dpledger::client::internal {
 
 enum class RecordKind : uint32_t {
   kHeader = 0x31535044,        // "DPS1": a SpoolHeader; the first record, and only the first
+  kLastRound = 0x5453414c,     // "LAST": the last batch with a round, if it is acknowledged
   kBatch = 0x48435442,         // "BTCH": a serialised AppendBatchRequest
   kAcknowledged = 0x444b4341,  // "ACKD": an Acknowledgement
 };

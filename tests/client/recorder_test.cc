@@ -191,6 +191,66 @@ TEST_F(Recorder, DemandsTheSameDeclaration) {
               "spool_policy");
 }
 
+// A job that is started again with other flags, or with another model.
+TEST_F(Recorder, ResumesAFixedRunOnlyWithItsConfiguration) {
+  const auto record = [](PrivacyRecorder& recorder, double probability,
+                         std::vector<v1::SumQuery> queries) {
+    return recorder.RecordRound(PoissonScheme(probability), std::move(queries)).status();
+  };
+  v1::SumQuery query = Query("weights");
+  query.set_noise(v1::ROUNDED_GAUSSIAN);
+  query.set_noise_stddev(3);
+  query.set_grid(0.5);
+  {
+    const auto recorder = Open(Options());
+    ASSERT_EQ(record(*recorder, 0.25, {query, query}), absl::OkStatus());
+    // One process keeps to the plan that it has, whatever that is.
+    ASSERT_EQ(record(*recorder, 0.01, {query}), absl::OkStatus());
+  }
+  v1::SumQuery louder = query, renamed = query, moved = query;
+  louder.set_noise_stddev(4);
+  renamed.set_group("bias");
+  moved.set_grid(0.25);
+  {
+    const auto recorder = Open(Options());
+    const auto expect_refused = [&](const absl::Status& status, const std::string& field) {
+      ExpectError(status, absl::StatusCode::kFailedPrecondition,
+                  "round: the run was started again with another configuration than its last round "
+                  "had (its value -> yours): " +
+                      field + "; a run that is declared FIXED goes on as it was");
+      EXPECT_EQ(ReasonOf(status).reason, "OTHER_CONFIGURATION");
+    };
+    expect_refused(record(*recorder, 0.02, {query}),
+                   "modified: scheme.poisson.probability: 0.01 -> 0.02");
+    expect_refused(record(*recorder, 0.01, {louder}), "modified: queries[0].noise_stddev: 3 -> 4");
+    expect_refused(record(*recorder, 0.01, {renamed}),
+                   "modified: queries[0].group: \"weights\" -> \"bias\"");
+    EXPECT_EQ(record(*recorder, 0.01, {query, query}).code(),
+              absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(Rounds().size(), 2u);
+    EXPECT_EQ(record(*recorder, 0.01, {moved}), absl::OkStatus());  // the grid may move
+    EXPECT_EQ(record(*recorder, 0.01, {louder}), absl::OkStatus());
+    const auto mechanism = [] {
+      v1::MechanismEvent event;
+      event.mutable_gaussian()->set_noise_multiplier(2);
+      return event;
+    }();
+    EXPECT_TRUE(recorder->RecordMechanism(mechanism).ok());
+  }
+  RecorderOptions options = Options();
+  options.plan_varies = true;
+  EXPECT_EQ(record(*Open(options), 0.5, {query}), absl::OkStatus());
+}
+
+TEST_F(Recorder, ResumesAnAdaptiveRunWithAnyConfiguration) {
+  RecorderOptions options = Options();
+  options.declaration.set_parameters(v1::ADAPTIVE);
+  options.declaration.mutable_filter()->mutable_zcdp()->set_rho(1);
+  RecordRound(*Open(options));
+  EXPECT_EQ(Open(options)->RecordRound(PoissonScheme(0.5), {Query("weights")}).status(),
+            absl::OkStatus());
+}
+
 TEST_F(Recorder, TellsWhichOptionIsBad) {
   const auto expect_field = [&](void (*spoil)(RecorderOptions&), const std::string& field) {
     RecorderOptions options = Options();

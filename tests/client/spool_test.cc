@@ -491,6 +491,32 @@ TEST(Spool, ClearsOutAcknowledgedRecords) {
   EXPECT_EQ(spool->Read(39)->request_id(), "request-39");
 }
 
+TEST(Spool, RemembersItsLastRound) {
+  const TemporaryFolder folder;
+  const auto expect_last = [&](uint64_t round) {
+    EXPECT_EQ(OpenOrDie(OptionsFor(folder))->LastRound().SerializeAsString(),
+              Batch(round).SerializeAsString());
+  };
+  {
+    const auto spool = OpenOrDie(OptionsFor(folder));
+    EXPECT_EQ(spool->LastRound().entries_size(), 0);
+    AppendRounds(*spool, 0, 3);
+    v1::AppendBatchRequest no_round = Batch(3);
+    no_round.clear_entries();
+    no_round.add_entries()->mutable_resume();
+    ASSERT_EQ(spool->Append(no_round).status(), absl::OkStatus());
+    EXPECT_EQ(spool->LastRound().request_id(), "request-2");
+    ASSERT_EQ(spool->Acknowledge(4), absl::OkStatus());
+  }
+  expect_last(2);
+  ASSERT_EQ(OpenOrDie(OptionsFor(folder))->Confirm(7, 12), absl::OkStatus());  // a new file
+  EXPECT_THAT(*ReadFile(PathIn(folder)), HasSubstr("request-2"));
+  EXPECT_THAT(*ReadFile(PathIn(folder)), ::testing::Not(HasSubstr("request-1")));
+  expect_last(2);
+  AppendRounds(*OpenOrDie(OptionsFor(folder)), 12, 13);
+  expect_last(12);
+}
+
 TEST(Spool, RemembersWhatTheServerConfirmed) {
   const TemporaryFolder folder;
   {

@@ -180,6 +180,36 @@ TEST(Kill, RightAfterAReleaseFindsItRecorded) {
   }
 }
 
+// The last round is recorded and not released: it stays, once, and the run goes on after it.
+TEST(Kill, InTheMiddleOfAStepKeepsItsRound) {
+  for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
+    for (const bool server_too : {false, true}) {
+      WorstMoment moment(policy, {"die-inside"});
+      EXPECT_THAT(moment.complaints, IsEmpty());
+      EXPECT_THAT(moment.trainer.Released(), SizeIs(4));
+      if (server_too) {
+        moment.server.Kill();
+        moment.server.Start();
+      }
+      moment.trainer.Start(3);
+      ASSERT_EQ(moment.trainer.Await(), 0) << moment.trainer.Log();
+      std::vector<std::string> complaints;
+      const Rounds recorded =
+          LedgerRounds(ReadLedger(moment.server.address(), kLedger), "trainer", complaints);
+      const Rounds released = moment.trainer.Released();
+      EXPECT_THAT(complaints, IsEmpty());
+      EXPECT_THAT(released, SizeIs(7));
+      EXPECT_THAT(Unrecorded(released, recorded), IsEmpty());
+      // Of the eight, number 4 had begun, with the noise of its step.
+      EXPECT_THAT(recorded, SizeIs(8));
+      EXPECT_EQ(released.count(4), 0u);
+      EXPECT_EQ(recorded.at(4), NoiseOfStep(4));
+      EXPECT_GT(EpsilonOfLedger(moment.server.address(), kLedger).lower,
+                EpsilonOfRounds(moment.server.address(), released).upper);
+    }
+  }
+}
+
 // The control: a trainer that releases before it records is noticed by the same checks.
 TEST(Kill, NoticesATrainerThatReleasesTooEarly) {
   for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {

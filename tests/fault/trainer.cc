@@ -3,10 +3,11 @@
 // exits with 0.
 //
 //   fault_trainer SERVER LEDGER WRITER SPOOL_FOLDER fail-closed|spool RELEASED_FILE ROUNDS [broken]
-//   [die]
+//   [die|die-inside]
 //
 // `broken` releases before it records: what the checks of this folder must notice. `die` kills the
-// process with SIGKILL right after the last round's release.
+// process with SIGKILL right after the last round's release; `die-inside` when that round is
+// recorded, and before it is waited for: as a step that is computing its gradients.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ struct Orders {
   uint64_t rounds = 0;
   bool broken = false;
   bool die = false;
+  bool die_inside = false;
 };
 
 bool Release(int fd, uint64_t round, double noise) {
@@ -41,7 +43,7 @@ bool Release(int fd, uint64_t round, double noise) {
          fdatasync(fd) == 0;
 }
 
-absl::StatusOr<uint64_t> Record(client::PrivacyRecorder& recorder, double noise) {
+absl::StatusOr<uint64_t> Record(client::PrivacyRecorder& recorder, double noise, bool dies_inside) {
   v1::SamplingScheme scheme;
   scheme.mutable_poisson()->set_probability(kSamplingProbability);
   v1::SumQuery query;
@@ -50,6 +52,7 @@ absl::StatusOr<uint64_t> Record(client::PrivacyRecorder& recorder, double noise)
   query.set_noise_stddev(noise);
   const auto round = recorder.RecordRound(scheme, {query});
   if (!round.ok()) return round.status();
+  if (dies_inside) raise(SIGKILL);
   const absl::Status releasable = recorder.AwaitReleasable(*round);
   if (!releasable.ok()) return releasable;
   return round;
@@ -63,10 +66,11 @@ absl::Status Train(const Orders& orders) {
   uint64_t next = 0;  // the number that a broken trainer expects
   for (uint64_t i = 0; i < orders.rounds && stop == 0; ++i) {
     const double noise = NoiseOfStep(i);
-    const bool dies = orders.die && i + 1 == orders.rounds;
+    const bool is_last = i + 1 == orders.rounds;
+    const bool dies = orders.die && is_last;
     bool released = !orders.broken || Release(fd, next, noise);
     if (orders.broken && dies) raise(SIGKILL);
-    const auto round = Record(**recorder, noise);
+    const auto round = Record(**recorder, noise, orders.die_inside && is_last);
     if (!round.ok()) return round.status();
     if (!orders.broken) released = Release(fd, *round, noise);
     if (!released) return absl::DataLossError("cannot write released rounds");
@@ -88,11 +92,13 @@ int Main(const std::vector<std::string>& arguments) {
   orders.recorder.spool_folder = arguments[4];
   orders.recorder.policy = arguments[5] == "spool" ? v1::SPOOL : v1::FAIL_CLOSED;
   orders.recorder.declaration = FaultDeclaration();
+  orders.recorder.plan_varies = true;  // NoiseOfStep
   orders.recorder.first_backoff = absl::Milliseconds(10);
   orders.recorder.longest_backoff = absl::Milliseconds(100);
   orders.released_file = arguments[6];
   orders.broken = std::count(arguments.begin(), arguments.end(), "broken") > 0;
   orders.die = std::count(arguments.begin(), arguments.end(), "die") > 0;
+  orders.die_inside = std::count(arguments.begin(), arguments.end(), "die-inside") > 0;
   const absl::Status status = Train(orders);
   if (!status.ok()) std::cerr << "fault_trainer: " << status << "\n";
   return status.ok() ? 0 : 1;

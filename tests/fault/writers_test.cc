@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr uint64_t kRounds = 60;
+constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
 
 // All trainers run their rounds to the end; the server is killed twice meanwhile.
 void TrainAll(CrashingServer& server, std::deque<Trainer>& trainers) {
@@ -72,6 +74,49 @@ TEST(Writers, FourWritersShareOneLedger) {
   const auto entries = ReadLedger(server.address(), "projects/default/ledgers/shared");
   EXPECT_EQ(entries.size(), 4 * (2 * kRounds + 1) + 1);
   for (const Trainer& trainer : trainers) ExpectWhole(entries, trainer);
+}
+
+// Two machines of one run, each with its own part of the people: both are killed, with the server
+// or without it, and both go on.
+TEST(Writers, TwoOfOneLedgerAreKilledAndResume) {
+  constexpr char kShared[] = "projects/default/ledgers/shared";
+  constexpr uint64_t kMore = 10;
+  CrashingServer server;
+  std::deque<Trainer> trainers;
+  for (int i = 0; i < 2; ++i) {
+    trainers.emplace_back(server.address(), kShared, absl::StrCat("writer", i), v1::FAIL_CLOSED);
+  }
+  for (const bool server_too : {false, true}) {
+    for (Trainer& trainer : trainers) trainer.Start(kEndless);
+    for (Trainer& trainer : trainers) {
+      ASSERT_TRUE(trainer.AwaitReleases(trainer.Released().size(), 5)) << trainer.Log();
+    }
+    if (server_too) server.Kill();
+    for (Trainer& trainer : trainers) trainer.Kill();
+    if (server_too) server.Start();
+  }
+  for (Trainer& trainer : trainers) trainer.Start(kMore);
+  for (Trainer& trainer : trainers) EXPECT_EQ(trainer.Await(), 0) << trainer.Log();
+
+  const auto entries = ReadLedger(server.address(), kShared);
+  Rounds all;  // of both, each under a number of its own
+  for (const Trainer& trainer : trainers) {
+    std::vector<std::string> complaints;
+    const Rounds recorded = LedgerRounds(entries, trainer.writer(), complaints);
+    const Rounds released = trainer.Released();
+    EXPECT_THAT(complaints, IsEmpty());
+    EXPECT_THAT(Unrecorded(released, recorded), IsEmpty());
+    EXPECT_GE(released.size(), 2 * 5 + kMore);
+    EXPECT_LE(recorded.size(), released.size() + 2);  // what was under way at a kill
+    for (const auto& [round, noise] : recorded) all.emplace(all.size(), noise);
+  }
+  const EpsilonInterval counted = EpsilonOfLedger(server.address(), kShared);
+  const EpsilonInterval expected = EpsilonOfRounds(server.address(), all);
+  EXPECT_LE(counted.lower, expected.upper);
+  EXPECT_GE(counted.upper, expected.lower);
+  // Control: one round less is told apart.
+  all.erase(all.begin());
+  EXPECT_GT(counted.lower, EpsilonOfRounds(server.address(), all).upper);
 }
 
 }  // namespace
