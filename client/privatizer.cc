@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<float>> Privatizer::Finish() {
 absl::StatusOr<std::vector<float>> Privatizer::NoiseAndRelease() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   const RoundedGaussian noise(sum_.plan().noise_stddev);
-  AesCtr key = root_.Derive(KeyPurpose::kNoise, noises_drawn_++);
+  KeyStream key = root_.Derive(KeyPurpose::kNoise, noises_drawn_++);
   const absl::Span<int64_t> sums = sum_.mutable_sums();
   for (size_t i = 0; i < sum_.groups().size(); ++i) {
     const ClippedSum::Group& group = sum_.groups()[i];

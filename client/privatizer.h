@@ -32,10 +32,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/aes_ctr.h"
 #include "client/clipped_sum.h"
 #include "client/event_recorder.h"
 #include "client/privatizer_options.h"
+#include "client/root_key.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {

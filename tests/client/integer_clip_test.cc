@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/numeric/int128.h"
-#include "client/aes_ctr.h"
+#include "client/root_key.h"
 #include "tests/client/oracle.h"
 
 namespace dpledger::client {
@@ -40,7 +40,7 @@ double NormOver(const std::vector<int32_t>& q, int64_t bound) {
 }
 
 std::vector<float> RandomFloats(size_t count, uint64_t stream) {
-  AesCtr key = RootKey::NonPrivateForTesting(3).Derive(KeyPurpose::kNoise, 0);
+  KeyStream key = RootKey::NonPrivateForTesting(3).Derive(KeyPurpose::kNoise, 0);
   std::vector<uint64_t> words(count);
   key.Words(stream, 0, absl::MakeSpan(words));
   std::vector<float> floats(count);
