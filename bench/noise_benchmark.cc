@@ -10,13 +10,9 @@
 // each, beside one thread.
 // client/finalise: sums in memory plus noise, scaled to floats, beside copying the floats. All take
 // turns, so that they meet the same load; the least of each counts. Prints one JSON object.
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,6 +20,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "bench/program.h"
+#include "bench/turns.h"
 #include "client/discrete_gaussian.h"
 #include "client/internal/aes_kernels.h"
 #include "client/internal/noise_kernels.h"
@@ -110,30 +107,6 @@ void AddUnfiltered(KeyStream& key, std::vector<int64_t>& sums) {
   }
 }
 
-// The least time of each of several works that take turns.
-class Turns {
- public:
-  // `work` handles `items`, `repeats` times.
-  void Time(const std::string& name, size_t items, int repeats, const std::function<void()>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < repeats; ++i) work();
-    const double took =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    spent_ += took;
-    const double ns = 1e9 * took / repeats / static_cast<double>(items);
-    const auto [least, added] = least_.emplace(name, ns);
-    if (!added) least->second = std::min(least->second, ns);
-  }
-  double spent() const { return spent_; }
-  // Nanoseconds an item.
-  double least(const std::string& name) const { return least_.at(name); }
-  const std::map<std::string, double>& all() const { return least_; }
-
- private:
-  double spent_ = 0;
-  std::map<std::string, double> least_;
-};
-
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   const RoundedGaussian gaussian(kSigma);
@@ -141,7 +114,7 @@ int Run(int argc, char** argv) {
   std::vector<int64_t> sums(kSums), memory_sums(kFloats, 12345);
   std::vector<float> released(kFloats), copied(kFloats);
 
-  Turns turns;
+  bench::Turns turns;
   uint64_t used = 0;
   for (int round = 0; round < 3 || turns.spent() < seconds; ++round) {
     const auto noise = [&] { gaussian.AddTo(key, 0, absl::MakeSpan(sums)); };

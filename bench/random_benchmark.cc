@@ -10,11 +10,8 @@
 // key stream; client/poisson_sampling_dense at q = 1e-2 of 1e8. All take turns, so that they meet
 // the same load; the least of each counts. Prints one JSON object.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/memory_reading.h"
 #include "bench/program.h"
+#include "bench/turns.h"
 #include "client/internal/aes_kernels.h"
 #include "client/poisson_sampler.h"
 #include "client/root_key.h"
@@ -34,16 +32,10 @@ namespace {
 
 using client::KeyStream;
 
+// More than any cache holds, read and drawn in pieces, which take turns.
 constexpr size_t kBytes = 384'000'000;
-// The lesser generators get some of the bytes, and their times are scaled up.
-constexpr size_t kLesserShare = 4;
+constexpr size_t kPiece = kBytes / 16;
 constexpr uint64_t kPopulation = 1'000'000'000, kDensePopulation = 100'000'000;
-
-double SecondsOf(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // `bytes` of stream `stream` in pieces of 8 KiB, as the noise takes them.
 uint64_t Draw(KeyStream& key, uint64_t stream, size_t bytes) {
@@ -61,25 +53,6 @@ KeyStream TestKey(client::Generator generator) {
   return KeyStream(generator, key);
 }
 
-// The least time, in seconds, of each of several works that take turns.
-class Turns {
- public:
-  double Time(const std::string& name, const std::function<void()>& work) {
-    const double took = SecondsOf(work);
-    spent_ += took;
-    const auto [least, added] = least_.emplace(name, took);
-    if (!added) least->second = std::min(least->second, took);
-    return took;
-  }
-  double spent() const { return spent_; }
-  double least(const std::string& name) const { return least_.at(name); }
-  const std::map<std::string, double>& all() const { return least_; }
-
- private:
-  double spent_ = 0;
-  std::map<std::string, double> least_;
-};
-
 struct Sampling {
   std::string name;
   std::unique_ptr<client::PoissonSampler> sampler;
@@ -92,7 +65,7 @@ Sampling MakeSampling(const std::string& name, uint64_t population, double proba
   return {name, *std::move(sampler)};
 }
 
-// The instruction sets with AES, least first, that this machine has.
+// The instruction sets with AES that this machine has.
 std::vector<int64_t> AesTargets() {
   std::vector<int64_t> targets;
   for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
@@ -112,34 +85,35 @@ int Run(int argc, char** argv) {
                           MakeSampling("poisson_sampling_dense", kDensePopulation, 1e-2)};
   KeyStream key = TestKey(generator), chacha = TestKey(client::Generator::kChaCha20);
 
-  Turns turns;
+  bench::Turns turns;
   uint64_t used = 0;
-  for (int round = 0; round < 3 || turns.spent() < seconds; ++round) {
-    turns.Time("read", [&] { used += bench::ReadMemory(memory.data(), memory.size()); });
-    turns.Time("random_bits", [&] { used += Draw(key, 0, kBytes); });
-    turns.Time("random_bits_two_threads", [&] {
+  for (size_t round = 0; round < 16 || turns.spent() < seconds; ++round) {
+    const char* piece = memory.data() + round % (kBytes / kPiece) * kPiece;
+    turns.Time("read", kPiece, 1, [&] { used += bench::ReadMemory(piece, kPiece); });
+    turns.Time("bits", kPiece, 1, [&] { used += Draw(key, 0, kPiece); });
+    turns.Time("bits_two_threads", kPiece, 1, [&] {
       std::thread other([&] {
         KeyStream own = TestKey(generator);
-        Draw(own, 1, kBytes / 2);
+        Draw(own, 1, kPiece / 2);
       });
-      used += Draw(key, 0, kBytes / 2);
+      used += Draw(key, 0, kPiece / 2);
       other.join();
     });
     for (const int64_t target : targets) {
       hwy::SetSupportedTargetsForTest(target);
-      turns.Time(absl::AsciiStrToLower(absl::StrCat("random_bits_", hwy::TargetName(target))),
-                 [&] { used += Draw(key, 0, kBytes / kLesserShare); });
+      turns.Time(absl::AsciiStrToLower(absl::StrCat("bits_", hwy::TargetName(target))), kPiece, 1,
+                 [&] { used += Draw(key, 0, kPiece); });
       hwy::SetSupportedTargetsForTest(0);
     }
-    turns.Time("random_bits_chacha20", [&] { used += Draw(chacha, 0, kBytes / kLesserShare); });
+    turns.Time("bits_chacha20", kPiece, 1, [&] { used += Draw(chacha, 0, kPiece); });
     for (Sampling& sampling : samplings) {
       size_t size = 0;
-      const double took = turns.Time(sampling.name, [&] {
+      const double took = turns.Time(sampling.name, 1, 1, [&] {
         const auto sample = sampling.sampler->Draw();
         bench::Check(sample.status());
         size = sample->size();
       });
-      sampling.ns = std::min(sampling.ns, 1e9 * took / static_cast<double>(size));
+      sampling.ns = std::min(sampling.ns, took / static_cast<double>(size));
     }
   }
   if (used == 0) bench::Die("nothing was read");
@@ -151,15 +125,15 @@ int Run(int argc, char** argv) {
         separator.c_str(), name.c_str(), value, unit, limit, value / limit);
     separator = ",\n";
   };
-  const double read = 1e3 * turns.least("read"), bits = 1e3 * turns.least("random_bits");
-  report("random_bits", bits, "ms", read);
-  report("random_bits_two_threads", 1e3 * turns.least("random_bits_two_threads"), "ms", bits);
+  // Of a byte, in ns; of kBytes, in ms.
+  const double read = turns.least("read"), bits = turns.least("bits"), to_ms = 1e-6 * kBytes;
   for (const auto& [name, least] : turns.all()) {
-    if (name.rfind("random_bits_", 0) != 0 || name == "random_bits_two_threads") continue;
-    report(name, kLesserShare * 1e3 * least, "ms", read);
+    if (name.rfind("bits", 0) != 0) continue;
+    const double limit = name == "bits_two_threads" ? bits : read;
+    report("random_" + name, to_ms * least, "ms", to_ms * limit);
   }
   for (const Sampling& sampling : samplings) {
-    report(sampling.name, sampling.ns, "ns/index", 1e6 * bits * 8 / kBytes);
+    report(sampling.name, sampling.ns, "ns/index", 8 * bits);
   }
   std::printf("\n}\n");
   return 0;
