@@ -1,10 +1,12 @@
 #include "client/correlated_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/internal/buffer_plan.h"
 
 namespace dpledger::client {
 namespace {
@@ -14,6 +16,11 @@ constexpr uint64_t kMaxTreeSteps = uint64_t{1} << 53;
 constexpr uint64_t kMaxToeplitzSteps = 65536;
 constexpr uint64_t kMaxParticipations = 1024;
 constexpr uint64_t kMaxSeparation = uint64_t{1} << 53;
+
+constexpr uint64_t kMaxBuffers = 16;
+constexpr double kMostDecay = 1 - 0x1p-13;
+constexpr double kRoundingOfTotal = 1e-9;  // they are rounded down to 2^-16 afterwards
+constexpr double kMostLoss = 0.01;
 
 absl::Status CheckWithin(std::string_view field, uint64_t value, uint64_t most) {
   if (value >= 1 && value <= most) return absl::OkStatus();
@@ -27,10 +34,8 @@ absl::Status Check(const TreeAggregation&, uint64_t steps) {
 absl::Status Check(const BandedToeplitz& encoder, uint64_t steps) {
   RETURN_IF_ERROR(CheckWithin("steps", steps, kMaxToeplitzSteps));
   const std::vector<double>& coefficients = encoder.coefficients;
-  if (coefficients.empty() || coefficients.size() > steps) {
-    return FieldError("encoder.coefficients", absl::StrCat("must be 1 to as many as steps, ", steps,
-                                                           ", got ", coefficients.size()));
-  }
+  RETURN_IF_ERROR(
+      CheckWithin("encoder.coefficients", coefficients.size(), std::min(steps, kMaxCoefficients)));
   if (coefficients[0] != 1) {
     return FieldError("encoder.coefficients[0]", absl::StrCat("must be 1, got ", coefficients[0]));
   }
@@ -43,9 +48,49 @@ absl::Status Check(const BandedToeplitz& encoder, uint64_t steps) {
   return absl::OkStatus();
 }
 
+absl::Status Check(const BufferedToeplitz& encoder, uint64_t steps) {
+  RETURN_IF_ERROR(CheckWithin("steps", steps, kMaxCoefficients));
+  const auto& [weights, decays] = encoder;
+  RETURN_IF_ERROR(CheckWithin("encoder.weights", weights.size(), kMaxBuffers));
+  if (decays.size() != weights.size()) {
+    return FieldError("encoder.decays", absl::StrCat("must be as many as weights, ", weights.size(),
+                                                     ", got ", decays.size()));
+  }
+  double total = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    total += weights[i];
+    if (!(weights[i] >= 0 && total <= 1 + kRoundingOfTotal)) {
+      return FieldError(
+          absl::StrCat("encoder.weights[", i, "]"),
+          absl::StrCat("must be >= 0, and at most 1 with those before it, got ", weights[i]));
+    }
+    if (!(decays[i] >= 0 && decays[i] <= kMostDecay)) {
+      return FieldError(absl::StrCat("encoder.decays[", i, "]"),
+                        absl::StrCat("must be in [0, 1 - 2^-13], got ", decays[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void SetParticipation(const CorrelatedOptions& options, v1::Participation& participation) {
   participation.set_max_participations(options.max_participations);
   participation.set_min_separation(options.min_separation);
+}
+
+// r, rounded up by more than what doubles lose, here and in z (1 - r). All messages together move
+// further apart by `distance` at most, in their own units: client/CLAIM.md, line C8.
+absl::StatusOr<double> LossToRounding(const CorrelatedOptions& options, const NoisePlan& plan,
+                                      const internal::BufferPlan& buffers) {
+  double coordinates = 0;
+  for (const ClipGroup& group : options.sums.groups) coordinates += static_cast<double>(group.size);
+  const double distance =
+      buffers.Slack(kCoefficientBits) * std::sqrt(coordinates * static_cast<double>(options.steps));
+  const double noise = std::ldexp(static_cast<double>(plan.noise_stddev), kCoefficientBits);
+  const double loss = options.sums.noise_multiplier * distance / noise * (1 + 0x1p-30) + 0x1p-40;
+  if (loss <= kMostLoss) return loss;
+  return FieldError("encoder.decays",
+                    absl::StrCat("are too near to 1: rounding would cost ", loss,
+                                 " of the noise multiplier, must be at most ", kMostLoss));
 }
 
 }  // namespace
@@ -71,24 +116,33 @@ std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder) {
   return integers;
 }
 
-uint64_t MessageScale(const CorrelatedOptions& options) {
-  return std::holds_alternative<TreeAggregation>(options.encoder) ? 1 : 1 << kCoefficientBits;
+int MessageBits(const CorrelatedOptions& options) {
+  return std::holds_alternative<TreeAggregation>(options.encoder) ? 0 : kCoefficientBits;
 }
 
-v1::MatrixMechanism MechanismOf(const CorrelatedOptions& options) {
+absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options,
+                                                const NoisePlan& plan) {
   v1::MatrixMechanism mechanism;
   mechanism.set_noise_stddev(options.sums.noise_multiplier);
+  if (std::holds_alternative<TreeAggregation>(options.encoder)) {
+    mechanism.mutable_tree()->set_steps(options.steps);
+    SetParticipation(options, *mechanism.mutable_tree()->mutable_participation());
+    return mechanism;
+  }
+  v1::ToeplitzEncoder& encoder = *mechanism.mutable_toeplitz();
+  encoder.set_steps(options.steps);
+  SetParticipation(options, *encoder.mutable_participation());
   if (const auto* banded = std::get_if<BandedToeplitz>(&options.encoder)) {
-    v1::ToeplitzEncoder& encoder = *mechanism.mutable_toeplitz();
-    encoder.set_steps(options.steps);
     for (const uint32_t coefficient : IntegerCoefficients(*banded)) {
       encoder.add_coefficients(std::ldexp(coefficient, -kCoefficientBits));
     }
-    SetParticipation(options, *encoder.mutable_participation());
-  } else {
-    mechanism.mutable_tree()->set_steps(options.steps);
-    SetParticipation(options, *mechanism.mutable_tree()->mutable_participation());
+    return mechanism;
   }
+  const auto& [weights, decays] = std::get<BufferedToeplitz>(options.encoder);
+  const auto buffers = internal::BufferPlan::For(weights, decays);
+  for (const double c : buffers.CoefficientsUp(options.steps)) encoder.add_coefficients(c);
+  ASSIGN_OR_RETURN(const double loss, LossToRounding(options, plan, buffers));
+  mechanism.set_noise_stddev(options.sums.noise_multiplier * (1 - loss));
   return mechanism;
 }
 

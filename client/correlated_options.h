@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/noise_plan.h"
 #include "client/privatizer_options.h"
 #include "dpledger/v1/event.pb.h"
@@ -20,40 +21,53 @@ struct TreeAggregation {};
 // Step t sends c_0 S_t + c_1 S_{t-1} + ... + c_{b-1} S_{t-b+1} plus noise, for the steps' sums S
 // (Choquette-Choo et al. 2023).
 struct BandedToeplitz {
-  // c: the first is 1, none is above the one before it or below 0; 1 to as many as steps. Each is
-  // rounded to a multiple of 2^-10.
+  // c: the first is 1, none is above the one before it or below 0; 1 to as many as steps, and to
+  // kMaxCoefficients. Each is rounded to a multiple of 2^-10.
   std::vector<double> coefficients;
 };
+
+// The same with c_0 = 1 and c_j = sum over i of weights[i] decays[i]^(j-1) for all steps (BLT;
+// McMahan, Xu, Zhang 2024: omega and theta). No more than kMaxCoefficients steps.
+struct BufferedToeplitz {
+  std::vector<double> weights;  // 1 to 16; >= 0, at most 1 together. Rounded down to 2^-16
+  std::vector<double> decays;   // as many; in [0, 1 - 2^-13]. Rounded to 2^-16
+};
+
+// More would not fit into one entry of a ledger, of 64 KiB.
+inline constexpr uint64_t kMaxCoefficients = 8000;
 
 struct CorrelatedOptions {
   // Of each step's sum, with any groups, scales or microbatches, but no adaptive clip norm.
   // noise_multiplier is the standard deviation of a message's noise, over what one record can
   // change in one step's sum; what the run costs is `mechanism` below.
   PrivatizerOptions sums;
-  // Of the whole run, which may end early but not go on longer. With coefficients [1, 65536].
+  // Of the whole run, which may end early but not go on longer. With a band in [1, 65536].
   uint64_t steps = 0;
   // A promise of the trainer's: how many steps a record contributes to, in [1, 1024], and how far
   // apart any two of them are at least (1: consecutive ones).
   uint64_t max_participations = 1;
   uint64_t min_separation = 1;
-  std::variant<TreeAggregation, BandedToeplitz> encoder;
+  std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
 };
 
 // INVALID_ARGUMENT names the first option out of its domain, save those of `sums` that
 // ClippedSum::Create checks.
 absl::Status CheckOptions(const CorrelatedOptions& options);
 
-// Coefficients are multiples of 2^-kCoefficientBits.
+// Messages of Toeplitz encoders are in shares of 2^-kCoefficientBits of the sums' unit, a tree's in
+// that unit; and so is their noise.
 inline constexpr int kCoefficientBits = 10;
+int MessageBits(const CorrelatedOptions& options);
+
 // a_j = c_j 2^kCoefficientBits, rounded, without zeros at the end. The options have passed
 // CheckOptions.
 std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder);
 
-// What a message is in multiples of, in shares of the sums' unit; and so its noise.
-uint64_t MessageScale(const CorrelatedOptions& options);
-
-// What the ledger is told of the run. An unsampled Gaussian mechanism costs as much, whose
-// multiplier is noise_stddev over the sensitivity that the accountant works out for the encoder.
-v1::MatrixMechanism MechanismOf(const CorrelatedOptions& options);
+// What the ledger is told of the run; `plan` is that of its sums. An unsampled Gaussian mechanism
+// costs as much, whose multiplier is noise_stddev over the sensitivity that the accountant works
+// out for the encoder. noise_stddev is the noise multiplier, but for BufferedToeplitz, where it is
+// less by what rounding can do: INVALID_ARGUMENT if that is more than a hundredth.
+absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options,
+                                                const NoisePlan& plan);
 
 }  // namespace dpledger::client

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/internal/banded_encoder.h"
+#include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
 #include "client/rounded_gaussian.h"
 
@@ -17,6 +18,10 @@ std::unique_ptr<internal::Encoder> MakeEncoder(const TreeAggregation&, size_t si
 }
 std::unique_ptr<internal::Encoder> MakeEncoder(const BandedToeplitz& banded, size_t size) {
   return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(banded), size);
+}
+std::unique_ptr<internal::Encoder> MakeEncoder(const BufferedToeplitz& buffered, size_t size) {
+  return std::make_unique<internal::BufferedEncoder>(
+      internal::BufferPlan::For(buffered.weights, buffered.decays), kCoefficientBits, size);
 }
 
 }  // namespace
@@ -38,17 +43,18 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
   RETURN_IF_ERROR(CheckOptions(options));
   auto sum = ClippedSum::Create(options.sums);
   if (!sum.ok()) return PrefixField("sums", sum.status());
-  const uint64_t scale = MessageScale(options);
-  if (sum->plan().noise_stddev > RoundedGaussian::kMaxSigma / static_cast<int64_t>(scale)) {
+  const int bits = MessageBits(options);
+  if (sum->plan().noise_stddev > RoundedGaussian::kMaxSigma >> bits) {
     return FieldError("sums.noise_multiplier",
-                      absl::StrCat("is too large for messages in shares of 1/", scale, ", got ",
+                      absl::StrCat("is too large for messages in shares of 2^-", bits, ", got ",
                                    options.sums.noise_multiplier));
   }
+  ASSIGN_OR_RETURN(v1::MatrixMechanism mechanism, MechanismOf(options, sum->plan()));
   v1::MechanismEvent event;
   if (root.non_private()) {
     event.mutable_non_private();
   } else {
-    *event.mutable_matrix_mechanism() = MechanismOf(options);
+    *event.mutable_matrix_mechanism() = std::move(mechanism);
   }
   std::unique_ptr<CorrelatedPrivatizer> run(
       new CorrelatedPrivatizer(options, *std::move(sum), recorder, std::move(root)));
@@ -59,7 +65,7 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
 CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum,
                                            EventRecorder* recorder, RootKey root)
     : options_(options),
-      noise_stddev_(sum.plan().noise_stddev * static_cast<int64_t>(MessageScale(options))),
+      noise_stddev_(sum.plan().noise_stddev << MessageBits(options)),
       sum_(std::move(sum)),
       encoder_(
           std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },

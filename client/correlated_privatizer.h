@@ -31,11 +31,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/root_key.h"
 #include "client/clipped_sum.h"
 #include "client/correlated_options.h"
 #include "client/event_recorder.h"
 #include "client/internal/encoder.h"
+#include "client/root_key.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {

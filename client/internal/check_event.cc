@@ -1,5 +1,6 @@
 #include "client/internal/check_event.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -16,6 +17,8 @@ constexpr size_t kMaxGroupBytes = 256;
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
 constexpr uint64_t kMaxToeplitzSteps = 1 << 16;
+// An entry has at most 64 KiB.
+constexpr uint64_t kMaxCoefficients = 8000;
 constexpr uint64_t kMaxParticipations = 1024;
 
 absl::Status CheckPositive(std::string_view field, double value) {
@@ -96,7 +99,7 @@ absl::Status CheckEncoder(const v1::TreeEncoder& tree) {
 absl::Status CheckEncoder(const v1::ToeplitzEncoder& toeplitz) {
   RETURN_IF_ERROR(CheckCount("steps", toeplitz.steps(), kMaxToeplitzSteps));
   RETURN_IF_ERROR(CheckCount("coefficients", static_cast<uint64_t>(toeplitz.coefficients_size()),
-                             toeplitz.steps()));
+                             std::min(toeplitz.steps(), kMaxCoefficients)));
   RETURN_IF_ERROR(CheckPositive("coefficients[0]", toeplitz.coefficients(0)));
   for (int i = 1; i < toeplitz.coefficients_size(); ++i) {
     const double most = toeplitz.coefficients(i - 1);

@@ -1,9 +1,9 @@
 // How the sums of a run's steps become messages, to which noise is added, and how messages become
 // estimates of the sums again.
 //
-// 1. Encode sees secrets: what it adds to a message is a linear function, with integer
-//    coefficients and modulo 2^64, of the sums of this step and those before. So is what it keeps,
-//    which is wiped with the encoder.
+// 1. Encode sees secrets: what it adds to a message is a linear function of the sums of this step
+//    and those before, with integer coefficients and modulo 2^64, or rounded by a known bound
+//    (client/internal/buffered_encoder.h). What it keeps is wiped with the encoder.
 // 2. Decode sees messages that are public by then, and what it kept of those before: it never
 //    matters for privacy.
 //

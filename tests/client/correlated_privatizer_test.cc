@@ -15,6 +15,7 @@ namespace {
 
 using ::dpledger::testing::ListRecorder;
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 using Rows = std::vector<std::vector<float>>;
 
 CorrelatedOptions Options(size_t size, uint64_t steps) {
@@ -29,6 +30,13 @@ CorrelatedOptions Options(size_t size, uint64_t steps) {
 CorrelatedOptions Banded(size_t size, uint64_t steps, std::vector<double> coefficients) {
   CorrelatedOptions options = Options(size, steps);
   options.encoder = BandedToeplitz{std::move(coefficients)};
+  return options;
+}
+
+CorrelatedOptions Buffered(size_t size, uint64_t steps, std::vector<double> weights,
+                           std::vector<double> decays) {
+  CorrelatedOptions options = Options(size, steps);
+  options.encoder = BufferedToeplitz{std::move(weights), std::move(decays)};
   return options;
 }
 
@@ -94,8 +102,8 @@ TEST_F(CorrelatedPrivatizerTest, EstimatesAreTheSumsPlusNoise) {
   for (int t = 0; t < 13; ++t) {
     gradients.push_back({0.3f * std::sin(static_cast<float>(t)), -0.02f * static_cast<float>(t)});
   }
-  for (const auto& options :
-       {Options(2, 13), Banded(2, 13, {1, 0.5, 0.375, 0.3125}), Banded(2, 13, {1})}) {
+  for (const auto& options : {Options(2, 13), Banded(2, 13, {1, 0.5, 0.375, 0.3125}),
+                              Banded(2, 13, {1}), Buffered(2, 13, {0.5, 0.25}, {0.25, 0.875})}) {
     const Rows noise = Run(options, Rows(13, {0, 0})), noised = Run(options, gradients);
     for (size_t t = 0; t < 13; ++t) {
       for (size_t i = 0; i < 2; ++i) {
@@ -136,28 +144,38 @@ constexpr size_t kSize = 40000;
 // z C of Options.
 constexpr double kUnit = 2.0 * 0.5;
 
-TEST_F(CorrelatedPrivatizerTest, BandedNoiseIsThatOfTheInverse) {
-  const std::vector<double> c = {1, 0.5, 0.375};
-  constexpr size_t kSteps = 6;
+// Compares the noise of a run with that of the inverse of the Toeplitz matrix c.
+void ExpectNoiseOfTheInverse(const Rows& noise, const std::vector<double>& c) {
   // The impulse response b of the inverse: c * b = (1, 0, 0, ...).
   std::vector<double> b;
-  for (size_t t = 0; t < kSteps; ++t) {
+  for (size_t t = 0; t < noise.size(); ++t) {
     double value = t == 0 ? 1 : 0;
     for (size_t j = 1; j < c.size() && j <= t; ++j) value -= c[j] * b[t - j];
     b.push_back(value);
   }
-  const auto covariance =
-      Covariance(Run(Banded(kSize, kSteps, c), Rows(kSteps, std::vector<float>(kSize))), kUnit);
-  for (size_t s = 0; s < kSteps; ++s) {
-    for (size_t t = s; t < kSteps; ++t) {
+  const auto covariance = Covariance(noise, kUnit);
+  for (size_t s = 0; s < noise.size(); ++s) {
+    for (size_t t = s; t < noise.size(); ++t) {
       double expected = 0;
       for (size_t r = 0; r <= s; ++r) expected += b[s - r] * b[t - r];
-      // Six standard deviations of such a mean; the variance is 1.4 at most.
-      EXPECT_NEAR(covariance[s][t], expected, 6 * 1.4 * std::sqrt(2.0 / kSize)) << s << " " << t;
+      // Six standard deviations of such a mean; the variance is 1.6 at most.
+      EXPECT_NEAR(covariance[s][t], expected, 6 * 1.6 * std::sqrt(2.0 / kSize)) << s << " " << t;
     }
   }
   // What independent noise would not have.
   EXPECT_LT(covariance[0][1], -0.4);
+}
+
+TEST_F(CorrelatedPrivatizerTest, BandedNoiseIsThatOfTheInverse) {
+  const std::vector<double> c = {1, 0.5, 0.375};
+  ExpectNoiseOfTheInverse(Run(Banded(kSize, 6, c), Rows(6, std::vector<float>(kSize))), c);
+}
+
+TEST_F(CorrelatedPrivatizerTest, BufferedNoiseIsThatOfTheInverse) {
+  std::vector<double> c = {1};
+  for (int j = 0; j < 5; ++j) c.push_back(0.5 * std::pow(0.25, j) + 0.25 * std::pow(0.875, j));
+  ExpectNoiseOfTheInverse(
+      Run(Buffered(kSize, 6, {0.5, 0.25}, {0.25, 0.875}), Rows(6, std::vector<float>(kSize))), c);
 }
 
 TEST_F(CorrelatedPrivatizerTest, TreeNoiseOfPrefixesIsThatOfTheBestEstimates) {
@@ -234,15 +252,24 @@ TEST_F(CorrelatedPrivatizerTest, RefusesOptionsOutOfTheirDomain) {
   EXPECT_EQ(MessageOf(options), "steps: must be in [1, 9007199254740992], got 0");
   options = Banded(2, 65537, {1});
   EXPECT_EQ(MessageOf(options), "steps: must be in [1, 65536], got 65537");
-  EXPECT_EQ(MessageOf(Banded(2, 2, {})),
-            "encoder.coefficients: must be 1 to as many as steps, 2, got 0");
+  EXPECT_EQ(MessageOf(Banded(2, 2, {})), "encoder.coefficients: must be in [1, 2], got 0");
   EXPECT_EQ(MessageOf(Banded(2, 2, {1, 0.5, 0.5})),
-            "encoder.coefficients: must be 1 to as many as steps, 2, got 3");
+            "encoder.coefficients: must be in [1, 2], got 3");
   EXPECT_EQ(MessageOf(Banded(2, 2, {0.5})), "encoder.coefficients[0]: must be 1, got 0.5");
   EXPECT_EQ(MessageOf(Banded(2, 3, {1, 0.25, 0.5})),
             "encoder.coefficients[2]: must be in [0, 0.25], got 0.5");
   EXPECT_EQ(MessageOf(Banded(2, 3, {1, std::numeric_limits<double>::quiet_NaN()})),
             "encoder.coefficients[1]: must be in [0, 1], got nan");
+  EXPECT_EQ(MessageOf(Buffered(2, 8001, {0.5}, {0.5})), "steps: must be in [1, 8000], got 8001");
+  EXPECT_EQ(MessageOf(Buffered(2, 9, {}, {})), "encoder.weights: must be in [1, 16], got 0");
+  EXPECT_EQ(MessageOf(Buffered(2, 9, {0.5}, {})),
+            "encoder.decays: must be as many as weights, 1, got 0");
+  EXPECT_EQ(MessageOf(Buffered(2, 9, {0.5, 0.625}, {0.5, 0.5})),
+            "encoder.weights[1]: must be >= 0, and at most 1 with those before it, got 0.625");
+  EXPECT_EQ(MessageOf(Buffered(2, 9, {0.5}, {1})),
+            "encoder.decays[0]: must be in [0, 1 - 2^-13], got 1");
+  EXPECT_THAT(MessageOf(Buffered(1000000, 8000, {1}, {1 - 0x1p-13})),
+              StartsWith("encoder.decays: are too near to 1: rounding would cost 0."));
   options = Options(2, 2);
   options.max_participations = 1025;
   EXPECT_EQ(MessageOf(options), "max_participations: must be in [1, 1024], got 1025");
@@ -259,7 +286,7 @@ TEST_F(CorrelatedPrivatizerTest, RefusesOptionsOutOfTheirDomain) {
   options = Banded(2, 2, {1});
   options.sums.noise_multiplier = 1e5;
   EXPECT_EQ(MessageOf(options),
-            "sums.noise_multiplier: is too large for messages in shares of 1/1024, got 100000");
+            "sums.noise_multiplier: is too large for messages in shares of 2^-10, got 100000");
 }
 
 }  // namespace

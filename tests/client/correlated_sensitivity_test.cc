@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <random>
 #include <variant>
 #include <vector>
 
@@ -13,17 +15,23 @@
 #include "accountant/mechanism/matrix_sensitivity.h"
 #include "client/correlated_options.h"
 #include "client/internal/banded_encoder.h"
+#include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
 
 namespace dpledger::client {
 namespace {
 
-constexpr int64_t kNormBound = 1000;
+constexpr int64_t kNormBound = 10;  // so small that the rounding of buffers shows
+constexpr double kNoiseMultiplier = 2;
 constexpr size_t kSize = 2;
 
 std::unique_ptr<internal::Encoder> EncoderOf(const CorrelatedOptions& options) {
   if (const auto* banded = std::get_if<BandedToeplitz>(&options.encoder)) {
     return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(*banded), kSize);
+  }
+  if (const auto* buffered = std::get_if<BufferedToeplitz>(&options.encoder)) {
+    return std::make_unique<internal::BufferedEncoder>(
+        internal::BufferPlan::For(buffered->weights, buffered->decays), kCoefficientBits, kSize);
   }
   return std::make_unique<internal::TreeEncoder>(kSize);
 }
@@ -59,8 +67,8 @@ double WorstDistance(const CorrelatedOptions& options) {
   const std::function<void(uint64_t)> extend = [&](uint64_t from) {
     auto sums = others;
     for (const uint64_t t : pattern) {
-      sums[t][0] += 600;
-      sums[t][1] -= 800;
+      sums[t][0] += 6;
+      sums[t][1] -= 8;
     }
     const std::vector<int64_t> with = Messages(options, sums);
     double square = 0;
@@ -76,7 +84,7 @@ double WorstDistance(const CorrelatedOptions& options) {
     }
   };
   extend(0);
-  return std::sqrt(worst) / (kNormBound * static_cast<double>(MessageScale(options)));
+  return std::sqrt(worst) / (kNormBound * std::ldexp(1, MessageBits(options)));
 }
 
 accountant::Event EventOf(const v1::MatrixMechanism& mechanism) {
@@ -99,9 +107,17 @@ double RecordedSensitivity(const v1::MatrixMechanism& mechanism) {
       accountant::SquaredSensitivity(std::get<accountant::ToeplitzEncoder>(encoder)).upper);
 }
 
+// What the ledger would get, of sums with the norm bound of this test.
+v1::MatrixMechanism Recorded(const CorrelatedOptions& options) {
+  const NoisePlan plan{{kNormBound}, static_cast<int64_t>(kNoiseMultiplier * kNormBound), 1};
+  const auto mechanism = MechanismOf(options, plan);
+  EXPECT_TRUE(mechanism.ok()) << mechanism.status();
+  return *mechanism;
+}
+
 CorrelatedOptions Options(uint64_t steps, uint64_t participations, uint64_t separation) {
   CorrelatedOptions options;
-  options.sums = {{{"w", kSize, 1.0}}, 2.0};
+  options.sums = {{{"w", kSize, 1.0}}, kNoiseMultiplier};
   options.steps = steps;
   options.max_participations = participations;
   options.min_separation = separation;
@@ -117,7 +133,7 @@ TEST(CorrelatedSensitivity, OfBandedRunsIsWhatTheLedgerSays) {
           CorrelatedOptions options = Options(steps, participations, separation);
           options.encoder = BandedToeplitz{coefficients};
           const double worst = WorstDistance(options);
-          const double recorded = RecordedSensitivity(MechanismOf(options));
+          const double recorded = RecordedSensitivity(Recorded(options));
           EXPECT_GE(recorded, worst);
           EXPECT_LE(recorded, worst * (1 + 1e-13));
         }
@@ -126,11 +142,80 @@ TEST(CorrelatedSensitivity, OfBandedRunsIsWhatTheLedgerSays) {
   }
 }
 
+// Rounding makes runs differ by more than the coefficients say, and the noise that is recorded is
+// less than the real one by enough.
+TEST(CorrelatedSensitivity, OfBufferedRunsIsCoveredByTheNoiseThatIsRecorded) {
+  double most_without_allowance = 0;
+  for (const uint64_t steps : {1, 6, 9}) {
+    for (const uint64_t participations : {1, 2, 4}) {
+      for (const uint64_t separation : {1, 2, 3}) {
+        for (const auto& buffers : std::vector<BufferedToeplitz>{{{0.5, 0.25}, {0.25, 0.875}},
+                                                                 {{0.3, 0.7}, {0.1, 0.99}},
+                                                                 {{1}, {0}},
+                                                                 {{0}, {0.5}}}) {
+          CorrelatedOptions options = Options(steps, participations, separation);
+          options.encoder = buffers;
+          const v1::MatrixMechanism mechanism = Recorded(options);
+          const double recorded = mechanism.noise_stddev() / RecordedSensitivity(mechanism);
+          const double real = kNoiseMultiplier / WorstDistance(options);
+          EXPECT_LE(recorded, real);
+          EXPECT_GE(recorded, real * (1 - 1e-3));
+          most_without_allowance = std::fmax(
+              most_without_allowance, kNoiseMultiplier / RecordedSensitivity(mechanism) / real);
+        }
+      }
+    }
+  }
+  EXPECT_GT(most_without_allowance, 1 + 1e-6);
+}
+
+TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
+  const std::vector<double> weights = {0.4, 0.2, 0.1}, decays = {0.3, 0.9, 0.999};
+  const auto plan = internal::BufferPlan::For(weights, decays);
+  constexpr uint64_t kSteps = 400;
+  const std::vector<double> c = plan.CoefficientsUp(kSteps);
+  std::mt19937_64 random(1);
+  internal::BufferedEncoder encoder(plan, kCoefficientBits, 1);
+  std::vector<double> sums;
+  double least = 0, most = 0;
+  for (uint64_t t = 0; t < kSteps; ++t) {
+    std::vector<int64_t> sum = {static_cast<int64_t>(random()) >> 40}, message = {0};
+    sums.push_back(static_cast<double>(sum[0]));
+    encoder.Encode(t + 1, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    double exact = 0;
+    for (uint64_t j = 0; j <= t; ++j) exact += 1024 * c[j] * sums[t - j];
+    const double error = static_cast<double>(message[0]) - exact;
+    least = std::fmin(least, error);
+    most = std::fmax(most, error);
+  }
+  // All floors go down: a difference of two is as much as the lowest one.
+  EXPECT_LE(most, 1e-3);
+  EXPECT_GE(least, -plan.Slack(kCoefficientBits));
+  EXPECT_LE(least, -0.3 * plan.Slack(kCoefficientBits));
+}
+
+// Coordinates beyond the bound of the buffers are cut, and nothing wraps.
+TEST(CorrelatedSensitivity, BuffersTakeTheLargestSums) {
+  const std::vector<double> weights = {1}, decays = {1 - 0x1p-13};
+  internal::BufferedEncoder encoder(internal::BufferPlan::For(weights, decays), kCoefficientBits,
+                                    1);
+  std::vector<int64_t> message;
+  double expected = 0, past = 0;
+  for (uint64_t t = 1; t <= 60000; ++t) {
+    std::vector<int64_t> sum = {std::numeric_limits<int64_t>::min()};
+    message = {0};
+    encoder.Encode(t, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    expected = -0x1p46 + 1024 * past;
+    past = past * decays[0] - 0x1p36;
+  }
+  EXPECT_NEAR(static_cast<double>(message[0]) / expected, 1, 1e-6);
+}
+
 // The control: a ledger that leaves out a coefficient is caught.
 TEST(CorrelatedSensitivity, OfAnEncoderWithoutItsLastCoefficientIsTooSmall) {
   CorrelatedOptions options = Options(7, 2, 2);
   options.encoder = BandedToeplitz{{1, 0.5, 0.375}};
-  v1::MatrixMechanism mechanism = MechanismOf(options);
+  v1::MatrixMechanism mechanism = Recorded(options);
   mechanism.mutable_toeplitz()->mutable_coefficients()->RemoveLast();
   EXPECT_LT(RecordedSensitivity(mechanism), 0.95 * WorstDistance(options));
 }
@@ -142,7 +227,7 @@ TEST(CorrelatedSensitivity, OfTreesIsAtMostWhatTheLedgerSays) {
       for (const uint64_t separation : {1, 2, 4}) {
         const CorrelatedOptions options = Options(steps, participations, separation);
         const double worst = WorstDistance(options);
-        const double recorded = RecordedSensitivity(MechanismOf(options));
+        const double recorded = RecordedSensitivity(Recorded(options));
         EXPECT_GE(recorded, worst * (1 - 1e-15)) << steps;
         ++all;
         tight += recorded <= worst * (1 + 1e-15) ? 1 : 0;
@@ -167,15 +252,15 @@ double EpsilonByHand(double multiplier, double delta) {
 TEST(CorrelatedSensitivity, EpsilonIsThatOfOneGaussianMechanism) {
   // Three participations whose messages do not meet: 3 (1 + 1/4 + 1/16).
   CorrelatedOptions options = Options(100, 3, 10);
-  options.sums.noise_multiplier = 4;
   options.encoder = BandedToeplitz{{1, 0.5, 0.25}};
   accountant::History history;
-  history.Add("w", EventOf(MechanismOf(options)));
+  history.Add("w", EventOf(Recorded(options)));
   const auto composition = accountant::Resolve(history, accountant::Adjacency::kZeroOut);
   ASSERT_TRUE(composition.ok()) << composition.status();
   const auto answer = accountant::ComputeEpsilon(*composition, 1e-6, {});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_NEAR(answer->value.upper, EpsilonByHand(4 / std::sqrt(3 * 1.3125), 1e-6), 1e-4);
+  EXPECT_NEAR(answer->value.upper, EpsilonByHand(kNoiseMultiplier / std::sqrt(3 * 1.3125), 1e-6),
+              1e-4);
   // Removal would move the steps of all others.
   EXPECT_EQ(accountant::Resolve(history, accountant::Adjacency::kAddOrRemoveOne).status().code(),
             absl::StatusCode::kFailedPrecondition);
