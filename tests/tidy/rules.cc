@@ -93,7 +93,7 @@ std::vector<SourceFile> ReadSources(const std::string& root) {
     for (const auto& entry : fs::recursive_directory_iterator(top)) {
       const std::string path = fs::relative(entry.path(), root).generic_string();
       if (!entry.is_regular_file() ||
-          !HasAnySuffix(path, {".h", ".cc", ".proto", ".cmake", ".txt", ".md"})) {
+          !HasAnySuffix(path, {".h", ".cc", ".c", ".proto", ".cmake", ".txt", ".md"})) {
         continue;
       }
       std::ostringstream text;
@@ -106,7 +106,7 @@ std::vector<SourceFile> ReadSources(const std::string& root) {
   return files;
 }
 
-bool IsCode(const SourceFile& file) { return HasAnySuffix(file.path, {".h", ".cc"}); }
+bool IsCode(const SourceFile& file) { return HasAnySuffix(file.path, {".h", ".cc", ".c"}); }
 
 Complaints IncludeDirections(const SourceFile& file) {
   static const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"].*)re");

@@ -14,7 +14,8 @@ struct SourceFile {
 
 using Complaints = std::vector<std::string>;
 
-// Every .h, .cc, .proto, CMake and Markdown file below `root` that belongs to the project, by path.
+// Every .h, .cc, .c, .proto, CMake and Markdown file below `root` that belongs to the project, by
+// path.
 std::vector<SourceFile> ReadSources(const std::string& root);
 
 bool IsCode(const SourceFile& file);

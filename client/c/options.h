@@ -1,0 +1,21 @@
+// The C interface's options as those of client/, every member checked that the C++ cannot check.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "client/dpledger.h"
+#include "client/integer_clip.h"
+#include "client/privatizer_options.h"
+#include "client/recorder.h"
+
+namespace dpledger::client::c {
+
+absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given);
+
+absl::StatusOr<PrivatizerOptions> ReadPrivatizerOptions(const dpledger_privatizer_options* given);
+
+// Rows of `dimension` coordinates, all of them in the address space.
+absl::StatusOr<GradientRows> ReadRows(const dpledger_gradient_rows* given, size_t dimension);
+
+}  // namespace dpledger::client::c

@@ -1,0 +1,110 @@
+// The recorder of the C interface.
+#include "client/recorder.h"
+
+#include <climits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/c/error.h"
+#include "client/c/handles.h"
+#include "client/c/options.h"
+#include "client/c/scheme.h"
+
+namespace dpledger::client::c {
+namespace {
+
+absl::StatusOr<v1::MechanismEvent> ParseMechanism(const void* event, size_t size) {
+  RETURN_IF_ERROR(CheckGiven(event, "event"));
+  v1::MechanismEvent mechanism;
+  if (size > INT_MAX || !mechanism.ParseFromArray(event, static_cast<int>(size))) {
+    return FieldError("event", absl::StrCat("must be a serialised MechanismEvent, got ", size,
+                                            " bytes that are not"));
+  }
+  return mechanism;
+}
+
+}  // namespace
+}  // namespace dpledger::client::c
+
+using dpledger::client::PrivacyRecorder;
+using dpledger::client::c::CheckGiven;
+using dpledger::client::c::Guard;
+using dpledger::client::c::Report;
+
+extern "C" {
+
+dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
+                                       dpledger_recorder** recorder, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    *recorder = nullptr;
+    ASSIGN_OR_RETURN(auto read, dpledger::client::c::ReadRecorderOptions(options));
+    ASSIGN_OR_RETURN(auto opened, PrivacyRecorder::Open(std::move(read)));
+    *recorder = new dpledger_recorder{std::move(opened)};
+    return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_recorder_close(dpledger_recorder* recorder, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    return recorder->recorder->Close();
+  });
+}
+
+void dpledger_recorder_free(dpledger_recorder* recorder) { delete recorder; }
+
+const char* dpledger_recorder_ledger(const dpledger_recorder* recorder) {
+  return recorder != nullptr ? recorder->recorder->ledger().c_str() : nullptr;
+}
+
+dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder,
+                                               uint64_t* undelivered_batches,
+                                               dpledger_error* last_error, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    RETURN_IF_ERROR(CheckGiven(undelivered_batches, "undelivered_batches"));
+    const PrivacyRecorder::DrainStatus status = recorder->recorder->drain_status();
+    *undelivered_batches = status.undelivered_batches;
+    Report(status.last_error, last_error);
+    return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
+                                               const dpledger_sampling_scheme* scheme,
+                                               const dpledger_sum_query* queries,
+                                               size_t query_count, uint64_t* number,
+                                               dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    RETURN_IF_ERROR(CheckGiven(number, "number"));
+    ASSIGN_OR_RETURN(const auto read_scheme, dpledger::client::c::ReadScheme(scheme));
+    ASSIGN_OR_RETURN(auto read_queries, dpledger::client::c::ReadQueries(queries, query_count));
+    ASSIGN_OR_RETURN(*number,
+                     recorder->recorder->RecordRound(read_scheme, std::move(read_queries)));
+    return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder, const void* event,
+                                                   size_t size, uint64_t* number,
+                                                   dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    RETURN_IF_ERROR(CheckGiven(number, "number"));
+    ASSIGN_OR_RETURN(const auto mechanism, dpledger::client::c::ParseMechanism(event, size));
+    ASSIGN_OR_RETURN(*number, recorder->recorder->RecordMechanism(mechanism));
+    return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder, uint64_t number,
+                                                   dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    return recorder->recorder->AwaitReleasable(number);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,94 @@
+#include <cmath>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "client/c/options.h"
+#include "client/c/read.h"
+
+namespace dpledger::client::c {
+namespace {
+
+absl::Status ReadFilter(const dpledger_declaration& read, v1::Declaration& declaration) {
+  RETURN_IF_ERROR(CheckConstant("declaration.filter", read.filter, 0, DPLEDGER_GDP_FILTER));
+  if (read.filter != DPLEDGER_RDP_FILTER) {
+    RETURN_IF_ERROR(CheckZero("declaration.filter_order", read.filter_order, " for this filter"));
+  }
+  switch (read.filter) {
+    case DPLEDGER_RDP_FILTER:
+      declaration.mutable_filter()->mutable_rdp()->set_order(read.filter_order);
+      declaration.mutable_filter()->mutable_rdp()->set_epsilon(read.filter_bound);
+      return absl::OkStatus();
+    case DPLEDGER_ZCDP_FILTER:
+      declaration.mutable_filter()->mutable_zcdp()->set_rho(read.filter_bound);
+      return absl::OkStatus();
+    case DPLEDGER_GDP_FILTER:
+      declaration.mutable_filter()->mutable_gdp()->set_mu(read.filter_bound);
+      return absl::OkStatus();
+    default:
+      return CheckZero("declaration.filter_bound", read.filter_bound, " without a filter");
+  }
+}
+
+absl::StatusOr<v1::Declaration> ReadDeclaration(const dpledger_declaration* given) {
+  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_declaration>("declaration", given));
+  v1::Declaration declaration;
+  ASSIGN_OR_RETURN(*declaration.mutable_dataset(), ReadText("declaration.dataset", read.dataset));
+  ASSIGN_OR_RETURN(*declaration.mutable_unit_of_privacy(),
+                   ReadText("declaration.unit_of_privacy", read.unit_of_privacy));
+  ASSIGN_OR_RETURN(*declaration.mutable_released(),
+                   ReadText("declaration.released", read.released, ""));
+  ASSIGN_OR_RETURN(*declaration.mutable_description(),
+                   ReadText("declaration.description", read.description, ""));
+  RETURN_IF_ERROR(CheckConstant("declaration.adjacency", read.adjacency, DPLEDGER_ADD_OR_REMOVE_ONE,
+                                DPLEDGER_ZERO_OUT));
+  declaration.set_adjacency(static_cast<v1::Adjacency>(read.adjacency));
+  RETURN_IF_ERROR(
+      CheckConstant("declaration.parameters", read.parameters, DPLEDGER_FIXED, DPLEDGER_ADAPTIVE));
+  declaration.set_parameters(static_cast<v1::Parameters>(read.parameters));
+  declaration.set_planned_rounds(read.planned_rounds);
+  ASSIGN_OR_RETURN(const bool plan_independent,
+                   ReadFlag("declaration.plan_independent", read.plan_independent));
+  declaration.set_plan_independent(plan_independent);
+  RETURN_IF_ERROR(ReadFilter(read, declaration));
+  return declaration;
+}
+
+// Leaves `timeout` as it is for 0.
+absl::Status ReadSeconds(std::string_view field, double seconds, absl::Duration& timeout) {
+  if (!(std::isfinite(seconds) && seconds >= 0)) {
+    return FieldError(field, absl::StrCat("must be finite and >= 0, got ", seconds));
+  }
+  if (seconds > 0) timeout = absl::Seconds(seconds);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given) {
+  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_recorder_options>("options", given));
+  RecorderOptions options;
+  ASSIGN_OR_RETURN(options.server, ReadText("server", read.server));
+  ASSIGN_OR_RETURN(options.ledger, ReadText("ledger", read.ledger));
+  ASSIGN_OR_RETURN(options.writer, ReadText("writer", read.writer, options.writer.c_str()));
+  ASSIGN_OR_RETURN(options.declaration, ReadDeclaration(read.declaration));
+  ASSIGN_OR_RETURN(options.spool_folder, ReadText("spool_folder", read.spool_folder));
+  if (read.spool_bound_bytes != 0) options.spool_bound_bytes = read.spool_bound_bytes;
+  RETURN_IF_ERROR(CheckConstant("policy", read.policy, 0, DPLEDGER_SPOOL));
+  if (read.policy != 0) options.policy = static_cast<v1::SpoolPolicy>(read.policy);
+  ASSIGN_OR_RETURN(options.plan_varies, ReadFlag("plan_varies", read.plan_varies));
+  RETURN_IF_ERROR(
+      ReadSeconds("open_timeout_seconds", read.open_timeout_seconds, options.open_timeout));
+  RETURN_IF_ERROR(ReadSeconds("release_timeout_seconds", read.release_timeout_seconds,
+                              options.release_timeout));
+  RETURN_IF_ERROR(ReadSeconds("full_spool_timeout_seconds", read.full_spool_timeout_seconds,
+                              options.full_spool_timeout));
+  RETURN_IF_ERROR(
+      ReadSeconds("close_timeout_seconds", read.close_timeout_seconds, options.close_timeout));
+  RETURN_IF_ERROR(
+      ReadSeconds("stall_timeout_seconds", read.stall_timeout_seconds, options.stall_timeout));
+  return options;
+}
+
+}  // namespace dpledger::client::c

@@ -1,0 +1,117 @@
+// The samplers of the C interface.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/c/error.h"
+#include "client/c/handles.h"
+#include "client/c/scheme.h"
+#include "client/epoch_sampler.h"
+#include "client/fixed_batches.h"
+#include "client/fixed_size_sampler.h"
+#include "client/poisson_sampler.h"
+
+namespace dpledger::client::c {
+namespace {
+
+using SamplerOrError = absl::StatusOr<std::unique_ptr<Sampler>>;
+
+template <typename Kind, typename Options>
+SamplerOrError Make(const Options& options, const uint64_t* seed) {
+  auto sampler =
+      seed == nullptr ? Kind::Create(options) : Kind::CreateNonPrivateForTesting(options, *seed);
+  if (!sampler.ok()) return PrefixField("scheme", sampler.status());
+  return std::unique_ptr<Sampler>(*std::move(sampler));
+}
+
+SamplerOrError MakeEpochSampler(EpochPartition partition, uint64_t population_size,
+                                uint64_t rounds_per_epoch, uint64_t epoch, const uint64_t* seed) {
+  if (epoch >= uint64_t{1} << 53) {
+    return FieldError("scheme.epoch", absl::StrCat("must be below 2^53, got ", epoch));
+  }
+  return Make<EpochSampler>(EpochSamplerOptions{.partition = partition,
+                                                .population_size = population_size,
+                                                .rounds_per_epoch = rounds_per_epoch,
+                                                .first_epoch = epoch},
+                            seed);
+}
+
+SamplerOrError MakeSampler(const dpledger_sampling_scheme* given, const uint64_t* seed) {
+  ASSIGN_OR_RETURN(const v1::SamplingScheme scheme, ReadScheme(given));
+  const uint64_t population_size = scheme.population_size();
+  switch (scheme.kind_case()) {
+    case v1::SamplingScheme::kPoisson:
+      return Make<PoissonSampler>(
+          PoissonSamplerOptions{.population_size = population_size,
+                                .probability = scheme.poisson().probability()},
+          seed);
+    case v1::SamplingScheme::kWithoutReplacement:
+      return Make<FixedSizeSampler>(
+          FixedSizeSamplerOptions{.population_size = population_size,
+                                  .sample_size = scheme.without_replacement().sample_size()},
+          seed);
+    case v1::SamplingScheme::kDisjointBatches:
+      return MakeEpochSampler(EpochPartition::kShuffledBatches, population_size,
+                              scheme.disjoint_batches().batches_per_epoch(),
+                              scheme.disjoint_batches().epoch(), seed);
+    case v1::SamplingScheme::kRandomAllocation:
+      return MakeEpochSampler(EpochPartition::kRandomAllocation, population_size,
+                              scheme.random_allocation().rounds_per_epoch(),
+                              scheme.random_allocation().epoch(), seed);
+    case v1::SamplingScheme::kFullBatch: {
+      auto sampler = FullBatchSampler::Create(population_size);
+      if (!sampler.ok()) return PrefixField("scheme", sampler.status());
+      return std::unique_ptr<Sampler>(*std::move(sampler));
+    }
+    default:
+      return absl::UnimplementedError(
+          "scheme.kind: has no sampler here; draw the samples yourself, and name their scheme");
+  }
+}
+
+dpledger_status CreateSampler(const dpledger_sampling_scheme* scheme, const uint64_t* seed,
+                              dpledger_sampler** sampler, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(sampler, "sampler"));
+    *sampler = nullptr;
+    ASSIGN_OR_RETURN(auto made, MakeSampler(scheme, seed));
+    *sampler = new dpledger_sampler{.sampler = std::move(made)};
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace dpledger::client::c
+
+extern "C" {
+
+dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
+                                        dpledger_sampler** sampler, dpledger_error* error) {
+  return dpledger::client::c::CreateSampler(scheme, /*seed=*/nullptr, sampler, error);
+}
+
+dpledger_status dpledger_sampler_create_non_private_for_testing(
+    const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
+    dpledger_error* error) {
+  return dpledger::client::c::CreateSampler(scheme, &seed, sampler, error);
+}
+
+void dpledger_sampler_free(dpledger_sampler* sampler) { delete sampler; }
+
+dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler, const uint64_t** sample,
+                                      size_t* size, dpledger_error* error) {
+  return dpledger::client::c::Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(dpledger::client::c::CheckGiven(sampler, "sampler"));
+    RETURN_IF_ERROR(dpledger::client::c::CheckGiven(sample, "sample"));
+    RETURN_IF_ERROR(dpledger::client::c::CheckGiven(size, "size"));
+    sampler->fresh = false;
+    sampler->scheme = sampler->sampler->scheme();
+    ASSIGN_OR_RETURN(sampler->sample, sampler->sampler->Draw());
+    sampler->fresh = true;
+    *sample = sampler->sample.data();
+    *size = sampler->sample.size();
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,454 @@
+// The trainer's side of dpledger in plain C, for trainers in other languages: draw a sample, clip
+// and sum its gradients, add noise, and have it in a ledger before anything leaves.
+//
+//   dpledger_recorder_open(...); dpledger_sampler_create(...); dpledger_privatizer_create(...);
+//   for each step:
+//     dpledger_sampler_draw -> the records of the step
+//     dpledger_privatizer_begin_step, dpledger_privatizer_accumulate for their gradients
+//     dpledger_privatizer_finish -> the noised sum, to be divided by the *expected* batch size
+//   dpledger_recorder_close
+//
+// Link with libdpledger; docs/c-interface.md has an example, client/*.h what stands behind it.
+//
+// 1. Every call that can fail returns a status, DPLEDGER_OK or an error's code. Its last argument
+//    is NULL or an error object, which then says why. No C++ exception comes out: where memory is
+//    short a call returns DPLEDGER_RESOURCE_EXHAUSTED.
+// 2. On an error nothing is written to results, except that a handle becomes NULL, and nothing is
+//    changed, unless the function says otherwise.
+// 3. Arguments are copied or read during the call only. What a function lends (text, samples, sums)
+//    belongs to the handle, until the call that is named there or until the handle is freed. All
+//    text is UTF-8 and ends with a NUL.
+// 4. Handles may be freed in any order: a privatizer keeps what it needs of its recorder. Freeing
+//    NULL does nothing. A handle that is NULL where one is needed is DPLEDGER_INVALID_ARGUMENT.
+// 5. Every struct begins with struct_size, its sizeof where the caller was compiled; all other
+//    members are 0 or NULL unless they are said to matter, which is how a later version tells that
+//    a member it has added is not used. In an array every element has the same struct_size. One
+//    that is too small, or has members set that this library does not know, is
+//    DPLEDGER_INVALID_ARGUMENT.
+// 6. What is here stays as it is: functions, members at the end of structs and constants may be
+//    added, with another DPLEDGER_ABI_MINOR. Anything else is another library, libdpledger.so.2.
+//
+// Thread safety: a recorder may be used by several threads at once. Any other handle, and an error
+// object, by one thread at a time. After a fork only the parent may use its handles.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DPLEDGER_API __attribute__((visibility("default")))
+
+#define DPLEDGER_ABI_MAJOR 1
+#define DPLEDGER_ABI_MINOR 0
+
+// (major << 16) + minor of the library. It serves a caller that was compiled with the same major
+// number and a minor one that is not greater.
+DPLEDGER_API uint32_t dpledger_abi_version(void);
+
+// ---------------------------------------------------------------------------------------- errors
+
+// The codes of gRPC and Abseil. A caller must expect any of 0 to 16.
+typedef int32_t dpledger_status;
+enum {
+  DPLEDGER_OK = 0,
+  DPLEDGER_CANCELLED = 1,
+  DPLEDGER_UNKNOWN = 2,
+  DPLEDGER_INVALID_ARGUMENT = 3,   // an argument is out of its domain
+  DPLEDGER_DEADLINE_EXCEEDED = 4,  // the server was not there in time
+  DPLEDGER_NOT_FOUND = 5,
+  DPLEDGER_ALREADY_EXISTS = 6,
+  DPLEDGER_PERMISSION_DENIED = 7,
+  DPLEDGER_RESOURCE_EXHAUSTED = 8,   // memory, or the spool's bound
+  DPLEDGER_FAILED_PRECONDITION = 9,  // not in this state, or not after a fork
+  DPLEDGER_ABORTED = 10,
+  DPLEDGER_OUT_OF_RANGE = 11,
+  DPLEDGER_UNIMPLEMENTED = 12,
+  DPLEDGER_INTERNAL = 13,
+  DPLEDGER_UNAVAILABLE = 14,  // the server cannot be reached
+  DPLEDGER_DATA_LOSS = 15,    // the server or the spool has lost what it had
+  DPLEDGER_UNAUTHENTICATED = 16
+};
+
+// "INVALID_ARGUMENT" for 3, and so on; "UNKNOWN" for what is no code. Never NULL; lives for ever.
+DPLEDGER_API const char* dpledger_status_name(dpledger_status status);
+
+// Why a call failed. Every call that is given one sets it, to OK if it succeeds.
+typedef struct dpledger_error dpledger_error;
+
+// NULL if memory is short.
+DPLEDGER_API dpledger_error* dpledger_error_new(void);
+DPLEDGER_API void dpledger_error_free(dpledger_error* error);
+
+// What the last call with this object returned; OK for a new one or NULL.
+DPLEDGER_API dpledger_status dpledger_error_status(const dpledger_error* error);
+// The text is lent until the next call with this object, and never NULL. It is empty after OK.
+// What was wrong, and what must hold: "groups[0].clip_norm: must be in [1e-30, 1e+30], got 0".
+DPLEDGER_API const char* dpledger_error_message(const dpledger_error* error);
+// The argument or member that is wrong, such as "groups[0].clip_norm"; empty if none is.
+DPLEDGER_API const char* dpledger_error_field(const dpledger_error* error);
+// For programs, such as "INVALID_FIELD"; empty if there is none.
+DPLEDGER_API const char* dpledger_error_reason(const dpledger_error* error);
+
+// ------------------------------------------------------------------------------- sampling schemes
+
+enum {
+  DPLEDGER_POISSON = 1,              // each record by itself with `probability`
+  DPLEDGER_WITHOUT_REPLACEMENT = 2,  // `sample_size` different records
+  DPLEDGER_WITH_REPLACEMENT = 3,     // `sample_size` records, perhaps the same again
+  DPLEDGER_FULL_BATCH = 4,           // every record
+  DPLEDGER_DISJOINT_BATCHES = 5,     // shuffled epochs: each record in one of `rounds_per_epoch`
+  DPLEDGER_RANDOM_ALLOCATION = 6,    // each record into one uniformly chosen round of an epoch
+  DPLEDGER_TRUNCATED_POISSON = 7     // Poisson, cut to `sample_size` records at most
+};
+
+// How the sample of a round is drawn. Members that a kind has no use for are 0.
+typedef struct dpledger_sampling_scheme {
+  size_t struct_size;
+  int32_t kind;
+  int32_t reserved;           // 0
+  uint64_t population_size;   // a declared public constant, below 2^53; 0 if it is not stated
+  double probability;         // in (0, 1]
+  uint64_t sample_size;       // in [1, population_size]; TRUNCATED_POISSON: in [1, 2^53]
+  uint64_t rounds_per_epoch;  // in [1, 2^53]
+  uint64_t epoch;             // of this round, from 0; kinds with rounds_per_epoch only
+} dpledger_sampling_scheme;
+
+// --------------------------------------------------------------------------------------- recorder
+
+enum {  // which data sets must be hard to tell apart
+  DPLEDGER_ADD_OR_REMOVE_ONE = 1,
+  DPLEDGER_REPLACE_ONE = 2,
+  DPLEDGER_ZERO_OUT = 3
+};
+enum {  // were schemes, noise and the number of rounds decided without looking at outputs?
+  DPLEDGER_FIXED = 1,
+  DPLEDGER_ADAPTIVE = 2
+};
+enum {                       // when a noised sum may leave
+  DPLEDGER_FAIL_CLOSED = 1,  // once the server has acknowledged its event
+  DPLEDGER_SPOOL = 2         // once its event is durable in the spool
+};
+enum {                       // the bound that an ADAPTIVE ledger keeps to
+  DPLEDGER_RDP_FILTER = 1,   // filter_order > 1, filter_bound: epsilon > 0
+  DPLEDGER_ZCDP_FILTER = 2,  // filter_bound: rho > 0
+  DPLEDGER_GDP_FILTER = 3    // filter_bound: mu > 0
+};
+
+// What a trainer promises about the whole ledger (docs/concepts.md). The server checks it.
+typedef struct dpledger_declaration {
+  size_t struct_size;
+  const char* dataset;          // the same name in every ledger over it. 1 to 256 bytes
+  const char* unit_of_privacy;  // what one record is: "example", "user". 1 to 256 bytes
+  const char* released;         // "final model", "all checkpoints". At most 1024 bytes, or NULL
+  const char* description;      // the trainer's own words. At most 4096 bytes, or NULL
+  int32_t adjacency;            // one of the three
+  int32_t parameters;           // one of the two
+  uint64_t planned_rounds;      // FIXED: the number decided in advance; 0 if it is not stated
+  int32_t plan_independent;     // 1: the plan did not depend on outputs of other ledgers; else 0
+  int32_t filter;               // one of the three, ADAPTIVE only; 0 for none
+  double filter_order;
+  double filter_bound;
+} dpledger_declaration;
+
+typedef struct dpledger_recorder_options {
+  size_t struct_size;
+  const char* server;  // "host:port"
+  const char* ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
+  // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
+  // restart. NULL: "trainer".
+  const char* writer;
+  // The ledger is made with it if it does not exist, and must have been made with an equal one if
+  // it does.
+  const dpledger_declaration* declaration;
+  const char* spool_folder;    // on a disk that survives the trainer; made if missing
+  uint64_t spool_bound_bytes;  // 0: 256 MiB
+  int32_t policy;              // 0: FAIL_CLOSED
+  // 1: the declared plan, FIXED, has rounds of more than one configuration. 0: the first round
+  // after a restart must have that of the last one before, as far as the spool knows it.
+  int32_t plan_varies;
+  // Seconds, finite and >= 0; 0 stands for the number given.
+  double open_timeout_seconds;        // 30
+  double release_timeout_seconds;     // 300: how long a server may be away
+  double full_spool_timeout_seconds;  // 300: how long a round waits for room in a full spool
+  double close_timeout_seconds;       // 60
+  double stall_timeout_seconds;       // 20: then a silent connection is given up for a new one
+} dpledger_recorder_options;
+
+// Writes the rounds of one training run into a ledger on a server. Thread safe.
+typedef struct dpledger_recorder dpledger_recorder;
+
+// Opens the spool and the ledger, delivers what an earlier process left, and notes the restart if
+// there was one. FAILED_PRECONDITION if the ledger has another declaration or is sealed, if the
+// writer has closed, or if another process holds the spool; DATA_LOSS if spool or server lost what
+// they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached in time (under SPOOL
+// only as long as this spool has never seen the ledger with this declaration).
+DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
+                                                    dpledger_recorder** recorder,
+                                                    dpledger_error* error);
+
+// Notes that this writer has ended, and waits until everything is delivered. After an error it may
+// be called again; after OK this writer's part of the ledger is complete and it can never be
+// opened again.
+DPLEDGER_API dpledger_status dpledger_recorder_close(dpledger_recorder* recorder,
+                                                     dpledger_error* error);
+
+// Without close, what is not delivered stays in the spool for the next one. The spool is let go
+// when the last privatizer of this recorder is freed, too.
+DPLEDGER_API void dpledger_recorder_free(dpledger_recorder* recorder);
+
+// The ledger's full name, lent until the recorder is freed; NULL for NULL.
+DPLEDGER_API const char* dpledger_recorder_ledger(const dpledger_recorder* recorder);
+
+// How many batches (a round is one) the server has not acknowledged yet; `last_error`, unless NULL,
+// gets why it was lost or what it refused, and OK after an acknowledgement.
+DPLEDGER_API dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder,
+                                                            uint64_t* undelivered_batches,
+                                                            dpledger_error* last_error,
+                                                            dpledger_error* error);
+
+// A noised sum over the sample of a round, as the ledger knows it.
+enum {
+  DPLEDGER_GAUSSIAN = 0,
+  DPLEDGER_ROUNDED_GAUSSIAN = 1,  // on integers, as a privatizer's is
+  DPLEDGER_DISCRETE_GAUSSIAN = 2
+};
+typedef struct dpledger_sum_query {
+  size_t struct_size;
+  const char* group;     // what is summed, for people. At most 256 bytes
+  double l2_norm_bound;  // what one record can change in the sum (L2), in its units: > 0
+  double noise_stddev;   // of the noise on each coordinate, in the same units: > 0
+  int32_t noise;         // one of the three
+  int32_t reserved;      // 0
+  double grid;  // ROUNDED_GAUSSIAN: the unit, > 0, of the two numbers, which are whole; else 0
+} dpledger_sum_query;
+
+// For trainers with noise of their own; a privatizer calls these itself. Records a round with all
+// sum queries on its sample, 1 to 9999. Waits for neither the disk nor the network; in a full
+// spool, for room. `number` gets what dpledger_recorder_await_releasable takes. OK means that the
+// event is in the spool's file. RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION
+// after close, when another recorder writes under this writer's name, and for a first round that
+// does not carry on the run (plan_varies); any refusal of the server; the disk's error.
+DPLEDGER_API dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
+                                                            const dpledger_sampling_scheme* scheme,
+                                                            const dpledger_sum_query* queries,
+                                                            size_t query_count, uint64_t* number,
+                                                            dpledger_error* error);
+// The same for a mechanism that is not a round: `event` is a serialised dpledger.v1.MechanismEvent
+// of `size` bytes (proto/dpledger/v1/event.proto).
+DPLEDGER_API dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder,
+                                                                const void* event, size_t size,
+                                                                uint64_t* number,
+                                                                dpledger_error* error);
+// Waits until everything up to `number` may be released; on an error nothing may be.
+// FAILED_PRECONDITION if it was not recorded with this recorder; any refusal of the server;
+// DEADLINE_EXCEEDED when it was not durable in release_timeout_seconds, and it may then be awaited
+// again.
+DPLEDGER_API dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder,
+                                                                uint64_t number,
+                                                                dpledger_error* error);
+
+// ---------------------------------------------------------------------------------------- sampler
+
+// Draws samples exactly by a scheme, which it then says to the ledger.
+typedef struct dpledger_sampler dpledger_sampler;
+
+// `scheme` states its population and is one of
+//   POISSON                population_size in [1, 2^53)
+//   WITHOUT_REPLACEMENT    the same, and sample_size at most 2^32
+//   FULL_BATCH             population_size in [1, 2^32]
+//   DISJOINT_BATCHES       the same, and rounds_per_epoch in [1, population_size]; `epoch`, below
+//   RANDOM_ALLOCATION      2^53, is how many epochs this run has begun before, in other processes
+// UNIMPLEMENTED for the others, which a trainer draws itself.
+DPLEDGER_API dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
+                                                     dpledger_sampler** sampler,
+                                                     dpledger_error* error);
+// Samples that anyone can predict, the same for the same seed: no privacy comes from them, and the
+// ledger does not tell. For tests only.
+DPLEDGER_API dpledger_status dpledger_sampler_create_non_private_for_testing(
+    const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
+    dpledger_error* error);
+DPLEDGER_API void dpledger_sampler_free(dpledger_sampler* sampler);
+
+// The next sample: `sample` gets `size` indices in [0, population_size), ascending, lent until the
+// next draw; not to be read if `size` is 0. Neither they nor, where it is random, their number may
+// be released. FAILED_PRECONDITION after a fork, or
+// under a rounding mode other than to nearest.
+DPLEDGER_API dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler,
+                                                   const uint64_t** sample, size_t* size,
+                                                   dpledger_error* error);
+
+// ------------------------------------------------------------------------------------- privatizer
+
+// Consecutive coordinates that are clipped on their own.
+typedef struct dpledger_clip_group {
+  size_t struct_size;
+  const char* name;  // for people, 1 to 200 bytes; all names differ
+  size_t size;       // coordinates
+  double clip_norm;  // the greatest L2 norm, in [1e-30, 1e30]; 0 with gamma
+  // In [1e-30, 1e30]: gradients are normalised, x / (|x| + gamma), in place of being clipped (Bu et
+  // al. 2022). 0: they are clipped.
+  double gamma;
+  // Joint clipping (McMahan et al. 2018, section 2): the group is part_count parts, whose sizes add
+  // up to `size`, each with a scale in [1e-30, 1e30] that does not depend on the data. 0: one part.
+  const size_t* part_sizes;
+  const double* part_scales;
+  size_t part_count;
+} dpledger_clip_group;
+
+enum {                         // how the round's noise multiplier is shared among groups
+  DPLEDGER_PROPORTIONAL = 0,   // noise proportional to the group's clip norm
+  DPLEDGER_LEAST_VARIANCE = 1  // the least total variance
+};
+enum {                        // how the next clip norm comes from this step's release
+  DPLEDGER_MEAN_NORM = 1,     // alpha times the mean norm, norms cut at beta clip_norm
+  DPLEDGER_NORM_QUANTILE = 2  // towards the quantile of the norms (Andrew et al. 2021)
+};
+
+// Members of the other rule are 0.
+typedef struct dpledger_adaptive_clip_norm {
+  size_t struct_size;
+  int32_t rule;
+  int32_t reserved;            // 0
+  double alpha;                // MEAN_NORM: in [1e-3, 1e3]
+  double beta;                 // MEAN_NORM: in [1e-3, 1e3]
+  double quantile;             // NORM_QUANTILE: in [0, 1]
+  double learning_rate;        // NORM_QUANTILE: in [1e-6, 10]
+  double noise_multiplier;     // of the statistic's own sum query: above the round's
+  double expected_batch_size;  // in [1e-9, 1e15]; the sample's real size is a secret
+} dpledger_adaptive_clip_norm;
+
+typedef struct dpledger_privatizer_options {
+  size_t struct_size;
+  const dpledger_clip_group* groups;
+  size_t group_count;       // 1 (flat clipping) to 4096
+  double noise_multiplier;  // of the whole round, statistics included; the noise is never less
+  int32_t allocation;
+  // 1: each row is the mean over a microbatch of records, which doubles what one record can change.
+  int32_t microbatches;
+  const dpledger_adaptive_clip_norm* adaptive;  // NULL: the clip norm stays. Needs one group
+} dpledger_privatizer_options;
+
+enum {                    // the numbers of gradients
+  DPLEDGER_FLOAT32 = 0,   // IEEE 754 binary32
+  DPLEDGER_BFLOAT16 = 1,  // the upper half of a binary32
+  DPLEDGER_FLOAT16 = 2    // IEEE 754 binary16
+};
+
+// The gradients of `count` examples, a row of dimension() coordinates each. A row with a NaN or an
+// infinity contributes nothing.
+typedef struct dpledger_gradient_rows {
+  size_t struct_size;
+  const void* first;  // aligned to its numbers
+  size_t count;
+  size_t stride;     // numbers from the beginning of a row to that of the next; 0: dimension()
+  int32_t format;    // of the numbers
+  int32_t reserved;  // 0
+} dpledger_gradient_rows;
+
+// Turns the gradients of one sample into a noised sum that is safe to release, and says so in the
+// ledger first.
+typedef struct dpledger_privatizer dpledger_privatizer;
+
+// The error's field is the option that is out of its domain.
+DPLEDGER_API dpledger_status dpledger_privatizer_create(const dpledger_privatizer_options* options,
+                                                        dpledger_recorder* recorder,
+                                                        dpledger_privatizer** privatizer,
+                                                        dpledger_error* error);
+// Noise that anyone can compute, the same for the same seed; every group's name in the ledger says
+// so. For tests only.
+DPLEDGER_API dpledger_status dpledger_privatizer_create_non_private_for_testing(
+    const dpledger_privatizer_options* options, dpledger_recorder* recorder, uint64_t seed,
+    dpledger_privatizer** privatizer, dpledger_error* error);
+// Wipes the sums and the keys.
+DPLEDGER_API void dpledger_privatizer_free(dpledger_privatizer* privatizer);
+
+// Coordinates of a row of gradients and of the result; 0 for NULL.
+DPLEDGER_API size_t dpledger_privatizer_dimension(const dpledger_privatizer* privatizer);
+// That of the first group in the next step, which a resumed run starts from. Public. NaN for NULL.
+DPLEDGER_API double dpledger_privatizer_clip_norm(const dpledger_privatizer* privatizer);
+// What the ledger will say of the next step: `query` (whose struct_size is set) gets query number
+// `index`, one for each group and one for the statistic of an adaptive clip norm. Its name is lent
+// until dpledger_privatizer_finish. 0 for NULL.
+DPLEDGER_API size_t dpledger_privatizer_query_count(const dpledger_privatizer* privatizer);
+DPLEDGER_API dpledger_status dpledger_privatizer_query(const dpledger_privatizer* privatizer,
+                                                       size_t index, dpledger_sum_query* query,
+                                                       dpledger_error* error);
+
+// Records and opens a round on the sample that `sampler` has drawn last. FAILED_PRECONDITION if a
+// round is open, if that sample has had its round (each needs a fresh one), after a fork, or under
+// a rounding mode other than to nearest; errors of dpledger_recorder_record_round.
+DPLEDGER_API dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
+                                                            dpledger_sampler* sampler,
+                                                            dpledger_error* error);
+// The same for a trainer that draws its samples itself. If they are not drawn by `scheme`, the
+// ledger lies.
+DPLEDGER_API dpledger_status dpledger_privatizer_begin_step_by_scheme(
+    dpledger_privatizer* privatizer, const dpledger_sampling_scheme* scheme, dpledger_error* error);
+
+// Clips the rows and adds them exactly: how they are split into calls does not matter.
+// FAILED_PRECONDITION if no step is open.
+DPLEDGER_API dpledger_status dpledger_privatizer_accumulate(dpledger_privatizer* privatizer,
+                                                            const dpledger_gradient_rows* rows,
+                                                            dpledger_error* error);
+// The same where the trainer knows the norms (ghost norms), which saves reading the rows twice:
+// norms[r * G + g] is that of row r in group g of the G groups; norm_count is rows->count * G. With
+// parts it is the norm of the scaled coordinates. A wrong norm costs accuracy, not privacy, as long
+// as it depends on nothing but its own example and what is public.
+DPLEDGER_API dpledger_status dpledger_privatizer_accumulate_with_norms(
+    dpledger_privatizer* privatizer, const dpledger_gradient_rows* rows, const double* norms,
+    size_t norm_count, dpledger_error* error);
+// Adds what a dpledger_sum with the same options and clip norm has summed in another process.
+DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer,
+                                                          const int64_t* sums, size_t count,
+                                                          dpledger_error* error);
+
+// Ends the round: waits until its event is durable and writes the noised sum, in the gradients'
+// units, to `values`. `count` must be dimension(); otherwise INVALID_ARGUMENT, and the round stays
+// open. After any other error the round is lost, its sum wiped: begin a new one. Errors of
+// dpledger_recorder_await_releasable.
+DPLEDGER_API dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer,
+                                                        float* values, size_t count,
+                                                        dpledger_error* error);
+
+// -------------------------------------------------------------------------------- sums of a rank
+
+// The exact clipped sums of one rank's share of a sample, before any noise: a secret. The rank that
+// has the privatizer adds them to its own; the release is then bit by bit that of one process.
+typedef struct dpledger_sum dpledger_sum;
+
+DPLEDGER_API dpledger_status dpledger_sum_create(const dpledger_privatizer_options* options,
+                                                 dpledger_sum** sum, dpledger_error* error);
+// Wipes the sums.
+DPLEDGER_API void dpledger_sum_free(dpledger_sum* sum);
+
+// As those of a privatizer, without a step.
+DPLEDGER_API size_t dpledger_sum_dimension(const dpledger_sum* sum);
+DPLEDGER_API double dpledger_sum_clip_norm(const dpledger_sum* sum);
+DPLEDGER_API dpledger_status dpledger_sum_accumulate(dpledger_sum* sum,
+                                                     const dpledger_gradient_rows* rows,
+                                                     dpledger_error* error);
+DPLEDGER_API dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
+                                                                const dpledger_gradient_rows* rows,
+                                                                const double* norms,
+                                                                size_t norm_count,
+                                                                dpledger_error* error);
+DPLEDGER_API dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums,
+                                                   size_t count, dpledger_error* error);
+
+// The sums, for dpledger_privatizer_add_sums: `count` of them (dimension(), and one more with an
+// adaptive clip norm), lent until the sum is freed. They must travel as secretly as gradients.
+DPLEDGER_API dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values,
+                                                 size_t* count, dpledger_error* error);
+// Wipes the sums, for the next step.
+DPLEDGER_API dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error);
+// Of the first group; with an adaptive one, every rank sets what the privatizer has.
+// FAILED_PRECONDITION unless the sums are cleared or new.
+DPLEDGER_API dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
+                                                        dpledger_error* error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
