@@ -39,12 +39,15 @@ bool LostTail(std::string_view file, size_t offset) {
   return zeros <= offset || first_lost_sector < file.size();
 }
 
-// A sector of zeros begins in [begin, end), of a record that does not match: what a flipped bit
-// does not make, and a lost sector does.
+// Of the sectors that a record in [begin, end) touches, one holds zeros from there on or from the
+// record's start: what a flipped bit does not make, and a lost sector does. What stands before the
+// record was durable, if a sector has it and zeros.
 bool LostSector(std::string_view file, size_t begin, size_t end) {
-  for (size_t sector = (begin + kSectorSize - 1) / kSectorSize * kSectorSize;
-       sector < std::min(end, file.size()); sector += kSectorSize) {
-    if (file.substr(sector, kSectorSize).find_first_not_of('\0') == std::string_view::npos) {
+  for (size_t sector = begin / kSectorSize * kSectorSize; sector < std::min(end, file.size());
+       sector += kSectorSize) {
+    const size_t first = std::max(sector, begin);
+    if (file.substr(first, sector + kSectorSize - first).find_first_not_of('\0') ==
+        std::string_view::npos) {
       return true;
     }
   }

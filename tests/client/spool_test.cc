@@ -462,6 +462,16 @@ TEST(Spool, CutsHolesWhereNothingWasSynced) {
     AppendRounds(*spool, whole, whole + 2);
     ExpectHolds(*spool, 0, whole + 2);
   }
+  // The rest of a sector, behind records that were durable already.
+  for (size_t whole = 0; whole + 3 < sample.ends.size(); ++whole) {
+    const size_t lost = sample.ends[whole];
+    std::string bytes = sample.bytes;
+    std::fill(bytes.begin() + static_cast<ptrdiff_t>(lost),
+              bytes.begin() + static_cast<ptrdiff_t>(lost / 512 * 512 + 512), '\0');
+    EXPECT_EQ(OpenBytes(folder, bytes).status().code(), absl::StatusCode::kDataLoss) << lost;
+    std::ofstream(PathIn(folder), std::ios::binary | std::ios::trunc) << bytes;
+    ExpectHolds(*OpenOrDie(options), 0, whole);
+  }
   // A flipped bit is no hole.
   std::string bytes = sample.bytes;
   bytes[sample.ends[3] + 20] ^= 1;

@@ -37,7 +37,8 @@ Trainer::Trainer(std::string server, std::string ledger, std::string writer, v1:
       ledger_(std::move(ledger)),
       writer_(std::move(writer)),
       policy_(policy),
-      prefix_(std::move(prefix)) {}
+      prefix_(std::move(prefix)),
+      spool_folder_(folder_.File("spool")) {}
 
 Trainer::~Trainer() {
   if (pid_ > 0) Kill();
@@ -46,7 +47,7 @@ Trainer::~Trainer() {
 void Trainer::Start(uint64_t rounds, const std::vector<std::string>& extras) {
   std::vector<std::string> arguments = prefix_;
   for (const std::string& word :
-       {BinaryPath("fault_trainer"), server_, ledger_, writer_, folder_.File("spool"),
+       {BinaryPath("fault_trainer"), server_, ledger_, writer_, spool_folder_,
         std::string(policy_ == v1::SPOOL ? "spool" : "fail-closed"), folder_.File("released"),
         absl::StrCat(rounds)}) {
     arguments.push_back(word);
@@ -57,6 +58,11 @@ void Trainer::Start(uint64_t rounds, const std::vector<std::string>& extras) {
 
 void Trainer::Kill() {
   EXPECT_EQ(StopProgram(pid_, SIGKILL), 128 + SIGKILL) << "the trainer had ended: " << Log();
+  pid_ = 0;
+}
+
+void Trainer::Crash() {
+  StopProgram(pid_, SIGKILL);
   pid_ = 0;
 }
 
@@ -85,7 +91,7 @@ bool Trainer::AwaitReleases(size_t before, size_t more) {
 
 Rounds Trainer::Spooled() const {
   const auto spool =
-      client::Spool::Open({.folder = folder_.File("spool"), .ledger = ledger_, .writer = writer_});
+      client::Spool::Open({.folder = spool_folder_, .ledger = ledger_, .writer = writer_});
   EXPECT_TRUE(spool.ok()) << spool.status();
   if (!spool.ok()) return {};
   std::vector<v1::AppendBatchRequest> batches;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dpledger/v1/ledger.pb.h"
@@ -21,6 +22,8 @@ class Trainer {
   // `prefix` is a program that runs it, with its arguments.
   Trainer(std::string server, std::string ledger, std::string writer, v1::SpoolPolicy policy,
           std::vector<std::string> prefix = {});
+  // Keeps its spool in a folder that is not its own.
+  void KeepSpoolIn(std::string folder) { spool_folder_ = std::move(folder); }
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -28,6 +31,9 @@ class Trainer {
   // `extras` are the words at the end of the command line.
   void Start(uint64_t rounds, const std::vector<std::string>& extras = {});
   void Kill();
+  bool Runs() const { return pid_ > 0; }  // or has ended, and nobody has asked
+  // Kill, but it may have ended before.
+  void Crash();
   // The exit code, when it has come to its end by itself; 128 + signal if a signal ended it.
   int Await();
   // Tells it to finish its round, deliver everything and close; its exit code.
@@ -49,6 +55,7 @@ class Trainer {
   const v1::SpoolPolicy policy_;
   const std::vector<std::string> prefix_;
   TemporaryFolder folder_;
+  std::string spool_folder_;
   pid_t pid_ = 0;
 };
 
