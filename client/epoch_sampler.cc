@@ -68,8 +68,6 @@ void EpochSampler::Shuffle() {
   begins_.clear();
   for (uint64_t round = 0; round < options_.rounds_per_epoch; ++round) {
     begins_.push_back(internal::Batch(size, options_.rounds_per_epoch, round).begin);
-    std::sort(order_.begin() + begins_.back(),
-              order_.begin() + internal::Batch(size, options_.rounds_per_epoch, round).end);
   }
   begins_.push_back(size);
 }
@@ -95,8 +93,12 @@ absl::StatusOr<std::vector<uint64_t>> EpochSampler::Draw() {
   if (round_ == 0) {
     options_.partition == EpochPartition::kRandomAllocation ? Allocate() : Shuffle();
   }
-  const std::vector<uint64_t> sample(order_.begin() + begins_[round_],
-                                     order_.begin() + begins_[round_ + 1]);
+  std::vector<uint64_t> sample(order_.begin() + begins_[round_],
+                               order_.begin() + begins_[round_ + 1]);
+  // Allocated records are in order.
+  if (options_.partition == EpochPartition::kShuffledBatches) {
+    std::sort(sample.begin(), sample.end());
+  }
   if (++round_ == options_.rounds_per_epoch) {
     round_ = 0;
     ++epochs_drawn_;
