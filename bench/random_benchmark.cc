@@ -7,7 +7,7 @@
 // client/random_bits_chacha20 what a machine without AES instructions uses;
 // client/random_bits_two_threads half of the bytes each, beside one thread.
 // client/poisson_sampling: a sample at q = 1e-4 of 1e9 records, by the index, beside 8 bytes of the
-// key stream; client/poisson_sampling_dense at q = 1e-2 of 1e8. All take turns, so that they meet
+// key stream; client/poisson_sampling_dense at q = 1e-2 of 1e7. All take turns, so that they meet
 // the same load; the least of each counts. Prints one JSON object.
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ using client::KeyStream;
 // More than any cache holds, read and drawn in pieces, which take turns.
 constexpr size_t kBytes = 384'000'000;
 constexpr size_t kPiece = kBytes / 16;
-constexpr uint64_t kPopulation = 1'000'000'000, kDensePopulation = 100'000'000;
+constexpr uint64_t kPopulation = 1'000'000'000, kDensePopulation = 10'000'000;
 
 // `bytes` of stream `stream` in pieces of 8 KiB, as the noise takes them.
 uint64_t Draw(KeyStream& key, uint64_t stream, size_t bytes) {
@@ -105,7 +105,7 @@ int Run(int argc, char** argv) {
                  [&] { used += Draw(key, 0, kPiece); });
       hwy::SetSupportedTargetsForTest(0);
     }
-    turns.Time("bits_chacha20", kPiece, 1, [&] { used += Draw(chacha, 0, kPiece); });
+    turns.Time("bits_chacha20", kPiece / 8, 1, [&] { used += Draw(chacha, 0, kPiece / 8); });
     for (Sampling& sampling : samplings) {
       size_t size = 0;
       const double took = turns.Time(sampling.name, 1, 1, [&] {
