@@ -96,7 +96,7 @@ class IntegerClip {
   double ScaleFor(double norm) const;
 
   // Adds the clipped integer vectors of `rows` to `sums`, which has size() elements. Each row is
-  // read twice, at once again from a cache if it fits; sixteen rows a call or more are fastest.
+  // read twice, at once again from a cache if it fits; 32 rows a call or more are fastest.
   // While it runs, `sums` may hold what a check then takes back. `norms` gets Norm of each row; it
   // has rows.count elements, or none. With `workers` their threads share the work where that pays:
   // the sums are the same.

