@@ -157,7 +157,7 @@ class Expected {
 TEST(ClipRows, AreThoseOfThePlainClipInEveryFormat) {
   for (const NumberFormat format : kFormats) {
     for (size_t size = 1; size <= 300; size += size < 70 ? 1 : 23) {
-      const Expected expected({format, size, 3 + size % 18, 1 + size % 3});
+      const Expected expected({format, size, 3 + size % 35, 1 + size % 3});
       OnEveryTarget([&](const std::string& target) {
         expected.Compare(nullptr, absl::StrCat(target, " ", size));
       });
@@ -172,7 +172,7 @@ TEST(ClipRows, AreThoseOfThePlainClipByAnyNumberOfThreads) {
   }
   for (const NumberFormat format : kFormats) {
     for (const auto& [size, rows, parts] : std::vector<std::tuple<size_t, size_t, size_t>>{
-             {4099, 17, 3}, {23041, 5, 1}, {30000, 19, 9}}) {
+             {4099, 37, 3}, {23041, 5, 1}, {30000, 19, 9}}) {
       const Expected expected({format, size, rows, parts});
       OnEveryTarget([&](const std::string& target) {
         for (const auto& team : teams) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -144,6 +145,27 @@ TEST(IntegerClip, SeesWhatFloatLanesLose) {
   EXPECT_NEAR(SquaredNorm(x), true_square, 1e-9);
   EXPECT_GE(SquaredNormUp(x), true_square);
   NormOver(Clipped(x), kBound);
+}
+
+// Rounding a clipped vector to bfloat16 lengthens half of all vectors; clipping vectors that are
+// bfloat16 does not.
+TEST(IntegerClip, RoundingToBfloat16AfterClippingExceedsTheBound) {
+  int exceeded = 0;
+  for (uint64_t trial = 0; trial < 100; ++trial) {
+    std::vector<float> x = RandomFloats(64, 2000 + trial);
+    const double scale = 1 / TrueNorm(x);
+    double rounded_square = 0;
+    for (float& value : x) {
+      const auto clipped = static_cast<float>(scale * value);
+      const uint32_t bits = std::bit_cast<uint32_t>(clipped) + 0x8000;  // nearest, ties away
+      const float rounded = FromBfloat16(static_cast<uint16_t>(bits >> 16));
+      rounded_square += double{rounded} * rounded;
+      value = FromBfloat16(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+    }
+    exceeded += rounded_square > 1;
+    NormOver(Clipped(x), kBound);
+  }
+  EXPECT_GT(exceeded, 20);
 }
 
 // "Clip in f32 to C - g sqrt(D)/2, then round to a grid of 1e9 steps" exceeds its integer bound in
