@@ -400,7 +400,8 @@ DPLEDGER_API dpledger_status dpledger_privatizer_accumulate(dpledger_privatizer*
 DPLEDGER_API dpledger_status dpledger_privatizer_accumulate_with_norms(
     dpledger_privatizer* privatizer, const dpledger_gradient_rows* rows, const double* norms,
     size_t norm_count, dpledger_error* error);
-// Adds what a dpledger_sum with the same options and clip norm has summed in another process.
+// Adds what a dpledger_sum with the same options and clip norm has summed in another process, so
+// many as that has.
 DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer,
                                                           const int64_t* sums, size_t count,
                                                           dpledger_error* error);
@@ -412,6 +413,87 @@ DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* p
 DPLEDGER_API dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer,
                                                         float* values, size_t count,
                                                         dpledger_error* error);
+
+// ------------------------------------------------------------------------ runs with correlated
+// noise
+
+enum {  // how the noise of a run's steps is correlated (docs/strategies/dp-ftrl.md)
+  DPLEDGER_TREE_AGGREGATION = 1,  // by dyadic intervals of the steps
+  DPLEDGER_BANDED_TOEPLITZ = 2,   // by `coefficients`
+  DPLEDGER_BUFFERED_TOEPLITZ = 3  // by coefficients that `weights` and `decays` make
+};
+
+// Members of other encoders are 0 or NULL.
+typedef struct dpledger_correlated_options {
+  size_t struct_size;
+  // Of each step, without an adaptive clip norm. Its noise_multiplier is that of one message; what
+  // the run costs follows from it, the encoder and the participations.
+  const dpledger_privatizer_options* sums;
+  uint64_t steps;  // of the whole run: it may end early, but not go on longer
+  // A promise of the trainer's: how many steps a record contributes to, in [1, 1024], and how far
+  // apart any two of them are at least (1: consecutive ones).
+  uint64_t max_participations;
+  uint64_t min_separation;
+  int32_t encoder;
+  int32_t reserved;            // 0
+  const double* coefficients;  // the first is 1, none is above the one before it or below 0
+  size_t coefficient_count;    // 1 to `steps`, and at most 8000
+  const double* weights;       // buffer_count numbers >= 0, at most 1 together
+  const double* decays;        // buffer_count numbers in [0, 1 - 2^-13]
+  size_t buffer_count;         // 1 to 16
+} dpledger_correlated_options;
+
+// A run whose noise is correlated from step to step (DP-FTRL): sums over many steps carry less of
+// it, with no sampling assumed. The ledger's adjacency must be ZERO_OUT or REPLACE_ONE. One event
+// for the whole plan is recorded when it begins; a run that ends early is charged its plan, and one
+// that is resumed is a new run.
+typedef struct dpledger_correlated_run dpledger_correlated_run;
+
+// The error's field is the option that is out of its domain; errors of
+// dpledger_recorder_record_mechanism.
+DPLEDGER_API dpledger_status dpledger_correlated_run_begin(
+    const dpledger_correlated_options* options, dpledger_recorder* recorder,
+    dpledger_correlated_run** run, dpledger_error* error);
+// Noise that anyone can compute, the same for the same seed; the ledger says so, and its epsilon is
+// infinite. For tests only.
+DPLEDGER_API dpledger_status dpledger_correlated_run_begin_non_private_for_testing(
+    const dpledger_correlated_options* options, dpledger_recorder* recorder, uint64_t seed,
+    dpledger_correlated_run** run, dpledger_error* error);
+// Wipes the sums and the keys.
+DPLEDGER_API void dpledger_correlated_run_free(dpledger_correlated_run* run);
+
+// Of a row of gradients and of an estimate; 0 for NULL.
+DPLEDGER_API size_t dpledger_correlated_run_dimension(const dpledger_correlated_run* run);
+// 0 for NULL.
+DPLEDGER_API uint64_t dpledger_correlated_run_steps_done(const dpledger_correlated_run* run);
+
+// To the sum of the step, as those of a privatizer. FAILED_PRECONDITION once all steps are done.
+DPLEDGER_API dpledger_status dpledger_correlated_run_accumulate(dpledger_correlated_run* run,
+                                                                const dpledger_gradient_rows* rows,
+                                                                dpledger_error* error);
+DPLEDGER_API dpledger_status dpledger_correlated_run_accumulate_with_norms(
+    dpledger_correlated_run* run, const dpledger_gradient_rows* rows, const double* norms,
+    size_t norm_count, dpledger_error* error);
+DPLEDGER_API dpledger_status dpledger_correlated_run_add_sums(dpledger_correlated_run* run,
+                                                              const int64_t* sums, size_t count,
+                                                              dpledger_error* error);
+
+// Ends the step and writes the estimate of its sum, in the gradients' units, to `values`; those of
+// all steps so far add up to the estimate of the sum of them all. `count` must be dimension(). On
+// an error nothing is lost, and it may be called again: FAILED_PRECONDITION once all steps are
+// done, after a fork, or under a rounding mode other than to nearest; errors of
+// dpledger_recorder_await_releasable.
+DPLEDGER_API dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run,
+                                                                 float* values, size_t count,
+                                                                 dpledger_error* error);
+
+// The records of step `step`, from 0: those from `begin` to `end` - 1, where consecutive batches of
+// nearly equal size take turns, so that a record comes again every batches_per_epoch steps.
+// population_size in [1, 2^53), batches_per_epoch in [1, population_size].
+DPLEDGER_API dpledger_status dpledger_cyclic_batch(uint64_t population_size,
+                                                   uint64_t batches_per_epoch, uint64_t step,
+                                                   uint64_t* begin, uint64_t* end,
+                                                   dpledger_error* error);
 
 // -------------------------------------------------------------------------------- sums of a rank
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 
 namespace dpledger::client::c {
@@ -38,6 +39,11 @@ dpledger_status Report(const absl::Status& status, dpledger_error* error) noexce
 
 absl::Status CheckGiven(const void* pointer, const char* name) {
   return pointer != nullptr ? absl::OkStatus() : FieldError(name, "must not be NULL");
+}
+
+absl::Status CheckCount(size_t needed, size_t count) {
+  if (count == needed) return absl::OkStatus();
+  return FieldError("count", absl::StrCat("must be ", needed, ", got ", count));
 }
 
 }  // namespace dpledger::client::c

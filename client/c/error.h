@@ -2,6 +2,7 @@
 // fills the caller's error object.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -41,5 +42,7 @@ dpledger_status Guard(dpledger_error* error, const Body& body) noexcept {
 
 // INVALID_ARGUMENT (`name`) if the pointer is NULL.
 absl::Status CheckGiven(const void* pointer, const char* name);
+// INVALID_ARGUMENT (count) if they differ.
+absl::Status CheckCount(size_t needed, size_t count);
 
 }  // namespace dpledger::client::c

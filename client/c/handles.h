@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/clipped_sum.h"
+#include "client/correlated_privatizer.h"
 #include "client/privatizer.h"
 #include "client/recorder.h"
 #include "client/sampler.h"
@@ -26,6 +27,11 @@ struct dpledger_sampler {
 struct dpledger_privatizer {
   std::shared_ptr<dpledger::client::PrivacyRecorder> recorder;
   std::unique_ptr<dpledger::client::Privatizer> privatizer;
+};
+
+struct dpledger_correlated_run {
+  std::shared_ptr<dpledger::client::PrivacyRecorder> recorder;
+  std::unique_ptr<dpledger::client::CorrelatedPrivatizer> run;
 };
 
 struct dpledger_sum {

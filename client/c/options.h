@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/status/statusor.h"
+#include "client/correlated_options.h"
 #include "client/dpledger.h"
 #include "client/integer_clip.h"
 #include "client/privatizer_options.h"
@@ -14,6 +15,8 @@ namespace dpledger::client::c {
 absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given);
 
 absl::StatusOr<PrivatizerOptions> ReadPrivatizerOptions(const dpledger_privatizer_options* given);
+
+absl::StatusOr<CorrelatedOptions> ReadCorrelatedOptions(const dpledger_correlated_options* given);
 
 // Rows of `dimension` coordinates, all of them in the address space.
 absl::StatusOr<GradientRows> ReadRows(const dpledger_gradient_rows* given, size_t dimension);

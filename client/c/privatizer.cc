@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/c/accumulate.h"
 #include "client/c/error.h"
 #include "client/c/handles.h"
 #include "client/c/options.h"
@@ -112,9 +113,7 @@ dpledger_status dpledger_privatizer_accumulate(dpledger_privatizer* privatizer,
                                                dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
-    ASSIGN_OR_RETURN(const auto read,
-                     dpledger::client::c::ReadRows(rows, privatizer->privatizer->dimension()));
-    return privatizer->privatizer->Accumulate(read);
+    return dpledger::client::c::AddRows(*privatizer->privatizer, rows);
   });
 }
 
@@ -124,10 +123,7 @@ dpledger_status dpledger_privatizer_accumulate_with_norms(dpledger_privatizer* p
                                                           dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
-    ASSIGN_OR_RETURN(const auto read,
-                     dpledger::client::c::ReadRows(rows, privatizer->privatizer->dimension()));
-    if (norm_count > 0) RETURN_IF_ERROR(CheckGiven(norms, "norms"));
-    return privatizer->privatizer->Accumulate(read, {norms, norm_count});
+    return dpledger::client::c::AddRowsWithNorms(*privatizer->privatizer, rows, norms, norm_count);
   });
 }
 
@@ -135,8 +131,7 @@ dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer, co
                                              size_t count, dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
-    RETURN_IF_ERROR(CheckGiven(sums, "sums"));
-    return privatizer->privatizer->AddSums({sums, count});
+    return dpledger::client::c::AddSums(*privatizer->privatizer, sums, count);
   });
 }
 
@@ -144,10 +139,7 @@ dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer, floa
                                            size_t count, dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
-    RETURN_IF_ERROR(CheckGiven(values, "values"));
-    if (const size_t dimension = privatizer->privatizer->dimension(); count != dimension) {
-      return dpledger::FieldError("count", absl::StrCat("must be ", dimension, ", got ", count));
-    }
+    RETURN_IF_ERROR(dpledger::client::c::CheckBuffer(*privatizer->privatizer, values, count));
     ASSIGN_OR_RETURN(const std::vector<float> released, privatizer->privatizer->Finish());
     std::copy(released.begin(), released.end(), values);
     return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "client/c/accumulate.h"
 #include "client/c/error.h"
 #include "client/c/handles.h"
 #include "client/c/options.h"
@@ -11,7 +12,6 @@
 using dpledger::client::ClippedSum;
 using dpledger::client::c::CheckGiven;
 using dpledger::client::c::Guard;
-using dpledger::client::c::ReadRows;
 
 extern "C" {
 
@@ -41,10 +41,8 @@ dpledger_status dpledger_sum_accumulate(dpledger_sum* sum, const dpledger_gradie
                                         dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(sum, "sum"));
-    ASSIGN_OR_RETURN(const auto read, ReadRows(rows, sum->sum.dimension()));
     sum->empty = false;
-    sum->sum.Accumulate(read);
-    return absl::OkStatus();
+    return dpledger::client::c::AddRows(sum->sum, rows);
   });
 }
 
@@ -54,10 +52,8 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
                                                    dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(sum, "sum"));
-    ASSIGN_OR_RETURN(const auto read, ReadRows(rows, sum->sum.dimension()));
-    if (norm_count > 0) RETURN_IF_ERROR(CheckGiven(norms, "norms"));
     sum->empty = false;
-    return sum->sum.Accumulate(read, {norms, norm_count});
+    return dpledger::client::c::AddRowsWithNorms(sum->sum, rows, norms, norm_count);
   });
 }
 
@@ -65,9 +61,8 @@ dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, si
                                       dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(sum, "sum"));
-    RETURN_IF_ERROR(CheckGiven(sums, "sums"));
     sum->empty = false;
-    return sum->sum.AddSums({sums, count});
+    return dpledger::client::c::AddSums(sum->sum, sums, count);
   });
 }
 

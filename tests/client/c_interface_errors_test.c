@@ -1,19 +1,18 @@
 // Bad input to libdpledger, in C99 and without a server: each is refused with the argument's name
 // and the rule, and nothing crashes.
 //
-//   c_interface_errors_program FOLDER [no-memory]
+//   c_interface_errors FOLDER [no-memory]
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <sys/resource.h>
 
-#include "tests/client/c_interface_check.h"
+#include "tests/client/c_interface_support.h"
 
 #define CHECK_INVALID(call, begin) CHECK_FAILS(call, DPLEDGER_INVALID_ARGUMENT, begin)
 
-static dpledger_error* error;
 static const char* folder;
 
-// The option that Fails changes, and the error it must give.
+// Options that are good until a case changes one.
 static dpledger_clip_group group;
 static dpledger_privatizer_options options;
 static void good_options(void) {
@@ -52,6 +51,9 @@ static void null_handles(void) {
   CHECK(dpledger_privatizer_dimension(NULL) == 0 && dpledger_sum_dimension(NULL) == 0);
   CHECK(isnan(dpledger_privatizer_clip_norm(NULL)) && isnan(dpledger_sum_clip_norm(NULL)));
   CHECK(dpledger_privatizer_query_count(NULL) == 0);
+  CHECK(dpledger_correlated_run_dimension(NULL) == 0);
+  CHECK(dpledger_correlated_run_steps_done(NULL) == 0);
+  dpledger_correlated_run_free(NULL);
 
   CHECK_INVALID(dpledger_recorder_open(NULL, NULL, error), "recorder: must not be NULL");
   CHECK_INVALID(dpledger_recorder_close(NULL, error), "recorder: must not be NULL");
@@ -71,6 +73,12 @@ static void null_handles(void) {
                 "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_add_sums(NULL, NULL, 0, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_finish(NULL, values, 1, error), "privatizer: ");
+  CHECK_INVALID(dpledger_correlated_run_begin(NULL, NULL, NULL, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_accumulate(NULL, NULL, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_accumulate_with_norms(NULL, NULL, NULL, 0, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_add_sums(NULL, NULL, 0, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_finish_step(NULL, values, 1, error), "run: ");
+  CHECK_INVALID(dpledger_cyclic_batch(1, 1, 0, NULL, &number, error), "begin: ");
   CHECK_INVALID(dpledger_sum_create(&options, NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_accumulate(NULL, NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_accumulate_with_norms(NULL, NULL, NULL, 0, error), "sum: ");

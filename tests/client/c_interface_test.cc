@@ -19,7 +19,9 @@
 namespace dpledger::testing {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -44,7 +46,8 @@ static_assert(sizeof(void*) != 8 ||
               (sizeof(dpledger_sampling_scheme) == 56 && sizeof(dpledger_declaration) == 80 &&
                sizeof(dpledger_recorder_options) == 104 && sizeof(dpledger_sum_query) == 48 &&
                sizeof(dpledger_clip_group) == 64 && sizeof(dpledger_adaptive_clip_norm) == 64 &&
-               sizeof(dpledger_privatizer_options) == 48 && sizeof(dpledger_gradient_rows) == 40));
+               sizeof(dpledger_privatizer_options) == 48 &&
+               sizeof(dpledger_correlated_options) == 88 && sizeof(dpledger_gradient_rows) == 40));
 
 std::string SourcePath(const std::string& path) {
   const char* root = std::getenv("DPLEDGER_SOURCE");
@@ -61,10 +64,10 @@ RunResult Shell(const std::string& commands) {
 
 class CInterface : public ::testing::Test {
  protected:
-  // Runs a part of the C program, and returns what is then in the ledger of its name.
-  std::vector<v1::LedgerEntry> EntriesAfter(const std::string& part) {
-    const RunResult run =
-        RunProgram({BinaryPath("c_interface_program"), part, server_.address(), folder_.path()});
+  // Runs a part of a C program, and returns what is then in the ledger of its name.
+  std::vector<v1::LedgerEntry> EntriesAfter(const std::string& program, const std::string& part) {
+    const RunResult run = RunProgram({BinaryPath(absl::StrCat("c_interface_", program)), part,
+                                      server_.address(), folder_.path()});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return Entries(part);
   }
@@ -93,7 +96,7 @@ std::vector<v1::SumQuery> QueriesOf(const std::vector<v1::LedgerEntry>& entries)
 }
 
 TEST_F(CInterface, TrainsByALedger) {
-  const std::vector<v1::LedgerEntry> entries = EntriesAfter("train");
+  const std::vector<v1::LedgerEntry> entries = EntriesAfter("training", "train");
   ASSERT_EQ(entries.size(), 1u + 2 * 3 + 1);
   const v1::Declaration& declaration = entries[0].declaration();
   EXPECT_EQ(declaration.dataset(), "adult");
@@ -120,7 +123,7 @@ TEST_F(CInterface, TrainsByALedger) {
 
 TEST_F(CInterface, ClipsByEveryStrategy) {
   std::multiset<std::string> names;
-  for (const v1::SumQuery& query : QueriesOf(EntriesAfter("strategies"))) {
+  for (const v1::SumQuery& query : QueriesOf(EntriesAfter("strategies", "strategies"))) {
     EXPECT_THAT(query.group(), EndsWith(" [NON-PRIVATE TEST MODE]"));
     names.insert(query.group().substr(0, query.group().find(" [")));
   }
@@ -164,7 +167,7 @@ TEST_F(CInterface, ClipsByEveryStrategy) {
 }
 
 TEST_F(CInterface, RecordsEveryScheme) {
-  const std::vector<v1::LedgerEntry> entries = EntriesAfter("schemes");
+  const std::vector<v1::LedgerEntry> entries = EntriesAfter("training", "schemes");
   const std::vector<v1::SamplingScheme> schemes = SchemesOf(entries);
   ASSERT_EQ(schemes.size(), 7u);
   EXPECT_EQ(schemes[0].poisson().probability(), 0.5);
@@ -185,7 +188,7 @@ TEST_F(CInterface, RecordsEveryScheme) {
 }
 
 TEST_F(CInterface, SaysHowEachSamplerDraws) {
-  const std::vector<v1::SamplingScheme> schemes = SchemesOf(EntriesAfter("samplers"));
+  const std::vector<v1::SamplingScheme> schemes = SchemesOf(EntriesAfter("training", "samplers"));
   ASSERT_EQ(schemes.size(), 5u * 10);
   for (size_t i = 0; i < schemes.size(); ++i) {
     const v1::SamplingScheme& scheme = schemes[i];
@@ -212,23 +215,45 @@ TEST_F(CInterface, SaysHowEachSamplerDraws) {
   }
 }
 
-TEST_F(CInterface, AddsTheSumsOfRanks) { EXPECT_EQ(QueriesOf(EntriesAfter("ranks")).size(), 2u); }
+TEST_F(CInterface, AddsTheSumsOfRanks) {
+  EXPECT_EQ(QueriesOf(EntriesAfter("strategies", "ranks")).size(), 2u);
+}
+
+TEST_F(CInterface, RecordsRunsWithCorrelatedNoise) {
+  std::vector<v1::MatrixMechanism> runs;
+  size_t non_private = 0;
+  for (const v1::LedgerEntry& entry : EntriesAfter("strategies", "correlated")) {
+    const v1::MechanismEvent& mechanism = entry.event().mechanism();
+    if (mechanism.has_matrix_mechanism()) runs.push_back(mechanism.matrix_mechanism());
+    non_private += mechanism.has_non_private() ? 1 : 0;
+  }
+  EXPECT_EQ(non_private, 6u);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].tree().steps(), 4u);
+  EXPECT_EQ(runs[0].tree().participation().max_participations(), 2u);
+  EXPECT_EQ(runs[0].tree().participation().min_separation(), 2u);
+  EXPECT_THAT(runs[1].toeplitz().coefficients(), ElementsAre(1, 0.5, 0.375));
+  EXPECT_THAT(
+      runs[2].toeplitz().coefficients(),
+      ElementsAre(1, DoubleNear(0.5, 1e-3), DoubleNear(0.375, 1e-3), DoubleNear(0.28125, 1e-3)));
+  for (const v1::MatrixMechanism& run : runs) EXPECT_NEAR(run.noise_stddev(), 4, 0.04);
+}
 
 TEST(CInterfaceErrors, NameTheMemberAndTheRule) {
   const TemporaryFolder folder;
-  const RunResult run = RunProgram({BinaryPath("c_interface_errors_program"), folder.path()});
+  const RunResult run = RunProgram({BinaryPath("c_interface_errors"), folder.path()});
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
 TEST(CInterfaceErrors, FailTheProgramThatSeesAnother) {
-  const RunResult run = RunProgram({BinaryPath("c_interface_program"), "no part", "", ""});
+  const RunResult run = RunProgram({BinaryPath("c_interface_training"), "no part", "", ""});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("not so: "));
 }
 
 #ifndef DPLEDGER_SANITIZED  // which brings an allocator and a runtime of its own
 TEST(CInterfaceErrors, TellThatMemoryIsShort) {
-  const RunResult run = RunProgram({BinaryPath("c_interface_errors_program"), ".", "no-memory"});
+  const RunResult run = RunProgram({BinaryPath("c_interface_errors"), ".", "no-memory"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 

@@ -1,5 +1,5 @@
-// What the C programs that use libdpledger check with: a failed check says where and ends the
-// program with 1.
+// What the C programs that use libdpledger share. A failed check says where and ends the program
+// with 1.
 #pragma once
 
 #include <stdio.h>
@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "client/dpledger.h"
+
+// Of all calls in the program.
+extern dpledger_error* error;
 
 #define CHECK(condition)                                                      \
   do {                                                                        \
@@ -37,3 +40,19 @@
       exit(1);                                                                                    \
     }                                                                                             \
   } while (0)
+
+// Of a ledger by the writer "c" with every member of a declaration set, its spool in `folder`.
+dpledger_recorder* open_recorder(const char* server, const char* ledger, const char* folder);
+
+dpledger_sampling_scheme poisson(uint64_t population_size, double probability);
+dpledger_clip_group group_of(const char* name, size_t size, double clip_norm);
+dpledger_privatizer_options options_of(const dpledger_clip_group* groups, size_t count,
+                                       double noise_multiplier);
+dpledger_gradient_rows rows_of(const float* first, size_t count);
+
+// Runs the part that the command line names: PART SERVER FOLDER.
+typedef struct program_part {
+  const char* name;
+  void (*run)(const char* server, const char* folder);
+} program_part;
+int run_part(int argc, char** argv, const program_part* parts, size_t count);
