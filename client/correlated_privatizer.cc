@@ -13,6 +13,11 @@
 namespace dpledger::client {
 namespace {
 
+// Coordinates whose message stays in a cache from noise to estimate. Fewer would cost time in the
+// noise, whose slow cases have a budget for each call.
+constexpr size_t kPiece = size_t{1} << 17;
+static_assert(kPiece % internal::kPieceUnit == 0);
+
 std::unique_ptr<internal::Encoder> MakeEncoder(const TreeAggregation&, size_t size) {
   return std::make_unique<internal::TreeEncoder>(size);
 }
@@ -70,7 +75,6 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
       encoder_(
           std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
                      options_.encoder)),
-      message_(sum_.dimension()),
       recorder_(recorder),
       root_(std::move(root)) {}
 
@@ -109,19 +113,27 @@ absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
   releasable_ = true;
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   std::vector<float> estimates(dimension());
-  const RoundedGaussian noise(noise_stddev_);
   KeyStream key = root_.Derive(KeyPurpose::kNoise, steps_done_);
-  const uint64_t step = ++steps_done_;
-  for (size_t i = 0; i < encoder_->Messages(step); ++i) {
-    std::fill(message_.begin(), message_.end(), 0);
-    noise.AddTo(key, i, absl::MakeSpan(message_));
-    encoder_->Encode(step, i, sum_.mutable_sums(), absl::MakeSpan(message_));
-    // From here on the message is public.
-    encoder_->Decode(step, i, message_, absl::MakeSpan(estimates));
+  ++steps_done_;
+  for (size_t begin = 0; begin < estimates.size(); begin += kPiece) {
+    ReleasePiece(key, begin, absl::MakeSpan(estimates).subspan(begin, kPiece));
   }
   sum_.Clear();
   ToUnits(absl::MakeSpan(estimates));
   return estimates;
+}
+
+void CorrelatedPrivatizer::ReleasePiece(KeyStream& key, size_t begin, absl::Span<float> estimates) {
+  const RoundedGaussian noise(noise_stddev_);
+  const absl::Span<int64_t> sums = sum_.mutable_sums().subspan(begin, estimates.size());
+  std::vector<int64_t> message(estimates.size());
+  for (size_t i = 0; i < encoder_->Messages(steps_done_); ++i) {
+    std::fill(message.begin(), message.end(), 0);
+    noise.AddTo(key, i, begin, absl::MakeSpan(message));
+    encoder_->Encode(steps_done_, i, begin, sums, absl::MakeSpan(message));
+    // From here on the message is public.
+    encoder_->Decode(steps_done_, i, begin, message, estimates);
+  }
 }
 
 void CorrelatedPrivatizer::ToUnits(absl::Span<float> estimates) const {

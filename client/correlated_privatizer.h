@@ -76,13 +76,13 @@ class CorrelatedPrivatizer {
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginWithRoot(
       const CorrelatedOptions& options, EventRecorder* recorder, RootKey root);
   absl::Status CheckStepsLeft() const;
+  void ReleasePiece(KeyStream& key, size_t begin, absl::Span<float> estimates);
   void ToUnits(absl::Span<float> estimates) const;
 
   const CorrelatedOptions options_;
   const int64_t noise_stddev_;  // in units of a message
   ClippedSum sum_;
   const std::unique_ptr<internal::Encoder> encoder_;
-  std::vector<int64_t> message_;
   EventRecorder* const recorder_;
   const RootKey root_;
 

@@ -13,7 +13,7 @@
 
 namespace dpledger::client::internal {
 
-inline constexpr size_t kHistoryBlock = 64;
+inline constexpr size_t kHistoryBlock = 64;  // kPieceUnit
 
 // Values of a ring's memory for `size` coordinates.
 constexpr size_t HistorySize(size_t band, size_t size) {

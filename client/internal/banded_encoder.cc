@@ -21,16 +21,18 @@ BandedEncoder::BandedEncoder(std::vector<uint32_t> coefficients, size_t size)
       past_sums_(HistorySize(coefficients_.size() - 1, size)),
       past_estimates_(HistorySize(coefficients_.size() - 1, size)) {}
 
-void BandedEncoder::Encode(uint64_t step, size_t, absl::Span<int64_t> sums,
+void BandedEncoder::Encode(uint64_t step, size_t, size_t begin, absl::Span<int64_t> sums,
                            absl::Span<int64_t> message) {
-  EncodeBand(coefficients_.data(), coefficients_.size() - 1, step, sums.size(), sums.data(),
-             past_sums_.values().data(), message.data());
+  const size_t band = coefficients_.size() - 1;
+  EncodeBand(coefficients_.data(), band, step, sums.size(), sums.data(),
+             past_sums_.values().data() + begin * band, message.data());
 }
 
-void BandedEncoder::Decode(uint64_t step, size_t, absl::Span<const int64_t> message,
+void BandedEncoder::Decode(uint64_t step, size_t, size_t begin, absl::Span<const int64_t> message,
                            absl::Span<float> estimates) {
-  DecodeBand(coefficients_.data(), coefficients_.size() - 1, step, message.size(), message.data(),
-             past_estimates_.data(), estimates.data());
+  const size_t band = coefficients_.size() - 1;
+  DecodeBand(coefficients_.data(), band, step, message.size(), message.data(),
+             past_estimates_.data() + begin * band, estimates.data());
 }
 
 }  // namespace dpledger::client::internal

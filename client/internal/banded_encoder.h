@@ -18,9 +18,9 @@ class BandedEncoder : public Encoder {
   BandedEncoder(std::vector<uint32_t> coefficients, size_t size);
 
   size_t Messages(uint64_t) const override { return 1; }
-  void Encode(uint64_t step, size_t, absl::Span<int64_t> sums,
+  void Encode(uint64_t step, size_t, size_t begin, absl::Span<int64_t> sums,
               absl::Span<int64_t> message) override;
-  void Decode(uint64_t step, size_t, absl::Span<const int64_t> message,
+  void Decode(uint64_t step, size_t, size_t begin, absl::Span<const int64_t> message,
               absl::Span<float> estimates) override;
 
  private:

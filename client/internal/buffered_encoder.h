@@ -18,8 +18,9 @@ class BufferedEncoder : public Encoder {
   BufferedEncoder(BufferPlan plan, int message_bits, size_t size);
 
   size_t Messages(uint64_t) const override { return 1; }
-  void Encode(uint64_t, size_t, absl::Span<int64_t> sums, absl::Span<int64_t> message) override;
-  void Decode(uint64_t, size_t, absl::Span<const int64_t> message,
+  void Encode(uint64_t, size_t, size_t begin, absl::Span<int64_t> sums,
+              absl::Span<int64_t> message) override;
+  void Decode(uint64_t, size_t, size_t begin, absl::Span<const int64_t> message,
               absl::Span<float> estimates) override;
 
  private:

@@ -7,8 +7,9 @@
 // 2. Decode sees messages that are public by then, and what it kept of those before: it never
 //    matters for privacy.
 //
-// Steps come in order, from 1; in each, messages from 0 on, each encoded, then decoded. Thread
-// safety: thread-compatible.
+// Steps come in order, from 1; in each, pieces of the coordinates, from `begin` on, a multiple of
+// kPieceUnit; of each, messages from 0 on, each encoded, then decoded. Thread safety:
+// thread-compatible.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -21,6 +22,8 @@
 
 namespace dpledger::client::internal {
 
+inline constexpr size_t kPieceUnit = 64;
+
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -28,15 +31,15 @@ class Encoder {
   // How many messages the step sends.
   virtual size_t Messages(uint64_t step) const = 0;
 
-  // `message` holds its noise, in units of the message. `sums` are the step's; from message to
-  // message they are left as they are by the caller, and are nobody's afterwards.
-  virtual void Encode(uint64_t step, size_t message_index, absl::Span<int64_t> sums,
+  // Adds to `message`, which holds its noise, in units of the message. `sums` are the step's; from
+  // message to message they are left as they are by the caller, and are nobody's afterwards.
+  virtual void Encode(uint64_t step, size_t message_index, size_t begin, absl::Span<int64_t> sums,
                       absl::Span<int64_t> message) = 0;
 
   // After the step's last message `estimates` holds the estimate of the step's sums, in their
   // units: estimates of steps 1 to t add up to that of all their sums.
-  virtual void Decode(uint64_t step, size_t message_index, absl::Span<const int64_t> message,
-                      absl::Span<float> estimates) = 0;
+  virtual void Decode(uint64_t step, size_t message_index, size_t begin,
+                      absl::Span<const int64_t> message, absl::Span<float> estimates) = 0;
 };
 
 // Sums without noise.

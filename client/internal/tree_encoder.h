@@ -15,12 +15,12 @@ namespace dpledger::client::internal {
 
 class TreeEncoder : public Encoder {
  public:
-  explicit TreeEncoder(size_t size) : size_(size), estimate_(size) {}
+  explicit TreeEncoder(size_t size) : size_(size) {}
 
   size_t Messages(uint64_t step) const override;
-  void Encode(uint64_t step, size_t level, absl::Span<int64_t> sums,
+  void Encode(uint64_t step, size_t level, size_t begin, absl::Span<int64_t> sums,
               absl::Span<int64_t> message) override;
-  void Decode(uint64_t step, size_t level, absl::Span<const int64_t> message,
+  void Decode(uint64_t step, size_t level, size_t begin, absl::Span<const int64_t> message,
               absl::Span<float> estimates) override;
 
  private:
@@ -28,7 +28,7 @@ class TreeEncoder : public Encoder {
   // Of the left halves, by level.
   std::vector<SecretSums> left_sums_;
   std::vector<std::vector<double>> left_estimates_;
-  std::vector<double> estimate_;  // of the interval whose message came last
+  std::vector<double> estimate_;  // of the piece and interval whose message came last
 };
 
 }  // namespace dpledger::client::internal

@@ -113,6 +113,29 @@ TEST_F(CorrelatedPrivatizerTest, EstimatesAreTheSumsPlusNoise) {
   }
 }
 
+// Long vectors are released piece by piece, each with its own part of what is kept.
+TEST_F(CorrelatedPrivatizerTest, PiecesOfLongVectorsDoNotMix) {
+  constexpr size_t kLong = (1 << 17) + 70, kSteps = 3;
+  Rows gradients(kSteps, std::vector<float>(kLong));
+  for (size_t t = 0; t < kSteps; ++t) {
+    gradients[t][3] = 0.1f * static_cast<float>(t + 1);
+    gradients[t][kLong - 2] = -0.02f * static_cast<float>(t + 1);
+  }
+  for (const auto& options : {Options(kLong, kSteps), Banded(kLong, kSteps, {1, 0.5, 0.375}),
+                              Buffered(kLong, kSteps, {0.5}, {0.75})}) {
+    const Rows noise = Run(options, Rows(kSteps, std::vector<float>(kLong)));
+    const Rows noised = Run(options, gradients);
+    for (size_t t = 0; t < kSteps; ++t) {
+      double worst = 0;
+      for (size_t i = 0; i < kLong; ++i) {
+        worst = std::fmax(worst, std::fabs(noised[t][i] - noise[t][i] - gradients[t][i]));
+      }
+      EXPECT_LT(worst, 1e-4) << t;
+    }
+    EXPECT_NE(noise[0][3], noise[0][3 + (1 << 17)]);
+  }
+}
+
 TEST_F(CorrelatedPrivatizerTest, UnitsAreThoseOfEachPartAndGroup) {
   CorrelatedOptions options = Banded(4, 2, {1, 0.5});
   options.sums.groups = {{"a", 2, 3.0, {{1, 0.01}, {1, 10.0}}}, {"b", 2, 0.5}};

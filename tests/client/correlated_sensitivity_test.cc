@@ -45,8 +45,8 @@ std::vector<int64_t> Messages(const CorrelatedOptions& options,
   for (uint64_t step = 1; step <= options.steps; ++step) {
     for (size_t i = 0; i < encoder->Messages(step); ++i) {
       std::vector<int64_t> message(kSize);
-      encoder->Encode(step, i, absl::MakeSpan(sums[step - 1]), absl::MakeSpan(message));
-      encoder->Decode(step, i, message, absl::MakeSpan(estimates));
+      encoder->Encode(step, i, 0, absl::MakeSpan(sums[step - 1]), absl::MakeSpan(message));
+      encoder->Decode(step, i, 0, message, absl::MakeSpan(estimates));
       all.insert(all.end(), message.begin(), message.end());
     }
   }
@@ -181,7 +181,7 @@ TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
   for (uint64_t t = 0; t < kSteps; ++t) {
     std::vector<int64_t> sum = {static_cast<int64_t>(random()) >> 40}, message = {0};
     sums.push_back(static_cast<double>(sum[0]));
-    encoder.Encode(t + 1, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    encoder.Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
     double exact = 0;
     for (uint64_t j = 0; j <= t; ++j) exact += 1024 * c[j] * sums[t - j];
     const double error = static_cast<double>(message[0]) - exact;
@@ -204,7 +204,7 @@ TEST(CorrelatedSensitivity, BuffersTakeTheLargestSums) {
   for (uint64_t t = 1; t <= 60000; ++t) {
     std::vector<int64_t> sum = {std::numeric_limits<int64_t>::min()};
     message = {0};
-    encoder.Encode(t, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    encoder.Encode(t, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
     expected = -0x1p46 + 1024 * past;
     past = past * decays[0] - 0x1p36;
   }
