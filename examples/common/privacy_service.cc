@@ -56,6 +56,19 @@ absl::StatusOr<v1::ComputeEpsilonResponse> PrivacyService::ComputeEpsilon(const 
   return Call(*accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
 }
 
+absl::StatusOr<double> PrivacyService::EpsilonOf(const v1::MechanismEvent& mechanism,
+                                                 v1::Adjacency adjacency, double delta) {
+  v1::ComputeEpsilonRequest request;
+  *request.mutable_subject()->add_events()->mutable_mechanism() = mechanism;
+  request.set_delta(delta);
+  request.mutable_options()->set_adjacency(adjacency);
+  request.mutable_options()->set_parameters(v1::FIXED);
+  request.mutable_options()->set_relative_gap(1e-5);
+  const auto response = Call(*accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
+  if (!response.ok()) return response.status();
+  return response->epsilon().upper();
+}
+
 absl::StatusOr<v1::Ledger> PrivacyService::GetLedger(const std::string& ledger) {
   v1::GetLedgerRequest request;
   request.set_name(ledger);

@@ -20,6 +20,9 @@ class PrivacyService {
                                         uint64_t steps);
   absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& ledger,
                                                             double delta);
+  // An upper bound of what one mechanism alone costs.
+  absl::StatusOr<double> EpsilonOf(const v1::MechanismEvent& mechanism, v1::Adjacency adjacency,
+                                   double delta);
   absl::StatusOr<v1::Ledger> GetLedger(const std::string& ledger);
   // What an audit in one run says at that δ and 95 % confidence; of the claim of `ledger`, unless
   // that is empty.

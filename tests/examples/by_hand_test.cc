@@ -94,6 +94,33 @@ TEST_F(ByHand, DpFedAvgOnSampledUsers) {
   ExpectIs(ledger, std::stod(upper[1]));
 }
 
+// Bands that do not meet: a record's squared sensitivity is epochs times that of one band, with
+// coefficients 1, 1/2, 3/8, 5/16.
+TEST_F(ByHand, DpFtrlByABand) {
+  const Bounds ledger =
+      LedgerEpsilon("dp_ftrl", {"--noise-multiplier", "6", "--epochs", "3", "--batch-size", "400",
+                                "--band", "4", "--delta", "1e-6"});
+  const double squared = 3 * (1 + 0.25 + 0.140625 + 0.09765625);
+  ExpectIs(ledger, GaussianEpsilon(1e-6, std::sqrt(squared) / 6));
+}
+
+// 15910 records in batches of 4000 or so are 3 steps an epoch: with 2 epochs the complete dyadic
+// intervals are 6 steps, 3 pairs and 4 steps. A record of the first step is twice in its steps and
+// pairs once each, and twice in the four: 1 + 1 + 1 + 1 + 2^2.
+TEST_F(ByHand, DpFtrlByATree) {
+  const Bounds ledger =
+      LedgerEpsilon("dp_ftrl", {"--noise-multiplier", "6", "--epochs", "2", "--batch-size", "4000",
+                                "--encoder", "tree", "--delta", "1e-6"});
+  ExpectIs(ledger, GaussianEpsilon(1e-6, std::sqrt(8.0) / 6));
+}
+
+TEST_F(ByHand, DpFtrlKeepsItsTarget) {
+  const Bounds ledger = LedgerEpsilon("dp_ftrl", {"--target-epsilon", "2", "--delta", "1e-5",
+                                                  "--encoder", "buffered", "--epochs", "2"});
+  EXPECT_LE(ledger.upper, 2);
+  EXPECT_GE(ledger.lower, 1.999);
+}
+
 // The control: one round more is seen.
 TEST_F(ByHand, NoticesARoundTooMany) {
   const Bounds ledger =
