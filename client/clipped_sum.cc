@@ -57,11 +57,14 @@ absl::StatusOr<ClippedSum> ClippedSum::Create(const PrivatizerOptions& options) 
     if (!clip.ok()) return PrefixField("adaptive", clip.status());
     groups.push_back({kStatisticName, begin, *std::move(clip), plan.norm_bounds.back()});
   }
-  return ClippedSum(options, std::move(plan), std::move(groups));
+  ASSIGN_OR_RETURN(auto workers, internal::Workers::Create(options.threads));
+  return ClippedSum(options, std::move(plan), std::move(groups), std::move(workers));
 }
 
-ClippedSum::ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups)
+ClippedSum::ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups,
+                       std::unique_ptr<internal::Workers> workers)
     : plan_(std::move(plan)),
+      workers_(std::move(workers)),
       adaptive_(options.adaptive),
       groups_(std::move(groups)),
       gradient_groups_(options.groups.size()),
@@ -92,7 +95,8 @@ void ClippedSum::Accumulate(const GradientRows& rows) {
   std::vector<double> norms(adaptive_ ? rows.count : 0);
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
-    group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms));
+    group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
+                          workers_.get());
   }
   if (adaptive_) AddStatistic(norms);
 }
@@ -108,7 +112,7 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
     for (size_t r = 0; r < rows.count; ++r) {
       scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
     }
-    group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group));
+    group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group), workers_.get());
   }
   if (adaptive_) AddStatistic(norms);
   return absl::OkStatus();

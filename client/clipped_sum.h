@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/integer_clip.h"
+#include "client/internal/workers.h"
 #include "client/noise_plan.h"
 #include "client/privatizer_options.h"
 
@@ -66,6 +68,7 @@ class ClippedSum {
   size_t dimension() const { return dimension_; }
   const std::vector<Group>& groups() const { return groups_; }
   const NoisePlan& plan() const { return plan_; }
+  internal::Workers& workers() { return *workers_; }
 
   // C of the first group. It may be changed only while the sums are 0. INVALID_ARGUMENT unless in
   // [1e-30, 1e30]. (With an adaptive one, every rank sets what the Privatizer has.)
@@ -73,12 +76,14 @@ class ClippedSum {
   absl::Status SetClipNorm(double clip_norm);
 
  private:
-  ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups);
+  ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups,
+             std::unique_ptr<internal::Workers> workers);
 
   absl::Span<int64_t> SumsOf(const Group& group);
   void AddStatistic(absl::Span<const double> norms);
 
   const NoisePlan plan_;
+  std::unique_ptr<internal::Workers> workers_;
   std::optional<AdaptiveClipNorm> adaptive_;
   std::vector<Group> groups_;
   size_t gradient_groups_;

@@ -124,6 +124,7 @@ absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options
                                                 const NoisePlan& plan) {
   v1::MatrixMechanism mechanism;
   mechanism.set_noise_stddev(options.sums.noise_multiplier);
+  mechanism.set_noise(v1::ROUNDED_GAUSSIAN);
   if (std::holds_alternative<TreeAggregation>(options.encoder)) {
     mechanism.mutable_tree()->set_steps(options.steps);
     SetParticipation(options, *mechanism.mutable_tree()->mutable_participation());

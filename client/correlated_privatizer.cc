@@ -138,13 +138,10 @@ void CorrelatedPrivatizer::ReleasePiece(KeyStream& key, size_t begin, absl::Span
 
 void CorrelatedPrivatizer::ToUnits(absl::Span<float> estimates) const {
   size_t i = 0;
-  for (size_t g = 0; g < options_.sums.groups.size(); ++g) {
-    const IntegerClip& clip = sum_.groups()[g].clip;
-    std::vector<ClipPart> parts = options_.sums.groups[g].parts;
-    if (parts.empty()) parts.push_back({clip.size()});
-    for (size_t p = 0; p < parts.size(); ++p) {
-      const double grid = clip.grid(p);
-      for (const size_t end = i + parts[p].size; i < end; ++i) {
+  for (const ClippedSum::Group& group : sum_.groups()) {
+    for (size_t p = 0; p < group.clip.parts(); ++p) {
+      const double grid = group.clip.grid(p);
+      for (const size_t end = i + group.clip.part_size(p); i < end; ++i) {
         estimates[i] = static_cast<float>(grid * static_cast<double>(estimates[i]));
       }
     }

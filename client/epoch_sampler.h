@@ -10,8 +10,8 @@
 // 3. A process that resumes a run begins a new epoch, and says which: `first_epoch`. Epochs of two
 //    processes under one number would be accounted as one partition, which they are not.
 //
-// Thread safety: thread-compatible. Takes four bytes a record and eight a round; twice that while an
-// epoch is allocated.
+// Thread safety: thread-compatible. Takes four bytes a record and eight a round; twice that while
+// an epoch is allocated.
 #pragma once
 
 #include <cstdint>

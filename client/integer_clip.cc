@@ -212,13 +212,4 @@ bool IntegerClip::Quantise(absl::Span<const float> gradient, double scale, Round
   return convertible;
 }
 
-void IntegerClip::ToUnits(absl::Span<const int64_t> sums, absl::Span<float> values) const {
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    const double unit = grid(p);
-    for (size_t i = parts_[p].begin; i < parts_[p].begin + parts_[p].size; ++i) {
-      values[i] = static_cast<float>(unit * static_cast<double>(sums[i]));
-    }
-  }
-}
-
 }  // namespace dpledger::client

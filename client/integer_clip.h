@@ -111,14 +111,13 @@ class IntegerClip {
   // Coordinates of all parts together.
   size_t size() const { return size_; }
   size_t parts() const { return parts_.size(); }
+  size_t part_size(size_t part) const { return parts_[part].size; }
   // g: the unit of the sum's coordinates of that part, in the gradient's units. K g is a little
   // more than C / alpha. If gradients are normalised it is the unit of their directions, divided by
   // alpha.
   double grid(size_t part = 0) const { return grid_ / parts_[part].scale; }
   // The same before the division by alpha: that of all parts together.
   double scaled_grid() const { return grid_; }
-  // A noised sum in the gradient's units, rounded to nearest; both have size() elements.
-  void ToUnits(absl::Span<const int64_t> sums, absl::Span<float> values) const;
 
  private:
   struct Part {

@@ -9,6 +9,9 @@
 namespace dpledger::client {
 namespace {
 
+// Coordinates that are not worth a second thread.
+constexpr size_t kNoiseGrain = size_t{1} << 15;
+
 constexpr char kNonPrivateMark[] = " [NON-PRIVATE TEST MODE]";
 
 }  // namespace
@@ -56,8 +59,17 @@ void Privatizer::UpdateQueries() {
 absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  if (root_.non_private() && !non_private_recorded_) RETURN_IF_ERROR(RecordNonPrivate());
   ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, queries_));
   open_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Privatizer::RecordNonPrivate() {
+  v1::MechanismEvent mechanism;
+  mechanism.mutable_non_private();
+  RETURN_IF_ERROR(recorder_->RecordMechanism(mechanism).status());
+  non_private_recorded_ = true;
   return absl::OkStatus();
 }
 
@@ -88,37 +100,60 @@ absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {
 }
 
 absl::StatusOr<std::vector<float>> Privatizer::Finish() {
-  RETURN_IF_ERROR(CheckOpen());
-  absl::StatusOr<std::vector<float>> released = NoiseAndRelease();
-  sum_.Clear();
-  open_ = false;
+  std::vector<float> released(dimension());
+  RETURN_IF_ERROR(Finish(absl::MakeSpan(released)));
   return released;
 }
 
-absl::StatusOr<std::vector<float>> Privatizer::NoiseAndRelease() {
+absl::Status Privatizer::Finish(absl::Span<float> released) {
+  RETURN_IF_ERROR(CheckOpen());
+  if (released.size() != dimension()) {
+    return FieldError("released",
+                      absl::StrCat("must have ", dimension(), " elements, got ", released.size()));
+  }
+  const absl::Status status = AwaitAndRelease(released);
+  sum_.Clear();
+  open_ = false;
+  return status;
+}
+
+absl::Status Privatizer::AwaitAndRelease(absl::Span<float> released) {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  const RoundedGaussian noise(sum_.plan().noise_stddev);
-  KeyStream key = root_.Derive(KeyPurpose::kNoise, noises_drawn_++);
-  const absl::Span<int64_t> sums = sum_.mutable_sums();
-  for (size_t i = 0; i < sum_.groups().size(); ++i) {
-    const ClippedSum::Group& group = sum_.groups()[i];
-    noise.AddTo(key, i, sums.subspan(group.begin, group.clip.size()));
-  }
   RETURN_IF_ERROR(recorder_->AwaitReleasable(round_));
-  // From here on the sums are public; how they are scaled does not matter for privacy.
-  std::vector<float> released(sum_.dimension());
-  for (const ClippedSum::Group& group : sum_.groups()) {
-    if (group.begin == released.size()) break;  // the statistic
-    group.clip.ToUnits(sums.subspan(group.begin, group.clip.size()),
-                       absl::MakeSpan(released).subspan(group.begin, group.clip.size()));
+  const uint64_t step = noises_drawn_++;
+  sum_.workers().Run([&](size_t share) { ReleaseShare(step, share, released); });
+  return adaptive_ ? Adapt(sum_.sums().back()) : absl::OkStatus();
+}
+
+void Privatizer::ReleaseShare(uint64_t step, size_t share, absl::Span<float> released) {
+  const RoundedGaussian noise(sum_.plan().noise_stddev);
+  KeyStream key = root_.Derive(KeyPurpose::kNoise, step);
+  const absl::Span<int64_t> sums = sum_.mutable_sums();
+  for (size_t g = 0; g < sum_.groups().size(); ++g) {
+    const ClippedSum::Group& group = sum_.groups()[g];
+    if (group.begin == released.size()) {  // the statistic
+      if (share == 0) noise.AddTo(key, g, sums.subspan(group.begin));
+      break;
+    }
+    size_t first = 0;  // of the part, in the group
+    for (size_t p = 0; p < group.clip.parts(); ++p) {
+      const size_t size = group.clip.part_size(p);
+      const internal::Range range =
+          internal::ShareOf(size, share, sum_.workers().threads(), kNoiseGrain);
+      const size_t begin = group.begin + first + range.begin, count = range.end - range.begin;
+      noise.Release(key, g, first + range.begin, sums.subspan(begin, count), group.clip.grid(p),
+                    released.subspan(begin, count));
+      first += size;
+    }
   }
-  if (adaptive_) {
-    const double statistic = sum_.groups().back().clip.grid() * static_cast<double>(sums.back());
-    // The sums are of this step's clip norm until they are wiped; nothing is added to them before.
-    RETURN_IF_ERROR(sum_.SetClipNorm(NextClipNorm(*adaptive_, sum_.clip_norm(), statistic)));
-    UpdateQueries();
-  }
-  return released;
+}
+
+absl::Status Privatizer::Adapt(int64_t noised_statistic) {
+  const double sum = sum_.groups().back().clip.grid() * static_cast<double>(noised_statistic);
+  // The sums are of this step's clip norm until they are wiped; nothing is added to them before.
+  RETURN_IF_ERROR(sum_.SetClipNorm(NextClipNorm(*adaptive_, sum_.clip_norm(), sum)));
+  UpdateQueries();
+  return absl::OkStatus();
 }
 
 }  // namespace dpledger::client

@@ -46,7 +46,9 @@ class Privatizer {
   // its domain.
   static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
                                                             EventRecorder* recorder);
-  // Noise that anyone can compute, for replay in tests. Every group's name in the ledger says so.
+  // Noise that anyone can compute, for replay in tests. The ledger says so: before the first round
+  // it gets a mechanism that releases the data, so that its epsilon is infinite, and every group's
+  // name is marked.
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
       const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed);
 
@@ -63,8 +65,11 @@ class Privatizer {
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
   absl::Status AddSums(absl::Span<const int64_t> sums);
 
-  // Ends the round and returns the noised sum, in the gradients' units (those of directions, where
-  // they are normalised). On an error the round is lost: begin a new one.
+  // Ends the round and writes the noised sum, in the gradients' units (those of directions, where
+  // they are normalised), to `released`, which has dimension() elements; until this returns it may
+  // hold a sum without noise. On an error nothing was written, and the round is lost: begin a new
+  // one. INVALID_ARGUMENT (the round goes on) for another number of elements.
+  absl::Status Finish(absl::Span<float> released);
   absl::StatusOr<std::vector<float>> Finish();
 
   size_t dimension() const { return sum_.dimension(); }
@@ -81,8 +86,11 @@ class Privatizer {
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateWithRoot(
       const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
   void UpdateQueries();
+  absl::Status RecordNonPrivate();
   absl::Status CheckOpen() const;
-  absl::StatusOr<std::vector<float>> NoiseAndRelease();
+  absl::Status AwaitAndRelease(absl::Span<float> released);
+  void ReleaseShare(uint64_t step, size_t share, absl::Span<float> released);
+  absl::Status Adapt(int64_t noised_statistic);
 
   const std::optional<AdaptiveClipNorm> adaptive_;
   ClippedSum sum_;
@@ -90,6 +98,7 @@ class Privatizer {
   EventRecorder* const recorder_;
   const RootKey root_;
 
+  bool non_private_recorded_ = false;
   bool open_ = false;
   uint64_t round_ = 0;
   uint64_t noises_drawn_ = 0;  // each has its own key

@@ -65,10 +65,13 @@ struct PrivatizerOptions {
   bool microbatches = false;
   // Adapts the clip norm of the one group that there must be then.
   std::optional<AdaptiveClipNorm> adaptive;
+  // That clip, and draw noise, where that pays; in [1, 256]. What is released does not depend on
+  // it.
+  size_t threads = 1;
 };
 
-// INVALID_ARGUMENT names the first option out of its domain, save those that NoisePlan and
-// IntegerClip check.
+// INVALID_ARGUMENT names the first option out of its domain, save those that NoisePlan,
+// IntegerClip and Workers check.
 absl::Status CheckOptions(const PrivatizerOptions& options);
 
 // The clip norm of the next step, from the step's noised sum of the statistic (in its own units).

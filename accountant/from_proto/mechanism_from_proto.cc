@@ -118,6 +118,10 @@ absl::Status CheckFields(const v1::ToeplitzEncoder& m) {
 }
 absl::Status CheckFields(const v1::MatrixMechanism& m) {
   RETURN_IF_ERROR(Positive("noise_stddev", m.noise_stddev()));
+  if (m.noise() != v1::GAUSSIAN && m.noise() != v1::ROUNDED_GAUSSIAN) {
+    return FieldError("noise", absl::StrCat("must be GAUSSIAN or ROUNDED_GAUSSIAN, got ",
+                                            v1::NoiseKind_Name(m.noise())));
+  }
   switch (m.encoder_case()) {
     case v1::MatrixMechanism::kSensitivity:
       return Positive("sensitivity", m.sensitivity());
@@ -238,7 +242,9 @@ Participation ValueOf(const v1::Participation& m) {
   return {m.max_participations(), m.min_separation()};
 }
 Kind ValueOf(const v1::MatrixMechanism& m) {
-  MatrixMechanism value{m.sensitivity(), m.noise_stddev()};
+  MatrixMechanism value{
+      m.sensitivity(), m.noise_stddev(),
+      m.noise() == v1::ROUNDED_GAUSSIAN ? NoiseKind::kRoundedGaussian : NoiseKind::kGaussian};
   if (m.has_tree())
     value.encoder = TreeEncoder{m.tree().steps(), ValueOf(m.tree().participation())};
   if (m.has_toeplitz()) {

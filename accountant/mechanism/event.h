@@ -161,6 +161,7 @@ struct ToeplitzEncoder {
 struct MatrixMechanism {
   std::variant<double, TreeEncoder, ToeplitzEncoder> encoder;  // double: the stated sensitivity
   double noise_stddev;
+  NoiseKind noise = NoiseKind::kGaussian;  // or kRoundedGaussian
 };
 struct RenyiCurve {
   std::vector<double> orders, epsilons;

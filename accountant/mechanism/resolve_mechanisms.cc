@@ -186,7 +186,7 @@ absl::Status Resolver::Add(const SingleEpochTreeAggregation& m, uint64_t count) 
 }
 
 absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
-  composition_.assumptions.insert(kFloatingPointNoise);
+  Assume(m.noise);
   JointNoise noise;
   if (const double* stated = std::get_if<double>(&m.encoder)) {
     RETURN_IF_ERROR(noise.Add(Quotient(m.noise_stddev, *stated), 1));

@@ -1,5 +1,6 @@
 // Rounds of sum queries, by sampling scheme.
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -16,12 +17,13 @@ namespace {
 struct RoundNoise {
   JointNoise gaussian;
   double rho = 0;  // rounded up
-  bool real_valued = false;
+  std::set<NoiseKind> kinds;
 };
 
 absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
   RoundNoise noise;
   for (const SumQuery& query : round.queries) {
+    noise.kinds.insert(query.noise);
     const Interval z = Quotient(query.noise_stddev, query.l2_norm_bound);
     if (query.noise == NoiseKind::kDiscreteGaussian) {
       JointNoise check;  // of its domain
@@ -29,7 +31,6 @@ absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
       noise.rho = AddUp(noise.rho, DivUp(0.5, MulDown(z.lower, z.lower)));
       continue;
     }
-    noise.real_valued |= query.noise == NoiseKind::kGaussian;
     RETURN_IF_ERROR(noise.gaussian.Add(z, 1));
   }
   return noise;
@@ -59,7 +60,7 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
       continue;
     }
     ASSIGN_OR_RETURN(const RoundNoise noise, NoiseOf(counted.round));
-    if (noise.real_valued) composition_.assumptions.insert(kFloatingPointNoise);
+    for (const NoiseKind kind : noise.kinds) Assume(kind);
     composition_.schemes.insert(SchemeName(scheme));
     if (noise.rho > 0) {
       const auto* poisson = std::get_if<PoissonSampling>(&scheme.kind);
@@ -155,7 +156,7 @@ absl::Status Resolver::AddEpochs(const std::vector<History::CountedRound>& round
     if (batches == nullptr && (replaces() || neighbours_.group_size != 1)) {
       return NoAnalysis("sampling scheme random_allocation");
     }
-    if (noise.real_valued) composition_.assumptions.insert(kFloatingPointNoise);
+    for (const NoiseKind kind : noise.kinds) Assume(kind);
     composition_.schemes.insert(name);
     const auto& allocation = std::get_if<RandomAllocation>(&scheme.kind);
     const Interval z = noise.gaussian.multiplier();

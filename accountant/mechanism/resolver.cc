@@ -201,6 +201,11 @@ absl::Status Resolver::CollectGaussians(const Mechanism& mechanism, uint64_t out
   return NoAnalysis(absl::StrCat("mechanism ", ToAbsl(around), " of anything but Gaussians"));
 }
 
+void Resolver::Assume(NoiseKind noise) {
+  composition_.assumptions.insert(noise == NoiseKind::kGaussian ? kFloatingPointNoise
+                                                                : kGeneratedNoise);
+}
+
 absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
   const Mechanism& event = m.event.front();
   const double q = m.sampling_probability;

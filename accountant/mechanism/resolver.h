@@ -17,6 +17,10 @@ namespace dpledger::accountant {
 
 inline constexpr char kFloatingPointNoise[] =
     "floating-point noise: GAUSSIAN noise is taken to be real-valued and added exactly";
+inline constexpr char kGeneratedNoise[] =
+    "generated noise: the trainer's random bits (AES-128 in counter mode, or ChaCha20) are taken "
+    "to "
+    "be indistinguishable from true ones";
 
 class Resolver {
  public:
@@ -53,6 +57,7 @@ class Resolver {
   absl::Status Add(const SelfComposed& m, uint64_t count);
   absl::Status Add(const Composed& m, uint64_t count);
 
+  void Assume(NoiseKind noise);
   // Gaussians of joint noise multiplier z on one sample drawn by a scheme.
   absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count);
   absl::Status AddPoisson(double q, Interval z, uint64_t count);

@@ -121,6 +121,10 @@ absl::Status CheckParticipating(const Encoder& encoder) {
 }
 
 absl::Status CheckMatrix(const v1::MatrixMechanism& matrix) {
+  if (matrix.noise() != v1::GAUSSIAN && matrix.noise() != v1::ROUNDED_GAUSSIAN) {
+    return FieldError("noise", absl::StrCat("must be GAUSSIAN or ROUNDED_GAUSSIAN, got ",
+                                            v1::NoiseKind_Name(matrix.noise())));
+  }
   RETURN_IF_ERROR(CheckPositive("noise_stddev", matrix.noise_stddev()));
   switch (matrix.encoder_case()) {
     case v1::MatrixMechanism::kSensitivity:
@@ -140,10 +144,10 @@ absl::Status CheckKind(const v1::MechanismEvent& mechanism) {
     RETURN_IF_ERROR(CheckCount("count", mechanism.count(), kMaxCount));
   }
   switch (mechanism.kind_case()) {
-    case v1::MechanismEvent::kNonPrivate:
-      return absl::OkStatus();
     case v1::MechanismEvent::kGaussian:
       return CheckPositive("gaussian.noise_multiplier", mechanism.gaussian().noise_multiplier());
+    case v1::MechanismEvent::kNonPrivate:
+      return absl::OkStatus();
     case v1::MechanismEvent::kMatrixMechanism:
       return PrefixField("matrix_mechanism", CheckMatrix(mechanism.matrix_mechanism()));
     default:

@@ -318,5 +318,17 @@ TEST(Epsilon, RefusesWhatItCannotAnswer) {
               HasSubstr("options.relative_gap: must be in [1e-9, 1], got 0"));
 }
 
+// What an answer rests on depends on how the noise was made.
+TEST(Assumptions, NameTheNoise) {
+  const auto assumptions = [](NoiseKind noise) {
+    const auto composition = Resolve(Of({1, MatrixMechanism{2.0, 4, noise}}), Adjacency::kZeroOut);
+    return composition->assumptions;
+  };
+  EXPECT_THAT(assumptions(NoiseKind::kGaussian),
+              ::testing::ElementsAre(HasSubstr("floating-point noise: ")));
+  EXPECT_THAT(assumptions(NoiseKind::kRoundedGaussian),
+              ::testing::ElementsAre(HasSubstr("generated noise: ")));
+}
+
 }  // namespace
 }  // namespace dpledger::accountant

@@ -236,6 +236,12 @@ std::vector<FieldRule> LeafRules() {
                     NotPositive("matrix_mechanism.sensitivity")),
       MechanismRule("matrix_mechanism { sensitivity: 1 noise_stddev: @ }", "1",
                     NotPositive("matrix_mechanism.noise_stddev")),
+      MechanismRule("matrix_mechanism { sensitivity: 1 noise_stddev: 1 noise: @ }",
+                    "ROUNDED_GAUSSIAN",
+                    {{"DISCRETE_GAUSSIAN",
+                      "matrix_mechanism.noise: must be GAUSSIAN or ROUNDED_GAUSSIAN, got "
+                      "DISCRETE_GAUSSIAN"},
+                     {"3", "matrix_mechanism.noise: enum number 3 is not known to this version"}}),
       MechanismRule(
           "matrix_mechanism { noise_stddev: 1 @ }",
           "tree { steps: 8 participation { max_participations: 1 min_separation: 1 } }",

@@ -80,14 +80,14 @@ TEST_F(CorrelatedPrivatizerTest, RecordsTheRunOnceBeforeItReleases) {
   EXPECT_EQ(recorder_.mechanisms[0].ShortDebugString(),
             "matrix_mechanism { noise_stddev: 2 toeplitz { steps: 9 coefficients: 1 coefficients: "
             "0.5 coefficients: 0.2998046875 participation { max_participations: 3 min_separation: "
-            "2 } } }");
+            "2 } } noise: ROUNDED_GAUSSIAN }");
 }
 
 TEST_F(CorrelatedPrivatizerTest, RecordsATree) {
   ASSERT_TRUE(CorrelatedPrivatizer::BeginRun(Options(3, 9), &recorder_).ok());
   EXPECT_EQ(recorder_.mechanisms[0].ShortDebugString(),
             "matrix_mechanism { noise_stddev: 2 tree { steps: 9 participation { "
-            "max_participations: 3 min_separation: 2 } } }");
+            "max_participations: 3 min_separation: 2 } } noise: ROUNDED_GAUSSIAN }");
 }
 
 TEST_F(CorrelatedPrivatizerTest, TestModeIsRecordedAsNonPrivate) {

@@ -42,7 +42,7 @@ class PrivatizerTest : public ::testing::Test {
 };
 
 TEST_F(PrivatizerTest, RecordsBeforeItReleases) {
-  const auto privatizer = Make({{{"w", 3, 1.0}}, 1.1});
+  const auto privatizer = *Privatizer::Create({{{"w", 3, 1.0}}, 1.1}, &recorder_);
   Step(*privatizer, {});
   Step(*privatizer, {});
   EXPECT_THAT(recorder_.calls, ElementsAre("record 41", "await 41", "record 42", "await 42"));
@@ -79,6 +79,19 @@ TEST_F(PrivatizerTest, GroupsTogetherCostTheOneMultiplier) {
 TEST_F(PrivatizerTest, TestModeIsWrittenIntoTheLedger) {
   const auto privatizer = Make({{{"w", 3, 1.0}}, 1});
   EXPECT_EQ(privatizer->queries()[0].group(), "w [NON-PRIVATE TEST MODE]");
+  Step(*privatizer, {});
+  Step(*privatizer, {});
+  ASSERT_EQ(recorder_.mechanisms.size(), 1u);
+  EXPECT_TRUE(recorder_.mechanisms[0].has_non_private());
+  EXPECT_THAT(recorder_.calls,
+              ElementsAre("record 41", "record 42", "await 42", "record 43", "await 43"));
+}
+
+TEST_F(PrivatizerTest, ARealRunReleasesNoData) {
+  const auto privatizer = Privatizer::Create({{{"w", 3, 1.0}}, 1}, &recorder_);
+  ASSERT_TRUE(privatizer.ok());
+  Step(**privatizer, {});
+  EXPECT_TRUE(recorder_.mechanisms.empty());
 }
 
 TEST_F(PrivatizerTest, SumIsTheSameUnderAnySplitAndOrder) {
@@ -145,14 +158,38 @@ TEST_F(PrivatizerTest, ReleasesNothingUnlessTheRecordIsReleasable) {
   recorder_.await_status = absl::OkStatus();
   // The round is over: there is no second try with the same noise.
   EXPECT_EQ(privatizer->Finish().status().code(), absl::StatusCode::kFailedPrecondition);
-  // A vector of noise was drawn for the round that failed; it is not used again, and the sum
-  // starts from 0.
-  const auto reference = Make(options);
-  const std::vector<float> lost = Step(*reference, {});
-  const std::vector<float> next = Step(*reference, {});
-  const std::vector<float> released = Step(*privatizer, {});
-  EXPECT_NE(released, lost);
-  EXPECT_EQ(released, next);
+  // Nothing was noised for the round that failed, and the sum starts from 0.
+  EXPECT_EQ(Step(*privatizer, {}), Step(*Make(options), {}));
+}
+
+TEST_F(PrivatizerTest, ReleasesTheSameByAnyNumberOfThreads) {
+  PrivatizerOptions options{
+      {{"a", 100'000, 1.0}, {"b", 70'001, 0.1, {{40'000, 2.0}, {30'001, 1.0}}}}, 1.0};
+  std::vector<float> rows(3 * 170'001);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i % 1009) - 500;
+  const std::vector<float> alone = Step(*Make(options), {rows});
+  for (const size_t threads : {2u, 3u, 7u}) {
+    options.threads = threads;
+    EXPECT_EQ(Step(*Make(options), {rows}), alone) << threads;
+  }
+}
+
+TEST_F(PrivatizerTest, WritesIntoTheCallersMemoryOnlyWhatIsReleasable) {
+  const PrivatizerOptions options{{{"a", 2, 1.0}, {"b", 3, 0.1, {{1, 2.0}, {2, 1.0}}}}, 1.0};
+  const auto privatizer = Make(options);
+  const std::vector<float> untouched(5, 7), expected = Step(*Make(options), {{3, 4, 1, 0, 0}});
+  std::vector<float> released = untouched, small(4);
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  recorder_.await_status = absl::UnavailableError("server is away");
+  EXPECT_EQ(privatizer->Finish(absl::MakeSpan(released)), recorder_.await_status);
+  EXPECT_EQ(released, untouched);
+  recorder_.await_status = absl::OkStatus();
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  ASSERT_TRUE(privatizer->Accumulate({3, 4, 1, 0, 0}).ok());
+  EXPECT_EQ(privatizer->Finish(absl::MakeSpan(small)).message(),
+            "released: must have 5 elements, got 4");
+  ASSERT_EQ(privatizer->Finish(absl::MakeSpan(released)), absl::OkStatus());
+  EXPECT_EQ(released, expected);
 }
 
 TEST_F(PrivatizerTest, StepsOpenAndCloseInTurn) {
@@ -195,6 +232,9 @@ TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
   EXPECT_EQ(message({{{"a", 1, 1}, {"b", 0, 1}}, 1}),
             "groups[1].size: must be in [1, 2^40], got 0");
   EXPECT_EQ(message({{{"a", 1, -2}}, 1}), "groups[0].clip_norm: must be in [1e-30, 1e30], got -2");
+  PrivatizerOptions options{{{"a", 1, 1}}, 1};
+  options.threads = 0;
+  EXPECT_THAT(message(options), ::testing::HasSubstr("threads: must be in [1, 256], got 0"));
   EXPECT_THAT(message({{{"a", 1, 1}}, 0}),
               EndsWith("a multiplier in [2^-10, 2^20]; 0 gives query 0 of 1 0"));
 }

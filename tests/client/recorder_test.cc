@@ -349,6 +349,9 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
   v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
   expect_refused(mechanism, "matrix_mechanism.noise_stddev: must be finite and > 0, got 0");
   matrix.set_noise_stddev(1);
+  matrix.set_noise(v1::DISCRETE_GAUSSIAN);
+  expect_refused(mechanism, "matrix_mechanism.noise: must be GAUSSIAN or ROUNDED_GAUSSIAN, got ");
+  matrix.set_noise(v1::ROUNDED_GAUSSIAN);
   expect_refused(mechanism, "matrix_mechanism.encoder: must be set");
   matrix.set_sensitivity(0);
   expect_refused(mechanism, "matrix_mechanism.sensitivity: must be finite and > 0, got 0");
