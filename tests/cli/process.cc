@@ -7,10 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 namespace dpledger::testing {
 namespace {
@@ -59,11 +64,27 @@ pid_t Spawn(std::vector<std::string> arguments, const std::map<std::string, std:
   return pid;
 }
 
-int Await(pid_t pid) {
-  int status = 0;
-  EXPECT_EQ(waitpid(pid, &status, 0), pid);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+// Less than a test program may take, so that it can say what it waited for.
+constexpr std::chrono::seconds kPatience{240};
+constexpr std::chrono::seconds kStartPatience{60};
+
+// False if the program still runs after that time. It can still be waited for.
+bool EndsInTime(pid_t pid, std::chrono::microseconds time) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point late = Clock::now() + time;
+  std::chrono::microseconds pause{100};
+  while (true) {
+    siginfo_t ended = {};
+    if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0)
+      return true;
+    if (ended.si_pid == pid) return true;
+    if (Clock::now() >= late) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds{5000});
+  }
 }
+
+std::string NameOf(pid_t pid) { return Slurp("/proc/" + std::to_string(pid) + "/comm"); }
 
 }  // namespace
 
@@ -77,7 +98,7 @@ RunResult RunProgram(const std::vector<std::string>& arguments,
                      const std::map<std::string, std::string>& environment) {
   const TemporaryFolder folder;
   const pid_t pid = Spawn(arguments, environment, folder.File("out"), folder.File("err"));
-  const int exit_code = Await(pid);
+  const int exit_code = AwaitProgram(pid);
   return {exit_code, Slurp(folder.File("out")), Slurp(folder.File("err"))};
 }
 
@@ -90,13 +111,43 @@ pid_t StartProgram(const std::vector<std::string>& arguments, const std::string&
   return Spawn(arguments, {}, log_path, log_path);
 }
 
+int AwaitProgram(pid_t pid) {
+  if (!EndsInTime(pid, kPatience)) {
+    ADD_FAILURE() << "process " << pid << " does not end: " << NameOf(pid);
+    kill(pid, SIGKILL);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int StopProgram(pid_t pid, int signal) {
   if (pid <= 0) {  // kill() would take it for a group of processes
     ADD_FAILURE() << "no such program: " << pid;
     return -1;
   }
   EXPECT_EQ(kill(pid, signal), 0);
-  return Await(pid);
+  return AwaitProgram(pid);
+}
+
+std::string AwaitFirstLine(pid_t pid, const std::string& file, const std::string& log_path) {
+  const auto late = std::chrono::steady_clock::now() + kStartPatience;
+  std::string line;
+  while (!EndsInTime(pid, std::chrono::milliseconds(5)) &&
+         std::chrono::steady_clock::now() < late) {
+    if (std::getline(std::ifstream(file), line) && !line.empty()) return line;
+  }
+  const std::string name = NameOf(pid);
+  kill(pid, SIGKILL);
+  AwaitProgram(pid);
+  throw std::runtime_error("did not start: " + name + Slurp(log_path));
+}
+
+std::string OwnLoopbackAddress() {
+  static std::atomic<int> addresses = 0;
+  const int pid = getpid();
+  return "127." + std::to_string(128 + addresses++ % 127) + "." + std::to_string(pid >> 8 & 255) +
+         "." + std::to_string(pid & 255);
 }
 
 TemporaryFolder::TemporaryFolder() {

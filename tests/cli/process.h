@@ -1,4 +1,5 @@
 // Programs run for real: their exit code, what they print, and temporary folders for their files.
+// Nothing here waits for ever: a program that does not end in time is killed, and named.
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +29,19 @@ RunResult Dpledger(std::vector<std::string> arguments);
 // Starts a program that keeps running, its output in `log_path`.
 pid_t StartProgram(const std::vector<std::string>& arguments, const std::string& log_path);
 
-// Sends `signal` and waits for the end; the exit code as in RunResult.
+// Waits for the end; the exit code as in RunResult.
+int AwaitProgram(pid_t pid);
+
+// Sends `signal` and waits for the end.
 int StopProgram(pid_t pid, int signal);
+
+// Waits until a program that was just started writes `file`; its first line. If it ends instead, or
+// does neither, it is gone, and an exception ends the test with what it wrote into `log_path`.
+std::string AwaitFirstLine(pid_t pid, const std::string& file, const std::string& log_path);
+
+// A loopback address that nobody else uses: a port on it stays free while the program that listens
+// there is down. On 127.0.0.1 another program's port or connection may take it.
+std::string OwnLoopbackAddress();
 
 // A folder of its own, removed at the end.
 class TemporaryFolder {

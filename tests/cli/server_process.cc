@@ -2,12 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-
-#include <chrono>
-#include <fstream>
-#include <sstream>
-#include <thread>
 
 namespace dpledger::testing {
 
@@ -20,20 +14,12 @@ ServerProcess::~ServerProcess() {
 void ServerProcess::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());
-  pid_ = StartProgram({BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0", "--port-file",
-                       port_file, "--store", folder_.File("store")},
-                      folder_.File("log"));
-  // The file is written whole, with the address, once the server listens; a server that ends
-  // instead ends the wait.
-  int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) == 0) {
-    if (std::ifstream(port_file) >> address_) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  pid_ = 0;
-  std::ostringstream log;
-  log << std::ifstream(folder_.File("log")).rdbuf();
-  FAIL() << "dpledger-server did not start: " << log.str();
+  const std::string log = folder_.File("log");
+  const pid_t pid = StartProgram({BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0",
+                                  "--port-file", port_file, "--store", folder_.File("store")},
+                                 log);
+  address_ = AwaitFirstLine(pid, port_file, log);
+  pid_ = pid;
 }
 
 int ServerProcess::Stop() {

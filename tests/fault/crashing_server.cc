@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -19,7 +20,9 @@
 namespace dpledger::testing {
 
 CrashingServer::CrashingServer(Options options)
-    : options_(std::move(options)), address_(options_.host + ":0") {
+    : options_(std::move(options)),
+      host_(options_.host.empty() ? OwnLoopbackAddress() : options_.host),
+      address_(host_ + ":0") {
   std::filesystem::create_directory(folder_.File("files"));
   Start();
 }
@@ -36,9 +39,13 @@ void CrashingServer::Kill() {
 void CrashingServer::Pause() {
   EXPECT_EQ(kill(pid_, SIGSTOP), 0);
   // The signal stops one thread, and that one the others: until then they may still answer.
+  const absl::Time late = absl::Now() + absl::Seconds(60);
   int status = 0;
-  EXPECT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
-  EXPECT_TRUE(WIFSTOPPED(status));
+  pid_t stopped = 0;
+  while ((stopped = waitpid(pid_, &status, WUNTRACED | WNOHANG)) == 0 && absl::Now() < late) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  if (stopped != pid_ || !WIFSTOPPED(status)) throw std::runtime_error("the server does not stop");
 }
 
 void CrashingServer::Resume() { EXPECT_EQ(kill(pid_, SIGCONT), 0); }
@@ -60,19 +67,11 @@ void CrashingServer::Start() {
     words.push_back(word);
   }
   words.insert(words.end(), options_.flags.begin(), options_.flags.end());
-  pid_ = StartProgram(words, folder_.File("log"));
-  // The port file is there once the server listens; a server that ends instead ends the wait.
-  int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) == 0) {
-    std::string port;
-    if (std::getline(std::ifstream(port_file), port) && !port.empty()) {
-      address_ = options_.host + port.substr(port.rfind(':'));
-      return;
-    }
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  pid_ = 0;
-  FAIL() << "dpledger-server did not start: " << Log();
+  const std::string log = folder_.File("log");
+  const pid_t pid = StartProgram(words, log);
+  const std::string listens = AwaitFirstLine(pid, port_file, log);
+  pid_ = pid;
+  address_ = host_ + listens.substr(listens.rfind(':'));
 }
 
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {

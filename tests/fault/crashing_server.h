@@ -17,7 +17,7 @@ class CrashingServer {
     std::vector<std::string> flags =
         {};  // besides --store, --checkpoint-copy, --listen and --port-file
     std::vector<std::string> prefix = {};  // a program that runs the server, with its arguments
-    std::string host = "127.0.0.1";        // to listen on
+    std::string host = "";                 // to listen on; one of its own if empty
   };
   // Starts on a free port and waits until it listens.
   CrashingServer() : CrashingServer(Options()) {}
@@ -34,12 +34,13 @@ class CrashingServer {
   std::string Log() const;
 
   void Kill();   // SIGKILL
-  void Start();  // and waits until it listens
+  void Start();  // and waits until it listens; an exception if it does not
   void Pause();  // it stays connected and does nothing, until Resume
   void Resume();
 
  private:
   const Options options_;
+  const std::string host_;
   TemporaryFolder folder_;
   std::string address_;
   pid_t pid_ = 0;

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,12 +67,7 @@ void Trainer::Crash() {
   pid_ = 0;
 }
 
-int Trainer::Await() {
-  int status = 0;
-  EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
-  pid_ = 0;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+int Trainer::Await() { return AwaitProgram(std::exchange(pid_, 0)); }
 
 int Trainer::Finish() {
   const int exit_code = StopProgram(pid_, SIGTERM);
@@ -80,9 +76,11 @@ int Trainer::Finish() {
 }
 
 bool Trainer::AwaitReleases(size_t before, size_t more) {
+  const absl::Time late = absl::Now() + absl::Minutes(2);
   int status = 0;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
     if (Released().size() >= before + more) return true;
+    if (absl::Now() > late) throw std::runtime_error("the trainer releases nothing: " + Log());
     absl::SleepFor(absl::Milliseconds(5));
   }
   pid_ = 0;

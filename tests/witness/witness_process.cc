@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 namespace dpledger::testing {
 
@@ -45,18 +42,9 @@ std::vector<std::string> WitnessProcess::Command() const {
 void WitnessProcess::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());
-  pid_ = StartProgram(Command(), folder_.File("log"));
-  // The file is written whole, once the witness listens; one that ends instead ends the wait.
-  int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) == 0) {
-    if (std::string address; std::getline(std::ifstream(port_file), address)) {
-      address_ = address;
-      return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  pid_ = 0;
-  FAIL() << "dpledger-witness did not start: " << Log();
+  const pid_t pid = StartProgram(Command(), folder_.File("log"));
+  address_ = AwaitFirstLine(pid, port_file, folder_.File("log"));
+  pid_ = pid;
 }
 
 int WitnessProcess::Stop(int signal) {

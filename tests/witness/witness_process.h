@@ -16,14 +16,14 @@ class WitnessProcess {
  public:
   static constexpr char kName[] = "example.org/witness";
 
-  // Starts and waits until it listens.
+  // Starts and waits until it listens; an exception if it does not.
   explicit WitnessProcess(const std::vector<merkle::VerifierKey>& log_keys,
                           const std::vector<std::string>& more_flags = {});
   ~WitnessProcess();
   WitnessProcess(const WitnessProcess&) = delete;
   WitnessProcess& operator=(const WitnessProcess&) = delete;
 
-  // "127.0.0.1:<port>", the same over every start.
+  // "<host>:<port>", the same over every start.
   const std::string& address() const { return address_; }
   std::string url() const { return "http://" + address_; }
   std::string File(const std::string& name) const { return folder_.File(name); }
@@ -42,7 +42,7 @@ class WitnessProcess {
  private:
   const TemporaryFolder folder_;
   std::vector<std::string> flags_;
-  std::string address_ = "127.0.0.1:0";
+  std::string address_ = OwnLoopbackAddress() + ":0";
   pid_t pid_ = 0;
 };
 

@@ -204,7 +204,7 @@ TEST_F(WitnessProgram, ClosesMoreConnectionsThanItTakes) {
   boost::asio::io_context io;
   const size_t colon = witness.address().rfind(':');
   const boost::asio::ip::tcp::endpoint endpoint(
-      boost::asio::ip::make_address("127.0.0.1"),
+      boost::asio::ip::make_address(witness.address().substr(0, colon)),
       static_cast<uint16_t>(std::stoi(witness.address().substr(colon + 1))));
   {
     boost::asio::ip::tcp::socket first(io), second(io);
@@ -227,9 +227,9 @@ TEST_F(WitnessProgram, EndsCleanlyOnASignal) {
     EXPECT_EQ(witness.AddCheckpoint(log_.Request(0, 7)).status, signal == SIGTERM ? 200 : 409);
     boost::asio::io_context io;
     boost::asio::ip::tcp::socket idle(io);  // must not hold it up
-    idle.connect({boost::asio::ip::make_address("127.0.0.1"),
-                  static_cast<uint16_t>(
-                      std::stoi(witness.address().substr(witness.address().rfind(':') + 1)))});
+    const size_t colon = witness.address().rfind(':');
+    idle.connect({boost::asio::ip::make_address(witness.address().substr(0, colon)),
+                  static_cast<uint16_t>(std::stoi(witness.address().substr(colon + 1)))});
     EXPECT_EQ(witness.Stop(signal), 0);
     EXPECT_THAT(witness.Log(), HasSubstr("\"event\":\"stopped\""));
     EXPECT_FALSE(std::filesystem::exists(witness.File("port")));
