@@ -7,8 +7,9 @@
 // A step records one sum query as it begins, computes for about 10 ms on one thread, and waits
 // until the round may be released: what a privatizer does. Steps with and without take turns, so
 // that both meet the same load and disk. The overhead is that of the median step: another
-// program's work shows in single steps, and sums would count it. Prints one JSON object, and on
-// stderr what the training thread spent in the two calls.
+// program's work shows in single steps, and sums would count it. Also how many rounds a second
+// reach the server when none is waited for, as after the server was away. Prints one JSON object,
+// and on stderr what the training thread spent in the two calls.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -53,10 +54,11 @@ int64_t IterationsOfAStep() {
 }
 
 std::unique_ptr<client::PrivacyRecorder> OpenRecorder(int port, const std::string& folder,
+                                                      const std::string& ledger,
                                                       v1::SpoolPolicy policy) {
   client::RecorderOptions options;
   options.server = absl::StrCat("127.0.0.1:", port);
-  options.ledger = policy == v1::SPOOL ? "spool" : "fail-closed";
+  options.ledger = ledger;
   options.policy = policy;
   options.spool_folder = folder;
   options.declaration.set_dataset("bench");
@@ -88,7 +90,8 @@ absl::Duration Median(std::vector<absl::Duration> times) {
 
 double OverheadPercent(int port, const std::string& folder, v1::SpoolPolicy policy,
                        double seconds) {
-  const auto recorder = OpenRecorder(port, folder, policy);
+  const auto recorder =
+      OpenRecorder(port, folder, policy == v1::SPOOL ? "spool" : "fail-closed", policy);
   Check(recorder->AwaitReleasable(RecordRound(*recorder)));  // the first one connects
   const int64_t iterations = IterationsOfAStep();
   std::vector<absl::Duration> without, with, recording, waiting;
@@ -119,20 +122,31 @@ double OverheadPercent(int port, const std::string& folder, v1::SpoolPolicy poli
   return 100 * (absl::FDivDuration(Median(with), Median(without)) - 1);
 }
 
+double RoundsPerSecond(int port, const std::string& folder, double seconds) {
+  const auto recorder = OpenRecorder(port, folder, "burst", v1::SPOOL);
+  const absl::Time start = absl::Now();
+  uint64_t rounds = 0;
+  for (; absl::Now() < start + absl::Seconds(seconds); ++rounds) RecordRound(*recorder);
+  Check(recorder->Close());  // all of them are in the ledger
+  return static_cast<double>(rounds) / absl::ToDoubleSeconds(absl::Now() - start);
+}
+
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   const bench::ScratchFolder folder;
   const bench::LocalServer server(folder.path() + "/store");
 
   const auto measure = [&](v1::SpoolPolicy policy) {
-    return OverheadPercent(server.port(), folder.path() + "/spool", policy, seconds / 2);
+    return OverheadPercent(server.port(), folder.path() + "/spool", policy, seconds * 0.45);
   };
   std::printf(
       "{\n"
       "  \"client/recorder_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
-      "  \"client/recorder_spool_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"}\n"
+      "  \"client/recorder_spool_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
+      "  \"client/recorder_spool_rounds_per_second\": {\"value\": %.6g, \"unit\": \"1/s\"}\n"
       "}\n",
-      measure(v1::FAIL_CLOSED), measure(v1::SPOOL));
+      measure(v1::FAIL_CLOSED), measure(v1::SPOOL),
+      RoundsPerSecond(server.port(), folder.path() + "/spool", seconds * 0.03));
   return 0;
 }
 
