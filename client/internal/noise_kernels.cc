@@ -53,9 +53,9 @@ size_t RoundKernel(const uint64_t* words, size_t pairs, int64_t sigma_in, int64_
     const auto decided =
         hn::And(hn::Lt(hn::Max(distance_x, distance_y), limit), hn::RebindMask(d, within));
     auto first = hn::IfThenElseZero(hn::RebindMask(di, decided),
-                                    hn::BitCast(di, shifted_x) - hn::BitCast(di, nearest));
+                                    hn::Sub(hn::BitCast(di, shifted_x), hn::BitCast(di, nearest)));
     auto second = hn::IfThenElseZero(hn::RebindMask(di, decided),
-                                     hn::BitCast(di, shifted_y) - hn::BitCast(di, nearest));
+                                     hn::Sub(hn::BitCast(di, shifted_y), hn::BitCast(di, nearest)));
     Exchange(first, second);
     hn::StoreU(first, di, noise + 2 * begin);
     hn::StoreU(second, di, noise + 2 * begin + n);

@@ -13,6 +13,7 @@
 #include "client/internal/real.h"
 #include "client/internal/wide_gaussian.h"
 #include "client/rounded_gaussian.h"
+#include "tests/client/noise_words.h"
 #include "tests/client/oracle.h"
 
 // The normals themselves, which the library rounds at once.
@@ -60,7 +61,6 @@ HWY_EXPORT(NormalsKernel);
 namespace {
 
 using internal::Real;
-using Words = std::vector<uint64_t>;
 
 constexpr int64_t kSigma = int64_t{1} << 24;
 
@@ -75,23 +75,6 @@ void OnEveryTarget(const std::function<void(const std::string&)>& check) {
   }
   hwy::SetSupportedTargetsForTest(0);
   EXPECT_GE(targets, 1);
-}
-
-// Pairs of words, of which a quarter have U1 at the lower and a quarter at the upper end of the
-// fast range or beyond, and some an angle next to the axes.
-Words HardWords(size_t pairs, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Words words(2 * pairs);
-  for (size_t i = 0; i < words.size(); i += 2) {
-    uint64_t& u1 = words[i];
-    uint64_t& u2 = words[i + 1];
-    u1 = random();
-    u2 = random();
-    if (i % 8 == 0) u1 >>= u2 % 19;
-    if (i % 8 == 2) u1 = ~(u1 >> u2 % 31);
-    if (i % 32 == 4) u2 = ((u2 & 7) << 61) + static_cast<uint64_t>(static_cast<int64_t>(u2) >> 40);
-  }
-  return words;
 }
 
 bool InFastRange(uint64_t u1) { return u1 >= uint64_t{1} << 46 && u1 <= ~(uint64_t{1} << 34); }
@@ -135,47 +118,6 @@ TEST(NoiseKernels, NormalsStayWithinTheProvenErrorOnEveryTarget) {
     EXPECT_LT(worst, 60 * 0x1p-53) << target;
     EXPECT_GT(worst, 0x1p-54) << target;  // the measurement measures
   });
-}
-
-struct Comparison {
-  size_t decided = 0, open = 0, wrong = 0;
-};
-
-using Kernel = std::function<std::vector<uint32_t>(const Words&, int64_t, std::vector<int64_t>&)>;
-
-// What a kernel decides beside what integers decide from continuations of the bits: the least, the
-// greatest and another.
-Comparison CompareWithIntegers(const Kernel& kernel, const Words& words, int64_t sigma) {
-  std::vector<int64_t> noise(words.size());
-  const std::vector<uint32_t> undecided = kernel(words, sigma, noise);
-  Comparison result;
-  auto next = undecided.begin();
-  for (size_t p = 0; p < words.size() / 2; ++p) {
-    if (next != undecided.end() && *next == p) {
-      ++next;
-      ++result.open;
-      continue;
-    }
-    ++result.decided;
-    const uint64_t other = words[2 * p] * words[2 * p + 1];
-    for (const uint64_t rest : {uint64_t{0}, ~uint64_t{0}, other}) {
-      const auto pair = internal::WidePair({words[2 * p], rest}, {words[2 * p + 1], rest}, sigma);
-      if (pair && ((*pair)[0] != noise[2 * p] || (*pair)[1] != noise[2 * p + 1])) {
-        ++result.wrong;
-        break;
-      }
-    }
-  }
-  EXPECT_EQ(next, undecided.end()) << "out of order";
-  return result;
-}
-
-std::vector<uint32_t> RoundPairs(const Words& words, int64_t sigma, std::vector<int64_t>& noise) {
-  std::vector<uint32_t> undecided(words.size() / 2);
-  undecided.resize(
-      internal::RoundPairs(words.data(), words.size() / 2, sigma, noise.data(), undecided.data()));
-  std::sort(undecided.begin(), undecided.end());
-  return undecided;
 }
 
 std::vector<uint32_t> RoundWithoutFilter(const Words& words, int64_t sigma,
