@@ -329,6 +329,8 @@ typedef struct dpledger_privatizer_options {
   // 1: each row is the mean over a microbatch of records, which doubles what one record can change.
   int32_t microbatches;
   const dpledger_adaptive_clip_norm* adaptive;  // NULL: the clip norm stays. Needs one group
+  // That clip and draw noise, at most 256; 0: the caller's alone. Results do not depend on it.
+  size_t threads;
 } dpledger_privatizer_options;
 
 enum {                    // the numbers of gradients
@@ -357,8 +359,8 @@ DPLEDGER_API dpledger_status dpledger_privatizer_create(const dpledger_privatize
                                                         dpledger_recorder* recorder,
                                                         dpledger_privatizer** privatizer,
                                                         dpledger_error* error);
-// Noise that anyone can compute, the same for the same seed; every group's name in the ledger says
-// so. For tests only.
+// Noise that anyone can compute, the same for the same seed. The ledger says so in every group's
+// name, and in a mechanism before the first round that makes its epsilon infinite. For tests only.
 DPLEDGER_API dpledger_status dpledger_privatizer_create_non_private_for_testing(
     const dpledger_privatizer_options* options, dpledger_recorder* recorder, uint64_t seed,
     dpledger_privatizer** privatizer, dpledger_error* error);
@@ -407,8 +409,9 @@ DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* p
                                                           dpledger_error* error);
 
 // Ends the round: waits until its event is durable and writes the noised sum, in the gradients'
-// units, to `values`. `count` must be dimension(); otherwise INVALID_ARGUMENT, and the round stays
-// open. After any other error the round is lost, its sum wiped: begin a new one. Errors of
+// units, to `values`, which is not to be read before it returns: it may hold a sum without noise.
+// `count` must be dimension(); otherwise INVALID_ARGUMENT, and the round stays open. After any
+// other error the round is lost, its sum wiped: begin a new one. Errors of
 // dpledger_recorder_await_releasable.
 DPLEDGER_API dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer,
                                                         float* values, size_t count,

@@ -1,7 +1,6 @@
 // The privatizer of the C interface.
 #include "client/privatizer.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -140,9 +139,7 @@ dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer, floa
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
     RETURN_IF_ERROR(dpledger::client::c::CheckBuffer(*privatizer->privatizer, values, count));
-    ASSIGN_OR_RETURN(const std::vector<float> released, privatizer->privatizer->Finish());
-    std::copy(released.begin(), released.end(), values);
-    return absl::OkStatus();
+    return privatizer->privatizer->Finish(absl::MakeSpan(values, count));
   });
 }
 

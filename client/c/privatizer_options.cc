@@ -69,6 +69,7 @@ absl::StatusOr<PrivatizerOptions> ReadPrivatizerOptions(const dpledger_privatize
     options.allocation = NoiseAllocation::kLeastVariance;
   }
   ASSIGN_OR_RETURN(options.microbatches, ReadFlag("microbatches", read.microbatches));
+  if (read.threads != 0) options.threads = read.threads;
   if (read.adaptive == nullptr) return options;
   ASSIGN_OR_RETURN(options.adaptive, ReadAdaptive(read.adaptive));
   return options;

@@ -5,6 +5,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/client/c_interface_support.h"
 
@@ -134,6 +136,8 @@ static void strategies(void) {
   refused("allocation: must be a constant from 0 to 1, got 2");
   options.microbatches = -1;
   refused("microbatches: must be a constant from 0 to 1, got -1");
+  options.threads = 257;
+  refused("threads: must be in [1, 256], got 257");
   options.adaptive = &adaptive;
   refused("adaptive.rule: must be a constant from 1 to 2, got 0");
   adaptive.rule = DPLEDGER_MEAN_NORM;
@@ -268,6 +272,30 @@ static void samplers(void) {
   CHECK(sampler == NULL);
 }
 
+// Both sides of a fork would draw the same, so the child may not.
+static void fork_of_a_sampler(void) {
+  dpledger_sampling_scheme scheme = {sizeof(scheme)};
+  dpledger_sampler* sampler = NULL;
+  const uint64_t* sample = NULL;
+  size_t size = 0;
+  int status = 0;
+  pid_t child;
+  scheme.kind = DPLEDGER_POISSON;
+  scheme.population_size = 100;
+  scheme.probability = 0.5;
+  CHECK_OK(dpledger_sampler_create(&scheme, &sampler, error));
+  child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    CHECK_FAILS(dpledger_sampler_draw(sampler, &sample, &size, error), DPLEDGER_FAILED_PRECONDITION,
+                "");
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK_OK(dpledger_sampler_draw(sampler, &sample, &size, error));
+  dpledger_sampler_free(sampler);
+}
+
 static void recorders(void) {
   dpledger_declaration declaration = {sizeof(declaration)};
   dpledger_recorder_options given = {sizeof(given)};
@@ -353,6 +381,7 @@ int main(int argc, char** argv) {
     struct_sizes();
     rows_and_sums();
     samplers();
+    fork_of_a_sampler();
     recorders();
   }
   dpledger_error_free(error);

@@ -107,11 +107,29 @@ static void check_formats(dpledger_recorder* recorder) {
   CHECK(memcmp(released[0], released[2], sizeof(released[0])) == 0);
 }
 
+// Threads share the work and change nothing.
+static void check_threads(dpledger_recorder* recorder) {
+  enum { kDimension = 300000 };
+  const dpledger_clip_group group = group_of("threads", kDimension, 1.0);
+  dpledger_privatizer_options options = options_of(&group, 1, 1.5);
+  float* const memory = malloc(3 * kDimension * sizeof(float));
+  dpledger_gradient_rows rows = rows_of(memory, 1);
+  size_t i;
+  CHECK(memory != NULL);
+  for (i = 0; i < kDimension; ++i) memory[i] = (float)(i % 7);
+  one_step(&options, recorder, &rows, NULL, NULL, 0, memory + kDimension);
+  options.threads = 2;
+  one_step(&options, recorder, &rows, NULL, NULL, 0, memory + 2 * kDimension);
+  CHECK(memcmp(memory + kDimension, memory + 2 * kDimension, kDimension * sizeof(float)) == 0);
+  free(memory);
+}
+
 static void strategies(const char* server, const char* folder) {
   const float gradients[] = {3, 4, 6};
   dpledger_recorder* const recorder = open_recorder(server, "strategies", folder);
   const double norm = sqrt(61);
   check_formats(recorder);
+  check_threads(recorder);
   {
     const dpledger_clip_group group = group_of("flat", 3, 1.0);
     dpledger_privatizer_options options = options_of(&group, 1, 1.5);
