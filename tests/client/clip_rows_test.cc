@@ -165,6 +165,7 @@ TEST(ClipRows, AreThoseOfThePlainClipInEveryFormat) {
   }
 }
 
+// Large enough for threads to share: 2^18 numbers in four rows.
 TEST(ClipRows, AreThoseOfThePlainClipByAnyNumberOfThreads) {
   std::vector<std::unique_ptr<internal::Workers>> teams;
   for (const size_t threads : {1u, 2u, 3u, 7u}) {
@@ -172,7 +173,7 @@ TEST(ClipRows, AreThoseOfThePlainClipByAnyNumberOfThreads) {
   }
   for (const NumberFormat format : kFormats) {
     for (const auto& [size, rows, parts] : std::vector<std::tuple<size_t, size_t, size_t>>{
-             {4099, 37, 3}, {23041, 5, 1}, {30000, 19, 9}}) {
+             {8209, 37, 3}, {66000, 5, 1}, {70001, 9, 7}}) {
       const Expected expected({format, size, rows, parts});
       OnEveryTarget([&](const std::string& target) {
         for (const auto& team : teams) {
