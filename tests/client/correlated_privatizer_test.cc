@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/client/oracle.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::client {
@@ -17,6 +18,8 @@ using ::dpledger::testing::ListRecorder;
 using ::testing::ElementsAre;
 using ::testing::StartsWith;
 using Rows = std::vector<std::vector<float>>;
+
+constexpr uint64_t kOracleSeed = 7;
 
 CorrelatedOptions Options(size_t size, uint64_t steps) {
   CorrelatedOptions options;
@@ -42,14 +45,14 @@ CorrelatedOptions Buffered(size_t size, uint64_t steps, std::vector<double> weig
 
 class CorrelatedPrivatizerTest : public ::testing::Test {
  protected:
-  std::unique_ptr<CorrelatedPrivatizer> Begin(const CorrelatedOptions& options) {
-    auto run = CorrelatedPrivatizer::BeginNonPrivateRunForTesting(options, &recorder_, /*seed=*/5);
+  std::unique_ptr<CorrelatedPrivatizer> Begin(const CorrelatedOptions& options, uint64_t seed = 5) {
+    auto run = CorrelatedPrivatizer::BeginNonPrivateRunForTesting(options, &recorder_, seed);
     EXPECT_TRUE(run.ok()) << run.status();
     return *std::move(run);
   }
   // Estimates of a run with one gradient a step.
-  Rows Run(const CorrelatedOptions& options, const Rows& gradients) {
-    const auto run = Begin(options);
+  Rows Run(const CorrelatedOptions& options, const Rows& gradients, uint64_t seed = 5) {
+    const auto run = Begin(options, seed);
     Rows estimates;
     for (const auto& gradient : gradients) {
       EXPECT_TRUE(run->Accumulate(gradient).ok());
@@ -110,6 +113,42 @@ TEST_F(CorrelatedPrivatizerTest, EstimatesAreTheSumsPlusNoise) {
         EXPECT_NEAR(noised[t][i] - noise[t][i], gradients[t][i], 2e-5) << t << " " << i;
       }
     }
+  }
+}
+
+std::vector<double> DoublesAt(const JsonObject& object, const std::string& key) {
+  std::vector<double> values;
+  for (const auto& value : ListAt(object, key)) values.push_back(value.number_value());
+  return values;
+}
+
+Rows RowsAt(const JsonObject& object, const std::string& key) {
+  Rows rows;
+  for (const auto& row : ListAt(object, key)) {
+    rows.emplace_back();
+    for (const auto& value : row.list_value().values()) {
+      rows.back().push_back(static_cast<float>(value.number_value()));
+    }
+  }
+  return rows;
+}
+
+// What docs/formats.md says, computed from that text alone.
+TEST_F(CorrelatedPrivatizerTest, EstimatesAreThoseOfTheFormat) {
+  const auto oracle = LoadOracle();
+  ASSERT_EQ(NumberAt(oracle.fields(), "seed"), kOracleSeed);
+  ASSERT_EQ(ListAt(oracle.fields(), "correlated").size(), 3);
+  for (const auto& value : ListAt(oracle.fields(), "correlated")) {
+    const JsonObject& run = value.struct_value().fields();
+    const Rows gradients = RowsAt(run, "gradients");
+    CorrelatedOptions options = Options(gradients[0].size(), gradients.size());
+    if (run.contains("coefficients")) {
+      options.encoder = BandedToeplitz{DoublesAt(run, "coefficients")};
+    } else if (run.contains("weights")) {
+      options.encoder = BufferedToeplitz{DoublesAt(run, "weights"), DoublesAt(run, "decays")};
+    }
+    EXPECT_EQ(Run(options, gradients, kOracleSeed), RowsAt(run, "estimates"))
+        << "encoder " << options.encoder.index();
   }
 }
 

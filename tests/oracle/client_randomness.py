@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes client_randomness.json: what docs/formats.md, section 3, says a key's words, noise, samples and clipped
-vectors are, computed from that text alone with its own AES, ChaCha20 and mpmath. Run: client_randomness.py > client_randomness.json
+"""Writes client_randomness.json: what docs/formats.md, section 3, says a key's words, noise, samples, clipped vectors
+and runs with correlated noise are, computed from that text alone with its own AES, ChaCha20 and mpmath. Run: client_randomness.py > client_randomness.json
 """
 
 import itertools
@@ -291,6 +291,94 @@ def clip_case(parts, rule, value, bound):
             **joint_clip(gradient, parts, rule, value, bound)}
 
 
+# --- correlated noise --------------------------------------------------------------------------------------------
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def correlated_noise(step, message, count, sigma):
+    key = step_key(1, step - 1)
+    return sum([noise_pair(key, 0, message, p, sigma) for p in range((count + 1) // 2)], [])[:count]
+
+
+def add(*vectors):
+    return [sum(column) for column in zip(*vectors)]
+
+
+def tree_run(sums):
+    size, left, estimates = len(sums[0]), {}, []
+    for t in range(1, len(sums) + 1):
+        level = 0
+        while t % 2**level == 0:
+            total = add(*sums[t - 2**level:t])
+            message = [float(y) for y in add(total, correlated_noise(t, level, size, SIGMA))]
+            if level == 0:
+                estimate = message
+            else:
+                w = 2.0**level / (2.0**(level + 1) - 1)
+                estimate = [w * y + (1 - w) * (l + e) for y, l, e in zip(message, left[level - 1], estimate)]
+            level += 1
+        result = estimate
+        for below_level in range(level - 1):
+            result = [r - l for r, l in zip(result, left[below_level])]
+        left[level - 1] = estimate
+        estimates.append([f32(r) for r in result])
+    return estimates
+
+
+def banded_run(sums, coefficients):
+    a = [round(1024 * c) for c in coefficients]
+    estimates = []
+    for t in range(len(sums)):
+        x = correlated_noise(t + 1, 0, len(sums[0]), 1024 * SIGMA)
+        for j in range(min(len(a), t + 1)):
+            x = [v + a[j] * s for v, s in zip(x, sums[t - j])]
+        x = [float(v) for v in x]
+        for j in range(len(a) - 1, 0, -1):
+            if j <= t:
+                x = [v - a[j] * g for v, g in zip(x, estimates[t - j])]
+        estimates.append([f32(v / a[0]) for v in x])
+    return estimates
+
+
+def buffered_run(sums, weights, decays):
+    size, buffers, estimates = len(sums[0]), [], []
+    for weight, decay in zip(weights, decays):
+        q = round(65536 * decay)
+        least = next(l for l in range(17) if 2.0**-l <= 1 - q / 65536)
+        buffers.append((math.floor(65536 * weight), q, 26 - least, [0] * size, [0.0] * size))
+    for t, s in enumerate(sums):
+        noise_values, estimate = correlated_noise(t + 1, 0, size, 1024 * SIGMA), []
+        for i in range(size):
+            past = sum(w * b[i] // 2**(f + 3) for w, _, f, b, _ in buffers)
+            x = 2.0**-10 * float(1024 * s[i] + past // 8 + noise_values[i])
+            for w, q, f, b, g in buffers:
+                b[i] = q * b[i] // 65536 + 2**f * s[i]
+                x = x - w / 65536 * g[i]
+            for w, q, f, b, g in buffers:
+                g[i] = q / 65536 * g[i] + x
+            estimate.append(f32(x))
+        estimates.append(estimate)
+    return estimates
+
+
+def correlated(steps, **encoder):
+    """Clip norm 0.5 and multiplier 2, so K = 2^23 and sigma_Z = 2^24; one gradient a step."""
+    size = 5
+    gradients = [[f32(math.ldexp(((t * size + i + 1) * 2654435761 % 2**32) - 2**31, -31 - (t + i) % 4))
+                  for i in range(size)] for t in range(steps)]
+    clips = [joint_clip(gradient, [(size, 1.0)], "clip", 0.5, 2**23) for gradient in gradients]
+    sums = [clip["clipped"] for clip in clips]
+    if "coefficients" in encoder:
+        estimates = banded_run(sums, encoder["coefficients"])
+    elif "weights" in encoder:
+        estimates = buffered_run(sums, encoder["weights"], encoder["decays"])
+    else:
+        estimates = tree_run(sums)
+    grid = clips[0]["grids"][0]
+    return {**encoder, "gradients": gradients, "estimates": [[f32(grid * g) for g in row] for row in estimates]}
+
+
 def values():
     return {
         "seed": SEED,
@@ -313,6 +401,8 @@ def values():
         "clips": [clip_case([(70, 1.0)], "clip", 1.0, 2**24), clip_case([(200, 1.0)], "clip", 1e6, 15252014),
                   clip_case([(66, 0.3), (1, 1e3), (130, 1.7)], "clip", 0.7, 2**24),
                   clip_case([(66, 0.3), (1, 1e-3), (130, 7.7)], "normalise", 0.01, 15252014)],
+        "correlated": [correlated(13), correlated(9, coefficients=[1, 0.7, 0.3, 0.3, 0.11]),
+                       correlated(9, weights=[0.31, 0.4, 0.2], decays=[0, 0.97, 0.9998])],
     }
 
 
