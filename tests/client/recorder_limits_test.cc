@@ -18,11 +18,13 @@
 #include "client/recorder.h"
 #include "tests/cli/process.h"
 #include "tests/fault/crashing_server.h"
+#include "tests/support/await_that.h"
 #include "tests/support/descriptors.h"
 
 namespace dpledger::client {
 namespace {
 
+using ::dpledger::testing::AwaitThat;
 using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::ReplaceDescriptor;
@@ -64,6 +66,9 @@ class RecorderLimits : public ::testing::Test {
     const auto round = Record(recorder);
     return round.ok() ? recorder.AwaitReleasable(*round) : round.status();
   }
+  static void AwaitDelivery(PrivacyRecorder& recorder) {
+    AwaitThat([&] { return recorder.drain_status().undelivered_batches == 0; });
+  }
   // How often each round of `writer` is in the ledger.
   std::map<uint64_t, int> Rounds(const std::string& writer = "trainer") {
     std::map<uint64_t, int> rounds;
@@ -90,7 +95,7 @@ TEST_F(RecorderLimits, SpoolReleasesAndSendsNothingThatTheDiskDidNotSync) {
   const auto synced = Record(*recorder);
   ASSERT_TRUE(synced.ok()) << synced.status();
   ASSERT_EQ(recorder->AwaitReleasable(*synced), absl::OkStatus());
-  while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  AwaitDelivery(*recorder);
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
   ReplaceDescriptor(folder_.File("spool/default~adult~trainer.spool"), pipes[1]);  // not syncable
@@ -125,8 +130,7 @@ TEST_F(RecorderLimits, GivesUpWhenTheSpoolStaysFull) {
                                      "error: UNAVAILABLE")));
   EXPECT_GT(recorded, 5u);
   server_.Start();
-  while (absl::IsResourceExhausted((round = Record(*recorder)).status())) {
-  }
+  AwaitThat([&] { return !absl::IsResourceExhausted((round = Record(*recorder)).status()); });
   EXPECT_TRUE(round.ok()) << round.status();
   EXPECT_EQ(recorder->Close(), absl::OkStatus());
   ExpectEachOnce(recorded + 1);
@@ -144,7 +148,7 @@ TEST_F(RecorderLimits, WaitsForRoomInAFullSpool) {
   std::thread trainer([&] {
     for (size_t i = 1; i < kRounds && last.ok(); ++i) last = Record(*recorder).status();
   });
-  while (recorder->drain_status().undelivered_batches < 10) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat([&] { return recorder->drain_status().undelivered_batches >= 10; });
   // Who waits for room keeps nobody else from releasing.
   EXPECT_EQ(recorder->AwaitReleasable(*first), absl::OkStatus());
   server_.Resume();
@@ -160,7 +164,7 @@ TEST_F(RecorderLimits, StopsWaitingForRoomWhenTheServerRefuses) {
   options.spool_bound_bytes = 4000;
   const auto recorder = Open(options);
   ASSERT_EQ(Release(*recorder), absl::OkStatus());
-  while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  AwaitDelivery(*recorder);
   server_.Kill();
   std::filesystem::remove_all(server_.files() + "/store");
   std::filesystem::remove(server_.files() + "/store.checkpoint");
@@ -168,7 +172,7 @@ TEST_F(RecorderLimits, StopsWaitingForRoomWhenTheServerRefuses) {
   std::thread trainer([&] {
     while (last.ok()) last = Record(*recorder).status();
   });
-  while (recorder->drain_status().undelivered_batches < 10) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat([&] { return recorder->drain_status().undelivered_batches >= 10; });
   server_.Start();
   trainer.join();
   EXPECT_EQ(last.code(), absl::StatusCode::kDataLoss) << last;
@@ -215,18 +219,42 @@ TEST_F(RecorderLimits, LetsRecordersOfTwoNamesGoOn) {
 TEST_F(RecorderLimits, SpoolFindsAnotherRecorderOfItsName) {
   const auto older = Open(Options(v1::SPOOL));
   ASSERT_EQ(Release(*older), absl::OkStatus());
-  while (older->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  AwaitDelivery(*older);
   const auto newer = Open(Options(v1::SPOOL, "another spool"));
   ASSERT_EQ(Release(*newer), absl::OkStatus());
-  while (newer->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+  AwaitDelivery(*newer);
   absl::Status refused;
-  while ((refused = Release(*older)).ok()) absl::SleepFor(absl::Milliseconds(5));
+  AwaitThat([&] { return !(refused = Release(*older)).ok(); });
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("another recorder, with another spool"));
   // What it released meanwhile is in its spool, and says so.
   EXPECT_GT(older->drain_status().undelivered_batches, 0u);
   EXPECT_EQ(older->drain_status().last_error, refused);
   EXPECT_EQ(newer->Close(), absl::OkStatus());
+}
+
+// A machine that comes back with what it had not delivered, after another one took over.
+TEST_F(RecorderLimits, FindsAtOpeningThatAnotherHasWritten) {
+  for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
+    RecorderOptions options = Options(policy, absl::StrCat("spool", policy));
+    options.ledger = absl::StrCat("ledger", policy);
+    {
+      const auto recorder = Open(options);
+      server_.Kill();
+      ASSERT_TRUE(Record(*recorder).ok());
+    }
+    server_.Start();
+    RecorderOptions other = options;
+    other.spool_folder = folder_.File(absl::StrCat("another spool", policy));
+    ASSERT_EQ(Open(other)->Close(), absl::OkStatus());
+    for (int again = 0; again < 2; ++again) {
+      const absl::Status refused = PrivacyRecorder::Open(options).status();
+      EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+      EXPECT_THAT(std::string(refused.message()),
+                  HasSubstr("another recorder, with another spool"));
+      EXPECT_EQ(ReasonOf(refused).reason, "WRITER_CLOSED");
+    }
+  }
 }
 
 // Mechanisms have no round: both are in the ledger, and who closes first is told.

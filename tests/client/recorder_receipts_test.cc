@@ -13,11 +13,13 @@
 #include "client/recorder.h"
 #include "tests/cli/process.h"
 #include "tests/fault/crashing_server.h"
+#include "tests/support/await_that.h"
 
 namespace dpledger::client {
 namespace {
 
 namespace fs = std::filesystem;
+using ::dpledger::testing::AwaitThat;
 using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::TemporaryFolder;
@@ -163,7 +165,7 @@ TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
   options.policy = v1::SPOOL;
   const auto recorder = Open(options);
   const auto deliver = [&] {
-    while (recorder->drain_status().undelivered_batches > 0) absl::SleepFor(absl::Milliseconds(5));
+    AwaitThat([&] { return recorder->drain_status().undelivered_batches == 0; });
   };
   Release(*recorder, 2);
   deliver();
@@ -174,7 +176,7 @@ TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
   deliver();
   Swap(server_, folder_.File("old"));
   absl::Status broken;
-  while ((broken = Release(*recorder)).ok()) absl::SleepFor(absl::Milliseconds(5));
+  AwaitThat([&] { return !(broken = Release(*recorder)).ok(); });
   ExpectBroken(broken, "it holds 5 entries, and acknowledged 9");
   ExpectEnded(*recorder, broken);
 }

@@ -16,10 +16,12 @@
 #include "client/connection.h"
 #include "tests/cli/process.h"
 #include "tests/fault/crashing_server.h"
+#include "tests/support/await_that.h"
 
 namespace dpledger::client {
 namespace {
 
+using ::dpledger::testing::AwaitThat;
 using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::TemporaryFolder;
@@ -389,8 +391,7 @@ TEST_F(Recorder, FailClosedReleasesNothingWhileTheServerIsAway) {
   EXPECT_EQ(recorder->drain_status().undelivered_batches, 1u);
   server_.Start();
   absl::Status released;
-  while (absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round))) {
-  }
+  AwaitThat([&] { return !absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round)); });
   EXPECT_EQ(released, absl::OkStatus());
   EXPECT_EQ(recorder->drain_status().last_error, absl::OkStatus());
   EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
@@ -407,8 +408,7 @@ TEST_F(Recorder, GivesUpAStreamThatStandsStill) {
               "no acknowledgement for 100ms");
   server_.Resume();
   absl::Status released;
-  while (absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round))) {
-  }
+  AwaitThat([&] { return !absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round)); });
   EXPECT_EQ(released, absl::OkStatus());
   EXPECT_THAT(Rounds(), ::testing::ElementsAre(round));
 }
