@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "client/recorder.h"
 #include "examples/common/privacy_service.h"
 #include "examples/common/run_flags.h"
+#include "examples/common/run_recorder.h"
 #include "examples/common/run_report.h"
 #include "examples/dp_fedavg/federated.h"
 
@@ -96,26 +96,17 @@ absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags, examples::PrivacyServ
   return plan;
 }
 
-absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
-                                                                      const FederatedPlan& plan) {
-  client::RecorderOptions options;
-  options.server = flags.server;
-  options.ledger = flags.ledger;
-  options.writer = flags.writer;
-  options.policy = flags.policy;
-  options.spool_folder = flags.spool;
-  v1::Declaration& declaration = options.declaration;
+v1::Declaration Declare(const FederatedPlan& plan) {
+  v1::Declaration declaration;
   declaration.set_dataset("synthetic users");
   declaration.set_unit_of_privacy("user");
   declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
   declaration.set_planned_rounds(plan.rounds);
-  declaration.set_released("all iterates");
   declaration.set_description(absl::StrFormat(
       "DP-FedAvg, multinomial logistic regression, %g of %d users a round, %s clip norm %g",
       plan.expected_users, plan.users.size(), plan.adaptive ? "adaptive" : "fixed",
       plan.clip_norm));
-  return client::PrivacyRecorder::Open(std::move(options));
+  return declaration;
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
@@ -124,7 +115,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   const size_t rows = flags.users * kRowsPerUser;
   const examples::Dataset data = examples::MakeSynthetic(rows + kHeldOutRows);
   examples::Network network(data.feature_count, 0, static_cast<size_t>(data.class_count));
-  ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags, plan));
+  ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(plan)));
   examples::StopOnInterrupt();
   std::printf("users              %zu, %g expected in a round, %zu examples each\n",
               plan.users.size(), plan.expected_users, kRowsPerUser);
@@ -141,10 +132,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   std::printf("clip norm          %g after %llu of %llu rounds\n", state.clip_norm,
               static_cast<unsigned long long>(state.rounds_done),
               static_cast<unsigned long long>(plan.rounds));
-  std::fflush(stdout);
-  RETURN_IF_ERROR(recorder->Close());
-  RETURN_IF_ERROR(examples::PrintCost(service, recorder->ledger(), flags.delta));
-  return examples::stop ? 130 : 0;
+  return examples::EndRun(*recorder, service, flags.delta);
 }
 
 }  // namespace

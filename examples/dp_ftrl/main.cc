@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "client/recorder.h"
 #include "examples/common/input.h"
 #include "examples/common/privacy_service.h"
 #include "examples/common/run_flags.h"
+#include "examples/common/run_recorder.h"
 #include "examples/common/run_report.h"
 #include "examples/dp_ftrl/training.h"
 
@@ -124,27 +124,18 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input&
   return plan;
 }
 
-absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
-                                                                      const examples::Input& input,
-                                                                      const TrainingPlan& plan) {
-  client::RecorderOptions options;
-  options.server = flags.server;
-  options.ledger = flags.ledger;
-  options.writer = flags.writer;
-  options.policy = flags.policy;
-  options.spool_folder = flags.spool;
-  v1::Declaration& declaration = options.declaration;
+v1::Declaration Declare(const Flags& flags, const examples::Input& input,
+                        const TrainingPlan& plan) {
+  v1::Declaration declaration;
   declaration.set_dataset(input.name);
   declaration.set_unit_of_privacy("example");
   // Which step a record is in depends on those before it, so removing one is no neighbour.
   declaration.set_adjacency(v1::ZERO_OUT);
-  declaration.set_parameters(v1::FIXED);
-  declaration.set_released("all iterates");
   declaration.set_description(absl::StrFormat(
       "DP-FTRL, %s noise, %d hidden units, learning rate %g, clip norm %g, %d epochs of %d batches",
       flags.encoder, flags.hidden, plan.learning_rate, plan.clip_norm, plan.epochs,
       plan.batches_per_epoch));
-  return client::PrivacyRecorder::Open(std::move(options));
+  return declaration;
 }
 
 void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::Network& network,
@@ -164,7 +155,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
                             static_cast<size_t>(input.data.class_count));
   ASSIGN_OR_RETURN(const TrainingPlan plan,
                    MakePlan(flags, input, network.parameter_count(), service));
-  ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags, input, plan));
+  ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(flags, input, plan)));
   examples::StopOnInterrupt();
   std::printf("data set           %s, %zu training records\n", input.name.c_str(),
               plan.population.size());
@@ -180,10 +171,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
               static_cast<unsigned long long>(state.steps_done),
               static_cast<unsigned long long>(plan.steps()),
               examples::stop ? "; the ledger is charged all of them" : "");
-  std::fflush(stdout);
-  RETURN_IF_ERROR(recorder->Close());
-  RETURN_IF_ERROR(examples::PrintCost(service, recorder->ledger(), flags.delta));
-  return examples::stop ? 130 : 0;
+  return examples::EndRun(*recorder, service, flags.delta);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "client/recorder.h"
 #include "examples/common/dataset.h"
 #include "examples/common/input.h"
 #include "examples/common/network.h"
 #include "examples/common/privacy_service.h"
+#include "examples/common/run_recorder.h"
 #include "examples/common/run_report.h"
 #include "examples/dp_sgd/flags.h"
 #include "examples/dp_sgd/training.h"
@@ -59,28 +59,18 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
   return plan;
 }
 
-absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
-                                                                      const Input& input,
-                                                                      const TrainingPlan& plan,
-                                                                      size_t parameters) {
-  client::RecorderOptions options;
-  options.server = flags.server;
-  options.ledger = flags.ledger;
-  options.writer = flags.writer;
-  options.policy = flags.policy;
-  options.spool_folder = flags.spool;
-  v1::Declaration& declaration = options.declaration;
+v1::Declaration Declare(const Flags& flags, const Input& input, const TrainingPlan& plan,
+                        size_t parameters) {
+  v1::Declaration declaration;
   declaration.set_dataset(input.name);
   declaration.set_unit_of_privacy("example");
   declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
   declaration.set_planned_rounds(plan.steps);
-  declaration.set_released("all iterates");
   declaration.set_description(absl::StrFormat(
       "DP-SGD, %s, %d parameters, learning rate %g, clip norm %g, expected batch size %g",
       flags.hidden > 0 ? "one hidden layer" : "multinomial logistic regression", parameters,
       plan.learning_rate, plan.clip_norm, plan.expected_batch_size));
-  return client::PrivacyRecorder::Open(std::move(options));
+  return declaration;
 }
 
 void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fraction,
@@ -105,8 +95,9 @@ absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, service));
   Network network(input.data.feature_count, flags.hidden,
                   static_cast<size_t>(input.data.class_count));
-  ASSIGN_OR_RETURN(const auto recorder,
-                   OpenRecorder(flags, input, plan, network.parameter_count()));
+  ASSIGN_OR_RETURN(
+      const auto recorder,
+      examples::OpenRecorder(flags, Declare(flags, input, plan, network.parameter_count())));
   examples::StopOnInterrupt();
   std::printf("data set           %s, %zu training records, %zu features\n", input.name.c_str(),
               plan.population.size(), input.data.feature_count);
@@ -143,10 +134,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
         static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
   }
   PrintAccuracy(input, plan, flags.test_fraction, network, state);
-  std::fflush(stdout);
-  RETURN_IF_ERROR(recorder->Close());
-  RETURN_IF_ERROR(examples::PrintCost(service, recorder->ledger(), flags.delta));
-  return stop ? 130 : 0;
+  return examples::EndRun(*recorder, service, flags.delta);
 }
 
 }  // namespace
