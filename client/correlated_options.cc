@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/internal/buffer_kernels.h"
 #include "client/internal/buffer_plan.h"
 
 namespace dpledger::client {
@@ -17,7 +18,6 @@ constexpr uint64_t kMaxToeplitzSteps = 65536;
 constexpr uint64_t kMaxParticipations = 1024;
 constexpr uint64_t kMaxSeparation = uint64_t{1} << 53;
 
-constexpr uint64_t kMaxBuffers = 16;
 constexpr double kMostDecay = 1 - 0x1p-13;
 constexpr double kRoundingOfTotal = 1e-9;  // they are rounded down to 2^-16 afterwards
 constexpr double kMostLoss = 0.01;
@@ -51,7 +51,7 @@ absl::Status Check(const BandedToeplitz& encoder, uint64_t steps) {
 absl::Status Check(const BufferedToeplitz& encoder, uint64_t steps) {
   RETURN_IF_ERROR(CheckWithin("steps", steps, kMaxCoefficients));
   const auto& [weights, decays] = encoder;
-  RETURN_IF_ERROR(CheckWithin("encoder.weights", weights.size(), kMaxBuffers));
+  RETURN_IF_ERROR(CheckWithin("encoder.weights", weights.size(), internal::kMaxBuffers));
   if (decays.size() != weights.size()) {
     return FieldError("encoder.decays", absl::StrCat("must be as many as weights, ", weights.size(),
                                                      ", got ", decays.size()));

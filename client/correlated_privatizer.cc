@@ -75,6 +75,7 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
       encoder_(
           std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
                      options_.encoder)),
+      message_(std::min(kPiece, sum_.dimension())),
       recorder_(recorder),
       root_(std::move(root)) {}
 
@@ -126,11 +127,11 @@ absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
 void CorrelatedPrivatizer::ReleasePiece(KeyStream& key, size_t begin, absl::Span<float> estimates) {
   const RoundedGaussian noise(noise_stddev_);
   const absl::Span<int64_t> sums = sum_.mutable_sums().subspan(begin, estimates.size());
-  std::vector<int64_t> message(estimates.size());
+  const absl::Span<int64_t> message = absl::MakeSpan(message_).first(estimates.size());
   for (size_t i = 0; i < encoder_->Messages(steps_done_); ++i) {
     std::fill(message.begin(), message.end(), 0);
-    noise.AddTo(key, i, begin, absl::MakeSpan(message));
-    encoder_->Encode(steps_done_, i, begin, sums, absl::MakeSpan(message));
+    noise.AddTo(key, i, begin, message);
+    encoder_->Encode(steps_done_, i, begin, sums, message);
     // From here on the message is public.
     encoder_->Decode(steps_done_, i, begin, message, estimates);
   }

@@ -83,6 +83,7 @@ class CorrelatedPrivatizer {
   const int64_t noise_stddev_;  // in units of a message
   ClippedSum sum_;
   const std::unique_ptr<internal::Encoder> encoder_;
+  std::vector<int64_t> message_;  // of a piece
   EventRecorder* const recorder_;
   const RootKey root_;
 

@@ -40,11 +40,4 @@ struct BufferPlan {
   std::vector<double> CoefficientsUp(uint64_t count) const;
 };
 
-// floor(value factor / 2^shift) for factor <= 2^16 and shift in [1, 32], if it has 64 bits.
-inline int64_t MultiplyAndShift(int64_t value, uint32_t factor, int shift) {
-  const int64_t high = (value >> 32) * int64_t{factor};
-  const uint64_t low = (static_cast<uint64_t>(value) & 0xffffffff) * uint64_t{factor};
-  return static_cast<int64_t>((static_cast<uint64_t>(high) << (32 - shift)) + (low >> shift));
-}
-
 }  // namespace dpledger::client::internal

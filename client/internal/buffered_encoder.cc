@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "client/internal/buffer_kernels.h"
+
 namespace dpledger::client::internal {
 namespace {
 
@@ -23,29 +25,13 @@ BufferedEncoder::BufferedEncoder(BufferPlan plan, int message_bits, size_t size)
 
 void BufferedEncoder::Encode(uint64_t, size_t, size_t begin, absl::Span<int64_t> sums,
                              absl::Span<int64_t> message) {
-  std::array<int64_t, kBlock> past;  // in guard units
-  for (size_t at = 0; at < sums.size(); at += kBlock) {
-    const absl::Span<int64_t> sum = sums.subspan(at, kBlock);
-    for (int64_t& value : sum) {
-      value = std::clamp(value, -BufferPlan::kMostSum, BufferPlan::kMostSum);
-    }
-    past.fill(0);
-    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-      const auto [weight, decay, fraction_bits] = plan_.buffers[b];
-      const int shift = BufferPlan::kBits + fraction_bits - message_bits_ - BufferPlan::kGuardBits;
-      int64_t* buffer = sum_buffers_[b].values().data() + begin + at;
-      for (size_t i = 0; i < sum.size(); ++i) {
-        past[i] += MultiplyAndShift(buffer[i], weight, shift);
-        buffer[i] = MultiplyAndShift(buffer[i], decay, BufferPlan::kBits) +
-                    sum[i] * (int64_t{1} << fraction_bits);
-      }
-    }
-    for (size_t i = 0; i < sum.size(); ++i) {
-      past[i] = sum[i] * (int64_t{1} << message_bits_) + (past[i] >> BufferPlan::kGuardBits);
-    }
-    AddModulo(absl::MakeSpan(past).first(sum.size()), message.subspan(at, sum.size()));
+  std::vector<BufferOfSums> buffers;
+  for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const auto [weight, decay, fraction_bits] = plan_.buffers[b];
+    buffers.push_back({weight, decay, fraction_bits, sum_buffers_[b].values().data() + begin});
   }
-  OPENSSL_cleanse(past.data(), sizeof(past));
+  EncodeBuffers(buffers.data(), buffers.size(), BufferPlan::kMostSum, message_bits_,
+                BufferPlan::kGuardBits, sums.size(), sums.data(), message.data());
 }
 
 void BufferedEncoder::Decode(uint64_t, size_t, size_t begin, absl::Span<const int64_t> message,
