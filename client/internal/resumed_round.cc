@@ -16,6 +16,12 @@ v1::RoundsEvent Configuration(const v1::SamplingScheme& scheme,
                               const std::vector<v1::SumQuery>& queries) {
   v1::RoundsEvent round;
   *round.mutable_scheme() = scheme;
+  if (scheme.has_disjoint_batches()) {
+    round.mutable_scheme()->mutable_disjoint_batches()->clear_epoch();
+  }
+  if (scheme.has_random_allocation()) {
+    round.mutable_scheme()->mutable_random_allocation()->clear_epoch();
+  }
   for (const v1::SumQuery& query : queries) {
     *round.add_queries() = query;
     round.mutable_queries()->rbegin()->clear_grid();

@@ -13,8 +13,8 @@ namespace dpledger::client::internal {
 
 // FAILED_PRECONDITION (OTHER_CONFIGURATION), naming each field that differs, unless a round of this
 // scheme and these queries has the configuration of the round in `before`: everything but the
-// grids, which adaptive clipping moves without changing what the ledger counts. OK if `before` has
-// no round.
+// epoch, and the grids, which adaptive clipping moves without changing what the ledger counts. OK
+// if `before` has no round.
 absl::Status CheckResumedRound(const v1::AppendBatchRequest& before,
                                const v1::SamplingScheme& scheme,
                                const std::vector<v1::SumQuery>& queries);

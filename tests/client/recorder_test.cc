@@ -244,6 +244,31 @@ TEST_F(Recorder, ResumesAFixedRunOnlyWithItsConfiguration) {
   EXPECT_EQ(record(*Open(options), 0.5, {query}), absl::OkStatus());
 }
 
+// A later epoch is the same plan.
+TEST_F(Recorder, ResumesAFixedRunInAnotherEpoch) {
+  v1::SamplingScheme disjoint, allocated;
+  disjoint.mutable_disjoint_batches()->set_batches_per_epoch(2);
+  disjoint.mutable_disjoint_batches()->set_epoch(3);
+  allocated.mutable_random_allocation()->set_rounds_per_epoch(2);
+  allocated.mutable_random_allocation()->set_epoch(3);
+  for (const v1::SamplingScheme& scheme : {disjoint, allocated}) {
+    RecorderOptions options = Options();
+    options.ledger = scheme.has_disjoint_batches() ? "disjoint" : "allocated";
+    v1::SamplingScheme later = scheme, other = scheme;
+    if (scheme.has_disjoint_batches()) {
+      later.mutable_disjoint_batches()->set_epoch(4);
+      other.mutable_disjoint_batches()->set_batches_per_epoch(5);
+    } else {
+      later.mutable_random_allocation()->set_epoch(4);
+      other.mutable_random_allocation()->set_rounds_per_epoch(5);
+    }
+    EXPECT_TRUE(Open(options)->RecordRound(scheme, {Query("a")}).ok());
+    ExpectError(Open(options)->RecordRound(other, {Query("a")}).status(),
+                absl::StatusCode::kFailedPrecondition, "_per_epoch: 2 -> 5; a run");
+    EXPECT_EQ(Open(options)->RecordRound(later, {Query("a")}).status(), absl::OkStatus());
+  }
+}
+
 TEST_F(Recorder, ResumesAnAdaptiveRunWithAnyConfiguration) {
   RecorderOptions options = Options();
   options.declaration.set_parameters(v1::ADAPTIVE);
