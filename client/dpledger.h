@@ -18,13 +18,13 @@
 // 3. Arguments are copied or read during the call only. What a function lends (text, samples, sums)
 //    belongs to the handle, until the call that is named there or until the handle is freed. All
 //    text is UTF-8 and ends with a NUL.
-// 4. Handles may be freed in any order: a privatizer keeps what it needs of its recorder. Freeing
-//    NULL does nothing. A handle that is NULL where one is needed is DPLEDGER_INVALID_ARGUMENT.
-// 5. Every struct begins with struct_size, its sizeof where the caller was compiled; all other
-//    members are 0 or NULL unless they are said to matter, which is how a later version tells that
-//    a member it has added is not used. In an array every element has the same struct_size. One
-//    that is too small, or has members set that this library does not know, is
+// 4. Handles may be freed in any order: what is made with a recorder keeps what it needs of it.
+//    Freeing NULL does nothing. NULL where a handle or a result is needed is
 //    DPLEDGER_INVALID_ARGUMENT.
+// 5. Every struct begins with struct_size, its sizeof where the caller was compiled; what a caller
+//    does not use is 0 or NULL, and so is what one of an older version does not have. In an array
+//    every element has the same struct_size. One that is too small, or has members set that this
+//    library does not know, is DPLEDGER_INVALID_ARGUMENT.
 // 6. What is here stays as it is: functions, members at the end of structs and constants may be
 //    added, with another DPLEDGER_ABI_MINOR. Anything else is another library, libdpledger.so.2.
 //
@@ -50,7 +50,7 @@ DPLEDGER_API uint32_t dpledger_abi_version(void);
 
 // ---------------------------------------------------------------------------------------- errors
 
-// The codes of gRPC and Abseil. A caller must expect any of 0 to 16.
+// The codes of gRPC. A caller must expect any of 0 to 16.
 typedef int32_t dpledger_status;
 enum {
   DPLEDGER_OK = 0,
@@ -87,7 +87,8 @@ DPLEDGER_API dpledger_status dpledger_error_status(const dpledger_error* error);
 // The text is lent until the next call with this object, and never NULL. It is empty after OK.
 // What was wrong, and what must hold: "groups[0].clip_norm: must be in [1e-30, 1e+30], got 0".
 DPLEDGER_API const char* dpledger_error_message(const dpledger_error* error);
-// The argument or member that is wrong, such as "groups[0].clip_norm"; empty if none is.
+// The argument or member that is wrong, such as "groups[0].clip_norm", or the field of the event
+// that the ledger would not take, such as "scheme.poisson.probability"; empty if none is.
 DPLEDGER_API const char* dpledger_error_field(const dpledger_error* error);
 // For programs, such as "INVALID_FIELD"; empty if there is none.
 DPLEDGER_API const char* dpledger_error_reason(const dpledger_error* error);
@@ -195,8 +196,8 @@ DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_opti
 DPLEDGER_API dpledger_status dpledger_recorder_close(dpledger_recorder* recorder,
                                                      dpledger_error* error);
 
-// Without close, what is not delivered stays in the spool for the next one. The spool is let go
-// when the last privatizer of this recorder is freed, too.
+// Without close, what is not delivered stays in the spool for the next one. Another can open it
+// once the privatizers and runs of this recorder are freed, too.
 DPLEDGER_API void dpledger_recorder_free(dpledger_recorder* recorder);
 
 // The ledger's full name, lent until the recorder is freed; NULL for NULL.
@@ -237,7 +238,7 @@ DPLEDGER_API dpledger_status dpledger_recorder_record_round(dpledger_recorder* r
                                                             size_t query_count, uint64_t* number,
                                                             dpledger_error* error);
 // The same for a mechanism that is not a round: `event` is a serialised dpledger.v1.MechanismEvent
-// of `size` bytes (proto/dpledger/v1/event.proto).
+// of `size` bytes (proto/dpledger/v1/event.proto), a Gaussian or a MatrixMechanism.
 DPLEDGER_API dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder,
                                                                 const void* event, size_t size,
                                                                 uint64_t* number,
@@ -274,8 +275,7 @@ DPLEDGER_API void dpledger_sampler_free(dpledger_sampler* sampler);
 
 // The next sample: `sample` gets `size` indices in [0, population_size), ascending, lent until the
 // next draw; not to be read if `size` is 0. Neither they nor, where it is random, their number may
-// be released. FAILED_PRECONDITION after a fork, or
-// under a rounding mode other than to nearest.
+// be released. FAILED_PRECONDITION after a fork, or under a rounding mode other than to nearest.
 DPLEDGER_API dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler,
                                                    const uint64_t** sample, size_t* size,
                                                    dpledger_error* error);

@@ -92,6 +92,26 @@ static void schemes(const char* server, const char* folder) {
     last = number;
   }
   CHECK_OK(dpledger_recorder_record_mechanism(recorder, event, sizeof(event), &number, error));
+  {
+    dpledger_sampling_scheme scheme = poisson(100, 1.5);
+    CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
+                DPLEDGER_INVALID_ARGUMENT,
+                "scheme.poisson.probability: must be in (0, 1], got 1.5");
+    CHECK(strcmp(dpledger_error_field(error), "scheme.poisson.probability") == 0);
+    scheme.probability = 0.5;
+    CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 0, &number, error),
+                DPLEDGER_INVALID_ARGUMENT, "queries: must be 1 to 9999, got 0");
+    queries[1].noise = 3;
+    CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
+                DPLEDGER_INVALID_ARGUMENT,
+                "queries[1].noise: must be a constant from 0 to 2, got 3");
+    queries[1].noise = DPLEDGER_ROUNDED_GAUSSIAN;
+    queries[0].group = NULL;
+    CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
+                DPLEDGER_INVALID_ARGUMENT, "queries[0].group: must not be NULL");
+    CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, NULL, error),
+                DPLEDGER_INVALID_ARGUMENT, "number: must not be NULL");
+  }
   CHECK(number > last);
   CHECK_OK(dpledger_recorder_await_releasable(recorder, number, error));
   CHECK_FAILS(dpledger_recorder_await_releasable(recorder, number + 1, error),
