@@ -118,12 +118,14 @@ int Run(int argc, char** argv) {
   uint64_t used = 0;
   for (int round = 0; round < 3 || turns.spent() < seconds; ++round) {
     const auto noise = [&] { gaussian.AddTo(key, 0, absl::MakeSpan(sums)); };
-    turns.Time("bits", kSums, kRepeats, [&] { used += Draw(key); });
-    turns.Time("noise", kSums, kRepeats, noise);
-    turns.Time("unfiltered", kSums, kRepeats, [&] { AddUnfiltered(key, sums); });
-    turns.Time("discrete", kSums, 2,
-               [&] { client::DiscreteGaussian(kSigma).AddTo(key, 0, 0, absl::MakeSpan(sums)); });
-    turns.Time("noise_two_threads", kSums, 1, [&] {
+    for (int i = 0; i < kRepeats; ++i) {
+      turns.Time("bits", kSums, 1, [&] { used += Draw(key); });
+      turns.Time("noise", kSums, 1, noise);
+      turns.Time("unfiltered", kSums, 1, [&] { AddUnfiltered(key, sums); });
+      turns.Time("discrete", kSums, 1,
+                 [&] { client::DiscreteGaussian(kSigma).AddTo(key, 0, 0, absl::MakeSpan(sums)); });
+    }
+    const auto two_threads = [&] {
       // Longer, so that the start of the thread does not count.
       std::thread other([&] {
         KeyStream own = TestKey();
@@ -136,19 +138,20 @@ int Run(int argc, char** argv) {
         gaussian.AddTo(key, 0, absl::MakeSpan(sums).first(kSums / 2));
       }
       other.join();
-    });
+    };
+    for (int i = 0; i < 4; ++i) turns.Time("noise_two_threads", kSums, 1, two_threads);
     for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
       const int64_t target = left & -left;
       hwy::SetSupportedTargetsForTest(target);
       if ((target & HWY_TARGETS) != 0 && client::internal::HasAesInstructions()) {
-        turns.Time(absl::AsciiStrToLower(absl::StrCat("target_", hwy::TargetName(target))), kSums,
-                   2, noise);
+        const std::string name = absl::AsciiStrToLower(hwy::TargetName(target));
+        for (int i = 0; i < 4; ++i) turns.Time("target_" + name, kSums, 1, noise);
       }
       hwy::SetSupportedTargetsForTest(0);
     }
     for (const int bits : {20, 28, 32, 36, 40}) {
       const RoundedGaussian other(int64_t{1} << bits);
-      turns.Time(absl::StrCat("sigma_2_", bits), kSums, 2,
+      turns.Time(absl::StrCat("sigma_2_", bits), kSums, 1,
                  [&] { other.AddTo(key, 0, absl::MakeSpan(sums)); });
     }
     for (size_t begin = 0; begin < kFloats; begin += kPiece) {
