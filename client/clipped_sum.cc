@@ -93,12 +93,13 @@ absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
 void ClippedSum::Accumulate(const GradientRows& rows) {
   // 2^63 / K examples would be needed for a sum to overflow.
   std::vector<double> norms(adaptive_ ? rows.count : 0);
+  std::vector<float> statistics(norms.size());
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
     group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
                           workers_.get());
   }
-  if (adaptive_) AddStatistic(norms);
+  if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
 }
 
 absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
@@ -107,6 +108,7 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
                                             rows.count * gradient_groups_, ", got ", norms.size()));
   }
   std::vector<double> scales(rows.count);
+  std::vector<float> statistics(adaptive_ ? rows.count : 0);
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
     for (size_t r = 0; r < rows.count; ++r) {
@@ -114,13 +116,14 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
     }
     group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group), workers_.get());
   }
-  if (adaptive_) AddStatistic(norms);
+  if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
   return absl::OkStatus();
 }
 
-void ClippedSum::AddStatistic(absl::Span<const double> norms) {
-  std::vector<float> values;
-  for (const double norm : norms) values.push_back(Statistic(*adaptive_, clip_norm_, norm));
+void ClippedSum::AddStatistic(absl::Span<const double> norms, absl::Span<float> values) {
+  for (size_t r = 0; r < norms.size(); ++r) {
+    values[r] = Statistic(*adaptive_, clip_norm_, norms[r]);
+  }
   groups_.back().clip.AddClipped({values.data(), values.size(), 1}, SumsOf(groups_.back()));
 }
 

@@ -7,6 +7,7 @@
 //    one that has the Privatizer (AddSums there): the release is then bit by bit that of a single
 //    process. The sums must travel between ranks as secretly as gradients would.
 // 3. The sums are wiped by Clear and when they are destroyed.
+// 4. Where memory is short (std::bad_alloc) nothing of the call was added, and it may be repeated.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -80,7 +81,8 @@ class ClippedSum {
              std::unique_ptr<internal::Workers> workers);
 
   absl::Span<int64_t> SumsOf(const Group& group);
-  void AddStatistic(absl::Span<const double> norms);
+  // `values` has room for one each.
+  void AddStatistic(absl::Span<const double> norms, absl::Span<float> values);
 
   const NoisePlan plan_;
   std::unique_ptr<internal::Workers> workers_;

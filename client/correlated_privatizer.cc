@@ -80,6 +80,10 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
       root_(std::move(root)) {}
 
 absl::Status CorrelatedPrivatizer::CheckStepsLeft() const {
+  if (in_step_) {
+    return absl::FailedPreconditionError(
+        "memory ran out in the middle of a step, which cannot be repeated: begin a new run");
+  }
   if (steps_done_ < options_.steps) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("all ", options_.steps,
                                                     " planned steps are done: more are a new run, "
@@ -116,9 +120,11 @@ absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
   std::vector<float> estimates(dimension());
   KeyStream key = root_.Derive(KeyPurpose::kNoise, steps_done_);
   ++steps_done_;
+  in_step_ = true;
   for (size_t begin = 0; begin < estimates.size(); begin += kPiece) {
     ReleasePiece(key, begin, absl::MakeSpan(estimates).subspan(begin, kPiece));
   }
+  in_step_ = false;
   sum_.Clear();
   ToUnits(absl::MakeSpan(estimates));
   return estimates;

@@ -64,7 +64,8 @@ class CorrelatedPrivatizer {
   // Ends the step and returns the estimate of its sum, in the gradients' units; those of steps 1
   // to t add up to the estimate of the sum of all of them. On an error (not yet releasable; after
   // a fork; a rounding mode other than to nearest; all steps done) nothing is lost: it may be
-  // called again.
+  // called again. After a std::bad_alloc it may, too, or else the run has ended, for a part of the
+  // step has been summed up with those before: FAILED_PRECONDITION from then on.
   absl::StatusOr<std::vector<float>> FinishStep();
 
   size_t dimension() const { return sum_.dimension(); }
@@ -90,6 +91,7 @@ class CorrelatedPrivatizer {
   uint64_t recorded_ = 0;
   bool releasable_ = false;
   uint64_t steps_done_ = 0;
+  bool in_step_ = false;  // for good, if an exception came out of it
 };
 
 }  // namespace dpledger::client

@@ -485,7 +485,8 @@ DPLEDGER_API dpledger_status dpledger_correlated_run_add_sums(dpledger_correlate
 // all steps so far add up to the estimate of the sum of them all. `count` must be dimension(). On
 // an error nothing is lost, and it may be called again: FAILED_PRECONDITION once all steps are
 // done, after a fork, or under a rounding mode other than to nearest; errors of
-// dpledger_recorder_await_releasable.
+// dpledger_recorder_await_releasable. Where memory was short in the middle of the step
+// (RESOURCE_EXHAUSTED) the run has ended: FAILED_PRECONDITION from then on.
 DPLEDGER_API dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run,
                                                                  float* values, size_t count,
                                                                  dpledger_error* error);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "client/integer_clip.h"
 #include "client/internal/clip_kernels.h"
@@ -112,12 +111,15 @@ void IntegerClip::FindNorms(const GradientRows& rows, size_t begin,
 // Adds the rows rounded to nearest, each thread on its own range of the sums; then takes back those
 // that the exact check refuses and tries them toward zero.
 //
+// No memory is asked for here: where it was short, some rows would be in the sums and some not, and
+// nobody could tell which to add again.
+//
 // The check: where abs(scale x) > K for a coordinate, its integer alone has a square of K^2 or
 // more. So below K^2 all are within K, and at K^2 that is left to be seen. NaN fails.
 void IntegerClip::AddGroup(const Group& group, absl::Span<int64_t> sums,
                            internal::Workers* workers) const {
   const size_t shares = SharesFor(workers, group.count * size_);
-  std::vector<std::array<double, kMaxRows>> squares(shares);
+  std::array<std::array<double, kMaxRows>, internal::Workers::kMaxThreads> squares;  // 64 KiB
   RunShares(workers, shares, [&](size_t share) {
     const internal::Range range = internal::ShareOf(size_, share, shares, kRangeGrain);
     squares[share].fill(0);
@@ -126,7 +128,7 @@ void IntegerClip::AddGroup(const Group& group, absl::Span<int64_t> sums,
   const auto bound = static_cast<double>(norm_bound_ * norm_bound_);
   for (size_t r = 0; r < group.count; ++r) {
     double square = 0;
-    for (const auto& of_share : squares) square += of_share[r];
+    for (size_t share = 0; share < shares; ++share) square += squares[share][r];
     const auto ignore = [](size_t, double) { return true; };
     if (square < bound || (square == bound && EachScaled(group, r, ignore))) continue;
     ReplaceByTruncated(group, r, sums);

@@ -1,7 +1,9 @@
 #include "client/privatizer.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/rounded_gaussian.h"
@@ -44,16 +46,18 @@ Privatizer::Privatizer(const PrivatizerOptions& options, ClippedSum sum, EventRe
 }
 
 void Privatizer::UpdateQueries() {
-  queries_.clear();
+  // All or none: what a round is charged must never lack one of its queries.
+  std::vector<v1::SumQuery> queries;
   const NoisePlan& plan = sum_.plan();
   for (const ClippedSum::Group& group : sum_.groups()) {
-    v1::SumQuery& query = queries_.emplace_back();
+    v1::SumQuery& query = queries.emplace_back();
     query.set_group(absl::StrCat(group.name, root_.non_private() ? kNonPrivateMark : ""));
     query.set_l2_norm_bound(static_cast<double>(plan.sensitivity * group.norm_bound));
     query.set_noise_stddev(static_cast<double>(plan.noise_stddev));
     query.set_noise(v1::ROUNDED_GAUSSIAN);
     query.set_grid(group.clip.scaled_grid());
   }
+  queries_ = std::move(queries);
 }
 
 absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
@@ -111,9 +115,14 @@ absl::Status Privatizer::Finish(absl::Span<float> released) {
     return FieldError("released",
                       absl::StrCat("must have ", dimension(), " elements, got ", released.size()));
   }
+  bool thrown = true;
+  const absl::Cleanup end_round = [&] {
+    if (thrown) std::fill(released.begin(), released.end(), 0.0f);
+    sum_.Clear();
+    open_ = false;
+  };
   const absl::Status status = AwaitAndRelease(released);
-  sum_.Clear();
-  open_ = false;
+  thrown = false;
   return status;
 }
 

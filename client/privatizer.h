@@ -68,7 +68,8 @@ class Privatizer {
   // Ends the round and writes the noised sum, in the gradients' units (those of directions, where
   // they are normalised), to `released`, which has dimension() elements; until this returns it may
   // hold a sum without noise. On an error nothing was written, and the round is lost: begin a new
-  // one. INVALID_ARGUMENT (the round goes on) for another number of elements.
+  // one. INVALID_ARGUMENT (the round goes on) for another number of elements. Where memory is short
+  // (std::bad_alloc) the round is lost, too, and `released` is zeros.
   absl::Status Finish(absl::Span<float> released);
   absl::StatusOr<std::vector<float>> Finish();
 

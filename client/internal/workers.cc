@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +21,6 @@
 namespace dpledger::client::internal {
 namespace {
 
-constexpr size_t kMaxThreads = 256;
 // Pauses of some 40 ns on Intel's processors, fewer on others.
 constexpr int kSpins = 500;
 
@@ -49,6 +50,7 @@ class AllSignalsBlocked {
 
 struct Workers::Team {
   void Serve(size_t share);
+  void Try(size_t share);
   void Run(absl::FunctionRef<void(size_t)> function);
   void Stop();
 
@@ -61,7 +63,17 @@ struct Workers::Team {
   std::atomic<size_t> running = 0;  // threads that have not finished the last one
   bool stop = false;
   const absl::FunctionRef<void(size_t)>* work = nullptr;
+  std::exception_ptr thrown;  // by the last work
 };
+
+void Workers::Team::Try(size_t share) {
+  try {
+    (*work)(share);
+  } catch (...) {
+    const std::lock_guard lock(mutex);
+    if (!thrown) thrown = std::current_exception();
+  }
+}
 
 // Each thread takes part in each work, so none is ever behind by more than one.
 void Workers::Team::Serve(size_t share) {
@@ -72,7 +84,7 @@ void Workers::Team::Serve(size_t share) {
       works_changed.wait(lock, handed_out);
     }
     if (stop) return;
-    (*work)(share);
+    Try(share);
     if (running.fetch_sub(1) == 1) {
       const std::lock_guard lock(mutex);
       others_finished.notify_one();
@@ -88,11 +100,13 @@ void Workers::Team::Run(absl::FunctionRef<void(size_t)> function) {
     works.fetch_add(1);
   }
   works_changed.notify_all();
-  function(0);
+  Try(0);
   const auto finished = [&] { return running.load() == 0; };
-  if (Spin(finished)) return;
-  std::unique_lock lock(mutex);
-  others_finished.wait(lock, finished);
+  if (!Spin(finished)) {
+    std::unique_lock lock(mutex);
+    others_finished.wait(lock, finished);
+  }
+  if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
 }
 
 void Workers::Team::Stop() {

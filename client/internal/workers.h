@@ -21,6 +21,8 @@ namespace dpledger::client::internal {
 
 class Workers {
  public:
+  static constexpr size_t kMaxThreads = 256;
+
   // `threads` in [1, 256], the caller's own among them; INVALID_ARGUMENT names it otherwise.
   // RESOURCE_EXHAUSTED if the system starts no more.
   static absl::StatusOr<std::unique_ptr<Workers>> Create(size_t threads);
@@ -31,8 +33,9 @@ class Workers {
   size_t threads() const { return threads_; }
 
   // Calls work(share) once for each share below threads(), the caller's being 0. Returns when all
-  // calls have returned; what they wrote is visible then. `work` must not throw, nor wait for
-  // another share.
+  // calls have returned; what they wrote is visible then. What one of them throws (the first of
+  // several) comes out of Run, when all others have returned. `work` must not wait for another
+  // share.
   void Run(absl::FunctionRef<void(size_t share)> work);
 
  private:

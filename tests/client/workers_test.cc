@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,22 @@ TEST(Workers, SharesRunAtOnce) {
     while (arrived < 3) std::this_thread::yield();
   });
   EXPECT_EQ(arrived, 3);
+}
+
+TEST(Workers, WhatAShareThrowsComesOutWhenAllHaveReturned) {
+  const auto workers = WorkersOf(3);
+  for (size_t thrower = 0; thrower < 3; ++thrower) {
+    std::atomic<int> returned = 0;
+    EXPECT_THROW(workers->Run([&](size_t share) {
+      if (share == thrower) throw std::bad_alloc();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++returned;
+    }),
+                 std::bad_alloc);
+    EXPECT_EQ(returned, 2);
+    workers->Run([&](size_t) { ++returned; });
+    EXPECT_EQ(returned, 5);
+  }
 }
 
 TEST(Workers, SharesRunOneAfterTheOtherInAForkedChild) {
