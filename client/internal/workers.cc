@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -77,6 +78,7 @@ void Workers::Team::Try(size_t share) {
 
 // Each thread takes part in each work, so none is ever behind by more than one.
 void Workers::Team::Serve(size_t share) {
+  std::fesetround(FE_TONEAREST);
   for (uint64_t done = 0;; ++done) {
     const auto handed_out = [&] { return works.load() != done; };
     if (!Spin(handed_out)) {

@@ -3,7 +3,8 @@
 //
 // 1. Between two pieces of work that follow each other within about 20 microseconds the threads
 //    spin; after that they sleep until they are needed.
-// 2. They block all signals, which so stay with the program's own threads.
+// 2. They block all signals, which so stay with the program's own threads, and round to nearest,
+//    whatever mode the one had that created them.
 // 3. A child that was forked has none of the threads: there the caller does all shares, one after
 //    the other. A child forked while Run is running must not use the object.
 //

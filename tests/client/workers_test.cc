@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <memory>
 #include <new>
@@ -69,6 +70,16 @@ TEST(Workers, WhatAShareThrowsComesOutWhenAllHaveReturned) {
     workers->Run([&](size_t) { ++returned; });
     EXPECT_EQ(returned, 5);
   }
+}
+
+// Threads inherit the mode of the one that creates them; noise is drawn to nearest by all.
+TEST(Workers, RoundToNearestWhateverTheirCreatorDid) {
+  std::fesetround(FE_UPWARD);
+  const auto workers = WorkersOf(3);
+  std::fesetround(FE_TONEAREST);
+  std::vector<int> modes(3, -1);
+  workers->Run([&](size_t share) { modes[share] = std::fegetround(); });
+  EXPECT_THAT(modes, ::testing::Each(FE_TONEAREST));
 }
 
 TEST(Workers, SharesRunOneAfterTheOtherInAForkedChild) {
