@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -150,6 +152,28 @@ TEST_F(CorrelatedPrivatizerTest, EstimatesAreThoseOfTheFormat) {
     EXPECT_EQ(Run(options, gradients, kOracleSeed), RowsAt(run, "estimates"))
         << "encoder " << options.encoder.index();
   }
+}
+
+// Both sides would release sums with the same noise.
+TEST_F(CorrelatedPrivatizerTest, ReleasesNothingInAForkedChild) {
+  const auto run = Begin(Options(2, 5));
+  ASSERT_TRUE(run->FinishStep().ok());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const absl::Status status = run->FinishStep().status();
+    _exit(status.code() == absl::StatusCode::kFailedPrecondition ? 42 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_TRUE(run->FinishStep().ok());
+}
+
+// To nearest, ties to even: 0.7 is 716.8 of 1024, 0.00048828125 a half of one.
+TEST_F(CorrelatedPrivatizerTest, CoefficientsAreRoundedToNearest) {
+  EXPECT_THAT(IntegerCoefficients({{1, 0.7, 0.3, 1.5 / 1024, 0.5 / 1024}}),
+              ElementsAre(1024, 717, 307, 2));
 }
 
 // Long vectors are released piece by piece, each with its own part of what is kept.

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "accountant/accountant.h"
 #include "accountant/from_proto/event_from_proto.h"
 #include "accountant/mechanism/composition.h"
@@ -192,6 +193,39 @@ TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
   EXPECT_LE(most, 1e-3);
   EXPECT_GE(least, -plan.Slack(kCoefficientBits));
   EXPECT_LE(least, -0.3 * plan.Slack(kCoefficientBits));
+}
+
+// The recorded coefficients against the buffers' own, in integers: w q^(j-1) is a multiple of
+// 2^-16j, which 128 bits hold for j <= 7. Doubles must round most of them.
+TEST(CorrelatedSensitivity, RecordedCoefficientsOfBuffersAreNeverTooSmall) {
+  int above = 0;
+  for (uint32_t i = 1; i < 200; ++i) {
+    const std::vector<double> weights = {i * 0x1p-10, 0.3}, decays = {i * 0x1.3579p-8, 0.9};
+    const auto plan = internal::BufferPlan::For(weights, decays);
+    const std::vector<double> c = plan.CoefficientsUp(8);
+    for (int j = 4; j <= 7; ++j) {
+      absl::uint128 exact = 0;
+      for (const auto& buffer : plan.buffers) {
+        absl::uint128 term = buffer.weight;
+        for (int factor = 1; factor < j; ++factor) term *= buffer.decay;
+        exact += term;
+      }
+      const auto recorded =
+          static_cast<absl::uint128>(std::ldexp(c[static_cast<size_t>(j)], 16 * j));
+      ASSERT_GE(recorded, exact) << i << " " << j;
+      ASSERT_LE(recorded - exact, exact >> 47) << i << " " << j;
+      above += recorded > exact ? 1 : 0;
+    }
+  }
+  EXPECT_GT(above, 400);
+}
+
+// Rounded up, weights that add up to one could add up to more, which neither 62 bits nor the
+// ledger has room for.
+TEST(CorrelatedSensitivity, WeightsOfBuffersAreRoundedDown) {
+  const std::vector<double> thirds(3, 1.0 / 3), almost = {0x2.ffp-16}, decays(3, 0.5);
+  EXPECT_EQ(internal::BufferPlan::For(almost, {0.5}).buffers[0].weight, 2u);
+  EXPECT_EQ(internal::BufferPlan::For(thirds, decays).buffers[2].weight, 21845u);
 }
 
 // Coordinates beyond the bound of the buffers are cut, and nothing wraps.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
@@ -143,6 +145,54 @@ TEST_F(PrivatizerTest, EveryStepAndEveryPrivatizerHasItsOwnNoise) {
   EXPECT_NE(Step(**other, {}), first);
 }
 
+// The noise of the test key by docs/formats.md, section 3.4: `group` counts the statistic, too.
+std::vector<int64_t> NoiseOf(uint64_t seed, uint64_t step, uint64_t group, size_t size,
+                             const v1::SumQuery& query) {
+  KeyStream key = RootKey::NonPrivateForTesting(seed).Derive(KeyPurpose::kNoise, step);
+  std::vector<int64_t> noise(size);
+  RoundedGaussian(static_cast<int64_t>(query.noise_stddev()))
+      .AddTo(key, group, absl::MakeSpan(noise));
+  return noise;
+}
+
+// No two coordinates share a word, whatever their part, group and thread; nor do two steps.
+TEST_F(PrivatizerTest, ReleasesTheNoiseOfTheFormat) {
+  PrivatizerOptions options{{{"a", 5, 1.0}, {"b", 70'008, 0.1, {{3, 2.0}, {70'005, 0.5}}}}, 1.0};
+  for (const size_t threads : {1u, 3u}) {
+    options.threads = threads;
+    const auto privatizer = Make(options, /*seed=*/8);
+    for (uint64_t step = 0; step < 2; ++step) {
+      const std::vector<float> released = Step(*privatizer, {});
+      size_t i = 0;
+      for (uint64_t g = 0; g < 2; ++g) {
+        const v1::SumQuery& query = privatizer->queries()[g];
+        for (const int64_t noise : NoiseOf(8, step, g, options.groups[g].size, query)) {
+          const double scale = i < 5 ? 1 : i < 8 ? 2 : 0.5;
+          const double grid = query.grid() / scale;
+          ASSERT_EQ(released[i], static_cast<float>(grid * static_cast<double>(noise))) << i;
+          ++i;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(PrivatizerTest, TheStatisticHasTheNoiseOfTheFormat) {
+  PrivatizerOptions options{{{"w", 3, 1.0}}, 1.0};
+  options.adaptive = AdaptiveClipNorm{NormQuantile{0.5, 0.2}, /*noise_multiplier=*/4,
+                                      /*expected_batch_size=*/10};
+  const auto privatizer = Make(options, /*seed=*/8);
+  double clip_norm = 1;
+  for (uint64_t step = 0; step < 3; ++step) {
+    const v1::SumQuery query = privatizer->queries()[1];
+    const auto noise = static_cast<double>(NoiseOf(8, step, 1, 1, query)[0]);
+    Step(*privatizer, {});
+    clip_norm = NextClipNorm(*options.adaptive, clip_norm, query.grid() * noise);
+    EXPECT_EQ(privatizer->clip_norm(), clip_norm);
+    EXPECT_NE(clip_norm, 1);
+  }
+}
+
 TEST_F(PrivatizerTest, GroupsOfEqualSizeHaveDifferentNoise) {
   const std::vector<float> noise = Step(*Make({{{"a", 1, 1.0}, {"b", 1, 1.0}}, 1.0}), {});
   EXPECT_NE(noise[0], noise[1]);
@@ -160,6 +210,22 @@ TEST_F(PrivatizerTest, ReleasesNothingUnlessTheRecordIsReleasable) {
   EXPECT_EQ(privatizer->Finish().status().code(), absl::StatusCode::kFailedPrecondition);
   // Nothing was noised for the round that failed, and the sum starts from 0.
   EXPECT_EQ(Step(*privatizer, {}), Step(*Make(options), {}));
+}
+
+// Both sides would release sums with the same noise.
+TEST_F(PrivatizerTest, ReleasesNothingInAChildThatIsForkedInTheMiddleOfAStep) {
+  const auto privatizer = Make({{{"w", 2, 1.0}}, 1.0});
+  ASSERT_TRUE(privatizer->BeginStep(PoissonScheme()).ok());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const absl::Status status = privatizer->Finish().status();
+    _exit(status.code() == absl::StatusCode::kFailedPrecondition ? 42 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_TRUE(privatizer->Finish().ok());
 }
 
 TEST_F(PrivatizerTest, ReleasesTheSameByAnyNumberOfThreads) {
