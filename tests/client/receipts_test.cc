@@ -210,21 +210,25 @@ TEST_F(ReceiptCheckTest, PassesOnWhatTheServerSays) {
 }
 
 TEST_F(ReceiptCheckTest, EndsWhenItIsCancelled) {
-  absl::Notification asked;
-  absl::Notification cancelled;
-  server_.before_get = [&] {
-    asked.Notify();
-    cancelled.WaitForNotification();
+  // The server's thread may still be in them when this function has ended.
+  struct Notifications {
+    absl::Notification asked, cancelled;
+  };
+  const auto told = std::make_shared<Notifications>();
+  server_.before_get = [told] {
+    told->asked.Notify();
+    told->cancelled.WaitForNotification();
   };
   ReceiptCheck check(server_.ledgers.get(), server_.audits.get(), kLedger, absl::Seconds(60));
   const AcknowledgedTree kept = {7, server_.tree.Root(7)};
   absl::Status ended;
   std::thread run([&] { ended = check.Run(kept); });
-  asked.WaitForNotification();
+  const bool asked = told->asked.WaitForNotificationWithTimeout(absl::Seconds(30));
   check.Cancel();
   run.join();
+  told->cancelled.Notify();
+  ASSERT_TRUE(asked) << ended;
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled);
-  cancelled.Notify();
   EXPECT_EQ(check.Run(kept), absl::CancelledError("the delivery ends"));
 }
 
