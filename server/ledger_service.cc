@@ -27,8 +27,10 @@ constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
 absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   for (int i = 0; i < request.entries_size(); ++i) {
     if (!request.entries(i).has_event()) continue;
-    RETURN_IF_ERROR(Within(Element("entries", i) + ".event",
-                           accountant::EventFromProto(request.entries(i).event()).status()));
+    // A path is made for an error only.
+    if (const auto event = accountant::EventFromProto(request.entries(i).event()); !event.ok()) {
+      return Within(Element("entries", i) + ".event", event.status());
+    }
   }
   return absl::OkStatus();
 }

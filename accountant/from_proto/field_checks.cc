@@ -19,6 +19,14 @@ std::string Shown(double value) {
 }
 std::string Shown(uint64_t value) { return absl::StrCat(value); }
 
+// Every event of every append comes through here: a rule with numbers in it is put into words for
+// an error only, by a function.
+template <typename Rule, typename T>
+absl::Status CheckWith(bool good, std::string_view field, const Rule& rule, T value) {
+  if (good) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must ", rule(), ", got ", Shown(value)));
+}
+
 template <typename T>
 absl::Status Check(bool good, std::string_view field, std::string_view rule, T value) {
   if (good) return absl::OkStatus();
@@ -33,12 +41,14 @@ absl::Status NonNegativeOrInfinite(std::string_view field, double value) {
   return Check(value >= 0, field, "be >= 0", value);
 }
 absl::Status GreaterThan(double bound, std::string_view field, double value) {
-  return Check(std::isfinite(value) && value > bound, field,
-               absl::StrCat("be finite and > ", Shown(bound)), value);
+  return CheckWith(
+      std::isfinite(value) && value > bound, field,
+      [bound] { return absl::StrCat("be finite and > ", Shown(bound)); }, value);
 }
 absl::Status AtLeast(double bound, std::string_view field, double value) {
-  return Check(std::isfinite(value) && value >= bound, field,
-               absl::StrCat("be finite and >= ", Shown(bound)), value);
+  return CheckWith(
+      std::isfinite(value) && value >= bound, field,
+      [bound] { return absl::StrCat("be finite and >= ", Shown(bound)); }, value);
 }
 absl::Status SamplingProbability(std::string_view field, double value) {
   return Check(value > 0 && value <= 1, field, "be in (0, 1]", value);
@@ -56,9 +66,12 @@ absl::Status Must(bool good, std::string_view rule, std::string_view field, doub
 }
 
 absl::Status WholeIn(uint64_t low, uint64_t high, std::string_view field, uint64_t value) {
-  return Check(low <= value && value <= high, field,
-               absl::StrCat("be in [", low, ", ", high == kMaxWhole ? "2^53" : Shown(high), "]"),
-               value);
+  return CheckWith(
+      low <= value && value <= high, field,
+      [low, high] {
+        return absl::StrCat("be in [", low, ", ", high == kMaxWhole ? "2^53" : Shown(high), "]");
+      },
+      value);
 }
 absl::Status Count(std::string_view field, uint64_t value) {
   return WholeIn(1, kMaxWhole, field, value);
@@ -68,10 +81,13 @@ absl::Status Ordinal(std::string_view field, uint64_t value) {
 }
 
 absl::Status Text(size_t low, size_t high, std::string_view field, std::string_view value) {
-  return Check(low <= value.size() && value.size() <= high, field,
-               low == 0 ? absl::StrCat("be at most ", high, " bytes long")
-                        : absl::StrCat("be ", low, " to ", high, " bytes long"),
-               uint64_t{value.size()});
+  return CheckWith(
+      low <= value.size() && value.size() <= high, field,
+      [low, high] {
+        return low == 0 ? absl::StrCat("be at most ", high, " bytes long")
+                        : absl::StrCat("be ", low, " to ", high, " bytes long");
+      },
+      uint64_t{value.size()});
 }
 
 absl::Status NotEmpty(std::string_view list, int size) {

@@ -227,6 +227,26 @@ TEST(UnknownFields, AreRefusedAtEveryDepthByPathAndNumber) {
   EXPECT_GT(injected, 200);
 }
 
+// Samples and sum queries are not walked: each place of theirs is looked at by name. One that a new
+// field brings must be looked at too, in event_from_proto.cc, and then be named here.
+TEST(UnknownFields, NoPlaceForOneIsNewInSamplesAndSumQueries) {
+  std::set<std::string> places;
+  for (const auto* message :
+       {v1::Event::descriptor(), v1::SamplingEvent::descriptor(), v1::SamplingScheme::descriptor(),
+        v1::Poisson::descriptor(), v1::SumQueryEvent::descriptor(), v1::SumQuery::descriptor()}) {
+    for (int i = 0; i < message->field_count(); ++i) {
+      const FieldDescriptor& field = *message->field(i);
+      const bool is_place = field.message_type() != nullptr || field.enum_type() != nullptr;
+      // Of a oneof one field is set, and it is known to be another.
+      if (is_place && field.real_containing_oneof() == nullptr) {
+        places.insert(absl::StrCat(message->name(), ".", field.name()));
+      }
+    }
+  }
+  EXPECT_THAT(places, testing::ElementsAre("SamplingEvent.scheme", "SumQuery.noise",
+                                           "SumQueryEvent.query"));
+}
+
 TEST(UnknownFields, SurviveTheWireAndAreStillRefused) {
   v1::Event event = EventFromText("mechanism { gaussian { noise_multiplier: 1 } }");
   v1::Gaussian& gaussian = *event.mutable_mechanism()->mutable_gaussian();
