@@ -2,11 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
@@ -26,6 +25,23 @@ absl::Status WriteAndSync(int fd, std::string_view content, const std::string& p
   return absl::OkStatus();
 }
 
+// Not by a stream: that takes an error of the disk for the end of the file.
+absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path) {
+  std::string content;
+  struct stat status;
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    content.reserve(static_cast<size_t>(status.st_size));
+  }
+  char bytes[1 << 16];
+  while (true) {
+    const ssize_t n = ::read(fd, bytes, sizeof(bytes));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "read", path);
+    if (n == 0) return content;
+    content.append(bytes, static_cast<size_t>(n));
+  }
+}
+
 }  // namespace
 
 absl::Status ErrnoError(int error, std::string_view operation, std::string_view path) {
@@ -33,12 +49,11 @@ absl::Status ErrnoError(int error, std::string_view operation, std::string_view 
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return ErrnoError(errno, "open", path);
-  std::ostringstream content;
-  content << in.rdbuf();
-  if (in.bad()) return absl::DataLossError(absl::StrCat("read ", path, ": failed"));
-  return std::move(content).str();
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  absl::StatusOr<std::string> content = ReadToEnd(fd, path);
+  ::close(fd);
+  return content;
 }
 
 absl::Status SyncDirectory(const std::string& path) {

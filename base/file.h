@@ -9,7 +9,7 @@
 
 namespace dpledger {
 
-// NOT_FOUND if there is none.
+// The whole of it, or an error: NOT_FOUND if there is none.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On
