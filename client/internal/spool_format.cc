@@ -31,12 +31,13 @@ Digest Sha256(std::initializer_list<std::string_view> parts) {
 }
 
 // After a loss of power a file may have its full length, with zeros for the sectors that never
-// reached the disk.
+// reached the disk. What of the record in [begin, end) arrived must end where they begin: a record
+// before them is as it was written.
 constexpr size_t kSectorSize = 512;
-bool LostTail(std::string_view file, size_t offset) {
+bool LostTail(std::string_view file, size_t begin, size_t end) {
   const size_t zeros = file.find_last_not_of('\0') + 1;  // where the zeros at the file's end begin
   const size_t first_lost_sector = (zeros + kSectorSize - 1) / kSectorSize * kSectorSize;
-  return zeros <= offset || first_lost_sector < file.size();
+  return zeros <= begin || first_lost_sector < std::min(end, file.size());
 }
 
 // Of the sectors that a record in [begin, end) touches, one holds zeros from there on or from the
@@ -56,7 +57,7 @@ bool LostSector(std::string_view file, size_t begin, size_t end) {
 
 // The record at `offset`, of `size` bytes, does not match; whether a loss of power explains it.
 bool WasLost(std::string_view file, size_t offset, size_t size, Tail tail) {
-  return LostTail(file, offset) ||
+  return LostTail(file, offset, offset + size) ||
          (tail == Tail::kHoles && LostSector(file, offset, offset + size));
 }
 

@@ -263,6 +263,36 @@ TEST(Spool, CutsSectorsThatNeverArrived) {
   ExpectHolds(**spool, 0, 5);
 }
 
+// Zeros at the end explain a record that reaches into them, and none before it: that one was
+// synced.
+TEST(Spool, NoticesDamageInFrontOfSectorsThatNeverArrived) {
+  const Sample sample = MakeSample(4);
+  const TemporaryFolder folder;
+  const std::string bytes = sample.bytes + std::string(1536, '\0');
+  {
+    const auto whole = OpenBytes(folder, bytes);  // the control
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    ExpectHolds(**whole, 0, 4);
+  }
+  for (const size_t record : {size_t{0}, sample.ends[0], sample.ends[2]}) {
+    for (const size_t within : {1, 20}) {  // in its head; in what it holds
+      std::string damaged = bytes;
+      damaged[record + within] ^= 1;
+      const absl::Status status = OpenBytes(folder, damaged).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << record << " + " << within;
+    }
+  }
+}
+
+// What cannot be read is not the file's end: a tail is cut there.
+TEST(Spool, DoesNotTakeAnErrorOfTheDiskForTheEnd) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/proc/self/mem", PathIn(folder));  // nothing is mapped at 0
+  const absl::Status status = Spool::Open(OptionsFor(folder)).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("read ", PathIn(folder), ": Input/output error")));
+}
+
 TEST(Spool, NoticesEveryFlippedBitAndSaysWhere) {
   const Sample sample = MakeSample(3);
   const TemporaryFolder folder;
@@ -321,6 +351,31 @@ TEST(Spool, IsHeldByOneProcess) {
               absl::StatusCode::kFailedPrecondition);
   }
   EXPECT_TRUE(Spool::Open(OptionsFor(folder)).ok());
+}
+
+// A worker that was forked while the spool was open, and lives on, has its descriptors.
+TEST(Spool, IsFreeForTheNextWhileAForkedWorkerLives) {
+  const TemporaryFolder folder;
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  auto spool = OpenOrDie(OptionsFor(folder));
+  const pid_t worker = fork();
+  if (worker == 0) {
+    close(pipes[1]);
+    spool.reset();  // which frees it for nobody
+    char end;
+    _exit(read(pipes[0], &end, 1) == 0 ? 0 : 1);
+  }
+  const auto held = Spool::Open(OptionsFor(folder));
+  spool.reset();
+  const auto next = Spool::Open(OptionsFor(folder));
+  close(pipes[1]);
+  close(pipes[0]);
+  int status = 0;
+  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(held.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(next.ok()) << next.status();
 }
 
 // Appends rounds for ever and tells each one's number through `pipe` once Append said that it is
