@@ -52,7 +52,9 @@ absl::StatusOr<int> Lock(const std::string& path) {
   ::close(fd);
   if (error != EWOULDBLOCK) return ErrnoError(error, "lock", path);
   return absl::FailedPreconditionError(
-      absl::StrCat("spool: ", path, " is held: another recorder uses this ledger and writer"));
+      absl::StrCat("spool: ", path,
+                   " is held: another recorder uses this ledger and writer, "
+                   "or a process that its process has forked lives on"));
 }
 
 bool HasRound(const v1::AppendBatchRequest& batch) {
@@ -69,10 +71,16 @@ uint64_t RoundAfter(const v1::Event& event) {
 }  // namespace
 
 Spool::Spool(Options options, std::string path, int lock_fd)
-    : options_(std::move(options)), path_(std::move(path)), lock_fd_(lock_fd) {}
+    : options_(std::move(options)),
+      path_(std::move(path)),
+      lock_fd_(lock_fd),
+      process_(::getpid()) {}
 
 Spool::~Spool() {
   if (fd_ >= 0) ::close(fd_);
+  // A process that was forked meanwhile, such as one that loads data, has the lock too until it is
+  // let go, and must not let go of it.
+  if (::getpid() == process_) ::flock(lock_fd_, LOCK_UN);
   ::close(lock_fd_);
 }
 

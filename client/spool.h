@@ -14,6 +14,8 @@
 // section 4. Thread safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -123,6 +125,7 @@ class Spool {
   const Options options_;
   const std::string path_;
   const int lock_fd_;
+  const pid_t process_;  // that holds the lock
   mutable absl::Mutex mutex_;
   int fd_ ABSL_GUARDED_BY(mutex_) = -1;
   uint64_t size_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file
