@@ -284,9 +284,13 @@ absl::Status Delivery::RunStream() {
     absl::MutexLock lock(&mutex_);
     while (Step(stream)) {
     }
-    if (recorded_ < acknowledged_) RecordAcknowledgements();
   }
-  return stream.Finish();
+  absl::Status ended = stream.Finish();
+  // After the end, until which acknowledgements may come: nobody looks at them while nothing is to
+  // be sent.
+  absl::MutexLock lock(&mutex_);
+  if (recorded_ < acknowledged_) RecordAcknowledgements();
+  return ended;
 }
 
 bool Delivery::Step(Stream& stream) {
