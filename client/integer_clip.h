@@ -144,7 +144,9 @@ class IntegerClip {
   void AddGroup(const Group& group, absl::Span<int64_t> sums, internal::Workers* workers) const;
   void AddRange(const Group& group, size_t begin, size_t end, absl::Span<int64_t> sums,
                 absl::Span<double> squares) const;
-  void ReplaceByTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const;
+  void TakeBackRange(const Group& group, size_t row, size_t begin, size_t end,
+                     absl::Span<int64_t> sums) const;
+  void AddTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const;
   template <typename Use>
   bool EachScaled(const Group& group, size_t row, const Use& use) const;
 

@@ -131,7 +131,13 @@ void IntegerClip::AddGroup(const Group& group, absl::Span<int64_t> sums,
     for (size_t share = 0; share < shares; ++share) square += squares[share][r];
     const auto ignore = [](size_t, double) { return true; };
     if (square < bound || (square == bound && EachScaled(group, r, ignore))) continue;
-    ReplaceByTruncated(group, r, sums);
+    // By the thread that added it, which may round in another mode, or flush subnormals, than this
+    // one.
+    RunShares(workers, shares, [&](size_t share) {
+      const internal::Range range = internal::ShareOf(size_, share, shares, kRangeGrain);
+      TakeBackRange(group, r, range.begin, range.end, sums);
+    });
+    AddTruncated(group, r, sums);
   }
 }
 
@@ -152,6 +158,17 @@ void IntegerClip::AddRange(const Group& group, size_t begin, size_t end, absl::S
   }
 }
 
+void IntegerClip::TakeBackRange(const Group& group, size_t row, size_t begin, size_t end,
+                                absl::Span<int64_t> sums) const {
+  const char* const at = static_cast<const char*>(group.rows[row]);
+  for (const Part& part : parts_) {
+    const size_t from = std::max(begin, part.begin), to = std::min(end, part.begin + part.size);
+    if (from >= to) continue;
+    internal::SubtractRounded(group.format, at + from * BytesOf(group.format),
+                              group.scales[row] * part.scale, to - from, sums.data() + from);
+  }
+}
+
 // Calls use(i, scaled) for each coordinate, until that is false or abs(scaled) > K.
 template <typename Use>
 bool IntegerClip::EachScaled(const Group& group, size_t row, const Use& use) const {
@@ -166,13 +183,7 @@ bool IntegerClip::EachScaled(const Group& group, size_t row, const Use& use) con
   return true;
 }
 
-void IntegerClip::ReplaceByTruncated(const Group& group, size_t row,
-                                     absl::Span<int64_t> sums) const {
-  for (const Part& part : parts_) {
-    const char* const at = static_cast<const char*>(group.rows[row]);
-    internal::SubtractRounded(group.format, at + part.begin * BytesOf(group.format),
-                              group.scales[row] * part.scale, part.size, sums.data() + part.begin);
-  }
+void IntegerClip::AddTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const {
   int64_t squares = 0;
   const auto within = [&](size_t, double scaled) {
     const auto q = static_cast<int64_t>(scaled);

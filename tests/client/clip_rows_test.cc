@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -181,6 +183,24 @@ TEST(ClipRows, AreThoseOfThePlainClipByAnyNumberOfThreads) {
         }
       });
     }
+  }
+}
+
+// What a refused row has added must go again, though the threads round otherwise than the caller.
+TEST(ClipRows, LeaveNothingOfARefusedRowUnderAnyRoundingMode) {
+  constexpr size_t kSize = 300'000;  // more than one thread takes
+  const auto clip = IntegerClip::Create(kSize, 1.0, kBound);
+  ASSERT_TRUE(clip.ok());
+  auto workers = internal::Workers::Create(3);
+  ASSERT_TRUE(workers.ok());
+  const std::vector<float> row(kSize, 1);
+  const std::vector<double> scales = {0x1p20 + 0.3};  // the vector's norm is 547 2^20, K is 16 2^20
+  for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::vector<int64_t> sums(kSize);
+    std::fesetround(mode);
+    clip->AddScaled({row.data(), 1, kSize}, scales, absl::MakeSpan(sums), workers->get());
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(std::count(sums.begin(), sums.end(), 0), kSize) << mode;
   }
 }
 
