@@ -1,6 +1,7 @@
 #include "accountant/from_proto/unknown_fields.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/from_proto/field_checks.h"
@@ -24,10 +25,10 @@ absl::Status CheckEnum(const FieldDescriptor& field, int index, int number) {
                     absl::StrCat("enum number ", number, " is not known to this version"));
 }
 
-// One value of `field`: the singular one, or element `index` of a repeated field. Every event of
-// every append comes through here: a path is made for an error only.
-absl::Status CheckValue(const Message& message, const FieldDescriptor& field, int index) {
-  const Reflection& reflection = *message.GetReflection();
+// One value of `field`, a field of `message`: the singular one, or element `index` of a repeated
+// field. Events come through here as they are appended: a path is made for an error only.
+absl::Status CheckValue(const Message& message, const Reflection& reflection,
+                        const FieldDescriptor& field, int index) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
     return CheckEnum(field, index,
                      field.is_repeated() ? reflection.GetRepeatedEnumValue(message, &field, index)
@@ -39,29 +40,31 @@ absl::Status CheckValue(const Message& message, const FieldDescriptor& field, in
   return checked.ok() ? checked : Within(PathOf(field, index), checked);
 }
 
-// How many values of `field` could hold something unknown.
-int ValuesToCheck(const Message& message, const FieldDescriptor& field) {
-  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-  if (!is_message && field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return 0;
-  const Reflection& reflection = *message.GetReflection();
-  if (field.is_repeated()) return reflection.FieldSize(message, &field);
-  return reflection.HasField(message, &field) ? 1 : 0;
+// Whether values of `field` could be or hold something unknown.
+bool IsPlaceForUnknown(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
 }
 
 }  // namespace
 
 absl::Status CheckNoUnknownFields(const Message& message) {
-  const google::protobuf::UnknownFieldSet& unknown =
-      message.GetReflection()->GetUnknownFields(message);
+  // Once a message: looking it up takes longer than asking it.
+  const Reflection& reflection = *message.GetReflection();
+  const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
   if (!unknown.empty()) {
     return FieldError(absl::StrCat(unknown.field(0).number()),
                       "field number is not known to this version");
   }
-  const google::protobuf::Descriptor& fields = *message.GetDescriptor();
-  for (int f = 0; f < fields.field_count(); ++f) {
-    const FieldDescriptor& field = *fields.field(f);
-    const int values = ValuesToCheck(message, field);
-    for (int i = 0; i < values; ++i) RETURN_IF_ERROR(CheckValue(message, field, i));
+  // Those that are set; an enum that is not is its number 0, which always has a name.
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!IsPlaceForUnknown(*field)) continue;
+    const int values = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < values; ++i) {
+      RETURN_IF_ERROR(CheckValue(message, reflection, *field, i));
+    }
   }
   return absl::OkStatus();
 }
