@@ -57,7 +57,9 @@ class ClippedSum {
   // unless there are rows.count * G of them.
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
 
-  // Adds sums() of another with the same options. INVALID_ARGUMENT unless as many.
+  // Adds sums() of another with the same options. INVALID_ARGUMENT unless as many. It cannot tell
+  // sums that were added already, or that were not cleared since the step before: with those a
+  // record counts twice, and the ledger knows of one.
   absl::Status AddSums(absl::Span<const int64_t> sums);
 
   // Group by group; the statistic of an adaptive clip norm comes last.

@@ -403,7 +403,8 @@ DPLEDGER_API dpledger_status dpledger_privatizer_accumulate_with_norms(
     dpledger_privatizer* privatizer, const dpledger_gradient_rows* rows, const double* norms,
     size_t norm_count, dpledger_error* error);
 // Adds what a dpledger_sum with the same options and clip norm has summed in another process, so
-// many as that has.
+// many as that has. Sums that were added already, or not cleared since the step before, count their
+// records twice, and the ledger knows of one: nothing here can tell.
 DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer,
                                                           const int64_t* sums, size_t count,
                                                           dpledger_error* error);

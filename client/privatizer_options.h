@@ -42,14 +42,15 @@ struct MeanNorm {
 // norm is at most C (Andrew et al. 2021).
 struct NormQuantile {
   double quantile = 0.5;       // in [0, 1]
-  double learning_rate = 0.2;  // in (0, 10]
+  double learning_rate = 0.2;  // in [1e-6, 10]
 };
 struct AdaptiveClipNorm {
   std::variant<MeanNorm, NormQuantile> rule;
   // Of the sum query for the norms, or for the share; above that of the round, whose rest the
   // gradients get. For the share it is twice its noise's standard deviation (in examples).
   double noise_multiplier = 0;
-  // What the noised sum over the sample is divided by; the sample's real size is a secret. > 0.
+  // What the noised sum over the sample is divided by, in [1e-9, 1e15]; the sample's real size is a
+  // secret.
   double expected_batch_size = 0;
 };
 
