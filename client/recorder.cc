@@ -107,7 +107,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   if (ledger.ok() && writer.entry_count() < state.acknowledged_entries) {
     return absl::DataLossError(absl::StrCat(
         "server: holds ", writer.entry_count(), " entries of writer ", options_.writer, " in ",
-        options_.ledger, ", but has acknowledged ", state.acknowledged_entries));
+        options_.ledger, ", but has acknowledged ", state.acknowledged_entries, " to the spool ",
+        spool_->path(), ": it has lost them, or is not the server that this spool belongs to"));
   }
   delivery_ = std::make_unique<internal::Delivery>(
       spool_.get(), stub_.get(), audits_.get(), options_.ledger,

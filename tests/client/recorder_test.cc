@@ -542,9 +542,11 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
   CrashingServer forgetful;
   RecorderOptions options = Options();
   options.server = forgetful.address();
-  ExpectError(PrivacyRecorder::Open(options).status(), absl::StatusCode::kDataLoss,
-              "holds 0 entries of writer trainer in projects/default/ledgers/adult, but has "
-              "acknowledged 2");
+  ExpectError(
+      PrivacyRecorder::Open(options).status(), absl::StatusCode::kDataLoss,
+      absl::StrCat("holds 0 entries of writer trainer in projects/default/ledgers/adult, but "
+                   "has acknowledged 2 to the spool ",
+                   options.spool_folder, "/default~adult~trainer.spool: "));
 }
 
 TEST_F(Recorder, SharesALedgerWithOtherWriters) {
