@@ -27,10 +27,10 @@ from the model, and holds the lower bound on epsilon that follows (Steinke, Nasr
 confidence) against the epsilon of the run's ledger. Exit code 3 if the ledger's claim is refuted.
 
 Examples:
-  canary_audit --server 127.0.0.1:7350 --ledger audit
-  canary_audit --server 127.0.0.1:7350 --ledger audit-noise --sabotage noise
+  canary_audit --server 127.0.0.1:7070 --ledger audit
+  canary_audit --server 127.0.0.1:7070 --ledger audit-noise --sabotage noise
       the control: a quarter of the noise that the ledger is told of
-  canary_audit --server 127.0.0.1:7350 --ledger audit-clip --sabotage clip
+  canary_audit --server 127.0.0.1:7070 --ledger audit-clip --sabotage clip
       the control: no gradient is clipped
 )";
 

@@ -1,6 +1,8 @@
 #include "examples/common/run_report.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -13,7 +15,14 @@ std::atomic<bool> stop = false;
 
 void StopOnInterrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { stop = true; };
+  action.sa_handler = [](int) {
+    // A step can wait for the server for minutes.
+    constexpr char kWhen[] = "stopping once this step is done; Ctrl-C again ends at once\n";
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWhen, sizeof(kWhen) - 1);
+    errno = error;
+    stop = true;
+  };
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -13,7 +13,8 @@ namespace dpledger::examples {
 // Prints the ledger's entries and root, and its epsilon at `delta` by the server.
 absl::Status PrintCost(PrivacyService& service, const std::string& ledger, double delta);
 
-// Set by the first Ctrl-C (or SIGTERM) after StopOnInterrupt; the second one ends the program.
+// Set by the first Ctrl-C (or SIGTERM) after StopOnInterrupt, which says so on stderr; the second
+// one ends the program.
 extern std::atomic<bool> stop;
 void StopOnInterrupt();
 

@@ -24,9 +24,9 @@ constexpr char kAbout[] =
 data, and keeps its privacy ledger.
 
 Examples:
-  dp_fedavg --server 127.0.0.1:7350 --ledger users --target-epsilon 2
+  dp_fedavg --server 127.0.0.1:7070 --ledger users --target-epsilon 2
       clips every user's difference to --clip-norm
-  dp_fedavg --server 127.0.0.1:7350 --ledger adaptive --target-epsilon 2 --clip-quantile 0.5
+  dp_fedavg --server 127.0.0.1:7070 --ledger adaptive --target-epsilon 2 --clip-quantile 0.5
       lets the clip norm follow the median of the differences' norms (Andrew et al. 2021)
 )";
 

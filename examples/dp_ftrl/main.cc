@@ -26,9 +26,9 @@ constexpr char kAbout[] =
 (DP-FTRL), and keeps its privacy ledger. --noise-multiplier is that of each step's message.
 
 Examples:
-  dp_ftrl --server 127.0.0.1:7350 --ledger try --target-epsilon 2
+  dp_ftrl --server 127.0.0.1:7070 --ledger try --target-epsilon 2
       trains on a small made-up data set, with a band of 64 coefficients
-  dp_ftrl --server 127.0.0.1:7350 --ledger tree --target-epsilon 2 --encoder tree
+  dp_ftrl --server 127.0.0.1:7070 --ledger tree --target-epsilon 2 --encoder tree
       with tree aggregation; --encoder buffered: with two buffers (BLT)
 )";
 

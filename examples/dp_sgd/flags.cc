@@ -7,12 +7,12 @@ constexpr char kAbout[] =
     R"(Trains a classifier with differential privacy (DP-SGD) and keeps its privacy ledger.
 
 Examples:
-  dp_sgd --server 127.0.0.1:7350 --ledger try --target-epsilon 1
+  dp_sgd --server 127.0.0.1:7070 --ledger try --target-epsilon 1
       trains on a small made-up data set
-  dp_sgd --server 127.0.0.1:7350 --ledger adult --target-epsilon 1 --delta 1e-5 \
+  dp_sgd --server 127.0.0.1:7070 --ledger adult --target-epsilon 1 --delta 1e-5 \
       --data adult.data --schema examples/dp_sgd/adult_schema.json
       UCI Adult, with the noise calibrated by the server
-  dp_sgd --server 127.0.0.1:7350 --ledger digits --noise-multiplier 1.1 --model mlp \
+  dp_sgd --server 127.0.0.1:7070 --ledger digits --noise-multiplier 1.1 --model mlp \
       --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte
 )";
 

@@ -118,18 +118,18 @@ absl::StatusOr<int> Run(const Flags& flags) {
       state);
   if (show_progress) std::fprintf(stderr, "\r\033[K");
   if (!trained.ok()) {
-    std::fprintf(
-        stderr,
-        "training ended after %llu of %llu steps; every released one is in the ledger or in %s\n",
-        static_cast<unsigned long long>(state.steps_done),
-        static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
+    std::fprintf(stderr,
+                 "training ended after %llu of %llu steps; every released one was acknowledged by "
+                 "the server or is in %s\n",
+                 static_cast<unsigned long long>(state.steps_done),
+                 static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
     return trained;
   }
   if (stop) {
     std::fprintf(
         stderr,
-        "stopped after %llu of %llu steps: the model of the last step and its ledger are kept; "
-        "closing the ledger (Ctrl-C again leaves what is not delivered in %s)\n",
+        "stopped after %llu of %llu steps; closing this writer's part of the ledger (Ctrl-C again "
+        "leaves what is not delivered in %s)\n",
         static_cast<unsigned long long>(state.steps_done),
         static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
   }

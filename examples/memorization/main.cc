@@ -28,9 +28,9 @@ constexpr char kAbout[] =
 compares how many labels each knows by heart. The private run keeps its ledger on the server.
 
 Examples:
-  memorization --server 127.0.0.1:7350 --ledger by-heart --target-epsilon 1
+  memorization --server 127.0.0.1:7070 --ledger by-heart --target-epsilon 1
       200 made-up records
-  memorization --server 127.0.0.1:7350 --ledger by-heart --target-epsilon 1 --population 2000 \
+  memorization --server 127.0.0.1:7070 --ledger by-heart --target-epsilon 1 --population 2000 \
       --data adult.data --schema examples/dp_sgd/adult_schema.json
 )";
 

@@ -22,8 +22,8 @@ epochs of Poisson-sampled DP-SGD, and the noise per example in the mean gradient
 over batch size.
 
 Examples:
-  noise_against_batch --server 127.0.0.1:7350
-  noise_against_batch --server 127.0.0.1:7350 --epsilon 1 --population 32561 --epochs 20 \
+  noise_against_batch --server 127.0.0.1:7070
+  noise_against_batch --server 127.0.0.1:7070 --epsilon 1 --population 32561 --epochs 20 \
       --batch-sizes 128,512,2048,8192,32561 --csv
 )";
 

@@ -96,9 +96,10 @@ TEST_F(DpSgd, StopsAfterTheStepOnCtrlC) {
   // A round is recorded: stopped before its first step, the run would have no plan to price.
   while (Entries("stopped").size() < 3) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(StopProgram(trainer, SIGINT), 130);
-  EXPECT_THAT(said(), AllOf(HasSubstr(" of 1000000 steps: the model of the last step and its "
-                                      "ledger are kept"),
-                            HasSubstr("epsilon, planned")));
+  EXPECT_THAT(said(),
+              AllOf(HasSubstr("stopping once this step is done; Ctrl-C again ends at once\n"),
+                    HasSubstr(" of 1000000 steps; closing this writer's part of the ledger"),
+                    HasSubstr("epsilon, planned")));
   const auto steps = static_cast<size_t>(NumberAfter(said(), "stopped after"));
   EXPECT_EQ(Entries("stopped").size(), 2 + 2 * steps);
 }
