@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -25,7 +26,9 @@ double StatisticClipNorm(const AdaptiveClipNorm& adaptive, double clip_norm) {
 // A norm that is not finite contributes nothing, as its gradient does.
 float Statistic(const AdaptiveClipNorm& adaptive, double clip_norm, double norm) {
   if (!std::isfinite(norm)) return std::numeric_limits<float>::quiet_NaN();
-  if (std::holds_alternative<MeanNorm>(adaptive.rule)) return static_cast<float>(norm);
+  if (std::holds_alternative<MeanNorm>(adaptive.rule)) {
+    return static_cast<float>(std::min<double>(norm, std::numeric_limits<float>::max()));
+  }
   return norm <= clip_norm ? 0.5f : -0.5f;
 }
 

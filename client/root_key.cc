@@ -1,11 +1,14 @@
 #include "client/root_key.h"
 
 #include <openssl/crypto.h>
+#include <pthread.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cfenv>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/file.h"
@@ -13,7 +16,20 @@
 
 namespace dpledger::client {
 
-RootKey::RootKey() : generator_(GeneratorOfThisMachine()), process_(getpid()) {}
+namespace {
+
+std::atomic<uint64_t> forks = 0;
+
+// Of this process, and of those that it came from, since the first call.
+uint64_t Forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  if (registered != 0) std::abort();  // no memory: a fork would go unnoticed
+  return forks;
+}
+
+}  // namespace
+
+RootKey::RootKey() : generator_(GeneratorOfThisMachine()), process_(getpid()), forks_(Forks()) {}
 
 absl::StatusOr<RootKey> RootKey::FromKernel() {
   RootKey root;
@@ -43,6 +59,7 @@ RootKey::RootKey(RootKey&& other)
     : key_(other.key_),
       generator_(other.generator_),
       process_(other.process_),
+      forks_(other.forks_),
       non_private_(other.non_private_) {
   OPENSSL_cleanse(other.key_.data(), other.key_.size());
   other.non_private_ = true;
@@ -51,7 +68,7 @@ RootKey::RootKey(RootKey&& other)
 RootKey::~RootKey() { OPENSSL_cleanse(key_.data(), key_.size()); }
 
 absl::Status RootKey::CheckSafeToDraw() const {
-  if (getpid() != process_) {
+  if (getpid() != process_ || forks != forks_) {
     return absl::FailedPreconditionError(
         "this process was forked after its random key was drawn, so both would use the same noise: "
         "create privatizers and samplers after the fork");

@@ -100,7 +100,8 @@ RoundedGaussian::Pair RoundedGaussian::SlowPair(KeyStream& key, uint64_t part,
 }
 
 size_t RoundedGaussian::SlowPairs(size_t samples) const {
-  const double mean = 0.5 * static_cast<double>(samples) * internal::OpenPairShare(sigma_);
+  // From an odd index on there is one pair more.
+  const double mean = 0.5 * static_cast<double>(samples + 2) * internal::OpenPairShare(sigma_);
   // P(X >= n) <= e^-mean (e mean / n)^n for a sum X of independent 0 and 1 (Chernoff).
   size_t count = 1;
   while (true) {

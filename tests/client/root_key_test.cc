@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cfenv>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -110,6 +112,32 @@ TEST(RootKey, RefusesToDrawInAForkedChild) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+// Calls `work` in a child that has process id 1 in a namespace of its own; the exit code it ends
+// with, or -1 where that is not allowed.
+int ExitCodeAsProcessOne(const std::function<int()>& work) {
+  if (unshare(CLONE_NEWPID) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) _exit(getpid() == 1 ? work() : 2);
+  int status = 0;
+  return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 3;
+}
+
+TEST(RootKey, RefusesToDrawInAChildWithTheSameId) {
+  // All in a child, for who has left its namespace can have no children in it.
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(ExitCodeAsProcessOne([] {
+      const auto root = RootKey::FromKernel();
+      if (!root.ok() || !root->CheckSafeToDraw().ok()) return 4;
+      return ExitCodeAsProcessOne([&] { return root->CheckSafeToDraw().ok() ? 5 : 42; });
+    }));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 255) GTEST_SKIP() << "namespaces of process ids are not allowed here";
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
