@@ -69,9 +69,12 @@ absl::Status WriteFileDurably(const std::string& path, std::string_view content)
   const std::string temporary = absl::StrCat(path, ".tmp");
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return ErrnoError(errno, "open", temporary);
-  const absl::Status written = WriteAndSync(fd, content, temporary);
-  if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);
-  RETURN_IF_ERROR(written);
+  absl::Status written = WriteAndSync(fd, content, temporary);
+  if (::close(fd) != 0 && written.ok()) written = ErrnoError(errno, "close", temporary);
+  if (!written.ok()) {
+    ::unlink(temporary.c_str());  // a full disk needs the room
+    return written;
+  }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "rename", temporary);
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return SyncDirectory(folder.empty() ? "." : folder);

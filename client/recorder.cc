@@ -122,8 +122,9 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   RETURN_IF_ERROR(
       spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
   if (!writer.closed()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("writer: ", options_.writer, " has closed in ",
-                                                    options_.ledger, "; use another name"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger,
+                   "; take another writer name, or another ledger"));
 }
 
 absl::Status PrivacyRecorder::CheckOpen() const {

@@ -464,6 +464,25 @@ TEST(Spool, AcceptsNothingMoreAfterAFailedWrite) {
               2);  // what was written of the third is a torn tail
 }
 
+// A disk that is full has no room for what could not be written whole.
+TEST(Spool, LeavesNothingOfAFileThatItCouldNotWrite) {
+  const TemporaryFolder folder;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  {
+    const auto spool = OpenOrDie(OptionsFor(folder));
+    const rlimit small = {20, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const absl::Status failed = spool->Confirm(7, 12);  // writes the file anew
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_THAT(std::string(failed.message()), HasSubstr("write"));
+  }
+  signal(SIGXFSZ, old_handler);
+  EXPECT_FALSE(std::filesystem::exists(PathIn(folder) + ".tmp"));
+  EXPECT_FALSE(OpenOrDie(OptionsFor(folder))->state().confirmed);
+}
+
 TEST(Spool, IsBoundedAndFreesWhatIsAcknowledged) {
   const TemporaryFolder folder;
   Spool::Options options = OptionsFor(folder);
