@@ -27,7 +27,8 @@ absl::Status CheckGroup(const ClipGroup& group) {
     return FieldError("size", absl::StrCat("must be in [1, 2^40], got ", group.size));
   }
   if (group.normalise && group.clip_norm != 0) {
-    return FieldError("clip_norm", absl::StrCat("must be 0 with normalise, got ", group.clip_norm));
+    return FieldError("clip_norm", absl::StrCat("must be 0 where gradients are normalised, got ",
+                                                group.clip_norm));
   }
   if (group.parts.empty()) return absl::OkStatus();
   size_t total = 0;

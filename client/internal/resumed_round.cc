@@ -49,10 +49,10 @@ absl::Status CheckResumedRound(const v1::AppendBatchRequest& before,
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
           "round: the run was started again with another configuration than its last round had "
-          "(its "
-          "value -> yours): ",
+          "(its value -> yours): ",
           absl::StrReplaceAll(absl::StripSuffix(differences, "\n"), {{"\n", "; "}}),
-          "; a run that is declared FIXED goes on as it was, unless it says that its plan varies")),
+          "; a run that is declared FIXED goes on as it was, unless the option plan_varies says "
+          "that its plan has rounds of more than one configuration")),
       {"OTHER_CONFIGURATION", {}});
 }
 

@@ -118,7 +118,7 @@ static void strategies(void) {
   group.clip_norm = NAN;
   refused("groups[0].clip_norm: must be in [1e-30, 1e30], got nan");
   group.gamma = 1;
-  refused("groups[0].clip_norm: must be 0 with normalise, got 1");
+  refused("groups[0].clip_norm: must be 0 where gradients are normalised, got 1");
   group.gamma = -1;
   group.clip_norm = 0;
   refused("groups[0].gamma: must be in [1e-30, 1e30], got -1");

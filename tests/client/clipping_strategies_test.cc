@@ -276,7 +276,7 @@ TEST_F(Strategy, RefusesOptionsOutOfTheirDomain) {
               }),
               HasSubstr("groups[0].parts[1].scale: must be in [1e-30, 1e30], got 0"));
   EXPECT_EQ(message([](Options& o) { o.groups[0].normalise = Normalise{0.1}; }),
-            "groups[0].clip_norm: must be 0 with normalise, got 1");
+            "groups[0].clip_norm: must be 0 where gradients are normalised, got 1");
   EXPECT_THAT(message([](Options& o) {
                 o.adaptive.reset();
                 o.groups[0].clip_norm = 0;

@@ -219,7 +219,9 @@ TEST_F(Recorder, ResumesAFixedRunOnlyWithItsConfiguration) {
       ExpectError(status, absl::StatusCode::kFailedPrecondition,
                   "round: the run was started again with another configuration than its last round "
                   "had (its value -> yours): " +
-                      field + "; a run that is declared FIXED goes on as it was");
+                      field +
+                      "; a run that is declared FIXED goes on as it was, unless the option "
+                      "plan_varies says that");
       EXPECT_EQ(ReasonOf(status).reason, "OTHER_CONFIGURATION");
     };
     expect_refused(record(*recorder, 0.02, {query}),
