@@ -97,11 +97,16 @@ bool PrivacyRecorder::MayGoOnAfter(const absl::Status& error) const {
 }
 
 absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
-  const absl::StatusOr<v1::Ledger> ledger =
-      internal::OpenLedger(*stub_, options_.ledger, options_.declaration, deadline,
-                           internal::Backoff(options_.first_backoff, options_.longest_backoff));
-  if (!ledger.ok() && !MayGoOnAfter(ledger.status())) return ledger.status();
   const Spool::State state = spool_->state();
+  // A server that has acknowledged something has the ledger or has lost it, and is given no new
+  // one.
+  const bool known = state.acknowledged_entries > 0;
+  const absl::StatusOr<v1::Ledger> opened = internal::OpenLedger(
+      *stub_, options_.ledger, options_.declaration, /*may_make=*/!known, deadline,
+      internal::Backoff(options_.first_backoff, options_.longest_backoff));
+  const absl::StatusOr<v1::Ledger> ledger =
+      known && absl::IsNotFound(opened.status()) ? v1::Ledger() : opened;
+  if (!ledger.ok() && !MayGoOnAfter(ledger.status())) return ledger.status();
   const v1::WriterStatus writer =
       ledger.ok() ? FindWriter(*ledger, options_.writer) : v1::WriterStatus();
   if (ledger.ok() && writer.entry_count() < state.acknowledged_entries) {

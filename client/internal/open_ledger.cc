@@ -41,10 +41,10 @@ absl::StatusOr<v1::Ledger> Create(v1::LedgerService::StubInterface& stub,
 }
 
 absl::StatusOr<v1::Ledger> GetOrCreate(v1::LedgerService::StubInterface& stub,
-                                       const v1::CreateLedgerRequest& request,
+                                       const v1::CreateLedgerRequest& request, bool may_make,
                                        absl::Time deadline) {
   absl::StatusOr<v1::Ledger> ledger = Get(stub, request.name(), deadline);
-  if (!absl::IsNotFound(ledger.status())) return ledger;
+  if (!may_make || !absl::IsNotFound(ledger.status())) return ledger;
   ledger = Create(stub, request, deadline);
   // Another writer of the same ledger was faster; what it declared is compared like any other.
   if (absl::IsAlreadyExists(ledger.status())) return Get(stub, request.name(), deadline);
@@ -74,14 +74,14 @@ absl::Status CheckSame(const v1::Ledger& ledger, const v1::Declaration& declarat
 
 absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
                                       const std::string& name, const v1::Declaration& declaration,
-                                      absl::Time deadline, Backoff backoff) {
+                                      bool may_make, absl::Time deadline, Backoff backoff) {
   v1::CreateLedgerRequest request;
   request.set_name(name);
   *request.mutable_declaration() = declaration;
   request.set_request_id(NewRequestId());
   absl::StatusOr<v1::Ledger> ledger;
   while (true) {
-    ledger = GetOrCreate(stub, request, std::min(deadline, absl::Now() + kCallTimeout));
+    ledger = GetOrCreate(stub, request, may_make, std::min(deadline, absl::Now() + kCallTimeout));
     if (ledger.ok()) break;
     if (IsRefusal(ledger.status())) return ledger;
     const absl::Duration wait = backoff.Next();

@@ -10,12 +10,12 @@
 
 namespace dpledger::client::internal {
 
-// The ledger `name`, made with `declaration` if there is none. Tries again until `deadline` while
-// the server cannot be reached. FAILED_PRECONDITION if it exists with another declaration (the
-// message says what differs) or is sealed.
+// The ledger `name`, made with `declaration` if there is none and `may_make`, else NOT_FOUND. Tries
+// again until `deadline` while the server cannot be reached. FAILED_PRECONDITION if it exists with
+// another declaration (the message says what differs) or is sealed.
 absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
                                       const std::string& name, const v1::Declaration& declaration,
-                                      absl::Time deadline, Backoff backoff);
+                                      bool may_make, absl::Time deadline, Backoff backoff);
 
 // 128 random bits as hexadecimal digits.
 std::string NewRequestId();

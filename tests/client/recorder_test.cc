@@ -549,6 +549,15 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
       absl::StrCat("holds 0 entries of writer trainer in projects/default/ledgers/adult, but "
                    "has acknowledged 2 to the spool ",
                    options.spool_folder, "/default~adult~trainer.spool: "));
+  // Nor does that server have a new ledger now.
+  grpc::ClientContext context;
+  v1::GetLedgerRequest request;
+  request.set_name("projects/default/ledgers/adult");
+  v1::Ledger ledger;
+  EXPECT_EQ(v1::LedgerService::NewStub(Connect(forgetful.address()))
+                ->GetLedger(&context, request, &ledger)
+                .error_code(),
+            grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(Recorder, SharesALedgerWithOtherWriters) {
