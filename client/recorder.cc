@@ -34,6 +34,14 @@ absl::Status CheckOptions(const RecorderOptions& options) {
   if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
     return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
   }
+  // Without a pause between tries, a trainer that has lost its server would do nothing but try.
+  for (const auto& [field, pause] : {std::pair("first_backoff", options.first_backoff),
+                                     std::pair("longest_backoff", options.longest_backoff),
+                                     std::pair("stall_timeout", options.stall_timeout)}) {
+    if (pause >= absl::Milliseconds(1)) continue;
+    return FieldError(field,
+                      absl::StrCat("must be 1ms or more, got ", absl::FormatDuration(pause)));
+  }
   return absl::OkStatus();
 }
 

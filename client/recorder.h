@@ -69,6 +69,7 @@ struct RecorderOptions {
   absl::Duration full_spool_timeout =
       absl::Minutes(5);  // RecordRound: how long to wait for room in a full spool
   absl::Duration close_timeout = absl::Minutes(1);
+  // From here on 1 ms or more.
   absl::Duration first_backoff = absl::Milliseconds(100);
   absl::Duration longest_backoff = absl::Seconds(5);
   absl::Duration stall_timeout =

@@ -294,6 +294,12 @@ TEST_F(Recorder, TellsWhichOptionIsBad) {
   expect_field([](RecorderOptions& options) { options.spool_folder = ""; }, "spool_folder");
   expect_field([](RecorderOptions& options) { options.policy = v1::SPOOL_POLICY_UNSPECIFIED; },
                "policy");
+  expect_field([](RecorderOptions& options) { options.first_backoff = absl::ZeroDuration(); },
+               "first_backoff");
+  expect_field([](RecorderOptions& options) { options.longest_backoff = -absl::Seconds(1); },
+               "longest_backoff");
+  expect_field([](RecorderOptions& options) { options.stall_timeout = absl::Microseconds(1); },
+               "stall_timeout");
   expect_field([](RecorderOptions& options) { options.declaration.clear_unit_of_privacy(); },
                "declaration.unit_of_privacy");
 }
