@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "hwy/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::accountant {
 namespace {
+
+using ::dpledger::testing::OnEveryTarget;
 
 using Array = std::vector<double>;
 using Vectorised = std::function<void(std::span<const double>, std::span<double>)>;
@@ -129,19 +132,6 @@ const std::vector<Function>& Functions() {
                    -1e6, 711 * 1.5707963267948966})},
   };
   return functions;
-}
-
-// Runs `check` on each target that was compiled and that this machine has.
-void OnEveryTarget(const std::function<void(const std::string&)>& check) {
-  int targets = 0;
-  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    check(hwy::TargetName(target));
-    ++targets;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  EXPECT_GE(targets, 1);
 }
 
 TEST(VectorMath, EveryFunctionIsWithinItsBoundOfMpfr) {

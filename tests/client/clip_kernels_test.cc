@@ -14,9 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "client/integer_clip.h"
 #include "hwy/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::OnEveryTarget;
 
 constexpr int64_t kBound = int64_t{1} << 24;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -28,19 +31,6 @@ std::vector<float> RandomFloats(size_t count, uint64_t seed) {
   std::vector<float> floats(count);
   for (float& x : floats) x = static_cast<float>(static_cast<int64_t>(random())) * 0x1p-60f;
   return floats;
-}
-
-// Runs `check` on each instruction set that was compiled and that this machine has.
-void OnEveryTarget(const std::function<void(const std::string&)>& check) {
-  int targets = 0;
-  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    check(hwy::TargetName(target));
-    ++targets;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  EXPECT_GE(targets, 1);
 }
 
 double SquaredNormInLanes(const float* x, size_t size) {

@@ -19,9 +19,12 @@
 #include "client/integer_clip.h"
 #include "client/internal/workers.h"
 #include "hwy/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::OnEveryTarget;
 
 constexpr int64_t kBound = int64_t{1} << 24;
 
@@ -80,14 +83,6 @@ class Numbers {
 
 const std::vector<NumberFormat> kFormats = {NumberFormat::kFloat32, NumberFormat::kBfloat16,
                                             NumberFormat::kFloat16};
-
-void OnEveryTarget(const std::function<void(const std::string&)>& check) {
-  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    hwy::SetSupportedTargetsForTest(left & -left);
-    check(hwy::TargetName(left & -left));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-}
 
 struct Case {
   NumberFormat format;

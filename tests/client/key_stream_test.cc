@@ -12,10 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
-#include "tests/client/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::kWithoutAes;
+using ::dpledger::testing::OnEveryTarget;
+using ::dpledger::testing::OnlyTargets;
 
 std::string BytesOf(absl::Span<const uint64_t> words) {
   std::string bytes;

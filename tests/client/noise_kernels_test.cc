@@ -24,6 +24,7 @@
 #include "hwy/foreach_target.h"  // first: what follows is read once for each target
 #include "hwy/highway.h"
 #include "client/internal/noise_kernels-inl.h"
+#include "tests/support/targets.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -60,22 +61,10 @@ HWY_EXPORT(NormalsKernel);
 
 namespace {
 
+using ::dpledger::testing::OnEveryTarget;
 using internal::Real;
 
 constexpr int64_t kSigma = int64_t{1} << 24;
-
-// Runs `check` on each instruction set that was compiled and that this machine has.
-void OnEveryTarget(const std::function<void(const std::string&)>& check) {
-  int targets = 0;
-  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    check(hwy::TargetName(target));
-    ++targets;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  EXPECT_GE(targets, 1);
-}
 
 bool InFastRange(uint64_t u1) { return u1 >= uint64_t{1} << 46 && u1 <= ~(uint64_t{1} << 34); }
 

@@ -9,10 +9,12 @@
 
 #include "base/status.h"
 #include "tests/client/oracle.h"
-#include "tests/client/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::OnEveryTarget;
 
 using ::testing::HasSubstr;
 

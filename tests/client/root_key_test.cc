@@ -15,10 +15,13 @@
 #include <vector>
 
 #include "tests/client/oracle.h"
-#include "tests/client/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::kWithoutAes;
+using ::dpledger::testing::OnlyTargets;
 
 using ::testing::HasSubstr;
 using ::testing::Not;

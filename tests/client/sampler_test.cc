@@ -19,10 +19,13 @@
 #include "client/internal/uniform_integers.h"
 #include "client/poisson_sampler.h"
 #include "tests/client/oracle.h"
-#include "tests/client/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::kWithoutAes;
+using ::dpledger::testing::OnlyTargets;
 
 using ::testing::ElementsAre;
 

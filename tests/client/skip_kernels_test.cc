@@ -11,10 +11,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/poisson_sampler.h"
-#include "tests/client/targets.h"
+#include "tests/support/targets.h"
 
 namespace dpledger::client {
 namespace {
+
+using ::dpledger::testing::OnEveryTarget;
 
 using internal::GeometricSkip;
 using internal::kSkipLanes;

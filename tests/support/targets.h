@@ -9,7 +9,7 @@
 
 #include "hwy/targets.h"
 
-namespace dpledger::client {
+namespace dpledger::testing {
 
 // While it lives, Highway's dispatch sees a machine with these targets only.
 class OnlyTargets {
@@ -34,4 +34,4 @@ inline void OnEveryTarget(const std::function<void(const std::string&)>& check) 
 // A machine without AES instructions.
 inline constexpr int64_t kWithoutAes = HWY_SSSE3 | HWY_SCALAR | HWY_EMU128;
 
-}  // namespace dpledger::client
+}  // namespace dpledger::testing
