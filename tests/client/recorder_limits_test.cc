@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "client/recorder.h"
 #include "tests/cli/process.h"
+#include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 #include "tests/support/descriptors.h"
@@ -36,22 +37,12 @@ constexpr char kLedger[] = "projects/default/ledgers/adult";
 class RecorderLimits : public ::testing::Test {
  protected:
   RecorderOptions Options(v1::SpoolPolicy policy, const std::string& spool = "spool") {
-    RecorderOptions options;
-    options.server = server_.address();
-    options.ledger = "adult";
+    RecorderOptions options = OptionsFor(server_.address(), folder_.File(spool));
     options.policy = policy;
-    options.declaration.set_dataset("adult");
-    options.declaration.set_unit_of_privacy("example");
-    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-    options.declaration.set_parameters(v1::FIXED);
-    options.spool_folder = folder_.File(spool);
-    options.longest_backoff = absl::Milliseconds(200);
     return options;
   }
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
-    auto recorder = PrivacyRecorder::Open(options);
-    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
-    return *std::move(recorder);
+    return OpenRecorder(options);
   }
   static absl::StatusOr<uint64_t> Record(PrivacyRecorder& recorder) {
     v1::SamplingScheme scheme;

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "client/recorder.h"
 #include "tests/cli/process.h"
+#include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 
@@ -30,21 +31,10 @@ constexpr char kLedger[] = "projects/default/ledgers/adult";
 class Receipts : public ::testing::Test {
  protected:
   RecorderOptions Options(const CrashingServer& server, const std::string& spool = "spool") {
-    RecorderOptions options;
-    options.server = server.address();
-    options.ledger = "adult";
-    options.declaration.set_dataset("adult");
-    options.declaration.set_unit_of_privacy("example");
-    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-    options.declaration.set_parameters(v1::FIXED);
-    options.spool_folder = folder_.File(spool);
-    options.longest_backoff = absl::Milliseconds(200);
-    return options;
+    return OptionsFor(server.address(), folder_.File(spool));
   }
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
-    auto recorder = PrivacyRecorder::Open(options);
-    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
-    return *std::move(recorder);
+    return OpenRecorder(options);
   }
   // Records a round; whether it may be released.
   static absl::Status Release(PrivacyRecorder& recorder) {

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "client/connection.h"
 #include "tests/cli/process.h"
+#include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 
@@ -55,23 +56,10 @@ void ExpectError(const absl::Status& status, absl::StatusCode code, const std::s
 
 class Recorder : public ::testing::Test {
  protected:
-  RecorderOptions Options() {
-    RecorderOptions options;
-    options.server = server_.address();
-    options.ledger = "adult";
-    options.declaration.set_dataset("adult");
-    options.declaration.set_unit_of_privacy("example");
-    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-    options.declaration.set_parameters(v1::FIXED);
-    options.spool_folder = folder_.File("spool");
-    options.longest_backoff = absl::Milliseconds(200);
-    return options;
-  }
+  RecorderOptions Options() { return OptionsFor(server_.address(), folder_.File("spool")); }
 
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
-    auto recorder = PrivacyRecorder::Open(options);
-    if (!recorder.ok()) throw std::runtime_error(recorder.status().ToString());
-    return *std::move(recorder);
+    return OpenRecorder(options);
   }
 
   // Records a round with one query; returns its number.
