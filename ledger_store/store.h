@@ -16,7 +16,7 @@
 //     kept beside them, and never instead of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
-// Callers check events (accountant/from_proto) before they come here; the store checks names, ids,
+// Callers check events (events/event_rules.h) before they come here; the store checks names, ids,
 // sizes and order.
 #pragma once
 
@@ -31,8 +31,8 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
-#include "merkle/sha256.h"
 
 namespace dpledger {
 
@@ -46,12 +46,6 @@ class AppendLine {
 
  private:
   bool broken_ = false;  // the thread of the store that commits reads and writes it, no other
-};
-
-// A prefix of a ledger: its size and the root of its tree.
-struct LedgerPoint {
-  uint64_t size = 0;
-  merkle::Hash root = {};
 };
 
 class LedgerStore {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
-#include "accountant/from_proto/field_checks.h"
-#include "accountant/from_proto/profile_questions.h"
-#include "accountant/from_proto/questions.h"
-#include "accountant/from_proto/unknown_fields.h"
 #include "base/status.h"
+#include "events/field_checks.h"
+#include "events/unknown_fields.h"
+#include "ledger/profile_questions.h"
+#include "ledger/questions.h"
 
 namespace dpledger::server {
 
@@ -21,8 +21,9 @@ accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
 template <typename Request>
 absl::StatusOr<accountant::Subject> AccountingService::SubjectOf(const Request& request,
                                                                  const accountant::Limits& limits) {
-  RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
-  return accountant::Within("subject", subjects_.Gather(request.subject(), limits));
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  return events::Within(
+      "subject", subjects_.Gather(request.subject(), request.options().group_size(), limits));
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::ComputeEpsilon(
@@ -41,7 +42,7 @@ absl::StatusOr<v1::ComputeDeltaResponse> AccountingService::ComputeDelta(
 
 absl::StatusOr<v1::CalibrateResponse> AccountingService::Calibrate(
     const v1::CalibrateRequest& request, const CallContext& call) {
-  RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
   return accountant::AnswerCalibrate(request, LimitsOf(call));
 }
 
@@ -62,7 +63,7 @@ absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
 absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
     const v1::AuditClaimRequest& request, const CallContext& call) {
   if (!request.has_subject()) {
-    RETURN_IF_ERROR(accountant::CheckNoUnknownFields(request));
+    RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
     return accountant::AnswerAudit(request);
   }
   const accountant::Limits limits = LimitsOf(call);

@@ -7,20 +7,21 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/unknown_fields.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "events/names.h"
+#include "events/unknown_fields.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/log_reader.h"
-#include "ledger_store/request_rules.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::server {
 namespace {
 
-using accountant::CheckNoUnknownFields;
+using events::CheckNoUnknownFields;
 
 absl::Status CheckLog(const std::string& log) {
-  return log == kRegistryLog ? absl::OkStatus() : CheckLedgerName("log", log);
+  return log == kRegistryLog ? absl::OkStatus() : events::CheckLedgerName("log", log);
 }
 
 void AddHashes(const std::vector<merkle::Hash>& hashes,

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/questions.h"
+#include "ledger/questions.h"
 
 namespace dpledger::server {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "accountant/from_proto/history_reader.h"
 #include "accountant/limits.h"
+#include "ledger/history_reader.h"
 #include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 

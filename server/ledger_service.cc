@@ -6,30 +6,37 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/event_from_proto.h"
-#include "accountant/from_proto/field_checks.h"
-#include "accountant/from_proto/unknown_fields.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "events/declaration_rules.h"
+#include "events/event_rules.h"
+#include "events/field_checks.h"
+#include "events/names.h"
+#include "events/unknown_fields.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/log_reader.h"
-#include "ledger_store/request_rules.h"
 
 namespace dpledger::server {
 namespace {
 
-using accountant::CheckNoUnknownFields;
-using accountant::Element;
-using accountant::Within;
+using events::CheckNoUnknownFields;
+using events::Element;
+using events::Within;
 
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
 
 absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   for (int i = 0; i < request.entries_size(); ++i) {
-    if (!request.entries(i).has_event()) continue;
+    const v1::NewEntry& entry = request.entries(i);
+    const bool late = entry.has_late_event();
+    if (!late && !entry.has_event()) continue;
     // A path is made for an error only.
-    if (const auto event = accountant::EventFromProto(request.entries(i).event()); !event.ok()) {
-      return Within(Element("entries", i) + ".event", event.status());
+    const absl::Status checked =
+        events::CheckEvent(late ? entry.late_event().event() : entry.event());
+    if (!checked.ok()) {
+      return Within(Element("entries", i) + (late ? ".late_event.event" : ".event"), checked);
     }
   }
   return absl::OkStatus();
@@ -47,7 +54,7 @@ absl::StatusOr<size_t> PageSize(uint32_t asked, size_t by_default, size_t greate
 absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& request) {
   if (request.page_token().empty()) return std::string();
   const auto name = HexDecode(request.page_token());
-  if (!name.ok() || !CheckLedgerName("page_token", *name).ok()) {
+  if (!name.ok() || !events::CheckLedgerName("page_token", *name).ok()) {
     return FieldError("page_token", "must come from the answer before");
   }
   return *name;
@@ -57,11 +64,11 @@ absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& requ
 
 absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request) {
   if (request.has_declaration()) {
-    RETURN_IF_ERROR(Within("declaration", accountant::CheckDeclaration(request.declaration())));
+    RETURN_IF_ERROR(Within("declaration", events::CheckDeclaration(request.declaration())));
   }
   if (request.import().has_declaration()) {
     RETURN_IF_ERROR(
-        Within("import.declaration", accountant::CheckDeclaration(request.import().declaration())));
+        Within("import.declaration", events::CheckDeclaration(request.import().declaration())));
   }
   return store_->Create(request);
 }
@@ -97,7 +104,7 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
     const v1::ReadEntriesRequest& request) {
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 1000, 10'000));
-  RETURN_IF_ERROR(CheckLedgerName("ledger", request.ledger()));
+  RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(request.ledger()));
   ASSIGN_OR_RETURN(
       std::vector<std::string> entries,
@@ -120,7 +127,7 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
                                                      const CallContext& call) {
   RETURN_IF_ERROR(CheckRequest(request));
   if (request.has_declaration()) {
-    RETURN_IF_ERROR(Within("declaration", accountant::CheckDeclaration(request.declaration())));
+    RETURN_IF_ERROR(Within("declaration", events::CheckDeclaration(request.declaration())));
   }
   ASSIGN_OR_RETURN(const LedgerPoint point, ForkPoint(request, call));
   return store_->Fork(request, point);

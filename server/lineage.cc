@@ -1,7 +1,7 @@
 #include "server/lineage.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -109,30 +109,28 @@ absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
   return lineage;
 }
 
-std::vector<LedgerPrefix> UnionOf(const std::vector<Lineage>& lineages) {
-  std::vector<LedgerPrefix> all;
-  std::map<std::string, size_t> places;
+accountant::LedgerPart LedgerPrefix::part() const {
+  accountant::LedgerPart part;
+  part.name = ledger.name();
+  part.root = history->tree.Root();
+  part.reader = std::shared_ptr<const accountant::HistoryReader>(history, &history->reader);
+  if (ledger.has_import()) {
+    for (const auto& [name, writer] : history->reader.writers()) part.writers.push_back(writer);
+  } else {
+    part.writers = {ledger.writers().begin(), ledger.writers().end()};
+  }
+  return part;
+}
+
+absl::Status CheckNoCopyTwice(const std::vector<Lineage>& lineages, HistoryCache& histories,
+                              const accountant::Limits& limits) {
+  std::vector<LedgerPrefix> prefixes;  // each ledger once, whichever part of it
+  std::set<std::string> names;
   for (const Lineage& lineage : lineages) {
     for (const LedgerPrefix& prefix : lineage) {
-      const auto [place, is_new] = places.try_emplace(prefix.ledger.name(), all.size());
-      if (is_new) {
-        all.push_back(prefix);
-      } else if (all[place->second].size() < prefix.size()) {
-        all[place->second] = prefix;
-      }
+      if (names.insert(prefix.ledger.name()).second) prefixes.push_back(prefix);
     }
   }
-  return all;
-}
-
-accountant::History HistoryOf(const std::vector<LedgerPrefix>& prefixes) {
-  accountant::History history;
-  for (const LedgerPrefix& prefix : prefixes) history.Merge(prefix.history->history());
-  return history;
-}
-
-absl::Status CheckNoCopyTwice(const std::vector<LedgerPrefix>& prefixes, HistoryCache& histories,
-                              const accountant::Limits& limits) {
   for (const LedgerPrefix& copy : prefixes) {
     if (!copy.ledger.has_import()) continue;
     const v1::Import& import = copy.ledger.import();

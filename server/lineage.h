@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
-#include "accountant/mechanism/history.h"
+#include "ledger/subject.h"
 #include "ledger_store/store.h"
 #include "server/history_cache.h"
 
@@ -27,6 +27,8 @@ struct LedgerPrefix {
   HistoryCache::HistoryPointer history;
 
   uint64_t size() const { return history->tree.size(); }
+  // As the accountant's questions take it.
+  accountant::LedgerPart part() const;
 };
 
 // The ledger itself first, then its ancestors.
@@ -46,14 +48,9 @@ absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
                                     const SignedRoot& signed_root, const std::string& name,
                                     uint64_t up_to_sequence, const accountant::Limits& limits);
 
-// Every entry of the lineages once, each ledger's longest prefix standing for the shorter ones.
-std::vector<LedgerPrefix> UnionOf(const std::vector<Lineage>& lineages);
-
-accountant::History HistoryOf(const std::vector<LedgerPrefix>& prefixes);
-
 // FAILED_PRECONDITION (reason COPIES_OVERLAP) if two of them hold the same entries: a ledger and a
 // copy of it, or two copies of one. Counted twice, they would be no interval.
-absl::Status CheckNoCopyTwice(const std::vector<LedgerPrefix>& prefixes, HistoryCache& histories,
+absl::Status CheckNoCopyTwice(const std::vector<Lineage>& lineages, HistoryCache& histories,
                               const accountant::Limits& limits);
 
 }  // namespace dpledger::server

@@ -6,17 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "accountant/from_proto/event_from_proto.h"
-#include "accountant/from_proto/history_table.h"
 #include "base/status.h"
+#include "events/writer_rules.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/history_table.h"
 
 namespace dpledger::server {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr int kMaxMechanisms = 100'000;
 constexpr size_t kMaxTableBytes = size_t{16} << 20;
 // Mechanisms are read again in runs: so many other entries between two are read with them.
@@ -56,9 +58,10 @@ absl::StatusOr<v1::LedgerEntry> EntryOf(const std::string& bytes, bool is_copy) 
 absl::Status ReadMechanism(const v1::Ledger& ledger, uint64_t sequence, const std::string& bytes,
                            std::vector<accountant::Mechanism>& into) {
   const absl::StatusOr<v1::LedgerEntry> entry = EntryOf(bytes, ledger.has_import());
-  if (entry.ok() && entry->event().has_mechanism()) {
-    const auto event = accountant::EventFromProto(entry->event());
-    if (event.ok()) {
+  if (entry.ok() && (entry->has_event() || entry->has_late_event())) {
+    const auto event = accountant::EventFromProto(entry->has_event() ? entry->event()
+                                                                     : entry->late_event().event());
+    if (event.ok() && std::holds_alternative<accountant::Mechanism>(*event)) {
       into.push_back(std::get<accountant::Mechanism>(*event));
       return absl::OkStatus();
     }
@@ -104,16 +107,22 @@ absl::Status CheckSequences(const v1::Ledger& ledger, const v1::StoredHistory& t
   return absl::OkStatus();
 }
 
-// Of a copy the writers are the original's, and not known to the store.
+// The writers count the entries of the table, and open rounds are theirs. (Of a copy they are the
+// original's: it has one entry less, and this ledger's end may have others.)
 absl::Status CheckWriters(const v1::Ledger& ledger, const v1::StoredHistory& table) {
-  if (ledger.has_import()) return absl::OkStatus();
-  std::map<std::string, uint64_t> last_rounds;
-  for (const v1::WriterStatus& writer : ledger.writers()) {
-    if (writer.has_round()) last_rounds[writer.writer()] = writer.last_round();
+  uint64_t entries = 0;
+  std::map<std::string, const v1::WriterStatus*> owners;
+  for (const v1::WriterStatus& writer : table.writers()) {
+    entries += writer.entry_count();
+    owners[events::EpochOwner(writer)] = &writer;
+  }
+  if (entries != (ledger.has_import() ? ledger.import().size() : table.size())) {
+    return DoesNotFit(ledger, absl::StrCat("writers: count ", entries, " entries"));
   }
   for (const v1::StoredRounds& open : table.open()) {
-    const auto writer = last_rounds.find(open.writer());
-    if (writer == last_rounds.end() || open.number() > writer->second) {
+    if (absl::StrContains(open.writer(), "#late#")) continue;
+    const auto owner = owners.find(open.writer());
+    if (owner == owners.end() || open.number() > owner->second->last_round()) {
       return DoesNotFit(ledger, absl::StrCat("open: writer \"", open.writer(), "\" has no round ",
                                              open.number()));
     }
@@ -121,16 +130,18 @@ absl::Status CheckWriters(const v1::Ledger& ledger, const v1::StoredHistory& tab
   return absl::OkStatus();
 }
 
-// The end of the original, where it says whether that is the whole of it.
-absl::StatusOr<accountant::HistoryReader::Original> ReadOriginal(LedgerStore& store,
-                                                                 const v1::Ledger& ledger) {
-  const v1::Import& import = ledger.import();
-  ASSIGN_OR_RETURN(const std::vector<std::string> last,
-                   store.Read(ledger.name(), import.size(), 1, kReadBytes));
-  if (last.empty()) return DoesNotFit(ledger, absl::StrCat("no entry ", import.size()));
-  ASSIGN_OR_RETURN(const v1::LedgerEntry entry, EntryOf(last[0], true));
-  return accountant::HistoryReader::Original{import.size(), import.root_hash(), import.size(),
-                                             entry.has_seal()};
+v1::LedgerEntry FirstOf(const v1::Ledger& ledger) {
+  v1::LedgerEntry first;
+  if (ledger.has_fork()) {
+    *first.mutable_fork() = ledger.fork();
+    *first.mutable_fork()->mutable_declaration() = ledger.declaration();
+  } else if (ledger.has_import()) {
+    *first.mutable_import() = ledger.import();
+    *first.mutable_import()->mutable_declaration() = ledger.declaration();
+  } else {
+    *first.mutable_declaration() = ledger.declaration();
+  }
+  return first;
 }
 
 }  // namespace
@@ -150,6 +161,13 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   accountant::ToTable(history.history(), table);
   for (const uint64_t sequence : reader.mechanism_sequences()) {
     table.add_mechanism_sequences(sequence);
+  }
+  table.set_sealed(reader.originals() == 0 ? reader.sealed() : reader.OriginalAt(0).sealed);
+  for (const auto& [name, writer] : reader.writers()) *table.add_writers() = writer;
+  for (const accountant::HistoryReader::CorrectionAt& at : reader.corrections()) {
+    v1::StoredCorrection& stored = *table.add_corrections();
+    stored.set_sequence(at.sequence);
+    *stored.mutable_correction() = at.correction;
   }
   if (table.ByteSizeLong() > kMaxTableBytes) return std::nullopt;
   return table;
@@ -178,14 +196,23 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerStore& store, const v1::Ledger& l
                    ReadMechanisms(store, ledger, table));
   absl::StatusOr<accountant::History> rounds = accountant::FromTable(table, std::move(mechanisms));
   if (!rounds.ok()) return DoesNotFit(ledger, rounds.status().message());
-  std::optional<accountant::HistoryReader::Original> original;
-  if (ledger.has_import()) {
-    ASSIGN_OR_RETURN(original, ReadOriginal(store, ledger));
+  accountant::HistoryReader::Parts parts;
+  parts.size = table.size();
+  parts.history = *std::move(rounds);
+  parts.mechanism_sequences = {table.mechanism_sequences().begin(),
+                               table.mechanism_sequences().end()};
+  parts.first = FirstOf(ledger);
+  for (const v1::WriterStatus& writer : table.writers()) parts.writers[writer.writer()] = writer;
+  for (const v1::StoredCorrection& stored : table.corrections()) {
+    parts.corrections.push_back({stored.sequence(), stored.correction()});
   }
-  history.reader = accountant::HistoryReader::Resume(
-      table.size(), *std::move(rounds),
-      {table.mechanism_sequences().begin(), table.mechanism_sequences().end()},
-      original.has_value() ? &*original : nullptr);
+  if (ledger.has_import()) {
+    const uint64_t size = ledger.import().size();
+    parts.original = {size, ledger.import().root_hash(), size, table.sealed()};
+  } else {
+    parts.sealed = table.sealed();
+  }
+  history.reader = accountant::HistoryReader::Resume(std::move(parts));
   history.originals.resize(history.reader.originals());
   history.table_size = table.size();
   history.bytes = BytesOf(history);

@@ -1,6 +1,6 @@
-// Events as values: what accountant/from_proto makes of the wire's messages, checked. The fields,
-// their units and domains are those of proto/dpledger/v1/event.proto; a value of these types has
-// been checked against them.
+// Events as values: what ledger/event_from_proto.h makes of the wire's messages, checked. The
+// fields, their units and domains are those of proto/dpledger/v1/event.proto; a value of these
+// types has been checked against them.
 #pragma once
 
 #include <cstdint>

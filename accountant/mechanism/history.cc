@@ -113,6 +113,13 @@ void History::Add(const std::string& writer, const Event& event) {
   }
 }
 
+void History::End(const std::string& writer) {
+  const auto open = open_.find(writer);
+  if (open == open_.end()) return;
+  Close(writer, open->second.round, 1);
+  open_.erase(open);
+}
+
 std::vector<History::CountedRound> History::Rounds() const {
   std::map<std::string, CountedRound> all = closed_;
   for (const auto& [writer, open] : open_) AddTo(all, writer, open.round, 1);

@@ -23,11 +23,13 @@ class History {
   // Events of one writer come in the order they were written; writers may interleave.
   // Precondition: a writer's round numbers do not decrease (the store refuses others).
   void Add(const std::string& writer, const Event& event);
+  // The writer's open round is over, whatever number comes next.
+  void End(const std::string& writer);
 
   struct CountedRound {
     Round round;
     uint64_t count;
-    // Of epoch schemes only: whose epochs these are. Two writers' epochs of one number are two.
+    // Of epoch schemes only: whose epochs these are. Epochs of one number of two of them are two.
     std::string writer;
   };
   // Every distinct round with its count, open rounds included. Rounds without a sum query released

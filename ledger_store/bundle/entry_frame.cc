@@ -1,9 +1,9 @@
 #include "ledger_store/bundle/entry_frame.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "events/names.h"
 #include "ledger_store/bundle/wire.h"
 
 namespace dpledger::bundle {
@@ -15,16 +15,6 @@ absl::Status NotCanonical(absl::string_view message) {
   return absl::InvalidArgumentError(
       absl::StrCat("must be a serialised ", message,
                    ", its fields in order, each once, without defaults and unknown fields"));
-}
-
-bool IsToken(std::string_view text) {
-  if (text.size() > 64) return false;
-  for (const char c : text) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') {
-      return false;
-    }
-  }
-  return true;
 }
 
 // The seconds of a google.protobuf.Timestamp that is a whole minute.
@@ -40,7 +30,19 @@ std::optional<int64_t> ParseMinute(std::string_view timestamp) {
 }
 
 bool IsBody(int number) {
-  return number >= LedgerEntry::kEvent && number <= LedgerEntry::kRegistered;
+  return number >= LedgerEntry::kEvent && number <= LedgerEntry::kSpoolImported;
+}
+
+// Whatever cannot be read here is said to be, so that it is read again as a whole.
+bool IsByEpoch(std::string_view scheme) {
+  WireReader reader(scheme);
+  while (const std::optional<WireField> field = reader.Next()) {
+    if (field->number == v1::SamplingScheme::kDisjointBatches ||
+        field->number == v1::SamplingScheme::kRandomAllocation) {
+      return true;
+    }
+  }
+  return !reader.ok();
 }
 
 }  // namespace
@@ -63,7 +65,7 @@ absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry) {
       case LedgerEntry::kWriterFieldNumber:
       case LedgerEntry::kRequestIdFieldNumber:
         if (field->bytes.empty()) return NotCanonical("LedgerEntry");
-        if (!IsToken(field->bytes)) {
+        if (!events::IsToken(field->bytes)) {
           return absl::InvalidArgumentError(
               "writer and request_id must be at most 64 bytes of [A-Za-z0-9._-]");
         }
@@ -114,6 +116,7 @@ absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event
       return NotCanonical("Event of one known kind");
     }
     if (field->number == 1) round.round = field->value;
+    if (field->number == 2 && round.sampling) round.by_epoch = IsByEpoch(field->bytes);
   }
   if (!body.ok()) return NotCanonical("Event of one known kind");
   return std::optional<EventRound>(round);

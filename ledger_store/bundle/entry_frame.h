@@ -29,6 +29,7 @@ absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry);
 // What an event says of its round.
 struct EventRound {
   bool sampling = false;  // opens the round
+  bool by_epoch = false;  // its scheme is one of epochs
   uint64_t round = 0;
 };
 // Nothing for grouped rounds and mechanisms. INVALID_ARGUMENT if the bytes are no Event.

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "events/declaration_rules.h"
+#include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/wire.h"
 #include "merkle/checkpoint.h"
@@ -26,6 +28,11 @@ bool Parse(std::string_view bytes, Message& message) {
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
   message.DiscardUnknownFields();
   return message.SerializeAsString() == bytes;
+}
+
+bool IsLate(int body) {
+  return body == LedgerEntry::kConflict || body == LedgerEntry::kLateEvent ||
+         body == LedgerEntry::kSpoolImported;
 }
 
 // The value of a message's only field, a varint: WriterClosed and the like. 0 for an empty message,
@@ -53,31 +60,17 @@ std::string LedgerRules::Where(uint64_t sequence) const {
   return absl::StrCat(where_prefix_, "entry ", sequence);
 }
 
-std::vector<std::string> LedgerRules::OpenWriters() const {
-  std::vector<std::string> open;
-  for (const auto& [name, writer] : writers_) {
-    if (!name.empty() && !writer.closed && open.size() < 10) open.push_back(name);
-  }
-  return open;
-}
-
 std::optional<v1::WriterStatus> LedgerRules::StatusOf(std::string_view writer) const {
   const auto found = writers_.find(writer);
   if (found == writers_.end()) return std::nullopt;
-  v1::WriterStatus status;
-  status.set_writer(found->first);
-  status.set_entry_count(found->second.entries);
-  status.set_last_round(found->second.last_round);
-  status.set_has_round(found->second.has_round);
-  status.set_closed(found->second.closed);
-  return status;
+  return found->second;
 }
 
-const v1::Declaration& LedgerRules::declaration() const {
-  if (first_.has_fork()) return first_.fork().declaration();
-  if (first_.has_import()) return first_.import().declaration();
-  return first_.declaration();
+absl::Status LedgerRules::Wrong(const absl::Status& broken) const {
+  return Wrong(FromAbsl(broken.message()));
 }
+
+const v1::Declaration& LedgerRules::declaration() const { return events::DeclarationOf(first_); }
 
 bool LedgerRules::complete() const {
   return original_ == nullptr ||
@@ -92,25 +85,27 @@ absl::Status LedgerRules::Add(std::string_view entry) {
     if (found == writers_.end()) {
       if (writers_.size() == kMaxWriters) return Wrong("a ledger has at most 2^20 writers");
       found = writers_.try_emplace(std::string(frame->writer)).first;
+      found->second.set_writer(found->first);
     }
     last_writer_ = &*found;
   }
-  Writer& writer = last_writer_->second;
+  v1::WriterStatus& writer = last_writer_->second;
   if (absl::Status checked = CheckFrame(*frame, writer); !checked.ok()) return checked;
   absl::Status added = size_ == 0 ? AddFirst(*frame) : AddBody(*frame, writer);
   if (!added.ok()) return added;
-  ++writer.entries;
+  writer.set_entry_count(writer.entry_count() + 1);
   ++size_;
-  return absl::OkStatus();
+  return entries_ == nullptr || !*entries_ ? absl::OkStatus() : (*entries_)(entry);
 }
 
-absl::Status LedgerRules::CheckFrame(const EntryFrame& frame, Writer& writer) {
-  if (sealed_) return Wrong("nothing may follow SEAL");
+absl::Status LedgerRules::CheckFrame(const EntryFrame& frame, v1::WriterStatus& writer) {
+  const bool late = IsLate(frame.body);
+  if (sealed_ && !late) return Wrong("nothing but conflicts and late entries may follow SEAL");
   if (frame.sequence != size_) return Wrong("sequence", size_, frame.sequence);
-  if (frame.writer_counter != writer.entries) {
-    return Wrong("writer_counter", writer.entries, frame.writer_counter);
+  if (frame.writer_counter != writer.entry_count()) {
+    return Wrong("writer_counter", writer.entry_count(), frame.writer_counter);
   }
-  if (writer.closed) return Wrong("its writer has closed, and may write nothing more");
+  if (writer.closed() && !late) return Wrong("its writer has closed, and may write nothing more");
   if (size_ > 0 && frame.recorded_seconds < recorded_seconds_) {
     return Wrong(absl::StrCat("recorded_time must not go back, found ", frame.recorded_seconds,
                               " s after ", recorded_seconds_, " s"));
@@ -156,7 +151,7 @@ absl::Status LedgerRules::AddFirst(const EntryFrame& frame) {
 
 absl::Status LedgerRules::BeginOriginal() {
   if (depth_ == kMaxDepth) return Wrong("copies of copies may be 8 deep");
-  original_.reset(new LedgerRules(events_, absl::StrCat(where_prefix_, "original "), depth_ + 1));
+  original_.reset(new LedgerRules(absl::StrCat(where_prefix_, "original "), depth_ + 1));
   // Whoever signed it: the checkpoint must be the one that the import speaks of.
   const v1::Import& import = first_.import();
   const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(import.checkpoint());
@@ -171,7 +166,7 @@ absl::Status LedgerRules::BeginOriginal() {
                  "the import's checkpoint must be a signed note of its origin, size and root");
 }
 
-absl::Status LedgerRules::AddBody(const EntryFrame& frame, Writer& writer) {
+absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& writer) {
   const bool copied = frame.body == LedgerEntry::kImported;
   const bool anywhere = frame.body == LedgerEntry::kWriterClosed ||
                         frame.body == LedgerEntry::kForkNotice || frame.body == LedgerEntry::kSeal;
@@ -186,11 +181,8 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, Writer& writer) {
     case LedgerEntry::kWriterClosed: {
       const std::optional<uint64_t> count = OnlyNumber(frame.body_bytes);
       if (!count.has_value()) return Wrong("its writer_closed must be well-formed");
-      if (*count != writer.entries + 1) {
-        return Wrong("writer_closed.entry_count", writer.entries + 1, *count);
-      }
-      writer.closed = true;
-      return absl::OkStatus();
+      const absl::Status closed = events::TakeClosed(*count, writer);
+      return closed.ok() ? closed : Wrong(closed);
     }
     case LedgerEntry::kSeal:
       return AddSeal(frame);
@@ -205,9 +197,21 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, Writer& writer) {
     }
     case LedgerEntry::kResume: {
       v1::Resume resume;
-      if (Parse(frame.body_bytes, resume)) return absl::OkStatus();
-      return Wrong("its resume must be well-formed");
+      if (!Parse(frame.body_bytes, resume)) return Wrong("its resume must be well-formed");
+      events::TakeResume(size_, writer);
+      return absl::OkStatus();
     }
+    case LedgerEntry::kOpened: {
+      v1::Opened opened;
+      if (!Parse(frame.body_bytes, opened)) return Wrong("its opened must be well-formed");
+      const absl::Status taken =
+          events::TakeOpened(opened, size_, declaration().spool_policy(), writer);
+      return taken.ok() ? taken : Wrong(taken);
+    }
+    case LedgerEntry::kConflict:
+    case LedgerEntry::kLateEvent:
+    case LedgerEntry::kSpoolImported:
+      return AddLate(frame, writer);
     case LedgerEntry::kNote: {
       v1::Note note;
       if (Parse(frame.body_bytes, note)) return absl::OkStatus();
@@ -220,23 +224,41 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, Writer& writer) {
   }
 }
 
-absl::Status LedgerRules::AddEvent(const EntryFrame& frame, Writer& writer) {
+absl::Status LedgerRules::AddEvent(const EntryFrame& frame, v1::WriterStatus& writer) {
   const absl::StatusOr<std::optional<EventRound>> event = ParseEventRound(frame.body_bytes);
   if (!event.ok()) return Wrong(FromAbsl(event.status().message()));
-  if (event->has_value()) {
-    const uint64_t round = (*event)->round;
-    if (writer.has_round && round < writer.last_round) {
-      return Wrong(absl::StrCat("a writer's rounds must not go back, found ", round, " after ",
-                                writer.last_round));
-    }
-    if (writer.has_round && round == writer.last_round && (*event)->sampling) {
-      return Wrong(absl::StrCat("round ", round, " has begun already, and may have one sample"));
-    }
-    writer.has_round = true;
-    writer.last_round = round;
+  if (!event->has_value()) return absl::OkStatus();
+  events::RoundStep step{
+      (*event)->sampling ? events::RoundStep::Kind::kOpens : events::RoundStep::Kind::kJoins,
+      (*event)->round, nullptr};
+  v1::Event whole;  // seldom needed, and slower to read
+  if ((*event)->by_epoch) {
+    if (!Parse(frame.body_bytes, whole)) return Wrong("its event must be well-formed");
+    step = events::StepOf(whole);
   }
-  if (events_ == nullptr || !*events_) return absl::OkStatus();
-  return (*events_)({frame.sequence, frame.writer, frame.body_bytes});
+  const absl::Status taken = events::TakeStoredRound(step, size_, writer);
+  return taken.ok() ? taken : Wrong(taken);
+}
+
+// What says more of a writer that has written before.
+absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& writer) {
+  if (writer.entry_count() == 0) return Wrong("late entries are of a writer that has written");
+  if (frame.body == LedgerEntry::kConflict) {
+    v1::Conflict conflict;
+    if (!Parse(frame.body_bytes, conflict)) return Wrong("its conflict must be well-formed");
+    events::TakeConflict(conflict.incarnation(), writer);
+  } else if (frame.body == LedgerEntry::kLateEvent) {
+    v1::LateEvent late;
+    if (!Parse(frame.body_bytes, late) || !late.has_event()) {
+      return Wrong("its late_event must be well-formed");
+    }
+    events::TakeLateEvent(writer);
+  } else {
+    v1::SpoolImported imported;
+    if (!Parse(frame.body_bytes, imported)) return Wrong("its spool_imported must be well-formed");
+    events::TakeSpoolImported(imported.incarnation(), size_, writer);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LedgerRules::AddSeal(const EntryFrame& frame) {
@@ -244,7 +266,7 @@ absl::Status LedgerRules::AddSeal(const EntryFrame& frame) {
   if (!Parse(frame.body_bytes, seal)) return Wrong("its seal must be well-formed");
   const std::set<std::string> missing(seal.missing_writers().begin(), seal.missing_writers().end());
   for (const auto& [name, writer] : writers_) {
-    if (name.empty() || writer.closed != missing.contains(name)) continue;
+    if (name.empty() || writer.closed() != missing.contains(name)) continue;
     return Wrong(absl::StrCat("a seal must name the writers that have not closed, and no other: ",
                               Quoted(name)));
   }

@@ -25,20 +25,15 @@
 
 namespace dpledger::bundle {
 
-// An event of the ledger, or, in a copy, of the original. Valid during the call.
-struct EventEntry {
-  uint64_t sequence = 0;
-  std::string_view writer;
-  std::string_view event;  // a serialised v1::Event
-};
-// What else is done with events: they are given in order. An error ends the verification with it.
-using EventSink = std::function<absl::Status(const EventEntry&)>;
+// What else is done with entries: they are given in order, each after it was checked. An error ends
+// the verification with it.
+using EntrySink = std::function<absl::Status(std::string_view entry)>;
 
 class LedgerRules {
  public:
   LedgerRules() = default;
-  // `events` may be null.
-  explicit LedgerRules(const EventSink* events) : events_(events) {}
+  // `entries` may be null.
+  explicit LedgerRules(const EntrySink* entries) : entries_(entries) {}
 
   // The next entry's bytes. A difference (difference.h) of class entry or import, with the
   // sequence.
@@ -49,8 +44,10 @@ class LedgerRules {
   size_t writers() const { return writers_.size() - writers_.count(""); }
   // What the entries make of a writer; nothing if it wrote none.
   std::optional<v1::WriterStatus> StatusOf(std::string_view writer) const;
-  // Those that have not closed, at most ten.
-  std::vector<std::string> OpenWriters() const;
+
+  // All of them, by name; the server's own is "".
+  using Writers = std::map<std::string, v1::WriterStatus, std::less<>>;
+  const Writers& writer_statuses() const { return writers_; }
 
   // Entry 0: with its declaration, fork or import, and nothing else. Precondition: size() > 0.
   const v1::LedgerEntry& first() const { return first_; }
@@ -66,28 +63,23 @@ class LedgerRules {
   std::string Where(uint64_t sequence) const;
 
  private:
-  struct Writer {
-    uint64_t entries = 0;
-    uint64_t last_round = 0;
-    bool has_round = false;
-    bool closed = false;
-  };
-
-  LedgerRules(const EventSink* events, std::string prefix, int depth)
-      : events_(events), where_prefix_(std::move(prefix)), depth_(depth) {}
+  LedgerRules(std::string prefix, int depth) : where_prefix_(std::move(prefix)), depth_(depth) {}
 
   absl::Status Wrong(std::string_view rule) const;
   absl::Status Wrong(std::string_view field, uint64_t expected, uint64_t found) const;
-  absl::Status CheckFrame(const EntryFrame& frame, Writer& writer);
+  // A rule of writers in this ledger's words.
+  absl::Status Wrong(const absl::Status& broken) const;
+  absl::Status CheckFrame(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddFirst(const EntryFrame& frame);
-  absl::Status AddBody(const EntryFrame& frame, Writer& writer);
-  absl::Status AddEvent(const EntryFrame& frame, Writer& writer);
+  absl::Status AddBody(const EntryFrame& frame, v1::WriterStatus& writer);
+  absl::Status AddEvent(const EntryFrame& frame, v1::WriterStatus& writer);
+  absl::Status AddLate(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddSeal(const EntryFrame& frame);
   absl::Status AddForkNotice(const EntryFrame& frame);
   absl::Status AddImported(const EntryFrame& frame);
   absl::Status BeginOriginal();
 
-  const EventSink* events_ = nullptr;
+  const EntrySink* entries_ = nullptr;
   std::string where_prefix_;
   int depth_ = 0;
 
@@ -95,9 +87,9 @@ class LedgerRules {
   int64_t recorded_seconds_ = 0;
   bool sealed_ = false;
   v1::LedgerEntry first_;
-  std::map<std::string, Writer, std::less<>> writers_;
+  Writers writers_;
   // The writer of the entry before, for entries come in runs; null at first.
-  std::pair<const std::string, Writer>* last_writer_ = nullptr;
+  std::pair<const std::string, v1::WriterStatus>* last_writer_ = nullptr;
   std::unique_ptr<LedgerRules> original_;
   merkle::CompactTree original_tree_;
 };

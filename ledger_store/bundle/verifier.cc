@@ -21,7 +21,7 @@ std::string Hex(const merkle::Hash& hash) { return HexEncode(merkle::ToBytes(has
 }  // namespace
 
 Verifier::Verifier(VerifierOptions options)
-    : options_(std::move(options)), evidence_(options_.trusted), rules_(&options_.events) {
+    : options_(std::move(options)), evidence_(options_.trusted), rules_(&options_.entries) {
   for (const uint64_t size : options_.root_sizes) roots_[size] = merkle::EmptyRoot();
   for (const merkle::Note& note : options_.older) {
     const auto older = merkle::ParseCheckpoint(note.text);

@@ -4,7 +4,7 @@
 //
 //  1. Streaming: memory is bounded by one entry bundle (16 MiB), O(log size) tiles and the number
 //     of writers; events.jsonl is passed over.
-//  2. Knows nothing of privacy: events are handed on to whoever accounts for them.
+//  2. Knows nothing of privacy: entries are handed on to whoever accounts for them.
 // Not thread safe.
 #pragma once
 
@@ -29,7 +29,7 @@ struct VerifierOptions {
   std::vector<merkle::VerifierKey> trusted;  // as EvidenceCheck
   std::vector<merkle::Note> older;           // checkpoints of the same ledger
   std::vector<uint64_t> root_sizes;          // prefixes whose roots are asked for
-  EventSink events;                          // may be null
+  EntrySink entries;                         // may be null
 };
 
 class Verifier {

@@ -91,8 +91,11 @@ absl::StatusOr<v1::Receipt> CommitGroup::Stage(const BatchToAppend& batch,
   }
   absl::StatusOr<v1::Receipt> repeated = Repeated(key, hash);
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head(), batch.draft, now_));
-  return Take(change, key, hash, *ledger);
+  const absl::StatusOr<LedgerChange> change = AppendBatch(ledger->head(), batch.draft, now_);
+  if (change.ok()) return Take(*change, key, hash, *ledger);
+  const auto conflict = ConflictOf(ledger->head(), batch.draft, change.status(), now_);
+  if (conflict.has_value()) Put(*conflict, *ledger);
+  return change.status();
 }
 
 absl::StatusOr<v1::Receipt> CommitGroup::Stage(v1::SealLedgerRequest&& request,

@@ -16,7 +16,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
-#include "ledger_store/batch_row.h"
+#include "events/names.h"
+#include "ledger/batch_row.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/embedded/answer_thread.h"
 #include "ledger_store/embedded/commit_group.h"
 #include "ledger_store/embedded/database.h"
@@ -25,7 +27,6 @@
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
-#include "ledger_store/request_rules.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "rocksdb/perf_level.h"
@@ -138,7 +139,7 @@ class EmbeddedStore : public LedgerStore {
   }
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
-    RETURN_IF_ERROR(CheckLedgerName("name", name));
+    RETURN_IF_ERROR(events::CheckLedgerName("name", name));
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     return Describe(*record.head);
@@ -147,7 +148,7 @@ class EmbeddedStore : public LedgerStore {
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
                                                size_t limit) override {
     const bool every_project = parent == "projects/-";
-    if (!every_project) RETURN_IF_ERROR(CheckProjectName("parent", parent));
+    if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
     RETURN_IF_ERROR(fail_stop_.status());
     const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     std::vector<v1::Ledger> ledgers;
@@ -164,7 +165,7 @@ class EmbeddedStore : public LedgerStore {
 
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
-    RETURN_IF_ERROR(CheckLedgerName("ledger", name));
+    RETURN_IF_ERROR(events::CheckLedgerName("ledger", name));
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
     const uint64_t size = record.head->tree.size();

@@ -18,7 +18,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "ledger_store/ledger_head.h"
+#include "ledger/ledger_head.h"
 #include "rocksdb/db.h"
 
 namespace dpledger::embedded {

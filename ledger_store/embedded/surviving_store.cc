@@ -8,7 +8,7 @@
 #include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/batch_row.h"
+#include "ledger/batch_row.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"

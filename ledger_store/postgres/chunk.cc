@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ledger_store/batch_row.h"
+#include "ledger/batch_row.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "merkle/tile.h"

@@ -19,7 +19,7 @@ struct Chunk {
 };
 
 // Rows of at most 256 entries and about 1 MiB: nearly every batch is one. `batch` is a row of
-// entries (ledger_store/batch_row.h).
+// entries (ledger/batch_row.h).
 std::vector<Chunk> ToChunks(uint64_t first_sequence, std::string_view batch);
 
 // The entries, as views into `body`. DATA_LOSS if the hash does not match, or there are not

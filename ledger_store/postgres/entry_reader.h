@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger_store/ledger_head.h"
+#include "ledger/ledger_head.h"
 #include "ledger_store/postgres/database.h"
 
 namespace dpledger::postgres {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "ledger_store/ledger_head.h"
+#include "ledger/ledger_head.h"
 #include "ledger_store/postgres/values.h"
 
 namespace dpledger::postgres {

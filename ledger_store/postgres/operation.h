@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "dpledger/v1/ledger_service.pb.h"
-#include "ledger_store/request_rules.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/store.h"
 #include "merkle/sha256.h"
 

@@ -8,9 +8,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/names.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/postgres/head_row.h"
 #include "ledger_store/postgres/staged_group.h"
-#include "ledger_store/request_rules.h"
 
 namespace dpledger::postgres {
 namespace {
@@ -172,7 +173,7 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
 absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
   std::set<std::string> seen;
   for (const SignedLog& log : publication.logs) {
-    if (log.log != kRegistryLog && !CheckLedgerName("log", log.log).ok()) {
+    if (log.log != kRegistryLog && !events::CheckLedgerName("log", log.log).ok()) {
       return LedgerNotFound(log.log);
     }
     if (!seen.insert(log.log).second) {
@@ -297,7 +298,7 @@ absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::ReadRegistry(uint6
 
 absl::Status PostgresCheckpoints::CheckLog(const std::string& log) const {
   if (log == kRegistryLog) return absl::OkStatus();
-  if (!CheckLedgerName("log", log).ok()) return LedgerNotFound(log);
+  if (!events::CheckLedgerName("log", log).ok()) return LedgerNotFound(log);
   ASSIGN_OR_RETURN(const std::vector<Rows> rows,
                    database_.Read({{database_.Sql("SELECT 1 FROM @.ledgers WHERE name = $1"),
                                     Values().Text(log)}}));

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
+#include "events/names.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/database.h"
@@ -20,7 +22,6 @@
 #include "ledger_store/postgres/operation.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
 #include "ledger_store/postgres/staged_group.h"
-#include "ledger_store/request_rules.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
@@ -55,7 +56,7 @@ std::string AsText(const std::string& after) {
 
 // What cannot be a name is not looked up: it may be no text that PostgreSQL takes.
 absl::Status CheckMayExist(const std::string& name) {
-  return CheckLedgerName("ledger", name).ok() ? absl::OkStatus() : LedgerNotFound(name);
+  return events::CheckLedgerName("ledger", name).ok() ? absl::OkStatus() : LedgerNotFound(name);
 }
 
 class PostgresStore : public LedgerStore {
@@ -104,7 +105,7 @@ class PostgresStore : public LedgerStore {
   }
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
-    RETURN_IF_ERROR(CheckLedgerName("name", name));
+    RETURN_IF_ERROR(events::CheckLedgerName("name", name));
     ASSIGN_OR_RETURN(const LedgerHead head, ReadHead(*database_, name));
     return Describe(head);
   }
@@ -112,7 +113,7 @@ class PostgresStore : public LedgerStore {
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
                                                size_t limit) override {
     const bool every_project = parent == "projects/-";
-    if (!every_project) RETURN_IF_ERROR(CheckProjectName("parent", parent));
+    if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
     // '0' follows '/': all names of the project, and no other, are between the two.
     const std::string first = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     const std::string end = every_project ? "projects0" : absl::StrCat(parent, "/ledgers0");
@@ -143,7 +144,7 @@ class PostgresStore : public LedgerStore {
 
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
-    RETURN_IF_ERROR(CheckLedgerName("ledger", name));
+    RETURN_IF_ERROR(events::CheckLedgerName("ledger", name));
     return ReadEntries(*database_, name, first, max_entries, max_bytes);
   }
 

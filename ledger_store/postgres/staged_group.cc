@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/batch_row.h"
+#include "ledger/batch_row.h"
 
 namespace dpledger::postgres {
 
@@ -61,8 +61,12 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(v1::AppendBatchRequest& request, O
     return absl::InternalError("a batch does not parse that was serialised here");
   }
   from.used_up = true;
-  ASSIGN_OR_RETURN(const LedgerChange change, AppendBatch(ledger->head, std::move(request), now_));
-  return Take(change, from, *ledger);
+  const BatchDraft draft(std::move(request));
+  const absl::StatusOr<LedgerChange> change = AppendBatch(ledger->head, draft, now_);
+  if (change.ok()) return Take(*change, from, *ledger);
+  const auto conflict = ConflictOf(ledger->head, draft, change.status(), now_);
+  if (conflict.has_value()) Put(*conflict, *ledger);
+  return change.status();
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::SealLedgerRequest& request,

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "dpledger/v1/ledger.pb.h"
-#include "ledger_store/ledger_head.h"
+#include "ledger/ledger_head.h"
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/operation.h"
 

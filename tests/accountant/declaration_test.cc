@@ -1,4 +1,5 @@
-#include "accountant/from_proto/event_from_proto.h"
+#include "events/declaration_rules.h"
+#include "ledger/event_from_proto.h"
 #include "tests/accountant/field_rules.h"
 
 namespace dpledger::accountant {
@@ -67,17 +68,17 @@ std::vector<FieldRule> DeclarationRules() {
 class DeclarationRule : public testing::TestWithParam<FieldRule> {};
 
 TEST_P(DeclarationRule, IsCheckedAndNamed) {
-  ExpectRule<v1::Declaration>(GetParam(), CheckDeclaration);
+  ExpectRule<v1::Declaration>(GetParam(), events::CheckDeclaration);
 }
 
 INSTANTIATE_TEST_SUITE_P(LedgerProto, DeclarationRule, testing::ValuesIn(DeclarationRules()));
 
 TEST(Declaration, UnknownFieldsAreRefusedByPathAndNumber) {
   auto declaration = FromText<v1::Declaration>(std::string(kAdaptive) + "filter { gdp { mu: 1 } }");
-  EXPECT_TRUE(CheckDeclaration(declaration).ok());
+  EXPECT_TRUE(events::CheckDeclaration(declaration).ok());
   v1::Filter& filter = *declaration.mutable_filter();
   filter.GetReflection()->MutableUnknownFields(&filter)->AddVarint(50, 1);
-  const absl::Status status = CheckDeclaration(declaration);
+  const absl::Status status = events::CheckDeclaration(declaration);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(FromAbsl(status.message()), "filter.50: field number is not known to this version");
 }

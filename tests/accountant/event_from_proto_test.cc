@@ -1,4 +1,4 @@
-#include "accountant/from_proto/event_from_proto.h"
+#include "ledger/event_from_proto.h"
 
 #include <functional>
 #include <map>
@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/unknown_fields.h"
 #include "dpledger/v1/accounting_service.pb.h"
+#include "events/unknown_fields.h"
 #include "gmock/gmock.h"
 #include "tests/accountant/event_rules.h"
 
@@ -261,13 +261,13 @@ TEST(UnknownFields, WholeRequestsAreWalked) {
   auto request = FromText<v1::ComputeEpsilonRequest>(
       "subject { events { sum_query { query { noise: ROUNDED_GAUSSIAN } } } } options { method: "
       "PLD }");
-  EXPECT_TRUE(CheckNoUnknownFields(request).ok());
+  EXPECT_TRUE(events::CheckNoUnknownFields(request).ok());
   request.mutable_options()->set_method(static_cast<v1::Method>(77));
-  EXPECT_EQ(FromAbsl(CheckNoUnknownFields(request).message()),
+  EXPECT_EQ(FromAbsl(events::CheckNoUnknownFields(request).message()),
             "options.method: enum number 77 is not known to this version");
   request.mutable_subject()->mutable_events(0)->mutable_sum_query()->mutable_query()->set_noise(
       static_cast<v1::NoiseKind>(5));
-  EXPECT_EQ(FromAbsl(CheckNoUnknownFields(request).message()),
+  EXPECT_EQ(FromAbsl(events::CheckNoUnknownFields(request).message()),
             "subject.events[0].sum_query.query.noise: enum number 5 is not known to this version");
 }
 

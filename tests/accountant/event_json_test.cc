@@ -1,8 +1,10 @@
+#include "events/event_json.h"
+
 #include <limits>
 
-#include "accountant/from_proto/event_from_proto.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "ledger/event_from_proto.h"
 #include "tests/accountant/field_rules.h"
 
 namespace dpledger::accountant {
@@ -22,18 +24,18 @@ v1::Event Expected() {
 }
 
 void ExpectRefused(const std::string& line, const std::string& message_start) {
-  const absl::Status status = EventFromJson(line).status();
+  const absl::Status status = events::EventFromJson(line).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << line;
   EXPECT_THAT(std::string(status.message()), StartsWith(message_start)) << line;
   EXPECT_EQ(status.message().find('\n'), absl::string_view::npos) << status;
 }
 
 TEST(EventFromJson, ReadsCamelCaseAndProtoNames) {
-  const auto camel = EventFromJson(kLine);
+  const auto camel = events::EventFromJson(kLine);
   ASSERT_TRUE(camel.ok()) << camel.status();
   EXPECT_TRUE(MessageDifferencer::Equals(*camel, Expected())) << camel->DebugString();
 
-  const auto proto = EventFromJson(
+  const auto proto = events::EventFromJson(
       R"({"rounds": {"scheme": {"poisson": {"probability": 0.01}}, "queries": [{"l2_norm_bound": 1,
           "noise_stddev": 2.5, "noise": "ROUNDED_GAUSSIAN"}], "count": 10000}})");
   ASSERT_TRUE(proto.ok()) << proto.status();
@@ -45,7 +47,7 @@ TEST(EventFromJson, ReadsCamelCaseAndProtoNames) {
 TEST(EventFromJson, ReadsNumbersExactly) {
   const auto read = [](const std::string& number) {
     const auto event =
-        EventFromJson(R"({"mechanism":{"gaussian":{"noiseMultiplier":)" + number + "}}}");
+        events::EventFromJson(R"({"mechanism":{"gaussian":{"noiseMultiplier":)" + number + "}}}");
     EXPECT_TRUE(event.ok()) << event.status();
     return event->mechanism().gaussian().noise_multiplier();
   };
@@ -67,7 +69,7 @@ TEST(EventFromJson, LineTornAnywhereIsRefused) {
   for (size_t size = 0; size < line.size(); ++size) {
     ExpectRefused(line.substr(0, size), "not an event in proto JSON: ");
   }
-  EXPECT_TRUE(EventFromJson(line).ok());
+  EXPECT_TRUE(events::EventFromJson(line).ok());
 }
 
 TEST(EventFromJson, WhatIsNotAnEventIsRefusedWithTheReason) {

@@ -1,5 +1,5 @@
 // Histories through their stored tables: what comes back goes on as the history would have.
-#include "accountant/from_proto/history_table.h"
+#include "ledger/history_table.h"
 
 #include <gmock/gmock.h>
 

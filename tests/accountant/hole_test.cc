@@ -1,10 +1,10 @@
-#include "accountant/from_proto/hole.h"
+#include "ledger/hole.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "accountant/from_proto/questions.h"
 #include "google/protobuf/text_format.h"
+#include "ledger/questions.h"
 
 namespace dpledger::accountant {
 namespace {

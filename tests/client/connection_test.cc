@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "client/ledger_name.h"
+#include "events/names.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -20,9 +20,9 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 TEST(FullLedgerName, PutsAShortNameInTheDefaultProject) {
-  EXPECT_EQ(*FullLedgerName("adult"), "projects/default/ledgers/adult");
-  EXPECT_EQ(*FullLedgerName("projects/p-1/ledgers/a.b_c"), "projects/p-1/ledgers/a.b_c");
-  EXPECT_EQ(*FullLedgerName(std::string(63, 'x')),
+  EXPECT_EQ(*events::FullLedgerName("adult"), "projects/default/ledgers/adult");
+  EXPECT_EQ(*events::FullLedgerName("projects/p-1/ledgers/a.b_c"), "projects/p-1/ledgers/a.b_c");
+  EXPECT_EQ(*events::FullLedgerName(std::string(63, 'x')),
             "projects/default/ledgers/" + std::string(63, 'x'));
 }
 
@@ -32,7 +32,7 @@ TEST(FullLedgerName, RefusesWhatTheServerWould) {
         std::string("a b"), std::string(64, 'x'), std::string("projects/p/ledgers/"),
         std::string("projects/p/ledger/x"), std::string("a/b"),
         std::string("projects/p/ledgers/x/y")}) {
-    const absl::Status status = FullLedgerName(name).status();
+    const absl::Status status = events::FullLedgerName(name).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(std::string(status.message()), HasSubstr("got \"" + name + "\""));
     EXPECT_THAT(ReasonOf(status).metadata, ElementsAre(Pair("field", "ledger")));

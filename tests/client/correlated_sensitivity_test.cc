@@ -11,13 +11,13 @@
 
 #include "absl/numeric/int128.h"
 #include "accountant/accountant.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/matrix_sensitivity.h"
 #include "client/correlated_options.h"
 #include "client/internal/banded_encoder.h"
 #include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
+#include "ledger/event_from_proto.h"
 
 namespace dpledger::client {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "accountant/accountant.h"
 #include "accountant/audit/audit.h"
-#include "accountant/from_proto/event_from_proto.h"
-#include "accountant/from_proto/profile_questions.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/profile_questions.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::canary_audit {

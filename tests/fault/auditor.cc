@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/event_from_proto.h"
-#include "accountant/from_proto/questions.h"
 #include "client/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/questions.h"
 #include "merkle/proof.h"
 
 namespace dpledger::testing {

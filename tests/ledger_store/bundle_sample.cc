@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "ledger/request_rules.h"
 #include "ledger_store/bundle/members.h"
 #include "ledger_store/bundle/writer.h"
-#include "ledger_store/request_rules.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"

@@ -7,9 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
-#include "ledger_store/batch_row.h"
-#include "ledger_store/ledger_head.h"
-#include "ledger_store/request_rules.h"
+#include "events/names.h"
+#include "ledger/batch_row.h"
+#include "ledger/ledger_head.h"
+#include "ledger/request_rules.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger {
@@ -43,22 +44,26 @@ LedgerHead FreshHead() {
 
 TEST(LedgerName, PartsHaveAShape) {
   const std::string longest = absl::StrCat("a", std::string(61, '-'), "z");
-  EXPECT_TRUE(CheckLedgerName("name", "projects/p/ledgers/" + longest).ok());
-  EXPECT_TRUE(CheckLedgerName("name", "projects/0.a_b-c9/ledgers/x").ok());
+  EXPECT_TRUE(events::CheckLedgerName("name", "projects/p/ledgers/" + longest).ok());
+  EXPECT_TRUE(events::CheckLedgerName("name", "projects/0.a_b-c9/ledgers/x").ok());
+  EXPECT_TRUE(IsFieldError(events::CheckLedgerName("name", "projects/p/ledgers/" + longest + "z"),
+                           "name: "));
   EXPECT_TRUE(
-      IsFieldError(CheckLedgerName("name", "projects/p/ledgers/" + longest + "z"), "name: "));
-  EXPECT_TRUE(IsFieldError(CheckLedgerName("name", "projects/p./ledgers/x"), "got \"projects/p./"));
-  EXPECT_TRUE(IsFieldError(CheckLedgerName("name", "Projects/p/ledgers/x"), "name: must be"));
-  EXPECT_TRUE(IsFieldError(CheckLedgerName("name", "projects/p/ledger/x"), "name: must be"));
-  EXPECT_TRUE(IsFieldError(CheckLedgerName("name", std::string(1000, 'a')), "aaa...\""));
+      IsFieldError(events::CheckLedgerName("name", "projects/p./ledgers/x"), "got \"projects/p./"));
+  EXPECT_TRUE(
+      IsFieldError(events::CheckLedgerName("name", "Projects/p/ledgers/x"), "name: must be"));
+  EXPECT_TRUE(
+      IsFieldError(events::CheckLedgerName("name", "projects/p/ledger/x"), "name: must be"));
+  EXPECT_TRUE(IsFieldError(events::CheckLedgerName("name", std::string(1000, 'a')), "aaa...\""));
 }
 
 TEST(Request, IdsAreTokens) {
-  EXPECT_TRUE(CheckToken("request_id", std::string(64, 'Z')).ok());
-  EXPECT_TRUE(IsFieldError(CheckToken("request_id", std::string(65, 'Z')), "1 to 64 bytes"));
-  EXPECT_TRUE(IsFieldError(CheckToken("request_id", ""), "1 to 64 bytes"));
-  EXPECT_TRUE(IsFieldError(CheckToken("request_id", "a/b"), "got \"a/b\""));
-  EXPECT_TRUE(IsFieldError(CheckToken("request_id", "\xc3\xa4"), "1 to 64 bytes"));
+  EXPECT_TRUE(events::CheckToken("request_id", std::string(64, 'Z')).ok());
+  EXPECT_TRUE(
+      IsFieldError(events::CheckToken("request_id", std::string(65, 'Z')), "1 to 64 bytes"));
+  EXPECT_TRUE(IsFieldError(events::CheckToken("request_id", ""), "1 to 64 bytes"));
+  EXPECT_TRUE(IsFieldError(events::CheckToken("request_id", "a/b"), "got \"a/b\""));
+  EXPECT_TRUE(IsFieldError(events::CheckToken("request_id", "\xc3\xa4"), "1 to 64 bytes"));
 }
 
 TEST(Request, HasOneToTenThousandEntries) {

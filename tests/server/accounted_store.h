@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/questions.h"
+#include "ledger/questions.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "merkle/compact_tree.h"
 #include "server/subject_source.h"

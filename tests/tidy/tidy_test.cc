@@ -56,8 +56,7 @@ TEST(IncludeDirections, NoticesAnArrowTheOtherWay) {
 TEST(IncludeDirections, KeepsTheWireOutOfTheMathematics) {
   EXPECT_THAT(IncludeDirections({"accountant/pld/x.cc", "#include \"dpledger/v1/event.pb.h\"\n"}),
               ElementsAre(HasSubstr("accountant must not include dpledger/v1/event.pb.h")));
-  EXPECT_THAT(IncludeDirections(
-                  {"accountant/pld/x.cc", "#include \"accountant/from_proto/questions.h\"\n"}),
+  EXPECT_THAT(IncludeDirections({"accountant/pld/x.cc", "#include \"ledger/questions.h\"\n"}),
               SizeIs(1));
   EXPECT_THAT(
       IncludeDirections({"accountant/from_proto/x.cc", "#include \"dpledger/v1/event.pb.h\"\n"}),

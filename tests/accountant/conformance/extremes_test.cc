@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "accountant/accountant.h"
-#include "accountant/from_proto/event_from_proto.h"
+#include "ledger/event_from_proto.h"
 #include "tests/accountant/conformance/question_rules.h"
 #include "tests/support/random_setting.h"
 

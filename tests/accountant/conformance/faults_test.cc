@@ -8,8 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "accountant/mechanism/history.h"
+#include "events/event_json.h"
+#include "ledger/event_from_proto.h"
 #include "tests/accountant/conformance/reference_case.h"
 
 namespace dpledger::accountant::conformance {
@@ -140,8 +141,8 @@ TEST(Faults, F8EveryRunOfASelectionMayFail) {
 // all, and what was taken is in every answer or every answer is refused.
 TEST(Faults, F9WhatIsRefusedIsNotInTheLedgerAndWhatIsInItCounts) {
   const auto message =
-      EventFromJson(R"({"mechanism":{"poisson_sampled":{"sampling_probability":1.5,)"
-                    R"("event":{"gaussian":{"noise_multiplier":1}}}}})");
+      events::EventFromJson(R"({"mechanism":{"poisson_sampled":{"sampling_probability":1.5,)"
+                            R"("event":{"gaussian":{"noise_multiplier":1}}}}})");
   ASSERT_TRUE(message.ok());
   EXPECT_EQ(EventFromProto(*message).status().code(), absl::StatusCode::kInvalidArgument);
 

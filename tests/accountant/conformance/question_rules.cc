@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "accountant/accountant.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "accountant/mechanism/history.h"
+#include "ledger/event_from_proto.h"
 
 namespace dpledger::accountant::conformance {
 namespace {

@@ -8,7 +8,8 @@
 #include <random>
 
 #include "absl/time/clock.h"
-#include "accountant/from_proto/event_from_proto.h"
+#include "events/event_json.h"
+#include "ledger/event_from_proto.h"
 #include "tests/accountant/conformance/question_rules.h"
 
 namespace dpledger::accountant::conformance {
@@ -176,7 +177,7 @@ TEST(RandomEvents, SurviveTheEventFile) {
     if (!EventFromProto(event).ok()) continue;
     std::string line;
     ASSERT_TRUE(google::protobuf::util::MessageToJsonString(event, &line).ok());
-    const auto read = EventFromJson(line);
+    const auto read = events::EventFromJson(line);
     ASSERT_TRUE(read.ok()) << read.status() << line;
     EXPECT_EQ(read->SerializeAsString(), event.SerializeAsString()) << line;
   }

@@ -4,9 +4,10 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "accountant/mechanism/history.h"
 #include "base/status.h"
+#include "events/event_json.h"
+#include "ledger/event_from_proto.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant::conformance {
@@ -217,7 +218,7 @@ std::vector<ReferenceCase> PeerCases() {
 absl::StatusOr<Composition> Compose(const ReferenceCase& reference) {
   History history;
   for (const std::string& line : reference.events) {
-    ASSIGN_OR_RETURN(const v1::Event message, EventFromJson(line));
+    ASSIGN_OR_RETURN(const v1::Event message, events::EventFromJson(line));
     ASSIGN_OR_RETURN(const Event event, EventFromProto(message));
     history.Add("writer", event);
   }

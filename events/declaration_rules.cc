@@ -1,0 +1,82 @@
+#include "events/declaration_rules.h"
+
+#include "absl/strings/str_cat.h"
+#include "events/field_checks.h"
+#include "events/unknown_fields.h"
+
+namespace dpledger::events {
+namespace {
+
+constexpr size_t kMaxName = 256;
+constexpr size_t kMaxReleased = 1024;
+constexpr size_t kMaxDescription = 4096;
+
+absl::Status CheckFilter(const v1::Filter& filter) {
+  RETURN_IF_ERROR(KindOf(filter).status());
+  switch (filter.kind_case()) {
+    case v1::Filter::kRdp:
+      RETURN_IF_ERROR(GreaterThan(1, "rdp.order", filter.rdp().order()));
+      return Positive("rdp.epsilon", filter.rdp().epsilon());
+    case v1::Filter::kZcdp:
+      return Positive("zcdp.rho", filter.zcdp().rho());
+    case v1::Filter::kGdp:
+      return Positive("gdp.mu", filter.gdp().mu());
+    case v1::Filter::KIND_NOT_SET:
+      break;
+  }
+  return absl::InternalError("a filter's kind was read before it was checked");
+}
+
+}  // namespace
+
+absl::Status CheckDeclaration(const v1::Declaration& declaration) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(declaration));
+  RETURN_IF_ERROR(Text(1, kMaxName, "dataset", declaration.dataset()));
+  RETURN_IF_ERROR(Text(1, kMaxName, "unit_of_privacy", declaration.unit_of_privacy()));
+  RETURN_IF_ERROR(CheckAdjacency(declaration.adjacency()));
+  if (declaration.parameters() == v1::PARAMETERS_UNSPECIFIED) {
+    return FieldError("parameters", "must be FIXED or ADAPTIVE, got PARAMETERS_UNSPECIFIED");
+  }
+  RETURN_IF_ERROR(WholeIn(0, kMaxWhole, "planned_rounds", declaration.planned_rounds()));
+  if (declaration.has_filter()) {
+    if (declaration.parameters() != v1::ADAPTIVE) {
+      return FieldError("filter", "must be unset unless parameters is ADAPTIVE");
+    }
+    RETURN_IF_ERROR(Within("filter", CheckFilter(declaration.filter())));
+  }
+  RETURN_IF_ERROR(Text(0, kMaxReleased, "released", declaration.released()));
+  return Text(0, kMaxDescription, "description", declaration.description());
+}
+
+absl::Status CheckAdjacency(v1::Adjacency adjacency) {
+  switch (adjacency) {
+    case v1::ADD_OR_REMOVE_ONE:
+    case v1::REPLACE_ONE:
+    case v1::ZERO_OUT:
+      return absl::OkStatus();
+    default:
+      return FieldError(
+          "adjacency", absl::StrCat("must be ADD_OR_REMOVE_ONE, REPLACE_ONE or ZERO_OUT, got ",
+                                    v1::Adjacency_IsValid(adjacency) ? v1::Adjacency_Name(adjacency)
+                                                                     : absl::StrCat(adjacency)));
+  }
+}
+
+const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry) {
+  if (first_entry.has_fork()) return first_entry.fork().declaration();
+  if (first_entry.has_import()) return first_entry.import().declaration();
+  return first_entry.declaration();
+}
+
+const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& child) {
+  if (child.dataset() != parent.dataset()) return "dataset";
+  if (child.unit_of_privacy() != parent.unit_of_privacy()) return "unit_of_privacy";
+  if (child.adjacency() != parent.adjacency()) return "adjacency";
+  if (child.parameters() != parent.parameters()) return "parameters";
+  // A filter is numbers: without maps, one message has one spelling in one program.
+  if (child.filter().SerializeAsString() != parent.filter().SerializeAsString()) return "filter";
+  if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
+  return nullptr;
+}
+
+}  // namespace dpledger::events

@@ -1,0 +1,25 @@
+// Names and ids as they stand in requests. INVALID_ARGUMENT naming `field` and the rule. Pure;
+// thread safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace dpledger::events {
+
+// projects/{project}/ledgers/{ledger}, the parts [a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?
+absl::Status CheckLedgerName(std::string_view field, std::string_view name);
+absl::Status CheckProjectName(std::string_view field, std::string_view name);  // projects/{project}
+// The full name of a ledger that a person may call `x`: projects/default/ledgers/x.
+absl::StatusOr<std::string> FullLedgerName(std::string_view name);
+// Request ids, writers and incarnations: 1 to 64 bytes of [A-Za-z0-9._-].
+absl::Status CheckToken(std::string_view field, std::string_view token);
+bool IsToken(std::string_view text);
+
+// Names come from strangers: quoted and cut before they go into a message.
+std::string Quoted(std::string_view text);
+
+}  // namespace dpledger::events

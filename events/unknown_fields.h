@@ -1,0 +1,17 @@
+// Closed messages: what this version of the software does not know, it refuses. A field that is
+// skipped could be the one that says how much privacy was spent.
+#pragma once
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+
+namespace dpledger::events {
+
+// INVALID_ARGUMENT naming the message's path and the field's number ("sum_query.query.99: field
+// number is not known to this version") if `message`, at any depth, holds an unknown field; or
+// naming the enum field and its number
+// ("sum_query.query.noise: enum number 7 is not known to this version") if it holds an unknown enum
+// number.
+absl::Status CheckNoUnknownFields(const google::protobuf::Message& message);
+
+}  // namespace dpledger::events

@@ -1,0 +1,82 @@
+// What a writer's entries mean one after the other: the order of its rounds, the rounds of its
+// epochs, its incarnations, its end. One state machine over WriterStatus, for everybody who sees
+// entries come: the store before it takes one, a reader of stored entries, the trainer and the
+// command line before they send one.
+//
+//  1. A round is (incarnation, number): numbers do not go back, and one sample opens a round.
+//  2. An epoch is (incarnation, number): numbers do not go back, and an epoch has no more rounds
+//  than its scheme says.
+//     RESUME, and an OPENED that does not carry epochs on, begin epochs anew.
+//  3. The newest incarnation fences off those before it. One that is not carried on by the next may
+//  hold what was never
+//     delivered: it is kept in missing_spools, as is every one whose batch was refused, until its
+//     spool is imported.
+//  4. After its end a writer's only entries are CONFLICT and late ones.
+// Each Take changes the status only if it returns OK. Errors name the field below the entry. Pure;
+// thread safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "dpledger/v1/ledger.pb.h"
+
+namespace dpledger::events {
+
+// What an event says of its writer's rounds: all that the rules ask of it.
+struct RoundStep {
+  enum class Kind { kNone, kOpens, kJoins };  // grouped rounds and mechanisms are of no round
+  Kind kind = Kind::kNone;
+  uint64_t round = 0;
+  // Of a sample by an epoch scheme; else null. Not owned.
+  const v1::SamplingScheme* epoch = nullptr;
+};
+RoundStep StepOf(const v1::Event& event);  // points into `event`
+
+// FAILED_PRECONDITION: ROUND_GOES_BACK, ROUND_ALREADY_OPEN (metadata last_round), EPOCH_GOES_BACK,
+// EPOCH_FULL (metadata epoch). Fields: sampling.round, sum_query.round, sampling.scheme.
+absl::Status TakeRound(const RoundStep& step, v1::WriterStatus& writer);
+
+// The same for an entry that is stored already, perhaps since before there were rules of epochs: a
+// sample that breaks one of those begins epochs anew.
+absl::Status TakeStoredRound(const RoundStep& step, uint64_t sequence, v1::WriterStatus& writer);
+
+void TakeResume(uint64_t sequence, v1::WriterStatus& writer);
+
+// `policy` is the declared one: under FAIL_CLOSED nothing was released that is not in the ledger.
+// INVALID_ARGUMENT for a token that is none, or the last one again.
+absl::Status TakeOpened(const v1::Opened& opened, uint64_t sequence, v1::SpoolPolicy policy,
+                        v1::WriterStatus& writer);
+
+// FAILED_PRECONDITION (WRITER_COUNT_MISMATCH, metadata entry_count) unless the count is that of the
+// writer's entries with this one.
+absl::Status TakeClosed(uint64_t entry_count, v1::WriterStatus& writer);
+
+void TakeConflict(std::string_view incarnation, v1::WriterStatus& writer);
+void TakeLateEvent(v1::WriterStatus& writer);
+void TakeSpoolImported(std::string_view incarnation, uint64_t sequence, v1::WriterStatus& writer);
+
+// FAILED_PRECONDITION unless the writer may write entries that are not late ones: WRITER_CLOSED, or
+// FENCED_OFF if `incarnation` is not its last one.
+absl::Status CheckMayWrite(std::string_view incarnation, const v1::WriterStatus& writer);
+// Whether a refused batch of this incarnation is news that the ledger must hold.
+bool IsNewConflict(std::string_view incarnation, const v1::WriterStatus& writer);
+
+// The name under which the accountant keeps this writer's present epochs apart from all others.
+std::string EpochOwner(const v1::WriterStatus& writer);
+// The same for late events of an incarnation: never of one epoch with those that came in time, nor
+// with those of another spool.
+std::string LateOwner(std::string_view incarnation, const v1::WriterStatus& writer);
+
+// In words, why releases of this writer may be missing in a ledger of this policy: an item each.
+struct Missing {
+  std::string incarnation;
+  uint64_t opened_sequence = 0;
+  std::string reason;
+};
+std::vector<Missing> MissingReleases(const v1::WriterStatus& writer, v1::SpoolPolicy policy);
+
+}  // namespace dpledger::events

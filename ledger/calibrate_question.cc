@@ -1,0 +1,139 @@
+// Calibration of the wire's two kinds: parameters by name, and a hole in a list of events.
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/accountant.h"
+#include "accountant/calibration/family.h"
+#include "base/status.h"
+#include "ledger/hole.h"
+#include "ledger/question.h"
+#include "ledger/questions.h"
+
+namespace dpledger::accountant {
+namespace {
+
+// Solves by a method.
+using Solver = std::function<absl::StatusOr<Solution>(const Options&)>;
+
+absl::StatusOr<Unknown> UnknownFromProto(v1::Unknown unknown) {
+  switch (unknown) {
+    case v1::NOISE_MULTIPLIER:
+      return Unknown::kNoiseMultiplier;
+    case v1::STEPS:
+      return Unknown::kSteps;
+    case v1::SAMPLING_PROBABILITY:
+      return Unknown::kSamplingProbability;
+    default:
+      return FieldError("solve", "must be NOISE_MULTIPLIER, STEPS or SAMPLING_PROBABILITY");
+  }
+}
+
+void SetSolution(v1::Unknown unknown, double value, v1::CalibrateResponse& response) {
+  switch (unknown) {
+    case v1::NOISE_MULTIPLIER:
+      return response.set_noise_multiplier(value);
+    case v1::STEPS:
+      return response.set_steps(static_cast<uint64_t>(value));
+    case v1::SAMPLING_PROBABILITY:
+      return response.set_sampling_probability(value);
+    default:
+      return response.set_value(value);
+  }
+}
+
+v1::CalibrationByMethod ByMethod(Method method, const Solver& solve, Options options) {
+  options.method = method;
+  v1::CalibrationByMethod result;
+  result.set_method(MethodName(method));
+  const absl::StatusOr<Solution> solution = solve(options);
+  if (!solution.ok()) {
+    result.set_error(std::string(solution.status().message()));
+    return result;
+  }
+  result.set_value(solution->value);
+  *result.mutable_optimum() = ToProto(solution->optimum);
+  *result.mutable_epsilon() = ToProto(solution->epsilon.value);
+  return result;
+}
+
+absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request, Question question,
+                                             const Solver& solve) {
+  ASSIGN_OR_RETURN(const Solution solution, solve(question.options));
+  v1::CalibrateResponse response;
+  SetSolution(request.solve(), solution.value, response);
+  *response.mutable_optimum() = ToProto(solution.optimum);
+  *response.mutable_epsilon() = ToProto(solution.epsilon.value);
+  response.set_delta(request.delta());
+  Describe(solution.epsilon, question.details);
+  if (request.compare_methods()) {
+    for (const Method method : {Method::kGaussian, Method::kContour, Method::kPld, Method::kRdp}) {
+      *response.add_by_method() = ByMethod(method, solve, question.options);
+    }
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const v1::CalibrateRequest& request,
+                                                       const Limits& limits) {
+  ASSIGN_OR_RETURN(const Unknown unknown, UnknownFromProto(request.solve()));
+  ASSIGN_OR_RETURN(Question question, Ask(Subject(), request.options(), limits));
+  const CalibrationTarget target{request.epsilon(), request.delta(), question.neighbours};
+  const CalibrationParameters given{request.noise_multiplier(), request.sampling_probability(),
+                                    request.steps()};
+  const bool sampled = unknown == Unknown::kSamplingProbability || given.sampling_probability < 1;
+  question.details.add_schemes(sampled ? "poisson" : "full_batch");
+  const Solver solve = [&](const Options& options) -> absl::StatusOr<Solution> {
+    ASSIGN_OR_RETURN(const Calibration found, Calibrate(target, given, unknown, options));
+    const double value = unknown == Unknown::kNoiseMultiplier ? found.parameters.noise_multiplier
+                         : unknown == Unknown::kSteps ? static_cast<double>(found.parameters.steps)
+                                                      : found.parameters.sampling_probability;
+    return Solution{value, found.optimum, found.epsilon};
+  };
+  return Answer(request, std::move(question), solve);
+}
+
+absl::StatusOr<v1::CalibrateResponse> AnswerHole(const v1::CalibrateRequest& request,
+                                                 const Limits& limits) {
+  if (request.solve() != v1::UNKNOWN_UNSPECIFIED) {
+    return FieldError("solve", "must not be set beside events, where `hole` says what is sought");
+  }
+  if (!(request.epsilon() > 0 && std::isfinite(request.epsilon()))) {
+    return FieldError("epsilon", absl::StrCat("must be finite and > 0, got ", request.epsilon()));
+  }
+  ASSIGN_OR_RETURN(const Hole hole,
+                   Hole::At(request.hole(), {request.events().begin(), request.events().end()}));
+  Subject subject;
+  subject.entries = static_cast<uint64_t>(request.events_size());
+  ASSIGN_OR_RETURN(subject.history, hole.Fill(hole.start()));
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  Family family;
+  family.at = [&hole, neighbours = question.neighbours](double x) -> absl::StatusOr<Composition> {
+    ASSIGN_OR_RETURN(const History history, hole.Fill(x));
+    return Resolve(history, neighbours);
+  };
+  family.least = hole.least();
+  family.greatest = hole.greatest();
+  family.unit = hole.unit();
+  family.start = hole.start();
+  const Solver solve = [&](const Options& options) {
+    return Solve(family, request.epsilon(), request.delta(), options);
+  };
+  return Answer(request, std::move(question), solve);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
+                                                      const Limits& limits) {
+  if (request.events_size() > 0) return AnswerHole(request, limits);
+  if (!request.hole().empty()) {
+    return FieldError("events", "must hold the events that `hole` points into");
+  }
+  return AnswerParameters(request, limits);
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,47 @@
+// Builds the change that one writer's entries make of a ledger's head, one entry after the other.
+//
+// Writes the entries' bytes as the protocol buffer library does, deterministically: fields in the
+// order of their numbers, defaults left out. But a batch's entries share most of their fields, and
+// their bodies are serialised already. Pure; not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "google/protobuf/message.h"
+#include "ledger/ledger_head.h"
+
+namespace dpledger {
+
+class ChangeBuilder {
+ public:
+  ChangeBuilder(const LedgerHead& head, const std::string& writer, const std::string& request_id,
+                absl::Time now);
+
+  uint64_t next_sequence() const { return change_.tree.size(); }
+  v1::WriterStatus& writer() { return change_.writer; }
+  void Reserve(size_t bytes) { change_.entries.reserve(bytes); }
+  // The writer's clock in the entries that follow, whole minutes in seconds.
+  void SetClaimedTime(std::optional<int64_t> seconds);
+
+  // Appends an entry whose body is the field `field` of LedgerEntry, given without its tag: length
+  // and bytes. INVALID_ARGUMENT if the entry is over 65,535 bytes.
+  absl::Status Push(int field, std::string_view body);
+  absl::Status Push(int field, const google::protobuf::Message& body);
+
+  LedgerChange Finish(v1::LedgerState state) &&;
+
+ private:
+  LedgerChange change_;
+  const std::string writer_field_;
+  const std::string request_id_field_;
+  std::string recorded_field_;
+  std::optional<int64_t> claimed_seconds_;
+  std::string claimed_field_;
+};
+
+}  // namespace dpledger

@@ -1,0 +1,112 @@
+// Questions about ADAPTIVE ledgers: the number is that of the filters they declared.
+#include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/question.h"
+
+namespace dpledger::accountant {
+namespace {
+
+absl::StatusOr<filter::Filter> FilterFromProto(const v1::Filter& filter) {
+  switch (filter.kind_case()) {
+    case v1::Filter::kRdp:
+      return filter::RdpFilter{filter.rdp().order(), filter.rdp().epsilon()};
+    case v1::Filter::kZcdp:
+      return filter::ZcdpFilter{filter.zcdp().rho()};
+    case v1::Filter::kGdp:
+      return filter::GdpFilter{filter.gdp().mu()};
+    case v1::Filter::KIND_NOT_SET:
+      break;
+  }
+  return FieldError("declaration.filter", "one of rdp, zcdp, gdp must be set");
+}
+
+// A filter bounds one record's loss under the declared adjacency, by its own method.
+absl::Status CheckHeldOptions(const Subject& subject, const v1::AccountingOptions& options) {
+  if (options.parameters() != v1::PARAMETERS_UNSPECIFIED && options.parameters() != v1::ADAPTIVE) {
+    return FieldError("options.parameters", "is for events alone; the ledger declares ADAPTIVE");
+  }
+  if (options.adjacency() != v1::ADJACENCY_UNSPECIFIED &&
+      options.adjacency() != subject.adjacency) {
+    return FieldError(
+        "options.adjacency",
+        absl::StrCat("must be the declared one, ", v1::Adjacency_Name(subject.adjacency),
+                     ", for ADAPTIVE ledgers: their filter bounds no other"));
+  }
+  if (options.group_size() > 1) {
+    return FieldError("options.group_size",
+                      absl::StrCat("must be at most 1 for ADAPTIVE ledgers: their filter bounds "
+                                   "single records, got ",
+                                   options.group_size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Crossed(const HeldLedger& ledger, const filter::Filter& filter, double spent) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        ledger.name, ": its filter ", filter::Name(filter), " is crossed: ", spent,
+                        " spent of ", filter::BoundOf(filter),
+                        "; what the ledger declared did not hold, and no number is given for it")),
+                    {"FILTER_CROSSED",
+                     {{"ledger", ledger.name},
+                      {"spent", absl::StrCat(spent)},
+                      {"bound", absl::StrCat(filter::BoundOf(filter))}}});
+}
+
+}  // namespace
+
+absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+  RETURN_IF_ERROR(CheckHeldOptions(subject, options));
+  ASSIGN_OR_RETURN(const Adjacency adjacency, AdjacencyFromProto(subject.adjacency));
+  v1::AnswerDetails& details = question.details;
+  details.set_parameters(v1::ADAPTIVE);
+  details.set_adjacency(subject.adjacency);
+
+  std::vector<filter::Filter> filters;
+  Composition together;  // of what all have to say, not of what they spend
+  for (const HeldLedger& ledger : subject.held) {
+    ASSIGN_OR_RETURN(const filter::Filter filter, FilterFromProto(ledger.filter));
+    ASSIGN_OR_RETURN(const Composition composition, Resolve(ledger.history, adjacency));
+    ASSIGN_OR_RETURN(const double spent, filter::Spent(filter, composition, limits));
+    if (filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);
+    v1::FilterSpending& spending = *details.add_filter_spending();
+    spending.set_ledger(ledger.name);
+    spending.set_filter(filter::Name(filter));
+    spending.set_bound(filter::BoundOf(filter));
+    spending.set_spent(spent);
+    filters.push_back(filter);
+    together.schemes.insert(composition.schemes.begin(), composition.schemes.end());
+    together.assumptions.insert(composition.assumptions.begin(), composition.assumptions.end());
+    together.warnings.insert(composition.warnings.begin(), composition.warnings.end());
+  }
+  details.add_assumptions(
+      "ADAPTIVE: whatever the outputs, the run would have stopped before what it spends crossed "
+      "the "
+      "declared filter");
+  details.add_assumptions(
+      "ADAPTIVE: the sample and the noise of a round, and of an epoch that shares its samples "
+      "among "
+      "rounds, are set before it releases anything");
+  DescribeComposition(together, details);
+  details.add_warnings(
+      "the number is that of the declared filter's whole bound; what was spent of it is no "
+      "guarantee");
+  ASSIGN_OR_RETURN(const filter::Filter total, filter::Compose(filters));
+  const Method method = question.options.method;
+  if (method != Method::kBest && method != filter::MethodOf(total)) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "method ", MethodName(method), ": the filter ", filter::Name(total),
+                          " is answered by ", MethodName(filter::MethodOf(total)), " only")),
+                      {"METHOD_DOES_NOT_APPLY", {{"method", MethodName(method)}}});
+  }
+  return HeldQuestion{total, std::move(details)};
+}
+
+}  // namespace dpledger::accountant

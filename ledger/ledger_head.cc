@@ -1,0 +1,423 @@
+#include "ledger/ledger_head.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "events/writer_rules.h"
+#include "ledger/change_builder.h"
+#include "ledger/request_rules.h"
+
+namespace dpledger {
+namespace {
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(absl::ToUnixSeconds(time));
+  return proto;
+}
+
+absl::Time FromProto(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds());
+}
+
+absl::Status Precondition(const std::string& message, const std::string& reason,
+                          std::map<std::string, std::string> metadata) {
+  return WithReason(absl::FailedPreconditionError(message), {reason, std::move(metadata)});
+}
+
+// "<prefix>." before the field that the message begins with, whatever the code.
+absl::Status AtField(const std::string& prefix, const absl::Status& status) {
+  ErrorReason reason = ReasonOf(status);
+  const auto field = reason.metadata.find("field");
+  if (status.code() == absl::StatusCode::kInvalidArgument || field == reason.metadata.end()) {
+    return PrefixField(prefix, status);
+  }
+  field->second = absl::StrCat(prefix, ".", field->second);
+  return WithReason(absl::Status(status.code(), absl::StrCat(prefix, ".", status.message())),
+                    reason);
+}
+
+absl::Status CheckOpen(const LedgerHead& head) {
+  if (head.state == v1::OPEN) return absl::OkStatus();
+  return Precondition(absl::StrCat(head.name, ": is sealed, nothing can follow"), "LEDGER_SEALED",
+                      {{"ledger", head.name}});
+}
+
+absl::Status CheckCorrection(const BatchDraft::Entry& correction, uint64_t sequence) {
+  if (correction.number < sequence) return absl::OkStatus();
+  return FieldError("correction.corrected_sequence",
+                    absl::StrCat("must be an entry before this one, below ", sequence, ", got ",
+                                 correction.number.value_or(0)));
+}
+
+// Entry k of the original stands at k + 1 of its copy.
+absl::Status CheckImported(const BatchDraft::Entry& imported, const v1::Import& import,
+                           uint64_t sequence) {
+  if (sequence > import.size()) {
+    return FieldError("imported.entry", absl::StrCat("must not follow the ", import.size(),
+                                                     " entries that the import declares"));
+  }
+  if (!imported.number.has_value()) {
+    return FieldError("imported.entry", "must be a serialised LedgerEntry");
+  }
+  if (*imported.number + 1 != sequence) {
+    return FieldError("imported.entry",
+                      absl::StrCat("must be entry ", sequence - 1, " of the original, got entry ",
+                                   *imported.number));
+  }
+  return absl::OkStatus();
+}
+
+// Copies hold nothing but what was copied, and nothing else holds copies.
+absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, uint64_t sequence) {
+  if (head.first->has_import()) {
+    if (entry.body == v1::NewEntry::kImported) {
+      return CheckImported(entry, head.first->import(), sequence);
+    }
+    if (entry.body == v1::NewEntry::kWriterClosed) return absl::OkStatus();
+    return Precondition(
+        absl::StrCat(head.name,
+                     ": is a copy of another ledger, and takes its entries only; fork "
+                     "it to carry on"),
+        "IMPORT_ONLY", {{"ledger", head.name}});
+  }
+  if (entry.body == v1::NewEntry::kImported) {
+    return FieldError("imported", "must not be set: this ledger was not made by an import");
+  }
+  return absl::OkStatus();
+}
+
+// A batch that may change nothing but to make the ledger say more.
+absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
+  if (head.first->has_import()) {
+    return Precondition(absl::StrCat(head.name,
+                                     ": is a copy of another ledger; the spool belongs "
+                                     "to the original"),
+                        "IMPORT_ONLY", {{"ledger", head.name}});
+  }
+  if (head.writers.contains(batch.writer())) return absl::OkStatus();
+  return Precondition(absl::StrCat("writer: ", batch.writer(), " has written nothing in ",
+                                   head.name, ", and what it never opened it cannot have released"),
+                      "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
+}
+
+// What a writer may append, as it stands in LedgerEntry.
+int FieldOf(v1::NewEntry::BodyCase body) {
+  switch (body) {
+    case v1::NewEntry::kEvent:
+      return v1::LedgerEntry::kEventFieldNumber;
+    case v1::NewEntry::kResume:
+      return v1::LedgerEntry::kResumeFieldNumber;
+    case v1::NewEntry::kNote:
+      return v1::LedgerEntry::kNoteFieldNumber;
+    case v1::NewEntry::kWriterClosed:
+      return v1::LedgerEntry::kWriterClosedFieldNumber;
+    case v1::NewEntry::kCorrection:
+      return v1::LedgerEntry::kCorrectionFieldNumber;
+    case v1::NewEntry::kImported:
+      return v1::LedgerEntry::kImportedFieldNumber;
+    case v1::NewEntry::kOpened:
+      return v1::LedgerEntry::kOpenedFieldNumber;
+    case v1::NewEntry::kLateEvent:
+      return v1::LedgerEntry::kLateEventFieldNumber;
+    case v1::NewEntry::kSpoolImported:
+      return v1::LedgerEntry::kSpoolImportedFieldNumber;
+    case v1::NewEntry::BODY_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+// What the entry makes of its writer.
+absl::Status TakeEntry(const LedgerHead& head, const BatchDraft& batch,
+                       const BatchDraft::Entry& entry, uint64_t sequence,
+                       v1::WriterStatus& writer) {
+  switch (entry.body) {
+    case v1::NewEntry::kEvent: {
+      events::RoundStep step{entry.round, entry.number.value_or(0), nullptr};
+      if (entry.kept.has_value()) step = events::StepOf(batch.kept(*entry.kept).event());
+      const absl::Status taken = events::TakeRound(step, writer);
+      return taken.ok() ? taken : AtField("event", taken);
+    }
+    case v1::NewEntry::kOpened:
+      return events::TakeOpened(batch.kept(*entry.kept).opened(), sequence,
+                                DeclarationOf(head).spool_policy(), writer);
+    case v1::NewEntry::kResume:
+      events::TakeResume(sequence, writer);
+      return absl::OkStatus();
+    case v1::NewEntry::kWriterClosed:
+      return events::TakeClosed(entry.number.value_or(0), writer);
+    case v1::NewEntry::kCorrection:
+      return CheckCorrection(entry, sequence);
+    case v1::NewEntry::kLateEvent:
+      events::TakeLateEvent(writer);
+      return absl::OkStatus();
+    case v1::NewEntry::kSpoolImported:
+      events::TakeSpoolImported(batch.kept(*entry.kept).spool_imported().incarnation(), sequence,
+                                writer);
+      return absl::OkStatus();
+    case v1::NewEntry::kNote:
+    case v1::NewEntry::kImported:
+    case v1::NewEntry::BODY_NOT_SET:
+      return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendOne(const LedgerHead& head, const BatchDraft& batch,
+                       const BatchDraft::Entry& entry, ChangeBuilder& builder) {
+  v1::WriterStatus& writer = builder.writer();
+  if (!batch.is_late()) {
+    RETURN_IF_ERROR(CheckPlace(entry, head, builder.next_sequence()));
+    // An opening ends the incarnations before it.
+    RETURN_IF_ERROR(events::CheckMayWrite(
+        entry.body == v1::NewEntry::kOpened ? writer.incarnation() : batch.incarnation(), writer));
+  }
+  RETURN_IF_ERROR(TakeEntry(head, batch, entry, builder.next_sequence(), writer));
+  builder.SetClaimedTime(entry.claimed_seconds);
+  return builder.Push(FieldOf(entry.body), batch.BodyOf(entry));
+}
+
+absl::Status PushFirst(const v1::LedgerEntry& first, ChangeBuilder& builder) {
+  if (first.has_fork()) return builder.Push(v1::LedgerEntry::kForkFieldNumber, first.fork());
+  if (first.has_import()) return builder.Push(v1::LedgerEntry::kImportFieldNumber, first.import());
+  return builder.Push(v1::LedgerEntry::kDeclarationFieldNumber, first.declaration());
+}
+
+// The ledger that begins with `first`, whose body alone is set.
+absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
+                                const std::string& request_id, absl::Time now) {
+  NewLedger made;
+  made.empty.name = name;
+  made.empty.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
+  made.empty.create_time = CutToMinute(now);
+  made.empty.last_recorded_time = made.empty.create_time;
+  ChangeBuilder builder(made.empty, "", request_id, now);
+  RETURN_IF_ERROR(PushFirst(*made.empty.first, builder));
+  made.change = std::move(builder).Finish(v1::OPEN);
+  return made;
+}
+
+}  // namespace
+
+absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {
+  return std::max(head.last_recorded_time, CutToMinute(now));
+}
+
+absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now) {
+  v1::LedgerEntry first;
+  if (request.has_import()) {
+    *first.mutable_import() = request.import();
+  } else {
+    *first.mutable_declaration() = request.declaration();
+  }
+  absl::StatusOr<NewLedger> made =
+      Begin(request.name(), std::move(first), request.request_id(), now);
+  if (made.ok()) return made;
+  return PrefixField(request.has_import() ? "import" : "declaration", made.status());
+}
+
+absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
+                               const LedgerPoint& point, absl::Time now) {
+  if (point.size > parent.tree.size()) {
+    return WithReason(
+        absl::OutOfRangeError(absl::StrCat("parent_size: must be at most ", parent.tree.size(),
+                                           ", the size of ", parent.name, ", got ", point.size)),
+        {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(parent.tree.size())}}});
+  }
+  if (point.size == 0) return FieldError("parent_size", "must be at least 1");
+  if (parent.first->has_import() && point.size <= parent.first->import().size()) {
+    return FieldError("parent_size",
+                      absl::StrCat("must take all ", parent.first->import().size() + 1,
+                                   " entries of a copied ledger, got ", point.size));
+  }
+  v1::LedgerEntry first;
+  v1::Fork& fork = *first.mutable_fork();
+  fork.set_parent(parent.name);
+  fork.set_parent_size(point.size);
+  fork.set_parent_root(merkle::ToBytes(point.root));
+  fork.set_reason(request.reason());
+  *fork.mutable_declaration() =
+      request.has_declaration() ? request.declaration() : DeclarationOf(parent);
+  const char* differs = events::NotInherited(DeclarationOf(parent), fork.declaration());
+  if (differs != nullptr) {
+    return FieldError(absl::StrCat("declaration.", differs), "must be the parent's");
+  }
+  absl::StatusOr<NewLedger> made =
+      Begin(request.name(), std::move(first), request.request_id(), now);
+  if (made.ok()) return made;
+  return PrefixField("declaration", made.status());
+}
+
+absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
+                                        const v1::ForkLedgerRequest& request,
+                                        const LedgerPoint& point, absl::Time now) {
+  ChangeBuilder builder(parent, "", request.request_id(), now);
+  v1::ForkNotice notice;
+  notice.set_child(request.name());
+  notice.set_size(point.size);
+  RETURN_IF_ERROR(builder.Push(v1::LedgerEntry::kForkNoticeFieldNumber, notice));
+  return std::move(builder).Finish(parent.state);
+}
+
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
+                                         absl::Time now) {
+  RETURN_IF_ERROR(batch.is_late() ? CheckLate(head, batch) : CheckOpen(head));
+  if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
+    return WithReason(
+        absl::AbortedError(absl::StrCat("expected_sequence: the next entry of ", head.name, " is ",
+                                        head.tree.size(), ", got ", *batch.expected_sequence())),
+        {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
+  }
+  ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
+  builder.Reserve(batch.MemoryBytes());
+  for (size_t i = 0; i < batch.entries().size(); ++i) {
+    if (absl::Status appended = AppendOne(head, batch, batch.entries()[i], builder);
+        !appended.ok()) {
+      return AtField(absl::StrCat("entries[", i, "]"), appended);
+    }
+  }
+  return std::move(builder).Finish(head.state);
+}
+
+std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft& batch,
+                                       const absl::Status& refusal, absl::Time now) {
+  const std::string reason = ReasonOf(refusal).reason;
+  const bool tells =
+      reason == "FENCED_OFF" || reason == "WRITER_CLOSED" || reason == "LEDGER_SEALED";
+  const auto writer = head.writers.find(batch.writer());
+  if (!tells || !batch.tells_of_releases() || writer == head.writers.end() ||
+      !events::IsNewConflict(batch.incarnation(), writer->second)) {
+    return std::nullopt;
+  }
+  ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
+  events::TakeConflict(batch.incarnation(), builder.writer());
+  v1::Conflict conflict;
+  conflict.set_incarnation(batch.incarnation());
+  conflict.set_reason(reason);
+  if (!builder.Push(v1::LedgerEntry::kConflictFieldNumber, conflict).ok()) return std::nullopt;
+  return std::move(builder).Finish(head.state);
+}
+
+absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
+                                         absl::Time now) {
+  return AppendBatch(head, BatchDraft(std::move(request)), now);
+}
+
+absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
+                                  absl::Time now) {
+  RETURN_IF_ERROR(CheckOpen(head));
+  const std::set<std::string> missing(request.missing_writers().begin(),
+                                      request.missing_writers().end());
+  std::vector<std::string> open;
+  for (const auto& [name, writer] : head.writers) {
+    if (name.empty()) continue;
+    if (!writer.closed() && !missing.contains(name)) open.push_back(name);
+    if (writer.closed() && missing.contains(name)) {
+      return FieldError("missing_writers", absl::StrCat("must not name ", name, ": it has closed"));
+    }
+  }
+  if (!open.empty()) {
+    const std::string names = absl::StrJoin(open, ", ");
+    return Precondition(
+        absl::StrCat("missing_writers: must name every writer that has not closed: ", names),
+        "WRITERS_OPEN", {{"writers", names}});
+  }
+  ChangeBuilder builder(head, "", request.request_id(), now);
+  v1::Seal seal;
+  *seal.mutable_missing_writers() = request.missing_writers();
+  if (absl::Status pushed = builder.Push(v1::LedgerEntry::kSealFieldNumber, seal); !pushed.ok()) {
+    return PrefixField("missing_writers", pushed);
+  }
+  return std::move(builder).Finish(v1::SEALED);
+}
+
+void Apply(const LedgerChange& change, LedgerHead& head) {
+  head.tree = change.tree;
+  head.last_recorded_time = change.recorded_time;
+  head.state = change.state;
+  head.writers[change.writer.writer()] = change.writer;
+}
+
+v1::Ledger Describe(const LedgerHead& head) {
+  v1::Ledger ledger;
+  ledger.set_name(head.name);
+  ledger.set_state(head.state);
+  *ledger.mutable_declaration() = DeclarationOf(head);
+  if (head.first->has_fork()) {
+    *ledger.mutable_fork() = head.first->fork();
+    ledger.mutable_fork()->clear_declaration();
+  }
+  if (head.first->has_import()) {
+    *ledger.mutable_import() = head.first->import();
+    ledger.mutable_import()->clear_declaration();
+    ledger.mutable_import()->clear_checkpoint();
+  }
+  ledger.set_size(head.tree.size());
+  ledger.set_root_hash(merkle::ToBytes(head.tree.Root()));
+  *ledger.mutable_create_time() = ToProto(head.create_time);
+  for (const auto& [name, writer] : head.writers) {
+    if (!name.empty()) *ledger.add_writers() = writer;
+  }
+  return ledger;
+}
+
+v1::StoredHead ToStored(const LedgerHead& head) {
+  v1::StoredHead stored;
+  stored.set_size(head.tree.size());
+  for (const merkle::Hash& subtree : head.tree.frontier()) {
+    stored.mutable_frontier()->append(merkle::ToBytes(subtree));
+  }
+  stored.set_state(head.state);
+  *stored.mutable_last_recorded_time() = ToProto(head.last_recorded_time);
+  return stored;
+}
+
+absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
+                                      const v1::StoredHead& stored,
+                                      std::map<std::string, v1::WriterStatus> writers) {
+  const auto damaged = [&name](const std::string& what) {
+    return absl::DataLossError(absl::StrCat(name, ": ", what));
+  };
+  v1::LedgerEntry first;
+  if (first_entry.has_declaration()) {
+    *first.mutable_declaration() = first_entry.declaration();
+  } else if (first_entry.has_fork()) {
+    *first.mutable_fork() = first_entry.fork();
+  } else if (first_entry.has_import()) {
+    *first.mutable_import() = first_entry.import();
+  } else {
+    return damaged("entry 0 is no declaration, fork or import");
+  }
+  if (stored.frontier().size() % sizeof(merkle::Hash) != 0) return damaged("frontier is cut off");
+  std::vector<merkle::Hash> frontier(stored.frontier().size() / sizeof(merkle::Hash));
+  for (size_t i = 0; i < frontier.size(); ++i) {
+    std::copy_n(stored.frontier().begin() + static_cast<ptrdiff_t>(i * sizeof(merkle::Hash)),
+                sizeof(merkle::Hash), frontier[i].begin());
+  }
+  absl::StatusOr<merkle::CompactTree> tree =
+      merkle::CompactTree::FromFrontier(stored.size(), std::move(frontier));
+  if (!tree.ok()) return damaged(std::string(tree.status().message()));
+  uint64_t counted = 0;
+  for (const auto& [writer, status] : writers) counted += status.entry_count();
+  if (counted != stored.size()) {
+    return damaged(
+        absl::StrCat("its head counts ", stored.size(), " entries, its writers ", counted));
+  }
+  LedgerHead head;
+  head.name = name;
+  head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
+  head.create_time = FromProto(first_entry.recorded_time());
+  head.last_recorded_time = FromProto(stored.last_recorded_time());
+  head.state = stored.state();
+  head.tree = *std::move(tree);
+  head.writers = std::move(writers);
+  return head;
+}
+
+}  // namespace dpledger

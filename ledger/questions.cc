@@ -1,0 +1,280 @@
+#include "ledger/questions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/accountant.h"
+#include "accountant/rdp/rdp.h"
+#include "base/status.h"
+#include "ledger/event_from_proto.h"
+#include "ledger/question.h"
+
+namespace dpledger::accountant {
+namespace {
+
+absl::StatusOr<Method> MethodFromProto(v1::Method method) {
+  switch (method) {
+    case v1::METHOD_UNSPECIFIED:
+    case v1::BEST:
+      return Method::kBest;
+    case v1::RDP:
+      return Method::kRdp;
+    case v1::PLD:
+      return Method::kPld;
+    case v1::CONTOUR:
+      return Method::kContour;
+    case v1::GAUSSIAN_CLOSED_FORM:
+      return Method::kGaussian;
+    default:
+      return FieldError("options.method",
+                        absl::StrCat("unknown method ", static_cast<int>(method)));
+  }
+}
+
+absl::StatusOr<Options> OptionsFromProto(const v1::AccountingOptions& options,
+                                         const Limits& limits) {
+  Options result;
+  ASSIGN_OR_RETURN(result.method, MethodFromProto(options.method()));
+  if (options.relative_gap() != 0) result.relative_gap = options.relative_gap();
+  result.limits = limits;
+  return result;
+}
+
+// The adjacency asked for, else the declared one, else add-or-remove-one with a warning.
+absl::StatusOr<Adjacency> ChooseAdjacency(v1::Adjacency asked, v1::Adjacency declared,
+                                          v1::AnswerDetails& details) {
+  v1::Adjacency chosen = asked != v1::ADJACENCY_UNSPECIFIED ? asked : declared;
+  if (chosen == v1::ADJACENCY_UNSPECIFIED) {
+    chosen = v1::ADD_OR_REMOVE_ONE;
+    details.add_warnings("no adjacency was declared or asked for: ADD_OR_REMOVE_ONE is assumed");
+  }
+  const absl::StatusOr<Adjacency> adjacency = AdjacencyFromProto(chosen);
+  if (!adjacency.ok()) return PrefixField("options", adjacency.status());
+  details.set_adjacency(chosen);
+  return *adjacency;
+}
+
+absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
+                             v1::AnswerDetails& details) {
+  if (!v1::Parameters_IsValid(asked)) {
+    return FieldError("options.parameters",
+                      absl::StrCat("unknown value ", static_cast<int>(asked)));
+  }
+  if (declared != v1::PARAMETERS_UNSPECIFIED && asked != v1::PARAMETERS_UNSPECIFIED &&
+      asked != declared) {
+    return FieldError(
+        "options.parameters",
+        absl::StrCat("is for events alone; the ledger declares ", v1::Parameters_Name(declared)));
+  }
+  v1::Parameters parameters = declared != v1::PARAMETERS_UNSPECIFIED ? declared : asked;
+  if (parameters == v1::PARAMETERS_UNSPECIFIED) {
+    parameters = v1::FIXED;
+    details.add_warnings(
+        "nothing says whether parameters were fixed in advance: FIXED is assumed; if anything was "
+        "chosen after looking "
+        "at outputs, this number does not hold");
+  }
+  details.set_parameters(parameters);
+  if (parameters == v1::ADAPTIVE) {
+    return WithReason(
+        absl::FailedPreconditionError(
+            "parameters ADAPTIVE: refused, composing what was spent is no guarantee when "
+            "parameters were chosen after looking at outputs; of ADAPTIVE ledgers epsilon and "
+            "delta are answered, if each declared a filter before its first event "
+            "(declaration.filter)"),
+        {"ADAPTIVE_NOT_ANALYSED", {{"field", "declaration.filter"}}});
+  }
+  details.add_assumptions(
+      "FIXED: schemes, noise multipliers and the number of rounds were decided without looking at "
+      "outputs");
+  return absl::OkStatus();
+}
+
+// Rényi divergence of one run, of an order that is usual at the end.
+double CostOf(const Composition& one) {
+  const rdp::ApproximateCurve curve = rdp::CurveOf(one);
+  return curve.failure > 0 ? std::numeric_limits<double>::infinity() : curve.curve(8);
+}
+
+// `rounds` more of the kind that costs most. Precondition: every kind of round is one step or pair.
+void AddToCostliest(uint64_t rounds, Composition& plan) {
+  double most = -1;
+  uint64_t* count = nullptr;
+  const auto consider = [&](auto& list, auto member) {
+    for (auto& kind : list) {
+      Composition one;
+      (one.*member).push_back(kind);
+      (one.*member).front().count = 1;
+      const double cost = CostOf(one);
+      if (cost <= most) continue;
+      most = cost;
+      count = &kind.count;
+    }
+  };
+  consider(plan.steps, &Composition::steps);
+  consider(plan.pairs, &Composition::pairs);
+  *count += rounds;
+}
+
+v1::DeclarationSource SourceOf(const Subject& subject, const v1::AccountingOptions& options) {
+  if (!subject.ledgers.empty()) return v1::DECLARED;
+  const bool stated = options.adjacency() != v1::ADJACENCY_UNSPECIFIED &&
+                      options.parameters() != v1::PARAMETERS_UNSPECIFIED;
+  return stated ? v1::STATED : v1::ASSUMED;
+}
+
+}  // namespace
+
+v1::Interval ToProto(const Interval& interval) {
+  v1::Interval proto;
+  proto.set_lower(interval.lower);
+  proto.set_upper(interval.upper);
+  return proto;
+}
+
+absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
+                               const Limits& limits) {
+  Question question;
+  v1::AnswerDetails& details = question.details;
+  details.set_version(Version());
+  details.set_entries(subject.entries);
+  details.set_group_size(std::max<uint64_t>(options.group_size(), 1));
+  details.set_declaration_source(SourceOf(subject, options));
+  for (const v1::LedgerReference& ledger : subject.ledgers) *details.add_ledgers() = ledger;
+  for (const std::string& warning : subject.warnings) details.add_warnings(warning);
+  for (const std::string& assumption : subject.assumptions) details.add_assumptions(assumption);
+  ASSIGN_OR_RETURN(question.options, OptionsFromProto(options, limits));
+  return question;
+}
+
+void DescribeComposition(const Composition& composition, v1::AnswerDetails& details) {
+  for (const std::string& warning : composition.warnings) details.add_warnings(warning);
+  for (const std::string& scheme : composition.schemes) details.add_schemes(scheme);
+  for (const std::string& assumption : composition.assumptions) details.add_assumptions(assumption);
+}
+
+absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                             const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+  v1::AnswerDetails& details = question.details;
+  RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
+  ASSIGN_OR_RETURN(const Adjacency adjacency,
+                   ChooseAdjacency(options.adjacency(), subject.adjacency, details));
+  Neighbours& neighbours = question.neighbours = adjacency;
+  if (subject.adjacency != v1::ADJACENCY_UNSPECIFIED) {
+    ASSIGN_OR_RETURN(neighbours.declared, AdjacencyFromProto(subject.adjacency));
+  }
+  if (options.group_size() > kGreatestGroup) {
+    return FieldError("options.group_size", absl::StrCat("must be at most ", kGreatestGroup,
+                                                         ", got ", options.group_size()));
+  }
+  if (options.group_size() > 1) neighbours.group_size = options.group_size();
+  ASSIGN_OR_RETURN(question.composition, Resolve(subject.history, neighbours));
+  if (neighbours.group_size > 1) {
+    details.add_assumptions(
+        absl::StrCat("neighbours differ in up to ", neighbours.group_size, " records"));
+  }
+  DescribeComposition(question.composition, details);
+  return question;
+}
+
+void Describe(const Answer& answer, v1::AnswerDetails& details) {
+  details.set_method(MethodName(answer.method));
+  for (const std::string& warning : answer.warnings) details.add_warnings(warning);
+}
+
+std::optional<Composition> PlanOf(const Subject& subject, const Composition& spent,
+                                  v1::AnswerDetails& details) {
+  const uint64_t done = subject.history.RoundCount();
+  if (subject.planned_rounds > 0 && done > subject.planned_rounds) {
+    details.add_warnings(absl::StrCat(
+        "the ledger has ", done, " rounds, more than the ", subject.planned_rounds,
+        " planned: if the plan was extended after looking at outputs, this number does not hold"));
+  }
+  if (subject.planned_rounds <= done) return std::nullopt;
+  details.add_warnings(
+      absl::StrCat("the ledger has ", done, " of ", subject.planned_rounds,
+                   " planned rounds: the number for what was spent covers the part so far of a run "
+                   "that goes on as planned; a run "
+                   "stopped early for what it showed is covered by the plan's number only"));
+  if (spent.schemes.count("disjoint_batches") > 0 || !spent.allocations.empty() ||
+      !spent.curves.empty()) {
+    details.add_warnings(
+        "the plan's cost is not answered for these mechanisms: a run stopped early for what it "
+        "showed has no number here");
+    return std::nullopt;
+  }
+  if (spent.steps.empty() && spent.pairs.empty()) return std::nullopt;
+  Composition plan = spent;
+  AddToCostliest(subject.planned_rounds - done, plan);
+  details.add_assumptions(
+      "plan: the rounds to come are of the costliest kind recorded so far (by its Rényi divergence "
+      "of order 8)");
+  return plan;
+}
+
+std::string Version() { return DPLEDGER_VERSION; }
+
+absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
+                                                         const v1::ComputeEpsilonRequest& request,
+                                                         const Limits& limits) {
+  if (!subject.held.empty()) {
+    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
+    ASSIGN_OR_RETURN(const Answer answer, filter::EpsilonOf(held.filter, request.delta(), limits));
+    v1::ComputeEpsilonResponse response;
+    *response.mutable_epsilon() = ToProto(answer.value);
+    response.set_delta(request.delta());
+    Describe(answer, held.details);
+    *response.mutable_details() = std::move(held.details);
+    return response;
+  }
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const Answer answer,
+                   ComputeEpsilon(question.composition, request.delta(), question.options));
+  v1::ComputeEpsilonResponse response;
+  *response.mutable_epsilon() = ToProto(answer.value);
+  response.set_delta(request.delta());
+  Describe(answer, question.details);
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const Answer planned,
+                     ComputeEpsilon(*plan, request.delta(), question.options));
+    *response.mutable_planned_epsilon() = ToProto(planned.value);
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
+                                                     const v1::ComputeDeltaRequest& request,
+                                                     const Limits& limits) {
+  if (!subject.held.empty()) {
+    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
+    ASSIGN_OR_RETURN(const Answer answer, filter::DeltaOf(held.filter, request.epsilon(), limits));
+    v1::ComputeDeltaResponse response;
+    *response.mutable_delta() = ToProto(answer.value);
+    response.set_epsilon(request.epsilon());
+    Describe(answer, held.details);
+    *response.mutable_details() = std::move(held.details);
+    return response;
+  }
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const Answer answer,
+                   ComputeDelta(question.composition, request.epsilon(), question.options));
+  v1::ComputeDeltaResponse response;
+  *response.mutable_delta() = ToProto(answer.value);
+  response.set_epsilon(request.epsilon());
+  Describe(answer, question.details);
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const Answer planned,
+                     ComputeDelta(*plan, request.epsilon(), question.options));
+    *response.mutable_planned_delta() = ToProto(planned.value);
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,93 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/accountant.h"
+#include "base/status.h"
+#include "ledger/question.h"
+#include "ledger/questions.h"
+
+namespace dpledger::accountant {
+namespace {
+
+absl::StatusOr<Trials> TrialsFromProto(const v1::Trials& trials) {
+  switch (trials.kind_case()) {
+    case v1::Trials::kNegativeBinomial:
+      return NegativeBinomialTrials{trials.negative_binomial().eta(),
+                                    trials.negative_binomial().mean()};
+    case v1::Trials::kPoisson:
+      return PoissonTrials{trials.poisson().mean()};
+    case v1::Trials::kFixed:
+      return FixedTrials{trials.fixed().count()};
+    case v1::Trials::kBinomial:
+      return BinomialTrials{trials.binomial().trials(), trials.binomial().probability()};
+    case v1::Trials::kLeastCost: {
+      LeastCostTrials least{trials.least_cost().mean()};
+      if (trials.least_cost().at_most_one_probability() != 0) {
+        least.at_most_one_probability = trials.least_cost().at_most_one_probability();
+      }
+      return least;
+    }
+    case v1::Trials::KIND_NOT_SET:
+      break;
+  }
+  return FieldError("trials",
+                    "one of negative_binomial, poisson, fixed, binomial, least_cost must be set");
+}
+
+v1::Trials ToProto(const Trials& trials) {
+  v1::Trials proto;
+  if (const auto* nb = std::get_if<NegativeBinomialTrials>(&trials)) {
+    proto.mutable_negative_binomial()->set_eta(nb->eta);
+    proto.mutable_negative_binomial()->set_mean(nb->mean);
+  } else if (const auto* poisson = std::get_if<PoissonTrials>(&trials)) {
+    proto.mutable_poisson()->set_mean(poisson->mean);
+  } else if (const auto* fixed = std::get_if<FixedTrials>(&trials)) {
+    proto.mutable_fixed()->set_count(fixed->count);
+  } else if (const auto* binomial = std::get_if<BinomialTrials>(&trials)) {
+    proto.mutable_binomial()->set_trials(binomial->trials);
+    proto.mutable_binomial()->set_probability(binomial->probability);
+  }
+  return proto;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
+    const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits) {
+  ASSIGN_OR_RETURN(const Trials trials, TrialsFromProto(request.trials()));
+  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(const TuningCost cost, ComputeTuningCost(question.composition, request.delta(),
+                                                            trials, question.options));
+  v1::ComputeTuningCostResponse response;
+  *response.mutable_epsilon() = ToProto(cost.epsilon.value);
+  *response.mutable_single_run_epsilon() = ToProto(cost.single_run.value);
+  response.set_delta(request.delta());
+  if (cost.gamma.has_value()) response.set_gamma(*cost.gamma);
+  response.set_analysis(cost.analysis);
+  for (const TuningAnalysis& analysis : cost.analyses) {
+    v1::TuningAnalysis& proto = *response.add_analyses();
+    proto.set_name(analysis.name);
+    *proto.mutable_epsilon() = ToProto(analysis.epsilon);
+  }
+  *response.mutable_trials() = ToProto(cost.trials);
+  response.set_at_most_one_probability(cost.at_most_one_probability);
+  Describe(cost.epsilon, question.details);
+  question.details.add_assumptions(
+      cost.analysis == "composition"
+          ? "tuning: runs use fresh randomness; this number holds even if every run is released"
+          : "tuning: all runs have one law: the same settings, or settings that each run draws "
+            "from "
+            "one distribution fixed in advance (a list tried one after the other is not covered); "
+            "they use fresh randomness, their number is drawn as stated and kept secret, and only "
+            "the best run's result is released");
+  // A search stops runs for what they showed: each costs its plan.
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const TuningCost planned,
+                     ComputeTuningCost(*plan, request.delta(), cost.trials, question.options));
+    *response.mutable_planned_epsilon() = ToProto(planned.epsilon.value);
+  }
+  *response.mutable_details() = std::move(question.details);
+  return response;
+}
+
+}  // namespace dpledger::accountant
