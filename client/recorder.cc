@@ -3,34 +3,28 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "client/connection.h"
-#include "client/internal/check_event.h"
 #include "client/internal/open_ledger.h"
 #include "client/internal/resumed_round.h"
-#include "client/ledger_name.h"
+#include "events/answerable.h"
+#include "events/event_rules.h"
+#include "events/field_checks.h"
+#include "events/names.h"
+#include "events/writer_rules.h"
 
 namespace dpledger::client {
 namespace {
 
-constexpr size_t kMaxWriterBytes = 64;
+// A batch holds 10,000 entries; one is the sampling event.
+constexpr size_t kMaxQueries = 9999;
 constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
-
-absl::Status CheckWriter(const std::string& writer) {
-  const bool known = std::all_of(writer.begin(), writer.end(), [](char c) {
-    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
-  });
-  if (!writer.empty() && writer.size() <= kMaxWriterBytes && known) return absl::OkStatus();
-  return FieldError("writer",
-                    absl::StrCat("must be 1 to 64 bytes of [A-Za-z0-9._-], got \"", writer, "\""));
-}
 
 absl::Status CheckOptions(const RecorderOptions& options) {
   if (options.server.empty()) return FieldError("server", "must be given as host:port");
-  RETURN_IF_ERROR(CheckWriter(options.writer));
+  RETURN_IF_ERROR(events::CheckToken("writer", options.writer));
   if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
     return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
   }
@@ -60,9 +54,13 @@ PrivacyRecorder::~PrivacyRecorder() = default;
 
 absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderOptions options) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(options.ledger, FullLedgerName(options.ledger));
+  ASSIGN_OR_RETURN(options.ledger, events::FullLedgerName(options.ledger));
   options.declaration.set_spool_policy(options.policy);
   auto recorder = std::unique_ptr<PrivacyRecorder>(new PrivacyRecorder(std::move(options)));
+  for (size_t i = 0; i < recorder->options_.planned_events.size(); ++i) {
+    const absl::Status checked = recorder->CheckEvent(recorder->options_.planned_events[i]);
+    if (!checked.ok()) return PrefixField(absl::StrCat("planned_events[", i, "]"), checked);
+  }
   absl::MutexLock lock(&recorder->mutex_);
   RETURN_IF_ERROR(recorder->Start());
   return recorder;
@@ -86,11 +84,7 @@ absl::Status PrivacyRecorder::Start() {
                                                   [this](uint64_t end) { delivery_->Offer(end); });
   }
   RETURN_IF_ERROR(CheckOpen());
-  if (spool_->state().entries > 0) {
-    std::vector<v1::NewEntry> entries(1);
-    entries[0].mutable_resume()->set_reason("the writer was started again");
-    RETURN_IF_ERROR(AppendBatch(std::move(entries)));
-  }
+  RETURN_IF_ERROR(AppendOpened());
   if (options_.declaration.parameters() == v1::FIXED && !options_.plan_varies) {
     resumed_from_ = spool_->LastRound();
   }
@@ -140,6 +134,23 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
                    "; take another writer name, or another ledger"));
 }
 
+absl::Status PrivacyRecorder::AppendOpened() {
+  incarnation_ = internal::NewRequestId();
+  previous_incarnation_ = spool_->state().status.incarnation();
+  std::vector<v1::NewEntry> entries(1);
+  v1::Opened& opened = *entries[0].mutable_opened();
+  opened.set_incarnation(incarnation_);
+  opened.set_previous(previous_incarnation_);
+  opened.set_carries_epochs(options_.carries_epochs != nullptr &&
+                            options_.carries_epochs(previous_incarnation_));
+  return AppendBatch(std::move(entries));
+}
+
+absl::Status PrivacyRecorder::CheckEvent(const v1::Event& event) const {
+  RETURN_IF_ERROR(events::CheckEvent(event));
+  return events::CheckAnswerable(options_.declaration.adjacency(), event);
+}
+
 absl::Status PrivacyRecorder::CheckOpen() const {
   RETURN_IF_ERROR(delivery_->Refusal());
   if (!spool_->state().writer_closed) return absl::OkStatus();
@@ -152,6 +163,7 @@ absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
   batch.set_ledger(options_.ledger);
   batch.set_writer(options_.writer);
   batch.set_request_id(internal::NewRequestId());
+  batch.set_incarnation(incarnation_);
   const int64_t minute = absl::ToUnixSeconds(CutToMinute(options_.clock->Now()));
   for (v1::NewEntry& entry : entries) {
     entry.mutable_claimed_time()->set_seconds(minute);
@@ -184,12 +196,19 @@ absl::Status PrivacyRecorder::WaitForRoom(absl::Duration timeout,
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(
-    absl::FunctionRef<std::vector<v1::NewEntry>(uint64_t)> entries) {
+    absl::FunctionRef<std::vector<v1::Event>(uint64_t)> make) {
   uint64_t number = 0;
   const auto append = [&]() -> absl::Status {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
-    RETURN_IF_ERROR(AppendBatch(entries(next_number_)));
+    v1::WriterStatus status = spool_->state().status;
+    std::vector<v1::NewEntry> entries;
+    for (v1::Event& event : make(next_number_)) {
+      RETURN_IF_ERROR(CheckEvent(event));
+      RETURN_IF_ERROR(events::TakeRound(events::StepOf(event), status));
+      *entries.emplace_back().mutable_event() = std::move(event);
+    }
+    RETURN_IF_ERROR(AppendBatch(std::move(entries)));
     number = next_number_++;
     return absl::OkStatus();
   };
@@ -208,29 +227,35 @@ absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
 
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       std::vector<v1::SumQuery> queries) {
-  RETURN_IF_ERROR(internal::CheckScheme(scheme));
-  RETURN_IF_ERROR(internal::CheckQueries(queries));
+  RETURN_IF_ERROR(events::Within("scheme", events::CheckScheme(scheme)));
+  if (queries.empty() || queries.size() > kMaxQueries) {
+    return FieldError("queries",
+                      absl::StrCat("must be 1 to ", kMaxQueries, ", got ", queries.size()));
+  }
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const absl::Status checked = events::CheckSumQuery(queries[i]);
+    if (!checked.ok()) return PrefixField(events::Element("queries", static_cast<int>(i)), checked);
+  }
   RETURN_IF_ERROR(CheckResumed(scheme, queries));
   return AppendNumbered([&](uint64_t round) {
-    std::vector<v1::NewEntry> entries(1 + queries.size());
-    v1::SamplingEvent& sampling = *entries[0].mutable_event()->mutable_sampling();
+    std::vector<v1::Event> events(1 + queries.size());
+    v1::SamplingEvent& sampling = *events[0].mutable_sampling();
     sampling.set_round(round);
     *sampling.mutable_scheme() = scheme;
     for (size_t i = 0; i < queries.size(); ++i) {
-      v1::SumQueryEvent& sum_query = *entries[1 + i].mutable_event()->mutable_sum_query();
+      v1::SumQueryEvent& sum_query = *events[1 + i].mutable_sum_query();
       sum_query.set_round(round);
       *sum_query.mutable_query() = queries[i];
     }
-    return entries;
+    return events;
   });
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEvent& mechanism) {
-  RETURN_IF_ERROR(internal::CheckMechanism(mechanism));
   return AppendNumbered([&](uint64_t) {
-    std::vector<v1::NewEntry> entries(1);
-    *entries[0].mutable_event()->mutable_mechanism() = mechanism;
-    return entries;
+    std::vector<v1::Event> events(1);
+    *events[0].mutable_mechanism() = mechanism;
+    return events;
   });
 }
 

@@ -11,7 +11,8 @@
 //     that a killed process sends the same one again.
 //  2. FAIL_CLOSED: what was released is in the ledger. SPOOL: it is in the ledger or synced in the
 //     spool, and in the ledger after draining.
-//  3. Round numbers grow over every restart; after one, a RESUME entry comes first.
+//  3. Each opening is an incarnation of the writer: an OPENED entry comes first, and the server
+//     refuses what an earlier incarnation still sends. Round numbers grow over every restart.
 //  4. Nothing that depends on the data is written; times are whole minutes.
 //  5. Nothing is sent to a server that has lost or rewritten what it acknowledged here: DATA_LOSS,
 //     and nothing more is recorded or released. Checked at Open and after every lost connection.
@@ -25,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +61,13 @@ struct RecorderOptions {
   // The declared plan, FIXED, has rounds of more than one configuration. Otherwise the first round
   // after a restart must have that of the last one before, as far as the spool knows it.
   bool plan_varies = false;
+  // What the run will record, as far as it is known: a kind of event that the declared adjacency
+  // can never answer for is refused at Open, and not only when it is recorded.
+  std::vector<v1::Event> planned_events;
+  // Called once by Open, with the incarnation that the spool carries on (empty: none): true if the
+  // sampler goes on in the middle of its last epoch, with the very same partition. Otherwise the
+  // first sample of an epoch scheme is of a new epoch.
+  std::function<bool(const std::string& previous)> carries_epochs;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
   std::string spool_folder;  // on a disk that survives the trainer; made if missing
   uint64_t spool_bound_bytes = 256 << 20;
@@ -85,8 +94,8 @@ class PrivacyRecorder : public EventRecorder {
         last_error;  // why the server was lost or what it refused; OK after an acknowledgement
   };
 
-  // Opens the spool and the ledger, delivers what an earlier process left, and appends RESUME if
-  // there was one. INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another
+  // Opens the spool and the ledger, delivers what an earlier process left, and appends OPENED.
+  // INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another
   // declaration or is sealed, if the writer has closed, or if another process holds the spool;
   // DATA_LOSS if spool or server lost what they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server
   // cannot be reached in time. Under SPOOL an unreachable server is no error once this spool has
@@ -115,22 +124,30 @@ class PrivacyRecorder : public EventRecorder {
 
   DrainStatus drain_status() const;
   const std::string& ledger() const { return options_.ledger; }  // full name
+  const std::string& writer() const { return options_.writer; }
+  // The token of this opening, and of the one that the spool carries on (empty: none).
+  const std::string& incarnation() const { return incarnation_; }
+  const std::string& previous_incarnation() const { return previous_incarnation_; }
 
  private:
   explicit PrivacyRecorder(RecorderOptions options);
 
   absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AppendOpened() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
   absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the first round only: it carries on what an earlier process did.
   absl::Status CheckResumed(const v1::SamplingScheme& scheme,
                             const std::vector<v1::SumQuery>& queries);
+  // INVALID_ARGUMENT naming what is wrong with the event; FAILED_PRECONDITION if its adjacency can
+  // never answer for it.
+  absl::Status CheckEvent(const v1::Event& event) const;
   // Calls `append`, which leaves mutex_ free, until the spool has room for what it appends.
   absl::Status WaitForRoom(absl::Duration timeout, absl::FunctionRef<absl::Status()> append);
-  // Appends the entries of the next number.
+  // Appends the events of the next number, which a ledger must take after those before.
   absl::StatusOr<uint64_t> AppendNumbered(
-      absl::FunctionRef<std::vector<v1::NewEntry>(uint64_t number)> entries);
+      absl::FunctionRef<std::vector<v1::Event>(uint64_t number)> events);
   // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
   bool MayGoOnAfter(const absl::Status& error) const;
   // OK while rounds can be recorded.
@@ -138,6 +155,7 @@ class PrivacyRecorder : public EventRecorder {
 
   const RecorderOptions options_;
   // Set by Open, and not changed afterwards.
+  std::string incarnation_, previous_incarnation_;
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;

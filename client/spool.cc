@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "events/writer_rules.h"
 
 namespace dpledger::client {
 
@@ -108,7 +109,8 @@ absl::Status Spool::Load() {
     auto record = internal::DecodeRecord(
         *file, offset, options_.synced ? internal::Tail::kTorn : internal::Tail::kHoles, chain_);
     if (!record.ok()) {
-      return absl::DataLossError(absl::StrCat("spool: ", path_, ": ", record.status().message()));
+      return absl::Status(record.status().code(),
+                          absl::StrCat("spool: ", path_, ": ", record.status().message()));
     }
     if (!record->has_value()) break;
     RETURN_IF_ERROR(LoadRecord(**record, offset));
@@ -128,10 +130,13 @@ absl::Status Spool::Load() {
 absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
   const absl::Status wrong = absl::DataLossError(absl::StrCat(
       "spool: ", path_, ": damaged at offset ", offset, ": a record that cannot stand here"));
-  if ((record.kind == RecordKind::kHeader) != (offset == 0)) return wrong;
+  const bool is_header =
+      record.kind == RecordKind::kHeader || record.kind == RecordKind::kOldHeader;
+  if (is_header != (offset == 0)) return wrong;
   switch (record.kind) {
-    case RecordKind::kHeader: {
-      const auto header = internal::DecodeHeader(record.payload);
+    case RecordKind::kHeader:
+    case RecordKind::kOldHeader: {
+      const auto header = internal::DecodeHeader(record.kind, record.payload);
       if (!header.has_value() || header->ledger != options_.ledger ||
           header->writer != options_.writer) {
         return wrong;
@@ -144,7 +149,8 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
                 .writer_closed = header->writer_closed,
                 .confirmed = header->confirmed,
                 .receipt = header->receipt};
-      return absl::OkStatus();
+      status_position_ = header->status_position;
+      return state_.status.ParseFromString(header->status) ? absl::OkStatus() : wrong;
     }
     case RecordKind::kLastRound:
     case RecordKind::kBatch: {
@@ -178,11 +184,26 @@ void Spool::AddPending(const v1::AppendBatchRequest& batch, uint64_t offset, std
                       static_cast<uint32_t>(batch.entries_size()), HasRound(batch)});
   pending_bytes_ += payload.size() + internal::kRecordOverhead;
   if (pending_.back().has_round) last_round_ = std::move(payload);
+  if (state_.end >= status_position_) TakeStatus(batch);
   state_.end += 1;
+  status_position_ = std::max(status_position_, state_.end);
   state_.entries += batch.entries_size();
   for (const v1::NewEntry& entry : batch.entries()) {
     state_.next_round = std::max(state_.next_round, RoundAfter(entry.event()));
     state_.writer_closed |= entry.has_writer_closed();
+  }
+}
+
+// Whoever appended it has checked it.
+void Spool::TakeStatus(const v1::AppendBatchRequest& batch) {
+  for (const v1::NewEntry& entry : batch.entries()) {
+    if (entry.has_event()) {
+      events::TakeRound(events::StepOf(entry.event()), state_.status).IgnoreError();
+    } else if (entry.has_opened()) {
+      events::TakeOpened(entry.opened(), 0, v1::FAIL_CLOSED, state_.status).IgnoreError();
+    } else if (entry.has_resume()) {
+      events::TakeResume(0, state_.status);
+    }
   }
 }
 
@@ -326,6 +347,8 @@ internal::SpoolHeader Spool::Header() const {
           .confirmed = state_.confirmed,
           .ledger = options_.ledger,
           .writer = options_.writer,
+          .status_position = status_position_,
+          .status = state_.status.SerializeAsString(),
           .receipt = state_.receipt};
 }
 

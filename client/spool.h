@@ -52,10 +52,14 @@ class Spool {
     bool writer_closed = false;          // WRITER_CLOSED was written
     bool confirmed = false;              // see Confirm
     internal::AcknowledgedTree receipt;  // the largest that the server gave, as far as is known
+    // What the rules of writers (events/writer_rules.h) make of all its batches: its incarnation,
+    // last round and epoch are this spool's.
+    v1::WriterStatus status;
   };
 
   // Opens or makes the spool of (ledger, writer). INVALID_ARGUMENT; FAILED_PRECONDITION if another
-  // process has it; DATA_LOSS with file and offset if its content is damaged.
+  // process has it, or a later version wrote it; DATA_LOSS with file and offset if its content is
+  // damaged.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const Options& options);
   ~Spool();
   Spool(const Spool&) = delete;
@@ -116,6 +120,8 @@ class Spool {
   // Writes a new file with the header and what is pending, and puts it in the old one's place.
   absl::Status Rewrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a batch makes of the writer's status.
+  void TakeStatus(const v1::AppendBatchRequest& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   internal::SpoolHeader Header() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(std::string_view record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> ReadBytes(uint64_t offset, size_t size)
@@ -131,6 +137,7 @@ class Spool {
   uint64_t size_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file
   internal::Digest chain_ ABSL_GUARDED_BY(mutex_) = {};
   State state_ ABSL_GUARDED_BY(mutex_);
+  uint64_t status_position_ ABSL_GUARDED_BY(mutex_) = 0;  // batches before it are in state_.status
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mutex_);
   uint64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of their records
   std::string last_round_ ABSL_GUARDED_BY(mutex_);      // a serialised batch

@@ -216,14 +216,19 @@ absl::Status Delivery::Late(const std::string& what) const {
 // otherwise, somebody else has written under its name since it was opened.
 absl::Status Delivery::Explain(const absl::Status& status) const {
   const ErrorReason reason = ReasonOf(status);
-  for (const char* other :
-       {"ROUND_GOES_BACK", "ROUND_ALREADY_OPEN", "WRITER_COUNT_MISMATCH", "WRITER_CLOSED"}) {
+  for (const char* other : {"ROUND_GOES_BACK", "ROUND_ALREADY_OPEN", "WRITER_COUNT_MISMATCH",
+                            "WRITER_CLOSED", "FENCED_OFF", "LEDGER_SEALED"}) {
     if (reason.reason != other) continue;
-    return WithReason(absl::Status(status.code(),
-                                   absl::StrCat("writer: another recorder, with another spool, has "
-                                                "written to ",
-                                                ledger_, " under this name: ", status.message())),
-                      reason);
+    const char* who = reason.reason == "LEDGER_SEALED"
+                          ? "writer: its ledger was sealed before all was delivered: "
+                          : "writer: another recorder, with another spool or a copy of this one, "
+                            "has written under this name: ";
+    return WithReason(
+        absl::Status(
+            status.code(),
+            absl::StrCat(who, status.message(), "; what was released and is not in ", ledger_,
+                         " comes in by `dpledger spool import`, from ", spool_->path())),
+        reason);
   }
   return status;
 }

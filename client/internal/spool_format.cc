@@ -121,6 +121,13 @@ bool TakeReceipt(std::string_view& in, AcknowledgedTree& receipt) {
   return true;
 }
 
+// "DPS" and a digit, whatever the version.
+bool IsHeader(uint32_t kind) {
+  constexpr uint32_t kName = 0x00535044;
+  const uint32_t version = kind >> 24;
+  return (kind & 0x00ffffff) == kName && version >= '1' && version <= '9';
+}
+
 }  // namespace
 
 std::string EncodeHeader(const SpoolHeader& header) {
@@ -134,19 +141,27 @@ std::string EncodeHeader(const SpoolHeader& header) {
     PutLittleEndian(out, static_cast<uint16_t>(text.size()));
     out.append(text);
   }
+  PutLittleEndian(out, header.status_position);
+  PutLittleEndian(out, static_cast<uint16_t>(header.status.size()));
+  out.append(header.status);
   PutReceipt(out, header.receipt);
   return out;
 }
 
-std::optional<SpoolHeader> DecodeHeader(std::string_view payload) {
+std::optional<SpoolHeader> DecodeHeader(RecordKind kind, std::string_view payload) {
   SpoolHeader header;
   uint8_t writer_closed = 0, confirmed = 0;
   if (!TakeNumber(payload, header.first_position) || !TakeNumber(payload, header.entries) ||
       !TakeNumber(payload, header.next_round) || !TakeNumber(payload, writer_closed) ||
       !TakeNumber(payload, confirmed) || !TakeString(payload, header.ledger) ||
-      !TakeString(payload, header.writer) || !TakeReceipt(payload, header.receipt)) {
+      !TakeString(payload, header.writer)) {
     return std::nullopt;
   }
+  if (kind == RecordKind::kHeader &&
+      (!TakeNumber(payload, header.status_position) || !TakeString(payload, header.status))) {
+    return std::nullopt;
+  }
+  if (!TakeReceipt(payload, header.receipt)) return std::nullopt;
   header.writer_closed = writer_closed != 0;
   header.confirmed = confirmed != 0;
   return header;
@@ -196,8 +211,13 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
     if (WasLost(file, offset, size, tail)) return std::nullopt;
     return Damaged(offset, "a record does not match its digest");
   }
-  if (kind != RecordKind::kHeader && kind != RecordKind::kLastRound && kind != RecordKind::kBatch &&
+  if (kind != RecordKind::kHeader && kind != RecordKind::kOldHeader &&
+      kind != RecordKind::kLastRound && kind != RecordKind::kBatch &&
       kind != RecordKind::kAcknowledged) {
+    if (IsHeader(static_cast<uint32_t>(kind))) {
+      return absl::FailedPreconditionError(
+          "was written by a later version of this software; it is kept as it is");
+    }
     return Damaged(offset, absl::StrCat("unknown kind of record ", static_cast<uint32_t>(kind)));
   }
   chain = digest;

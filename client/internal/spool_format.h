@@ -15,7 +15,8 @@
 namespace dpledger::client::internal {
 
 enum class RecordKind : uint32_t {
-  kHeader = 0x31535044,        // "DPS1": a SpoolHeader; the first record, and only the first
+  kHeader = 0x32535044,        // "DPS2": a SpoolHeader; the first record, and only the first
+  kOldHeader = 0x31535044,     // "DPS1": the same without its last two fields; read, not written
   kLastRound = 0x5453414c,     // "LAST": the last batch with a round, if it is acknowledged
   kBatch = 0x48435442,         // "BTCH": a serialised AppendBatchRequest
   kAcknowledged = 0x444b4341,  // "ACKD": an Acknowledgement
@@ -32,10 +33,14 @@ struct SpoolHeader {
       false;  // the ledger was seen on the server, with the declaration that was asked for
   std::string ledger;
   std::string writer;
+  // What the rules of writers make of its batches before `status_position`, which may be in the
+  // file: a serialised WriterStatus.
+  uint64_t status_position = 0;
+  std::string status;
   AcknowledgedTree receipt;  // the last that is known, if one is
 };
 std::string EncodeHeader(const SpoolHeader& header);
-std::optional<SpoolHeader> DecodeHeader(std::string_view payload);
+std::optional<SpoolHeader> DecodeHeader(RecordKind kind, std::string_view payload);
 
 struct Acknowledgement {
   uint64_t position = 0;     // of the first batch that is not acknowledged
@@ -62,7 +67,8 @@ enum class Tail {
 };
 // The record at `offset`; advances `chain`. Nothing if the file ends there, or in a torn tail: a
 // record whose end is missing, or whose last sectors are zeros (kHoles: any sector). DATA_LOSS,
-// naming the offset, if the bytes were written and are wrong.
+// naming the offset, if the bytes were written and are wrong; FAILED_PRECONDITION for a later
+// version's spool.
 absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t offset, Tail tail,
                                                    Digest& chain);
 
