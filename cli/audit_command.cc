@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/profile_questions.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -13,6 +12,7 @@
 #include "cli/number_text.h"
 #include "cli/profile_output.h"
 #include "cli/question_flags.h"
+#include "ledger/profile_questions.h"
 
 namespace dpledger::cli {
 namespace {

@@ -9,15 +9,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/event_from_proto.h"
 #include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/progress.h"
 #include "cli/server_ledger.h"
-#include "google/protobuf/arena.h"
+#include "events/declaration_rules.h"
 #include "ledger_store/bundle/difference.h"
-#include "ledger_store/fork_rules.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -44,8 +42,8 @@ class WatchedSource : public bundle::ByteSource {
   Progress progress_;
 };
 
-bundle::VerifierOptions WithEvents(bundle::VerifierOptions options, bundle::EventSink events) {
-  options.events = std::move(events);
+bundle::VerifierOptions WithEntries(bundle::VerifierOptions options, bundle::EntrySink entries) {
+  options.entries = std::move(entries);
   return options;
 }
 
@@ -81,7 +79,8 @@ absl::Status CheckParent(const VerifiedLineage& lineage) {
   const v1::Fork& fork = *ForkOf(child);
   const std::optional<merkle::Hash> root = parent.verifier().RootAt(fork.parent_size());
   if (root.has_value() && merkle::ToBytes(*root) == fork.parent_root()) {
-    const char* field = NotInherited(parent.rules().declaration(), child.rules().declaration());
+    const char* field =
+        events::NotInherited(parent.rules().declaration(), child.rules().declaration());
     if (field == nullptr) return absl::OkStatus();
     return bundle::Differs(kForkClass, NameOf(child),
                            absl::StrCat("declaration.", field, " must be the parent's"));
@@ -98,16 +97,6 @@ absl::Status In(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
                     ReasonOf(status));
-}
-
-void WarnOfUndelivered(const LedgerCheck& check, accountant::Subject& into) {
-  const bundle::LedgerRules& rules = check.rules().source();
-  if (rules.declaration().spool_policy() != v1::SPOOL) return;
-  for (const std::string& writer : rules.OpenWriters()) {
-    into.warnings.push_back(
-        absl::StrCat(NameOf(check), ": writer \"", writer,
-                     "\" has policy SPOOL and has not closed; it may hold undelivered events"));
-  }
 }
 
 absl::Status CheckWhole(const VerifiedLineage& lineage) {
@@ -128,31 +117,18 @@ absl::Status CheckWhole(const VerifiedLineage& lineage) {
       {"PARENT_MISSING", {}});
 }
 
-absl::StatusOr<accountant::Subject> SubjectOf(const VerifiedLineage& lineage) {
+absl::StatusOr<accountant::Subject> SubjectOf(const VerifiedLineage& lineage, uint64_t group_size) {
   RETURN_IF_ERROR(CheckWhole(lineage));
   const v1::Declaration& declaration = lineage.own().rules().declaration();
-  RETURN_IF_ERROR(PrefixField("declaration", accountant::CheckDeclaration(declaration)));
-  accountant::Subject subject;
+  RETURN_IF_ERROR(PrefixField("declaration", events::CheckDeclaration(declaration)));
+  accountant::Lineage parts;
   for (const auto& ledger : lineage.ledgers) {
-    ASSIGN_OR_RETURN(const accountant::History history, ledger->History());
-    subject.history.Merge(history);
-    subject.entries += ledger->counted();
-    WarnOfUndelivered(*ledger, subject);
+    ASSIGN_OR_RETURN(accountant::LedgerPart part, ledger->Part());
+    parts.push_back(std::move(part));
   }
-  subject.adjacency = declaration.adjacency();
-  subject.parameters = declaration.parameters();
-  if (declaration.parameters() != v1::ADAPTIVE) {
-    subject.planned_rounds = declaration.planned_rounds();
-  }
-  const merkle::Checkpoint& checkpoint = lineage.own().evidence().checkpoint();
-  v1::LedgerReference& reference = subject.ledgers.emplace_back();
-  reference.set_name(checkpoint.origin);
-  reference.set_size(checkpoint.size);
-  reference.set_root_hash(merkle::ToBytes(checkpoint.root));
-  if (declaration.has_filter()) {
-    subject.held.push_back({checkpoint.origin, declaration.filter(), subject.history});
-  }
-  return subject;
+  accountant::SubjectOptions options;
+  options.group_size = group_size;
+  return accountant::SubjectOf({std::move(parts)}, options);
 }
 
 // A member of a JSON object, by a path of names; null if there is none.
@@ -184,34 +160,28 @@ std::optional<double> NumberIn(const google::protobuf::Struct& object,
 
 LedgerCheck::LedgerCheck(bundle::VerifierOptions options, uint64_t counted)
     : counted_(counted),
-      verifier_(WithEvents(std::move(options),
-                           [this](const bundle::EventEntry& entry) { return Add(entry); })) {}
+      reader_(std::make_shared<accountant::HistoryReader>()),
+      verifier_(
+          WithEntries(std::move(options), [this](std::string_view entry) { return Add(entry); })) {}
 
-absl::Status LedgerCheck::Add(const bundle::EventEntry& entry) {
-  const bool copied = rules().original() != nullptr;
-  if (!no_analysis_.ok() || (!copied && entry.sequence >= counted_)) return absl::OkStatus();
-  google::protobuf::Arena arena;
-  auto* message = google::protobuf::Arena::CreateMessage<v1::Event>(&arena);
-  absl::Status why = absl::InvalidArgumentError("it is not a well-formed event");
-  if (message->ParseFromArray(entry.event.data(), static_cast<int>(entry.event.size()))) {
-    const absl::StatusOr<accountant::Event> event = accountant::EventFromProto(*message);
-    if (event.ok()) {
-      history_.Add(std::string(entry.writer), *event);
-      return absl::OkStatus();
-    }
-    why = event.status();
-  }
+absl::Status LedgerCheck::Add(std::string_view entry) {
+  if (!no_analysis_.ok() || reader_->size() >= counted_) return absl::OkStatus();
+  tree_.Append(merkle::LeafHash(entry));
   // It may be asked for nothing but what is signed: only an epsilon depends on this.
-  no_analysis_ =
-      WithReason(absl::FailedPreconditionError(absl::StrCat(rules().source().Where(entry.sequence),
-                                                            ": has no analysis: ", why.message())),
-                 {"NO_ANALYSIS", {{"sequence", absl::StrCat(entry.sequence)}}});
+  no_analysis_ = reader_->Add(entry);
   return absl::OkStatus();
 }
 
-absl::StatusOr<accountant::History> LedgerCheck::History() const {
+absl::StatusOr<accountant::LedgerPart> LedgerCheck::Part() const {
   RETURN_IF_ERROR(no_analysis_);
-  return history_;
+  accountant::LedgerPart part;
+  part.name = NameOf(*this);
+  part.root = tree_.Root();
+  part.reader = reader_;
+  for (const auto& [name, writer] : rules().source().writer_statuses()) {
+    part.writers.push_back(writer);
+  }
+  return part;
 }
 
 absl::Status LedgerCheck::VerifyFile(FileSource& file) {
@@ -273,11 +243,10 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
                          FromAbsl(verified.message()));
 }
 
-absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
-                                                            double delta) {
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage));
-  v1::ComputeEpsilonRequest request;
-  request.set_delta(delta);
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
+    const VerifiedLineage& lineage, const v1::ComputeEpsilonRequest& request) {
+  ASSIGN_OR_RETURN(const accountant::Subject subject,
+                   SubjectOf(lineage, request.options().group_size()));
   return accountant::AnswerEpsilon(subject, request, accountant::Limits());
 }
 
@@ -299,7 +268,9 @@ absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std:
     return bundle::Differs(kStatementClass, "statement.json, ledger.root", own_root,
                            bundle::Quoted(root->string_value()));
   }
-  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, *delta));
+  v1::ComputeEpsilonRequest request;
+  request.set_delta(*delta);
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, request));
   const v1::Interval& epsilon = recomputed.epsilon();
   if (*lower <= epsilon.upper() && epsilon.lower() <= *upper) return *delta;
   return bundle::Differs(

@@ -2,7 +2,6 @@
 // that it carries on from. Not thread safe.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,20 +9,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "accountant/from_proto/questions.h"
-#include "accountant/mechanism/history.h"
 #include "cli/bundle_file.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/accounting_service.pb.h"
+#include "ledger/questions.h"
+#include "ledger/subject.h"
 #include "ledger_store/bundle/verifier.h"
+#include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
 
-// One ledger, and the history of its events as they are verified.
+// One ledger, and what its entries come to as they are verified.
 class LedgerCheck {
  public:
-  // Of a ledger's own entries only the first `counted` are added to the history; of copied entries
-  // all.
+  // Of the ledger's entries only the first `counted` are added to the history.
   LedgerCheck(bundle::VerifierOptions options, uint64_t counted);
   LedgerCheck(const LedgerCheck&) = delete;
 
@@ -32,16 +31,18 @@ class LedgerCheck {
 
   const bundle::Verifier& verifier() const { return verifier_; }
   const bundle::LedgerRules& rules() const { return verifier_.rules(); }
-  // FAILED_PRECONDITION (NO_ANALYSIS) naming the first event that has no analysis.
-  absl::StatusOr<accountant::History> History() const;
   // How many entries are in the history.
-  uint64_t counted() const { return std::min(counted_, rules().size()); }
+  uint64_t counted() const { return reader_->size(); }
+  // As a question takes it. FAILED_PRECONDITION (NO_ANALYSIS) naming the first entry that has no
+  // analysis.
+  absl::StatusOr<accountant::LedgerPart> Part() const;
 
  private:
-  absl::Status Add(const bundle::EventEntry& entry);
+  absl::Status Add(std::string_view entry);
 
   const uint64_t counted_;
-  accountant::History history_;
+  std::shared_ptr<accountant::HistoryReader> reader_;
+  merkle::CompactTree tree_;  // of what reader_ has taken
   absl::Status no_analysis_;
   bundle::Verifier verifier_;
 };
@@ -71,10 +72,11 @@ absl::StatusOr<VerifiedLineage> VerifyOnServer(const std::string& name, ServerCa
 absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
                                    const std::vector<merkle::VerifierKey>& keys);
 
-// ε at `delta`, from the verified entries alone. FAILED_PRECONDITION: a parent is missing
-// (PARENT_MISSING), a copy is not complete (COPY_UNFINISHED), or the accountant has no answer.
-absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
-                                                            double delta);
+// ε as the request asks for it, from the verified entries alone; its subject is not read.
+// FAILED_PRECONDITION: a parent is missing (PARENT_MISSING), a copy is not complete
+// (COPY_UNFINISHED), or the accountant has no answer.
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
+    const VerifiedLineage& lineage, const v1::ComputeEpsilonRequest& request);
 
 // The server's statement in the bundle against the entries: of class statement unless it speaks of
 // this ledger, and its interval and the recomputed one have a number in common. The δ that it is

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/questions.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
 #include "cli/calibration_grid.h"
@@ -11,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/question_flags.h"
+#include "ledger/questions.h"
 
 namespace dpledger::cli {
 namespace {

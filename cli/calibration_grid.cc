@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "accountant/from_proto/questions.h"
 #include "base/status.h"
 #include "cli/json.h"
 #include "cli/number_text.h"
+#include "ledger/questions.h"
 
 namespace dpledger::cli {
 namespace {

@@ -25,5 +25,7 @@ void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
 void AddExportCommand(CLI::App& ledger, Command& chosen);
 void AddVerifyCommand(CLI::App& ledger, Command& chosen);
 void AddImportCommand(CLI::App& ledger, Command& chosen);
+// spool import.
+void AddSpoolCommands(CLI::App& app, Command& chosen);
 
 }  // namespace dpledger::cli

@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "accountant/from_proto/questions.h"
 #include "dpledger/v1/event.pb.h"
+#include "ledger/given_events.h"
 
 namespace dpledger::cli {
 
 struct EventFile {
   std::vector<v1::Event> events;  // in the order of the file; at least one
-  accountant::History history;    // of the same events, as of one writer
+  accountant::GivenEvents given;  // the same events, as of one writer
 };
 
 // NOT_FOUND if there is no such file. INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the
-// first line that is not a valid event, or that goes back to an earlier round or opens its round
-// twice (what a ledger refuses of one writer), and for a file without an event.
+// first line that is no event, and for a file without one. What a ledger would refuse of one writer
+// (a round that goes back, ...) is refused in the same words, with the file and line before them.
 absl::StatusOr<EventFile> ReadEventFile(const std::string& path);
 
 }  // namespace dpledger::cli

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "client/ledger_name.h"
+#include "events/names.h"
 
 namespace dpledger::cli {
 namespace {
@@ -25,7 +25,7 @@ bool IsToken(const std::string& text) {
 }
 
 std::string FullName(const std::string& flag, const std::string& name) {
-  absl::StatusOr<std::string> full = client::FullLedgerName(name);
+  absl::StatusOr<std::string> full = events::FullLedgerName(name);
   if (!full.ok()) throw CLI::ValidationError(flag, std::string(full.status().message()));
   return *std::move(full);
 }

@@ -17,7 +17,7 @@
 #include "cli/ledger_output.h"
 #include "cli/progress.h"
 #include "cli/trust_flags.h"
-#include "client/ledger_name.h"
+#include "events/names.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/compact_tree.h"
@@ -111,7 +111,7 @@ absl::Status CheckFits(const Copied& copied, const std::string& request_id,
 absl::StatusOr<std::string> NameFromOrigin(const std::string& origin) {
   const size_t at = origin.find("/projects/");
   const absl::StatusOr<std::string> name =
-      client::FullLedgerName(at == std::string::npos ? origin : origin.substr(at + 1));
+      events::FullLedgerName(at == std::string::npos ? origin : origin.substr(at + 1));
   if (name.ok()) return name;
   return absl::InvalidArgumentError(
       absl::StrCat("--as: must be given, for ", bundle::Quoted(origin), " names no ledger"));

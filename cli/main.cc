@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/from_proto/questions.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "ledger/questions.h"
 
 namespace dpledger::cli {
 namespace {
@@ -53,6 +53,7 @@ void Describe(CLI::App& app, Command& chosen) {
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
+  AddSpoolCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");
 }
 

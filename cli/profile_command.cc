@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "accountant/from_proto/profile_questions.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "cli/commands.h"
@@ -13,6 +12,7 @@
 #include "cli/plot.h"
 #include "cli/profile_output.h"
 #include "cli/question_flags.h"
+#include "ledger/profile_questions.h"
 
 namespace dpledger::cli {
 namespace {

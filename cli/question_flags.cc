@@ -52,7 +52,7 @@ absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path) {
   ASSIGN_OR_RETURN(EventFile file, ReadEventFile(path));
   accountant::Subject subject;
   subject.entries = file.events.size();
-  subject.history = std::move(file.history);
+  subject.history = file.given.history();
   return subject;
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "accountant/from_proto/questions.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/accounting_service.pb.h"
+#include "ledger/questions.h"
 
 namespace dpledger::cli {
 

@@ -14,7 +14,7 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/trust_flags.h"
-#include "client/ledger_name.h"
+#include "events/names.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -141,8 +141,9 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   std::string text = TextOf(*lineage, older, statement_delta);
   JsonObject json = JsonOf(*lineage, older, statement_delta, warnings);
   if (flags.delta > 0) {
-    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
-                     RecomputeEpsilon(*lineage, flags.delta));
+    v1::ComputeEpsilonRequest request;
+    request.set_delta(flags.delta);
+    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, RecomputeEpsilon(*lineage, request));
     text += ToText(answer);
     json.AddJson("answer", ToJson(answer).ToString());
   }

@@ -1,0 +1,71 @@
+// Commands about spools: what a trainer's disk holds.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/json.h"
+#include "client/connection.h"
+#include "client/spool_import.h"
+
+namespace dpledger::cli {
+namespace {
+
+struct ImportFlags {
+  std::string folder;
+  std::string server;
+};
+
+absl::Status Import(const ImportFlags& flags, Output& out) {
+  const std::unique_ptr<v1::LedgerService::Stub> stub =
+      v1::LedgerService::NewStub(client::Connect(flags.server));
+  std::vector<std::string> files = {flags.folder};
+  if (std::filesystem::is_directory(flags.folder)) {
+    ASSIGN_OR_RETURN(files, client::SpoolFiles(flags.folder));
+  }
+  std::string text;
+  std::vector<std::string> spools;
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const client::SpoolImport import, client::ImportSpool(file, *stub));
+    absl::StrAppend(&text, import.path, ": writer ", import.writer, " of ", import.ledger, ": ",
+                    import.delivered_batches, " batches were still taken, ", import.late_events,
+                    " events came in late\n");
+    spools.push_back(JsonObject()
+                         .AddText("path", import.path)
+                         .AddText("ledger", import.ledger)
+                         .AddText("writer", import.writer)
+                         .AddCount("delivered_batches", import.delivered_batches)
+                         .AddCount("late_events", import.late_events)
+                         .ToString());
+  }
+  JsonObject json;
+  json.AddJson("spools", JsonArray(spools));
+  out.Answer(text, json);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddSpoolCommands(CLI::App& app, Command& chosen) {
+  CLI::App* spool = app.add_subcommand("spool", "What a trainer's disk holds and no server has.");
+  spool->require_subcommand(1);
+  CLI::App* command = AddCommand(
+      *spool, "import",
+      "Brings in what a spool holds and its server refused: the writer had closed, the ledger was "
+      "sealed, or another recorder had opened the writer again. It counts from then on. Safe to "
+      "repeat.",
+      "  dpledger spool import run/spool --server 127.0.0.1:7070");
+  auto flags = std::make_shared<ImportFlags>();
+  command->add_option("FOLDER", flags->folder, "the recorder's spool folder, or one file of it")
+      ->required();
+  AddServer(*command, flags->server)->required();
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Import(*flags, out); }; });
+}
+
+}  // namespace dpledger::cli
