@@ -16,9 +16,13 @@ struct EventFile {
   accountant::History history;    // of the same events, as of one writer
 };
 
-// NOT_FOUND if there is no such file. INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the
-// first line that is not a valid event, or that goes back to an earlier round or opens its round
-// twice (what a ledger refuses of one writer), and for a file without an event.
+// As a path: the events come from standard input.
+inline constexpr char kStandardInput[] = "-";
+
+// A UTF-8 byte-order mark at the start is passed over. NOT_FOUND if there is no such file.
+// INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the first line that is not a valid event,
+// or that goes back to an earlier round or opens its round twice (what a ledger refuses of one
+// writer), and for a file without an event.
 absl::StatusOr<EventFile> ReadEventFile(const std::string& path);
 
 }  // namespace dpledger::cli

@@ -127,7 +127,9 @@ void AddAppend(CLI::App& app, Command& chosen) {
       "run-17");
   auto flags = std::make_shared<AppendFlags>();
   flags->AddTo(*command);
-  command->add_option("--events", flags->events, "an event file: one event in proto JSON a line")
+  command
+      ->add_option("--events", flags->events,
+                   "an event file: one event in proto JSON a line; - is standard input")
       ->type_name("FILE")
       ->required();
   AddRequestId(*command, flags->request_id);

@@ -16,7 +16,8 @@ void MethodFlags::AddTo(CLI::App& app) {
 }
 
 void QuestionFlags::AddTo(CLI::App& app) {
-  app.add_option("--events", events, "an event file: one event in proto JSON a line")
+  app.add_option("--events", events,
+                 "an event file: one event in proto JSON a line; - is standard input")
       ->type_name("FILE");
   AddServer(app, server);
   AddLedgerNames(app, "--ledger", ledgers,
