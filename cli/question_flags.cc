@@ -12,7 +12,8 @@ void MethodFlags::AddTo(CLI::App& app) {
                          {"contour", v1::CONTOUR},
                          {"gaussian", v1::GAUSSIAN_CLOSED_FORM}},
                         "best (default), rdp, pld, contour or gaussian");
-  AddAdjacency(app, adjacency);
+  AddAdjacency(app, adjacency,
+               "add-or-remove-one (default where nothing is declared), replace-one or zero-out");
 }
 
 void QuestionFlags::AddTo(CLI::App& app) {
@@ -23,7 +24,10 @@ void QuestionFlags::AddTo(CLI::App& app) {
   AddLedgerNames(app, "--ledger", ledgers,
                  "a ledger on the server; may repeat: the ledgers are composed");
   method.AddTo(app);
-  AddParameters(app, parameters);
+  AddParameters(app, parameters,
+                "fixed (default where nothing is declared): schemes, noise multipliers and the "
+                "number of rounds were decided without looking at outputs; adaptive: anything "
+                "else");
   AddReal(app, "--relative-gap", relative_gap, kRelativeGap,
           "wanted width of the interval over its upper bound; default 1e-4");
   AddCount(app, "--group-size", group_size, 1,

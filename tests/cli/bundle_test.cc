@@ -67,7 +67,7 @@ class Bundle : public ::testing::Test {
   }
   // A ledger of `rounds` rounds.
   void Make(int rounds) {
-    Ok(OnServer({"ledger", "create", name_, "--dataset", "mnist", "--unit", "example"}));
+    Ok(OnServer(CreateLedger(name_, "mnist")));
     Append(0, rounds);
   }
   void Append(int first, int count) {

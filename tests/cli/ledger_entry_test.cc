@@ -21,8 +21,7 @@ class LedgerEntry : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(server_.running());
-    Ok({"ledger", "create", "parent", "--dataset", "d", "--unit", "example", "--planned-rounds",
-        "150", "--released", "final model"});
+    Ok(CreateLedger("parent", "d", {"--planned-rounds", "150", "--released", "final model"}));
     Append("parent", "100");
     Append("parent", "50");
   }

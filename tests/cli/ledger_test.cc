@@ -49,11 +49,8 @@ class Ledger : public ::testing::Test {
     EXPECT_THAT(error.Text("error.message"), HasSubstr(message));
   }
 
-  JsonObject Create(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"ledger", "create", name_,    "--dataset",
-                                          name_,    "--unit", "example"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Ok(arguments);
+  JsonObject Create(const std::vector<std::string>& more = {}) {
+    return Ok(CreateLedger(name_, name_, more));
   }
   std::vector<std::string> Append(const std::string& file, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"ledger", "append", name_, "--events", file};
@@ -85,8 +82,7 @@ TEST_F(Ledger, CreateShowsTheDeclaration) {
 TEST_F(Ledger, CreateAgainIsRefusedUnlessItIsTheSameRequest) {
   Create({"--request-id", "make"});
   EXPECT_EQ(Create({"--request-id", "make"}).Number("size"), 1);
-  ExpectError({"ledger", "create", name_, "--dataset", "other", "--unit", "example"},
-              "ALREADY_EXISTS", name_);
+  ExpectError(CreateLedger(name_, "other"), "ALREADY_EXISTS", name_);
 }
 
 TEST_F(Ledger, AppendPrintsTheReceipt) {
@@ -288,7 +284,7 @@ TEST(LedgerServer, RestartKeepsSizeAndRoot) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return JsonObject(result.out);
   };
-  run({"ledger", "create", "kept", "--dataset", "d", "--unit", "example"});
+  run(CreateLedger("kept", "d"));
   run({"ledger", "append", "kept", "--events", folder.Write("f.jsonl", SumQueryLine(0))});
   const std::string root = run({"ledger", "show", "kept"}).Text("root");
   server.Restart();

@@ -247,8 +247,7 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
     arguments.insert(arguments.end(), at.begin(), at.end());
     return arguments;
   };
-  Run(on({"ledger", "create", "audited", "--dataset", "d", "--unit", "example", "--planned-rounds",
-          "3"}));
+  Run(on(CreateLedger("audited", "d", {"--planned-rounds", "3"})));
   Run(on({"ledger", "append", "audited", "--events", Gaussian()}));
   const RunResult stands = Run(on(OneRun("100", {"--ledger", "audited", "--json"})));
   EXPECT_EQ(JsonObject(stands.out).Text("ledger.name"), "projects/default/ledgers/audited");
