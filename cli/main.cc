@@ -38,6 +38,8 @@ absl::Status Serve(char** arguments) {
 void Describe(CLI::App& app, Command& chosen) {
   app.formatter(ExamplesFirst());
   app.footer(
+      "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+      "--delta 1e-5\n"
       "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
       "  dpledger calibrate --epsilon 1 --delta 1e-6 --solve noise-multiplier "
       "--sampling-probability 0.005 --steps 20000\n"

@@ -96,7 +96,8 @@ void AddProfileCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = AddCommand(
       app, "profile",
       "Delta at many epsilons or epsilon at many deltas, what an attacker can do, and plots of it.",
-      "  dpledger profile --epsilons 0:8:33 --events run.jsonl --plot\n"
+      "  dpledger profile --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+      "--epsilons 0:8:33 --plot\n"
       "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
       "  dpledger profile --trade-off --events run.jsonl --svg trade-off.svg\n"
       "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "
