@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 
 namespace dpledger::cli {
@@ -78,7 +79,9 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    out.Error(absl::InvalidArgumentError(error.what()));
+    // A mistyped flag is also a missing one; the parser would complain of what is missing.
+    const std::string mistyped = Mistyped(app);
+    out.Error(absl::InvalidArgumentError(mistyped.empty() ? error.what() : mistyped));
     return kExitUsage;
   }
   if (!chosen) {

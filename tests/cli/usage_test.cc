@@ -37,9 +37,20 @@ std::vector<BadCommand> BadCommands() {
   const std::string server = "127.0.0.1:1";
   return {
       {{}, "a command is missing"},
-      {{"guess"}, "guess"},
+      {{"guess"}, "no command guess\n"},
       {{"ledger"}, "a command is missing"},
-      {{"ledger", "erase", "x"}, "erase"},
+      {{"ledger", "erase", "x"}, "no command ledger erase\n"},
+      // A mistyped word gets the nearest one; the flag that is then missing is not complained of.
+      {{"epsilom", "--delta", "1e-5"}, "no command epsilom; did you mean epsilon?"},
+      {{"ledger", "shwo", "x"}, "no command ledger shwo; did you mean ledger show?"},
+      {{"show", "x"}, "no command show; did you mean ledger show?"},
+      {{"ledger", "epsilon"}, "no command ledger epsilon; did you mean epsilon?"},
+      {{"epsilon", "--detla", "1e-5"}, "no flag --detla of epsilon; did you mean --delta?"},
+      {{"epsilon", "--detla=1e-5"}, "no flag --detla of epsilon; did you mean --delta?"},
+      {{"epsilon", "-delta", "1e-5"}, "no flag -delta of epsilon; did you mean --delta?"},
+      {{"epsilon", "--quantum", "1"}, "no flag --quantum of epsilon\n"},
+      {{"--jsno", "epsilon"}, "no flag --jsno\n"},
+      {{"epsilon", f, "--delta", "1e-5"}, "one word too many: " + f},
       {{"epsilon", "--events", f}, "--delta is required"},
       epsilon("0"),
       epsilon("1"),
