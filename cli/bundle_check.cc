@@ -170,6 +170,15 @@ const google::protobuf::Value* Find(const google::protobuf::Struct& object,
   return value;
 }
 
+// The root of the one ledger that a statement is about; null if it is about another number of them.
+// Bundles of version 0.1.0 have `ledger`, later ones a list.
+const google::protobuf::Value* StatedRoot(const google::protobuf::Struct& statement) {
+  const google::protobuf::Value* ledgers = Find(statement, {"ledgers"});
+  if (ledgers == nullptr) return Find(statement, {"ledger", "root"});
+  if (ledgers->list_value().values_size() != 1) return nullptr;
+  return Find(ledgers->list_value().values(0).struct_value(), {"root"});
+}
+
 // A number as cli/json.h prints it.
 std::optional<double> NumberIn(const google::protobuf::Struct& object,
                                const std::vector<std::string>& path) {
@@ -287,7 +296,7 @@ absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std:
   const std::optional<double> delta = NumberIn(statement, {"delta"});
   const std::optional<double> lower = NumberIn(statement, {"epsilon", "lower"});
   const std::optional<double> upper = NumberIn(statement, {"epsilon", "upper"});
-  const google::protobuf::Value* root = Find(statement, {"ledger", "root"});
+  const google::protobuf::Value* root = StatedRoot(statement);
   if (!parsed || !delta.has_value() || !(*delta > 0 && *delta < 1) || !lower.has_value() ||
       !upper.has_value() || root == nullptr) {
     return bundle::Differs(kStatementClass, "statement.json",
@@ -296,7 +305,7 @@ absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std:
   const std::string own_root =
       HexEncode(merkle::ToBytes(lineage.own().evidence().checkpoint().root));
   if (root->string_value() != own_root) {
-    return bundle::Differs(kStatementClass, "statement.json, ledger.root", own_root,
+    return bundle::Differs(kStatementClass, "statement.json, ledgers[0].root", own_root,
                            bundle::Quoted(root->string_value()));
   }
   ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, *delta));

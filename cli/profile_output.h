@@ -18,7 +18,7 @@ JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string ToText(const v1::AuditClaimResponse& answer);
 JsonObject ToJson(const v1::AuditClaimResponse& answer);
 
-// A header and a line a point, 17 digits.
+// A header and a line a point, of exact numbers.
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
 

@@ -54,9 +54,11 @@ class Profile : public ::testing::Test {
 TEST_F(Profile, PointsAreTheContractsAndHoldTheTruth) {
   const JsonObject answer(
       Run({"profile", "--epsilons", "1,5", "--events", Gaussian(), "--json"}).out);
-  EXPECT_THAT(answer.Keys(),
-              ElementsAre("adjacency", "advantage", "assumptions", "entries", "method",
-                          "parameters", "points", "schemes", "version", "warnings"));
+  EXPECT_THAT(
+      answer.Keys(),
+      ElementsAre("adjacency", "advantage", "assumptions", "bayes_success", "declaration_source",
+                  "entries", "filter_spending", "group_size", "ledgers", "may_be_short", "method",
+                  "parameters", "points", "schemes", "trade_off", "version", "warnings"));
   const auto points = answer.Array("points");
   ASSERT_THAT(points, SizeIs(2));
   EXPECT_EQ(NumberIn(points[0], "epsilon"), 1);
@@ -103,12 +105,12 @@ TEST_F(Profile, TradeOffPriorsAndTheGaussianComeInTheSameObject) {
   EXPECT_GT(answer.Number("gaussian_fit.greatest_delta"), 0.38);
 }
 
-TEST_F(Profile, CsvHasAHeaderALineAPointAndSeventeenDigits) {
+TEST_F(Profile, CsvHasAHeaderALineAPointAndExactNumbers) {
   const std::vector<std::string> lines = absl::StrSplit(
       Run({"profile", "--epsilons", "0.1,1", "--events", Gaussian(), "--csv"}).out, '\n');
   ASSERT_THAT(lines, SizeIs(4));
   EXPECT_EQ(lines[0], "epsilon,delta_lower,delta_upper");
-  EXPECT_THAT(lines[1], StartsWith("0.10000000000000001,0.3"));
+  EXPECT_THAT(lines[1], StartsWith("0.1,0.3"));
   EXPECT_EQ(std::vector<std::string>(absl::StrSplit(lines[2], ',')).size(), 3u);
   EXPECT_EQ(lines[3], "");
   const std::string open = folder_.Write("open.jsonl", R"({"mechanism":{"nonPrivate":{}}})"
@@ -250,7 +252,7 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
   Run(on(CreateLedger("audited", "d", {"--planned-rounds", "3"})));
   Run(on({"ledger", "append", "audited", "--events", Gaussian()}));
   const RunResult stands = Run(on(OneRun("100", {"--ledger", "audited", "--json"})));
-  EXPECT_EQ(JsonObject(stands.out).Text("ledger.name"), "projects/default/ledgers/audited");
+  EXPECT_EQ(JsonObject(stands.out).Text("ledgers.0.name"), "projects/default/ledgers/audited");
   const JsonObject profile(Run(on({"profile", "--epsilons", "1", "--trade-off", "--alphas", "0.1",
                                    "--ledger", "audited", "--json"}))
                                .out);
