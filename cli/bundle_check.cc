@@ -283,10 +283,12 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
-                                                            double delta) {
+                                                            double delta,
+                                                            const v1::AccountingOptions& options) {
   ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage));
   v1::ComputeEpsilonRequest request;
   request.set_delta(delta);
+  *request.mutable_options() = options;
   return accountant::AnswerEpsilon(subject, request, accountant::Limits());
 }
 

@@ -73,8 +73,8 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
 
 // ε at `delta`, from the verified entries alone. FAILED_PRECONDITION: a parent is missing
 // (PARENT_MISSING), a copy is not complete (COPY_UNFINISHED), or the accountant has no answer.
-absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
-                                                            double delta);
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
+    const VerifiedLineage& lineage, double delta, const v1::AccountingOptions& options = {});
 
 // The server's statement in the bundle against the entries: of class statement unless it speaks of
 // this ledger, and its interval and the recomputed one have a number in common. The δ that it is
