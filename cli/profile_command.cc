@@ -17,7 +17,7 @@
 namespace dpledger::cli {
 namespace {
 
-constexpr int kPlotRows = 24;
+constexpr int kPlotRows = 25;
 const RealDomain kUnitInterval = {[](double x) { return x >= 0 && x <= 1; }, "must be in [0, 1]"};
 const RealDomain kFitDelta = {[](double x) { return x > 0 && x < 0.99; }, "must be in (0, 0.99)"};
 
@@ -72,7 +72,8 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
                    AnswerTo(flags.question, RequestOf(flags), &accountant::AnswerProfile));
   const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
-  const Plot plot = flags.trade_off ? TradeOffPlot(answer) : PointsPlot(answer);
+  const Plot plot = flags.trade_off ? TradeOffPlot(answer, flags.question.LocalText())
+                                    : PointsPlot(answer, flags.question.LocalText());
   if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileDurably(flags.svg, ToSvg(plot)));
   if (flags.csv) {
     const std::string csv = flags.trade_off ? TradeOffCsv(answer) : PointsCsv(answer, asked);

@@ -58,10 +58,17 @@ accountant::Interval Of(const v1::Interval& interval) {
 }
 
 std::string Title(const std::string& what, const v1::AnswerDetails& details) {
-  std::vector<std::string> of;
-  for (const v1::LedgerReference& ledger : details.ledgers()) of.push_back(ledger.name());
-  return absl::StrCat(what, of.empty() ? "" : absl::StrCat(" of ", absl::StrJoin(of, ", ")), ", ",
-                      details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
+  return absl::StrCat(what, ", ", details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
+}
+
+// `local` unless the answer is about ledgers. Ledgers that are composed are over one data set.
+std::string Subtitle(const v1::AnswerDetails& details, const std::string& local) {
+  if (details.ledgers_size() == 0) return local;
+  const v1::LedgerReference& first = details.ledgers(0);
+  const std::string more =
+      details.ledgers_size() > 1 ? absl::StrCat(" and ", details.ledgers_size() - 1, " more") : "";
+  return absl::StrCat(first.name(), more, ", data set ", first.dataset(), ", unit of privacy ",
+                      first.unit_of_privacy());
 }
 
 }  // namespace
@@ -202,9 +209,10 @@ std::string TradeOffCsv(const v1::ComputeProfileResponse& answer) {
   return csv;
 }
 
-Plot PointsPlot(const v1::ComputeProfileResponse& answer) {
+Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
   Plot plot;
   plot.title = Title("Privacy profile", answer.details());
+  plot.subtitle = Subtitle(answer.details(), local);
   plot.x_label = "epsilon";
   plot.y_label = "delta";
   plot.log_y = true;
@@ -218,9 +226,10 @@ Plot PointsPlot(const v1::ComputeProfileResponse& answer) {
   return plot;
 }
 
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer) {
+Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
   Plot plot;
   plot.title = Title("Trade-off curve", answer.details());
+  plot.subtitle = Subtitle(answer.details(), local);
   plot.x_label = "type I error (false positive rate)";
   plot.y_label = "least type II error";
   plot.report_lower = true;

@@ -22,7 +22,8 @@ JsonObject ToJson(const v1::AuditClaimResponse& answer);
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
 
-Plot PointsPlot(const v1::ComputeProfileResponse& answer);
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer);
+// `local` names what the answer is about if that is no ledger; a ledger comes with its data set.
+Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
+Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
 
 }  // namespace dpledger::cli

@@ -138,7 +138,9 @@ void QuestionFlags::CheckSubject() const {
 }
 
 std::string QuestionFlags::LocalText() const {
-  return events.empty() ? run.ToText() : events == kStandardInput ? "standard input" : events;
+  return events.empty()             ? run.ToText()
+         : events == kStandardInput ? "standard input"
+                                    : std::filesystem::path(events).filename().string();
 }
 
 absl::StatusOr<accountant::Subject> QuestionFlags::LocalSubject() const {

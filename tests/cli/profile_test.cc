@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/plot.h"
+#include "cli/profile_output.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"
 #include "tests/cli/process.h"
@@ -166,6 +167,59 @@ TEST_F(Profile, SvgStandsAloneAndShowsBoundsAxesAndTicks) {
                                       folder_.File("no/such/folder.svg")});
   EXPECT_EQ(nowhere.exit_code, 1);
   EXPECT_THAT(nowhere.err, HasSubstr("no/such/folder.svg"));
+}
+
+// A picture that leaves its folder still says whose curve it is.
+TEST_F(Profile, PlotsNameWhatTheyAreAboutAndUnderWhichAdjacency) {
+  const std::string file = folder_.File("p.svg");
+  const auto drawn = [&](const std::vector<std::string>& subject) {
+    std::vector<std::string> arguments = {"profile", "--epsilons", "1,2", "--plot", "--svg", file};
+    arguments.insert(arguments.end(), subject.begin(), subject.end());
+    const RunResult result = Run(arguments);
+    std::ostringstream svg;
+    svg << std::ifstream(file).rdbuf();
+    const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
+    for (int i = 0; i < 2; ++i)
+      EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(">", lines[i], "</text>")));
+    return absl::StrCat(lines[0], "\n", lines[1]);
+  };
+  EXPECT_EQ(drawn({"--events", Gaussian(), "--adjacency", "replace-one"}),
+            "Privacy profile, gaussian, REPLACE_ONE\ngaussian.jsonl");
+  EXPECT_EQ(drawn({"--method", "pld", "--noise-multiplier", "1.5", "--steps", "7",
+                   "--sampling-probability", ".01"}),
+            "Privacy profile, pld, ADD_OR_REMOVE_ONE\n"
+            "7 steps, noise multiplier 1.5, sampling probability 0.01");
+}
+
+TEST(Plot, OfLedgersNamesTheDataSetAndTheUnit) {
+  v1::ComputeProfileResponse answer;
+  answer.mutable_details()->set_method("pld");
+  answer.mutable_details()->set_adjacency(v1::ZERO_OUT);
+  v1::LedgerReference& ledger = *answer.mutable_details()->add_ledgers();
+  ledger.set_name("projects/p/ledgers/a");
+  ledger.set_dataset("mnist");
+  ledger.set_unit_of_privacy("user");
+  for (const cli::Plot& plot : {cli::PointsPlot(answer, "f"), cli::TradeOffPlot(answer, "f")}) {
+    EXPECT_THAT(plot.title, HasSubstr(", pld, ZERO_OUT"));
+    EXPECT_EQ(plot.subtitle, "projects/p/ledgers/a, data set mnist, unit of privacy user");
+  }
+  *answer.mutable_details()->add_ledgers() = ledger;
+  EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
+            "projects/p/ledgers/a and 1 more, data set mnist, unit of privacy user");
+}
+
+TEST(Plot, LongNamesAreShortenedByLetters) {
+  EXPECT_EQ(cli::Shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(cli::Shortened("abcdefg", 6), "abc...");
+  EXPECT_EQ(cli::Shortened("εεεεεε", 6), "εεεεεε");
+  EXPECT_EQ(cli::Shortened("εεεεεεε", 6), "εεε...");
+  cli::Plot plot;
+  plot.subtitle = std::string(300, 'x');
+  plot.series.push_back({"s", {{{0, 0}, {0.5, 0.5}}}});
+  for (const absl::string_view line : absl::StrSplit(cli::ToTerminal(plot, 80, 24, false), '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+  EXPECT_THAT(cli::ToSvg(plot), Not(HasSubstr(std::string(96, 'x'))));
 }
 
 TEST(Plot, EscapesWhatANameHolds) {
