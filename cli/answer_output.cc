@@ -1,37 +1,11 @@
 #include "cli/answer_output.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "base/hex.h"
 #include "cli/answer_parts.h"
 #include "cli/number_text.h"
 
 namespace dpledger::cli {
 namespace {
-
-std::string Json(const v1::LedgerReference& ledger) {
-  return JsonObject()
-      .AddText("name", ledger.name())
-      .AddCount("size", ledger.size())
-      .AddText("root", HexEncode(ledger.root_hash()))
-      .ToString();
-}
-
-std::string Json(const v1::FilterSpending& spending) {
-  return JsonObject()
-      .AddText("ledger", spending.ledger())
-      .AddText("filter", spending.filter())
-      .AddNumber("bound", spending.bound())
-      .AddNumber("spent", spending.spent())
-      .ToString();
-}
-
-std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
-  return {field.begin(), field.end()};
-}
 
 std::string TrialsText(const v1::Trials& trials) {
   switch (trials.kind_case()) {
@@ -80,73 +54,14 @@ std::string Json(const v1::Trials& trials) {
 
 }  // namespace
 
-std::string Row(const std::string& label, const std::string& value) {
-  return absl::StrFormat("%-18s %s\n", label, value);
-}
-
-std::string BoundRow(const std::string& label, const v1::Interval& interval) {
-  return Row(label,
-             absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
-}
-
-std::string DetailsText(const v1::AnswerDetails& details) {
-  std::string text = Row("method", details.method());
-  text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
-  text += Row("parameters", v1::Parameters_Name(details.parameters()));
-  if (details.schemes_size() > 0) text += Row("schemes", absl::StrJoin(details.schemes(), ", "));
-  text += Row("entries", absl::StrCat(details.entries()));
-  for (const v1::LedgerReference& ledger : details.ledgers()) {
-    text += Row("ledger", absl::StrCat(ledger.name(), " at size ", ledger.size()));
-    text += Row("  root", HexEncode(ledger.root_hash()));
-  }
-  for (const v1::FilterSpending& spending : details.filter_spending()) {
-    text += Row("filter",
-                absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()), ": spent ",
-                             TextUp(spending.spent()), " by ", spending.ledger()));
-  }
-  for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
-  for (const std::string& warning : details.warnings()) text += Row("warning", warning);
-  return text + Row("version", details.version());
-}
-
-std::string Json(const v1::Interval& interval) {
-  return JsonObject()
-      .AddNumber("lower", interval.lower())
-      .AddNumber("upper", interval.upper())
-      .ToString();
-}
-
-void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
-  object.AddText("method", details.method());
-  object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
-  object.AddText("parameters", v1::Parameters_Name(details.parameters()));
-  object.AddTexts("schemes", Texts(details.schemes()));
-  object.AddTexts("assumptions", Texts(details.assumptions()));
-  object.AddTexts("warnings", Texts(details.warnings()));
-  object.AddCount("entries", details.entries());
-  if (details.ledgers_size() == 1) object.AddJson("ledger", Json(details.ledgers(0)));
-  if (details.ledgers_size() > 1) {
-    std::vector<std::string> ledgers;
-    for (const v1::LedgerReference& ledger : details.ledgers()) ledgers.push_back(Json(ledger));
-    object.AddJson("ledgers", JsonArray(ledgers));
-  }
-  if (details.filter_spending_size() > 0) {
-    std::vector<std::string> spendings;
-    for (const v1::FilterSpending& spending : details.filter_spending())
-      spendings.push_back(Json(spending));
-    object.AddJson("filter_spending", JsonArray(spendings));
-  }
-  object.AddText("version", details.version());
-}
-
 std::string ToText(const v1::ComputeEpsilonResponse& answer) {
-  std::string text = BoundRow("epsilon", answer.epsilon());
+  std::string text = BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
   if (answer.has_planned_epsilon()) text += BoundRow("epsilon of plan", answer.planned_epsilon());
   return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
 }
 
 std::string ToText(const v1::ComputeDeltaResponse& answer) {
-  std::string text = BoundRow("delta", answer.delta());
+  std::string text = BoundRow("delta", answer.delta()) + MissingText(answer.details());
   if (answer.has_planned_delta()) text += BoundRow("delta of plan", answer.planned_delta());
   return text + Row("epsilon", TextNear(answer.epsilon())) + DetailsText(answer.details());
 }
@@ -181,7 +96,7 @@ std::string ToText(const v1::CalibrateResponse& answer) {
 }
 
 std::string ToText(const v1::ComputeTuningCostResponse& answer) {
-  std::string text = BoundRow("epsilon", answer.epsilon());
+  std::string text = BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
   text += BoundRow("epsilon of one run", answer.single_run_epsilon());
   text += Row("delta", TextNear(answer.delta()));
   text += Row("trials", TrialsText(answer.trials()));
@@ -236,20 +151,14 @@ JsonObject ToJson(const v1::CalibrateResponse& answer) {
   }
   object.AddJson("optimum", Json(answer.optimum()));
   object.AddJson("epsilon", Json(answer.epsilon()));
-  std::vector<std::string> by_method;
-  for (const v1::CalibrationByMethod& by : answer.by_method()) {
-    JsonObject one;
-    one.AddText("method", by.method());
-    if (by.error().empty()) {
-      one.AddNumber("value", by.value());
-      one.AddJson("optimum", Json(by.optimum()));
-      one.AddJson("epsilon", Json(by.epsilon()));
-    } else {
-      one.AddText("error", by.error());
-    }
-    by_method.push_back(one.ToString());
-  }
-  if (!by_method.empty()) object.AddJson("by_method", JsonArray(by_method));
+  object.AddJson("by_method", JsonList(answer.by_method(), [](const v1::CalibrationByMethod& by) {
+                   JsonObject one;
+                   one.AddText("method", by.method());
+                   if (!by.error().empty()) return one.AddText("error", by.error()).ToString();
+                   one.AddNumber("value", by.value());
+                   one.AddJson("optimum", Json(by.optimum()));
+                   return one.AddJson("epsilon", Json(by.epsilon())).ToString();
+                 }));
   object.AddNumber("delta", answer.delta());
   AddDetails(answer.details(), object);
   return object;
@@ -264,14 +173,12 @@ JsonObject ToJson(const v1::ComputeTuningCostResponse& answer) {
   object.AddJson("trials", Json(answer.trials()));
   object.AddNumber("at_most_one_probability", answer.at_most_one_probability());
   object.AddText("analysis", answer.analysis());
-  std::vector<std::string> analyses;
-  for (const v1::TuningAnalysis& analysis : answer.analyses()) {
-    analyses.push_back(JsonObject()
-                           .AddText("name", analysis.name())
-                           .AddJson("epsilon", Json(analysis.epsilon()))
-                           .ToString());
-  }
-  object.AddJson("analyses", JsonArray(analyses));
+  object.AddJson("analyses", JsonList(answer.analyses(), [](const v1::TuningAnalysis& analysis) {
+                   return JsonObject()
+                       .AddText("name", analysis.name())
+                       .AddJson("epsilon", Json(analysis.epsilon()))
+                       .ToString();
+                 }));
   AddDetails(answer.details(), object);
   return object;
 }

@@ -76,11 +76,10 @@ v1::AuditClaimRequest RequestOf(const AuditFlags& flags) {
 }
 
 absl::Status Audit(const AuditFlags& flags, Output& out) {
-  const bool about_claim = !flags.question.events.empty() || !flags.question.server.empty();
   const absl::StatusOr<v1::AuditClaimResponse> answer =
-      about_claim ? AnswerTo<v1::AuditClaimRequest, v1::AuditClaimResponse>(
-                        flags.question, RequestOf(flags), &accountant::AnswerAudit)
-                  : accountant::AnswerAudit(RequestOf(flags));
+      flags.question.HasSubject() ? AnswerTo<v1::AuditClaimRequest, v1::AuditClaimResponse>(
+                                        flags.question, RequestOf(flags), &accountant::AnswerAudit)
+                                  : accountant::AnswerAudit(RequestOf(flags));
   RETURN_IF_ERROR(answer.status());
   out.Answer(ToText(*answer), ToJson(*answer));
   if (!answer->refuted()) return absl::OkStatus();
@@ -123,10 +122,7 @@ void AddAuditCommand(CLI::App& app, Command& chosen) {
   flags->question.AddTo(*command);
   command->callback([flags, one_run, many_runs, &chosen] {
     CheckEvidence(one_run, many_runs, *flags);
-    const QuestionFlags& question = flags->question;
-    if (!question.events.empty() || !question.server.empty() || !question.ledgers.empty()) {
-      question.CheckSubject();
-    }
+    if (flags->question.HasSubject()) flags->question.CheckSubject();
     chosen = [flags](Output& out) { return Audit(*flags, out); };
   });
 }

@@ -146,6 +146,15 @@ const google::protobuf::Value* Find(const google::protobuf::Struct& object,
   return value;
 }
 
+// The root of the one ledger that a statement is about; null if it is about another number of them.
+// Bundles of version 0.1.0 have `ledger`, later ones a list.
+const google::protobuf::Value* StatedRoot(const google::protobuf::Struct& statement) {
+  const google::protobuf::Value* ledgers = Find(statement, {"ledgers"});
+  if (ledgers == nullptr) return Find(statement, {"ledger", "root"});
+  if (ledgers->list_value().values_size() != 1) return nullptr;
+  return Find(ledgers->list_value().values(0).struct_value(), {"root"});
+}
+
 // A number as cli/json.h prints it.
 std::optional<double> NumberIn(const google::protobuf::Struct& object,
                                const std::vector<std::string>& path) {
@@ -243,10 +252,13 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
                          FromAbsl(verified.message()));
 }
 
-absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
-    const VerifiedLineage& lineage, const v1::ComputeEpsilonRequest& request) {
-  ASSIGN_OR_RETURN(const accountant::Subject subject,
-                   SubjectOf(lineage, request.options().group_size()));
+absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
+                                                            double delta,
+                                                            const v1::AccountingOptions& options) {
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage, options.group_size()));
+  v1::ComputeEpsilonRequest request;
+  request.set_delta(delta);
+  *request.mutable_options() = options;
   return accountant::AnswerEpsilon(subject, request, accountant::Limits());
 }
 
@@ -256,7 +268,7 @@ absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std:
   const std::optional<double> delta = NumberIn(statement, {"delta"});
   const std::optional<double> lower = NumberIn(statement, {"epsilon", "lower"});
   const std::optional<double> upper = NumberIn(statement, {"epsilon", "upper"});
-  const google::protobuf::Value* root = Find(statement, {"ledger", "root"});
+  const google::protobuf::Value* root = StatedRoot(statement);
   if (!parsed || !delta.has_value() || !(*delta > 0 && *delta < 1) || !lower.has_value() ||
       !upper.has_value() || root == nullptr) {
     return bundle::Differs(kStatementClass, "statement.json",
@@ -265,12 +277,10 @@ absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std:
   const std::string own_root =
       HexEncode(merkle::ToBytes(lineage.own().evidence().checkpoint().root));
   if (root->string_value() != own_root) {
-    return bundle::Differs(kStatementClass, "statement.json, ledger.root", own_root,
+    return bundle::Differs(kStatementClass, "statement.json, ledgers[0].root", own_root,
                            bundle::Quoted(root->string_value()));
   }
-  v1::ComputeEpsilonRequest request;
-  request.set_delta(*delta);
-  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, request));
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, *delta));
   const v1::Interval& epsilon = recomputed.epsilon();
   if (*lower <= epsilon.upper() && epsilon.lower() <= *upper) return *delta;
   return bundle::Differs(

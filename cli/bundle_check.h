@@ -72,11 +72,10 @@ absl::StatusOr<VerifiedLineage> VerifyOnServer(const std::string& name, ServerCa
 absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
                                    const std::vector<merkle::VerifierKey>& keys);
 
-// ε as the request asks for it, from the verified entries alone; its subject is not read.
-// FAILED_PRECONDITION: a parent is missing (PARENT_MISSING), a copy is not complete
-// (COPY_UNFINISHED), or the accountant has no answer.
+// ε at `delta`, from the verified entries alone. FAILED_PRECONDITION: a parent is missing
+// (PARENT_MISSING), a copy is not complete (COPY_UNFINISHED), or the accountant has no answer.
 absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
-    const VerifiedLineage& lineage, const v1::ComputeEpsilonRequest& request);
+    const VerifiedLineage& lineage, double delta, const v1::AccountingOptions& options = {});
 
 // The server's statement in the bundle against the entries: of class statement unless it speaks of
 // this ledger, and its interval and the recomputed one have a number in common. The δ that it is

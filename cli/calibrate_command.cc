@@ -59,8 +59,7 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
   request.set_noise_multiplier(flags.noise_multiplier);
   request.set_sampling_probability(flags.sampling_probability);
   request.set_steps(flags.steps);
-  request.mutable_options()->set_method(flags.method.method);
-  request.mutable_options()->set_adjacency(flags.method.adjacency);
+  *request.mutable_options() = flags.method.Options();
   if (!flags.grid.values.empty()) return CalibrateGrid(flags.grid, std::move(request), out);
   ASSIGN_OR_RETURN(const v1::CalibrateResponse response,
                    accountant::AnswerCalibrate(request, accountant::Limits()));

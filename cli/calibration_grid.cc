@@ -1,13 +1,16 @@
 #include "cli/calibration_grid.h"
 
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "cli/answer_parts.h"
 #include "cli/json.h"
 #include "cli/number_text.h"
 #include "ledger/questions.h"
@@ -98,6 +101,8 @@ absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Outpu
   std::string text = absl::StrFormat("%-20s %-20s %s%s\n", grid.parameter, solved, "epsilon",
                                      per_example ? "        noise per example" : "");
   std::vector<std::string> rows;
+  v1::AnswerDetails details;  // of the first row that is answered, but for the method
+  std::set<std::string> methods;
   for (const double value : grid.values) {
     if (grid.parameter == kSteps) {
       request.set_steps(static_cast<uint64_t>(value));
@@ -118,6 +123,8 @@ absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Outpu
       row.AddText("error", why);
       absl::StrAppend(&text, why, "\n");
     } else {
+      if (methods.empty()) details = response->details();
+      methods.insert(response->details().method());
       const double solution = ValueOf(*response);
       row.AddNumber(request.solve() == v1::STEPS                  ? "solved_steps"
                     : request.solve() == v1::SAMPLING_PROBABILITY ? "solved_sampling_probability"
@@ -135,7 +142,14 @@ absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Outpu
     }
     rows.push_back(row.ToString());
   }
-  out.Answer(text, JsonObject().AddJson("rows", JsonArray(rows)));
+  JsonObject json;
+  json.AddJson("rows", JsonArray(rows));
+  details.set_method(absl::StrJoin(methods, ", "));
+  if (!methods.empty()) {
+    absl::StrAppend(&text, DetailsText(details));
+    AddDetails(details, json);
+  }
+  out.Answer(text, json);
   return absl::OkStatus();
 }
 

@@ -16,9 +16,13 @@ struct EventFile {
   accountant::GivenEvents given;  // the same events, as of one writer
 };
 
-// NOT_FOUND if there is no such file. INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the
-// first line that is no event, and for a file without one. What a ledger would refuse of one writer
-// (a round that goes back, ...) is refused in the same words, with the file and line before them.
+// As a path: the events come from standard input.
+inline constexpr char kStandardInput[] = "-";
+
+// A UTF-8 byte-order mark at the start is passed over. NOT_FOUND if there is no such file.
+// INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the first line that is no event, and for a
+// file without one. What a ledger would refuse of one writer (a round that goes back, ...) is
+// refused in the same words, with the file and line before them.
 absl::StatusOr<EventFile> ReadEventFile(const std::string& path);
 
 }  // namespace dpledger::cli

@@ -85,6 +85,15 @@ CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value,
       ->type_name("TEXT");
 }
 
+CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
+                     const std::string& help) {
+  return AddText(app, flag, value, bound_bytes, help)
+      ->check([](const std::string& text) -> std::string {
+        if (absl::StripAsciiWhitespace(text) == text) return "";
+        return absl::StrCat("must not begin or end with white space, got \"", text, "\"");
+      });
+}
+
 CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
                       size_t bound_bytes, const std::string& help) {
   return app
@@ -118,20 +127,17 @@ CLI::Option* AddServer(CLI::App& app, std::string& value) {
       ->type_name("HOST:PORT");
 }
 
-CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value) {
+CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help) {
   return AddChoice<v1::Adjacency>(app, "--adjacency", value,
                                   {{"add-or-remove-one", v1::ADD_OR_REMOVE_ONE},
                                    {"replace-one", v1::REPLACE_ONE},
                                    {"zero-out", v1::ZERO_OUT}},
-                                  "add-or-remove-one (default where nothing is declared), "
-                                  "replace-one or zero-out");
+                                  help);
 }
 
-CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value) {
-  return AddChoice<v1::Parameters>(
-      app, "--parameters", value, {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}},
-      "fixed (default where nothing is declared): schemes, noise multipliers and the number of "
-      "rounds were decided without looking at outputs; adaptive: anything else");
+CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::string& help) {
+  return AddChoice<v1::Parameters>(app, "--parameters", value,
+                                   {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}}, help);
 }
 
 CLI::Option* AddFilter(CLI::App& app, v1::Filter& value) {

@@ -37,6 +37,10 @@ CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, u
 CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
                      const std::string& help);
 
+// The same, without white space at either end: names that differ in it look alike.
+CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
+                     const std::string& help);
+
 // 1 to `bound_bytes` bytes of [A-Za-z0-9._-].
 CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
                       size_t bound_bytes, const std::string& help);
@@ -44,8 +48,8 @@ CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value
 // host:port.
 CLI::Option* AddServer(CLI::App& app, std::string& value);
 
-CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value);
-CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value);
+CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help);
+CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::string& help);
 
 // rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
 CLI::Option* AddFilter(CLI::App& app, v1::Filter& value);

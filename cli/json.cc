@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/number_text.h"
 
 namespace dpledger::cli {
 namespace {
@@ -46,8 +47,8 @@ std::string JsonString(const std::string& text) {
 }
 
 std::string JsonNumber(double value) {
-  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  return absl::StrFormat("%.17g", value);
+  const std::string text = ExactText(value);
+  return std::isinf(value) ? JsonString(text) : text;
 }
 
 std::string JsonArray(const std::vector<std::string>& values) {
@@ -64,10 +65,7 @@ JsonObject& JsonObject::AddText(const std::string& key, const std::string& text)
 }
 
 JsonObject& JsonObject::AddTexts(const std::string& key, const std::vector<std::string>& texts) {
-  std::vector<std::string> values;
-  values.reserve(texts.size());
-  for (const std::string& text : texts) values.push_back(JsonString(text));
-  return AddJson(key, JsonArray(values));
+  return AddJson(key, JsonList(texts, &JsonString));
 }
 
 JsonObject& JsonObject::AddNumber(const std::string& key, double value) {

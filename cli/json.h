@@ -1,6 +1,6 @@
 // The JSON that the program prints: objects whose members come in the order they are added.
 //
-// Numbers carry 17 significant digits, which name a double exactly. JSON has no infinity: it is the
+// A number has the fewest digits that name the double exactly. JSON has no infinity: it is the
 // string "Infinity".
 #pragma once
 
@@ -17,6 +17,13 @@ std::string JsonString(const std::string& text);
 std::string JsonNumber(double value);
 // "[a,b]" of values that are JSON already.
 std::string JsonArray(const std::vector<std::string>& values);
+// The array of json(item) for each of `items`.
+template <typename Items, typename ToJson>
+std::string JsonList(const Items& items, ToJson&& json) {
+  std::vector<std::string> values;
+  for (const auto& item : items) values.push_back(json(item));
+  return JsonArray(values);
+}
 
 class JsonObject {
  public:

@@ -21,11 +21,28 @@ namespace {
 
 // ---- create ----
 
+// The trainer declares both: a default would sign a promise that nobody gave.
+constexpr char kAdjacencyChoices[] =
+    "what makes two data sets neighbours\n"
+    "  add-or-remove-one   one record is added or removed: usual for Poisson sampling\n"
+    "  replace-one         one record is replaced by another: for batches of a fixed size\n"
+    "  zero-out            one record is replaced by one that contributes nothing";
+constexpr char kParametersChoices[] =
+    "when the parameters were decided\n"
+    "  fixed      schemes, noise multipliers and the number of rounds were decided without looking "
+    "at outputs\n"
+    "  adaptive   anything else; epsilon is then that of the bound given with --filter";
+
+void RequireChoice(const char* flag, bool given, const char* choices) {
+  if (given) return;
+  throw CLI::ValidationError(flag, absl::StrCat("must be given: ", choices));
+}
+
 struct CreateFlags : LedgerFlags {
   std::string dataset;
   std::string unit;
-  v1::Adjacency adjacency = v1::ADD_OR_REMOVE_ONE;
-  v1::Parameters parameters = v1::FIXED;
+  v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
+  v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   v1::Filter filter;
   uint64_t planned_rounds = 0;
   bool plan_independent = false;
@@ -59,16 +76,18 @@ void AddCreate(CLI::App& app, Command& chosen) {
   CLI::App* command = AddCommand(
       app, "create", "Opens a ledger with its declaration.",
       "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example "
-      "--planned-rounds 1000");
+      "--adjacency add-or-remove-one --parameters fixed --planned-rounds 1000\n"
+      "  dpledger ledger create search --server 127.0.0.1:7070 --dataset mnist --unit user "
+      "--adjacency add-or-remove-one --parameters adaptive --filter rdp:8:2");
   auto flags = std::make_shared<CreateFlags>();
   flags->AddTo(*command);
-  AddText(*command, "--dataset", flags->dataset, 256,
-          "which data set; the same name in every ledger over it")
+  AddName(*command, "--dataset", flags->dataset, 256,
+          "which data set; the same name, letter for letter, in every ledger over it")
       ->required();
-  AddText(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
+  AddName(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
       ->required();
-  AddAdjacency(*command, flags->adjacency);
-  AddParameters(*command, flags->parameters);
+  AddAdjacency(*command, flags->adjacency, kAdjacencyChoices);
+  AddParameters(*command, flags->parameters, kParametersChoices);
   AddFilter(*command, flags->filter);
   AddCount(
       *command, "--planned-rounds", flags->planned_rounds, 1,
@@ -78,8 +97,12 @@ void AddCreate(CLI::App& app, Command& chosen) {
   AddText(*command, "--released", flags->released, 1024, "what is released: \"final model\"");
   AddText(*command, "--description", flags->description, 4096, "your own words");
   AddRequestId(*command, flags->request_id);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Create(*flags, out); }; });
+  command->callback([flags, &chosen] {
+    RequireChoice("--adjacency", flags->adjacency != v1::ADJACENCY_UNSPECIFIED, kAdjacencyChoices);
+    RequireChoice("--parameters", flags->parameters != v1::PARAMETERS_UNSPECIFIED,
+                  kParametersChoices);
+    chosen = [flags](Output& out) { return Create(*flags, out); };
+  });
 }
 
 // ---- append ----
@@ -127,7 +150,9 @@ void AddAppend(CLI::App& app, Command& chosen) {
       "run-17");
   auto flags = std::make_shared<AppendFlags>();
   flags->AddTo(*command);
-  command->add_option("--events", flags->events, "an event file: one event in proto JSON a line")
+  command
+      ->add_option("--events", flags->events,
+                   "an event file: one event in proto JSON a line; - is standard input")
       ->type_name("FILE")
       ->required();
   AddRequestId(*command, flags->request_id);
@@ -306,7 +331,8 @@ void AddLedgerCommands(CLI::App& app, Command& chosen) {
   CLI::App* ledger =
       app.add_subcommand("ledger", "Opens, writes, reads, seals, exports and verifies ledgers.");
   ledger->footer(
-      "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example\n"
+      "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example "
+      "--adjacency add-or-remove-one --parameters fixed\n"
       "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl\n"
       "  dpledger ledger show mnist --server 127.0.0.1:7070");
   ledger->require_subcommand(0, 1);

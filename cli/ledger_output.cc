@@ -3,18 +3,13 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/hex.h"
+#include "cli/answer_parts.h"
 
 namespace dpledger::cli {
 namespace {
-
-std::string Row(const std::string& label, const std::string& value) {
-  return absl::StrFormat("%-16s %s\n", label, value);
-}
 
 std::string TimeText(const v1::Ledger& ledger) {
   return google::protobuf::util::TimeUtil::ToString(ledger.create_time());
@@ -26,12 +21,47 @@ std::string WriterText(const v1::WriterStatus& writer) {
   return absl::StrCat(text, writer.closed() ? ", closed" : ", open");
 }
 
+// {"rdp":{"order":…,"epsilon":…}}, and so on.
+std::string Json(const v1::Filter& filter) {
+  JsonObject bound;
+  switch (filter.kind_case()) {
+    case v1::Filter::kRdp:
+      bound.AddNumber("order", filter.rdp().order()).AddNumber("epsilon", filter.rdp().epsilon());
+      return JsonObject().AddJson("rdp", bound.ToString()).ToString();
+    case v1::Filter::kZcdp:
+      bound.AddNumber("rho", filter.zcdp().rho());
+      return JsonObject().AddJson("zcdp", bound.ToString()).ToString();
+    case v1::Filter::kGdp:
+      bound.AddNumber("mu", filter.gdp().mu());
+      return JsonObject().AddJson("gdp", bound.ToString()).ToString();
+    case v1::Filter::KIND_NOT_SET:
+      break;
+  }
+  return bound.ToString();
+}
+
+std::string FilterText(const v1::Filter& filter) {
+  switch (filter.kind_case()) {
+    case v1::Filter::kRdp:
+      return absl::StrCat("rdp at order ", filter.rdp().order(), ", epsilon at most ",
+                          filter.rdp().epsilon());
+    case v1::Filter::kZcdp:
+      return absl::StrCat("zcdp, rho at most ", filter.zcdp().rho());
+    case v1::Filter::kGdp:
+      return absl::StrCat("gdp, mu at most ", filter.gdp().mu());
+    case v1::Filter::KIND_NOT_SET:
+      break;
+  }
+  return "none";
+}
+
 std::string Json(const v1::Declaration& declaration) {
   JsonObject object;
   object.AddText("dataset", declaration.dataset());
   object.AddText("unit_of_privacy", declaration.unit_of_privacy());
   object.AddText("adjacency", v1::Adjacency_Name(declaration.adjacency()));
   object.AddText("parameters", v1::Parameters_Name(declaration.parameters()));
+  if (declaration.has_filter()) object.AddJson("filter", Json(declaration.filter()));
   object.AddCount("planned_rounds", declaration.planned_rounds());
   object.AddFlag("plan_independent", declaration.plan_independent());
   object.AddText("spool_policy", v1::SpoolPolicy_Name(declaration.spool_policy()));
@@ -49,23 +79,6 @@ std::string Json(const v1::WriterStatus& writer) {
   return object.ToString();
 }
 
-std::string Json(const v1::Fork& fork) {
-  JsonObject object;
-  object.AddText("parent", fork.parent());
-  object.AddCount("size", fork.parent_size());
-  object.AddText("root", HexEncode(fork.parent_root()));
-  object.AddText("reason", fork.reason());
-  return object.ToString();
-}
-
-std::string Json(const v1::Import& import) {
-  JsonObject object;
-  object.AddText("origin", import.origin());
-  object.AddCount("size", import.size());
-  object.AddText("root", HexEncode(import.root_hash()));
-  return object.ToString();
-}
-
 // Copies of copies are shown so deep; what lies below stays as its bytes.
 constexpr int kShownCopies = 8;
 
@@ -77,7 +90,9 @@ bool EntryToJson(const std::string& bytes, int depth, std::string& json) {
   const bool shown = entry.has_imported() && depth < kShownCopies &&
                      EntryToJson(entry.imported().entry(), depth + 1, copied);
   if (shown) entry.clear_imported();
-  if (!google::protobuf::util::MessageToJsonString(entry, &json).ok()) return false;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(entry, &json, options).ok()) return false;
   if (shown) {
     json.pop_back();
     absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"imported\":", copied, "}");
@@ -94,12 +109,18 @@ std::string ToText(const v1::Ledger& ledger) {
   text += Row("size", absl::StrCat(ledger.size()));
   text += Row("root", HexEncode(ledger.root_hash()));
   text += Row("created", TimeText(ledger));
-  text += Row("dataset", declaration.dataset());
+  text += Row("data set", declaration.dataset());
   text += Row("unit of privacy", declaration.unit_of_privacy());
   text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
   text += Row("parameters", v1::Parameters_Name(declaration.parameters()));
+  if (declaration.has_filter()) text += Row("filter", FilterText(declaration.filter()));
   if (declaration.planned_rounds() > 0) {
     text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));
+  }
+  if (declaration.parameters() == v1::FIXED) {
+    text += Row("plan independent", declaration.plan_independent()
+                                        ? "yes: the plan did not depend on other ledgers' outputs"
+                                        : "not said: the ledger cannot be composed with others");
   }
   if (!declaration.released().empty()) text += Row("released", declaration.released());
   if (!declaration.description().empty()) text += Row("description", declaration.description());
@@ -119,8 +140,6 @@ std::string ToText(const v1::Ledger& ledger) {
 }
 
 JsonObject ToJson(const v1::Ledger& ledger) {
-  std::vector<std::string> writers;
-  for (const v1::WriterStatus& writer : ledger.writers()) writers.push_back(Json(writer));
   JsonObject object;
   object.AddText("name", ledger.name());
   object.AddText("state", v1::LedgerState_Name(ledger.state()));
@@ -130,7 +149,8 @@ JsonObject ToJson(const v1::Ledger& ledger) {
   object.AddJson("declaration", Json(ledger.declaration()));
   if (ledger.has_fork()) object.AddJson("fork", Json(ledger.fork()));
   if (ledger.has_import()) object.AddJson("import", Json(ledger.import()));
-  object.AddJson("writers", JsonArray(writers));
+  object.AddJson("writers",
+                 JsonList(ledger.writers(), [](const auto& writer) { return Json(writer); }));
   return object;
 }
 

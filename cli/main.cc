@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "ledger/questions.h"
 
@@ -38,6 +39,8 @@ absl::Status Serve(char** arguments) {
 void Describe(CLI::App& app, Command& chosen) {
   app.formatter(ExamplesFirst());
   app.footer(
+      "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+      "--delta 1e-5\n"
       "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
       "  dpledger calibrate --epsilon 1 --delta 1e-6 --solve noise-multiplier "
       "--sampling-probability 0.005 --steps 20000\n"
@@ -77,7 +80,9 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    out.Error(absl::InvalidArgumentError(error.what()));
+    // A mistyped flag is also a missing one; the parser would complain of what is missing.
+    const std::string mistyped = Mistyped(app);
+    out.Error(absl::InvalidArgumentError(mistyped.empty() ? error.what() : mistyped));
     return kExitUsage;
   }
   if (!chosen) {

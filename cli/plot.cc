@@ -74,6 +74,16 @@ Axis Axis::OfY(const Plot& plot) {
   return Axis(range.from, range.to, plot.log_y);
 }
 
+std::string Shortened(const std::string& text, int most) {
+  // Bytes that continue a letter of UTF-8 are no letters.
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  if (std::count_if(text.begin(), text.end(), begins) <= most) return text;
+  int left = most - 3;
+  const auto end =
+      std::find_if(text.begin(), text.end(), [&](char c) { return begins(c) && left-- == 0; });
+  return std::string(text.begin(), end) + "...";
+}
+
 double Axis::Place(double value) const {
   const double at = !log_ ? value : value > 0 ? std::log10(value) : -kInfinity;
   return std::clamp((at - from_) / (to_ - from_), 0.0, 1.0);

@@ -21,6 +21,7 @@ struct PlotSeries {
 
 struct Plot {
   std::string title;
+  std::string subtitle;  // what it is about, below the title
   std::string x_label, y_label;
   bool log_y = false;
   bool report_lower = false;       // the bound to report is the lower one
@@ -49,6 +50,9 @@ class Axis {
   double from_, to_;  // logarithms to base 10 on a log axis
   bool log_;
 };
+
+// `text`, or its first letters and "..." where it has more than `most`.
+std::string Shortened(const std::string& text, int most);
 
 // 800 by 500 pixels: the area between the bounds filled, the bound to report drawn over it.
 std::string ToSvg(const Plot& plot);

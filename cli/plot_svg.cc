@@ -123,7 +123,8 @@ std::string ToSvg(const Plot& plot) {
       "font-family=\"sans-serif\" font-size=\"13\" fill=\"#222222\">\n"
       "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
       kWidth, kHeight, kWidth, kHeight, kWidth, kHeight);
-  svg += Text(kLeft, 30, "start", plot.title, " font-size=\"16\"");
+  svg += Text(kLeft, 24, "start", Shortened(plot.title, 75), " font-size=\"16\"");
+  svg += Text(kLeft, 44, "start", Shortened(plot.subtitle, 95));
   svg += Axes(plot, canvas);
   // The first series on top.
   std::string curves;

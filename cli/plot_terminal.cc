@@ -103,7 +103,7 @@ std::string LabelRow(const Axis& x, int columns) {
 std::string ToTerminal(const Plot& plot, int columns, int rows, bool unicode) {
   const Axis x = Axis::OfX(plot), y = Axis::OfY(plot);
   constexpr int kMargin = 9;
-  const int wide = std::max(10, columns - kMargin - 1), high = std::max(4, rows - 5);
+  const int wide = std::max(10, columns - kMargin - 1), high = std::max(4, rows - 6);
   DotGrid grid(wide, high);
   std::string names;
   for (const PlotSeries& series : plot.series) {
@@ -112,7 +112,9 @@ std::string ToTerminal(const Plot& plot, int columns, int rows, bool unicode) {
     Draw(series, x, y, grid);
     absl::StrAppend(&names, first ? "" : "; dotted: ", series.name);
   }
-  std::string text = absl::StrCat(plot.title, "\n", plot.y_label, "   (", names, ")\n");
+  std::string text =
+      absl::StrCat(Shortened(plot.title, columns), "\n", Shortened(plot.subtitle, columns), "\n",
+                   plot.y_label, "   (", names, ")\n");
   std::vector<std::string> labels(high);
   for (const Axis::Tick& tick : y.Ticks(std::max(2, high / 3))) {
     labels[high - 1 - std::lround(y.Place(tick.value) * (high - 1))] = tick.text;

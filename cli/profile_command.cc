@@ -17,7 +17,7 @@
 namespace dpledger::cli {
 namespace {
 
-constexpr int kPlotRows = 24;
+constexpr int kPlotRows = 25;
 const RealDomain kUnitInterval = {[](double x) { return x >= 0 && x <= 1; }, "must be in [0, 1]"};
 const RealDomain kFitDelta = {[](double x) { return x > 0 && x < 0.99; }, "must be in (0, 0.99)"};
 
@@ -72,7 +72,8 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
                    AnswerTo(flags.question, RequestOf(flags), &accountant::AnswerProfile));
   const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
-  const Plot plot = flags.trade_off ? TradeOffPlot(answer) : PointsPlot(answer);
+  const Plot plot = flags.trade_off ? TradeOffPlot(answer, flags.question.LocalText())
+                                    : PointsPlot(answer, flags.question.LocalText());
   if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileDurably(flags.svg, ToSvg(plot)));
   if (flags.csv) {
     const std::string csv = flags.trade_off ? TradeOffCsv(answer) : PointsCsv(answer, asked);
@@ -96,7 +97,8 @@ void AddProfileCommand(CLI::App& app, Command& chosen) {
   CLI::App* command = AddCommand(
       app, "profile",
       "Delta at many epsilons or epsilon at many deltas, what an attacker can do, and plots of it.",
-      "  dpledger profile --epsilons 0:8:33 --events run.jsonl --plot\n"
+      "  dpledger profile --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+      "--epsilons 0:8:33 --plot\n"
       "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
       "  dpledger profile --trade-off --events run.jsonl --svg trade-off.svg\n"
       "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "cli/answer_parts.h"
 #include "cli/number_text.h"
 
@@ -50,12 +49,8 @@ std::string TradeOffText(const v1::ComputeProfileResponse& answer) {
   return text;
 }
 
-std::string CsvNumber(double value) {
-  return std::isinf(value) ? "Infinity" : absl::StrFormat("%.17g", value);
-}
-
 std::string Numbers(const v1::Interval& interval) {
-  return absl::StrFormat("%s,%s", CsvNumber(interval.lower()), CsvNumber(interval.upper()));
+  return absl::StrCat(ExactText(interval.lower()), ",", ExactText(interval.upper()));
 }
 
 accountant::Interval Of(const v1::Interval& interval) {
@@ -63,16 +58,23 @@ accountant::Interval Of(const v1::Interval& interval) {
 }
 
 std::string Title(const std::string& what, const v1::AnswerDetails& details) {
-  std::vector<std::string> of;
-  for (const v1::LedgerReference& ledger : details.ledgers()) of.push_back(ledger.name());
-  return absl::StrCat(what, of.empty() ? "" : absl::StrCat(" of ", absl::StrJoin(of, ", ")), ", ",
-                      details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
+  return absl::StrCat(what, ", ", details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
+}
+
+// `local` unless the answer is about ledgers. Ledgers that are composed are over one data set.
+std::string Subtitle(const v1::AnswerDetails& details, const std::string& local) {
+  if (details.ledgers_size() == 0) return local;
+  const v1::LedgerReference& first = details.ledgers(0);
+  const std::string more =
+      details.ledgers_size() > 1 ? absl::StrCat(" and ", details.ledgers_size() - 1, " more") : "";
+  return absl::StrCat(first.name(), more, ", data set ", first.dataset(), ", unit of privacy ",
+                      first.unit_of_privacy());
 }
 
 }  // namespace
 
 std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
-  std::string text = PointsText(answer, asked);
+  std::string text = PointsText(answer, asked) + MissingText(answer.details());
   text += BoundRow("advantage", answer.advantage());
   text += TradeOffText(answer);
   if (answer.bayes_success_size() > 0) text += Row("prior", "chance to tell rightly");
@@ -91,38 +93,33 @@ std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
 
 JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked) {
   JsonObject object;
-  std::vector<std::string> points;
-  for (const v1::ProfilePoint& point : answer.points()) {
-    JsonObject one;
-    if (asked == Asked::kEpsilons) one.AddNumber("epsilon", point.epsilon().upper());
-    if (asked == Asked::kDeltas) one.AddJson("epsilon", Json(point.epsilon()));
-    if (asked == Asked::kEpsilons) one.AddJson("delta", Json(point.delta()));
-    if (asked == Asked::kDeltas) one.AddNumber("delta", point.delta().upper());
-    if (point.has_planned()) {
-      one.AddJson(absl::StrCat("planned_", ValueName(asked)), Json(point.planned()));
-    }
-    points.push_back(one.ToString());
-  }
-  object.AddJson("points", JsonArray(points));
+  object.AddJson("points", JsonList(answer.points(), [asked](const v1::ProfilePoint& point) {
+                   JsonObject one;
+                   if (asked == Asked::kEpsilons) one.AddNumber("epsilon", point.epsilon().upper());
+                   if (asked == Asked::kDeltas) one.AddJson("epsilon", Json(point.epsilon()));
+                   if (asked == Asked::kEpsilons) one.AddJson("delta", Json(point.delta()));
+                   if (asked == Asked::kDeltas) one.AddNumber("delta", point.delta().upper());
+                   if (point.has_planned()) {
+                     one.AddJson(absl::StrCat("planned_", ValueName(asked)), Json(point.planned()));
+                   }
+                   return one.ToString();
+                 }));
   object.AddJson("advantage", Json(answer.advantage()));
-  std::vector<std::string> trade_off;
-  for (const v1::ErrorRates& rates : answer.trade_off()) {
-    trade_off.push_back(JsonObject()
-                            .AddNumber("type_one", rates.type_one())
-                            .AddJson("remove", Json(rates.remove()))
-                            .AddJson("add", Json(rates.add()))
-                            .AddJson("symmetric", Json(rates.symmetric()))
-                            .ToString());
-  }
-  if (!trade_off.empty()) object.AddJson("trade_off", JsonArray(trade_off));
-  std::vector<std::string> bayes;
-  for (const v1::BayesSuccess& point : answer.bayes_success()) {
-    bayes.push_back(JsonObject()
-                        .AddNumber("prior", point.prior())
-                        .AddJson("success", Json(point.success()))
-                        .ToString());
-  }
-  if (!bayes.empty()) object.AddJson("bayes_success", JsonArray(bayes));
+  object.AddJson("trade_off", JsonList(answer.trade_off(), [](const v1::ErrorRates& rates) {
+                   return JsonObject()
+                       .AddNumber("type_one", rates.type_one())
+                       .AddJson("remove", Json(rates.remove()))
+                       .AddJson("add", Json(rates.add()))
+                       .AddJson("symmetric", Json(rates.symmetric()))
+                       .ToString();
+                 }));
+  object.AddJson("bayes_success",
+                 JsonList(answer.bayes_success(), [](const v1::BayesSuccess& point) {
+                   return JsonObject()
+                       .AddNumber("prior", point.prior())
+                       .AddJson("success", Json(point.success()))
+                       .ToString();
+                 }));
   if (answer.has_gaussian_fit()) {
     const v1::GaussianFit& fit = answer.gaussian_fit();
     object.AddJson("gaussian_fit", JsonObject()
@@ -151,7 +148,7 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
     }
     return text + Row("version", answer.details().version());
   }
-  text += BoundRow("claimed epsilon", answer.claimed_epsilon());
+  text += BoundRow("claimed epsilon", answer.claimed_epsilon()) + MissingText(answer.details());
   if (answer.has_claimed_type_two()) {
     text += Row("claimed type II",
                 absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower())));
@@ -172,8 +169,7 @@ JsonObject ToJson(const v1::AuditClaimResponse& answer) {
                                    .ToString());
   }
   if (!answer.has_claimed_epsilon()) {
-    const auto& assumptions = answer.details().assumptions();
-    object.AddTexts("assumptions", {assumptions.begin(), assumptions.end()});
+    object.AddTexts("assumptions", Texts(answer.details().assumptions()));
     object.AddText("version", answer.details().version());
     return object;
   }
@@ -195,7 +191,7 @@ std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked) {
   }
   csv += "\n";
   for (const v1::ProfilePoint& point : answer.points()) {
-    absl::StrAppend(&csv, CsvNumber(AskedOf(point, asked).upper()), ",",
+    absl::StrAppend(&csv, ExactText(AskedOf(point, asked).upper()), ",",
                     Numbers(ValueOf(point, asked)));
     if (point.has_planned()) absl::StrAppend(&csv, ",", Numbers(point.planned()));
     csv += "\n";
@@ -207,15 +203,16 @@ std::string TradeOffCsv(const v1::ComputeProfileResponse& answer) {
   std::string csv =
       "type_one,remove_lower,remove_upper,add_lower,add_upper,symmetric_lower,symmetric_upper\n";
   for (const v1::ErrorRates& rates : answer.trade_off()) {
-    absl::StrAppend(&csv, CsvNumber(rates.type_one()), ",", Numbers(rates.remove()), ",",
+    absl::StrAppend(&csv, ExactText(rates.type_one()), ",", Numbers(rates.remove()), ",",
                     Numbers(rates.add()), ",", Numbers(rates.symmetric()), "\n");
   }
   return csv;
 }
 
-Plot PointsPlot(const v1::ComputeProfileResponse& answer) {
+Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
   Plot plot;
   plot.title = Title("Privacy profile", answer.details());
+  plot.subtitle = Subtitle(answer.details(), local);
   plot.x_label = "epsilon";
   plot.y_label = "delta";
   plot.log_y = true;
@@ -229,9 +226,10 @@ Plot PointsPlot(const v1::ComputeProfileResponse& answer) {
   return plot;
 }
 
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer) {
+Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
   Plot plot;
   plot.title = Title("Trade-off curve", answer.details());
+  plot.subtitle = Subtitle(answer.details(), local);
   plot.x_label = "type I error (false positive rate)";
   plot.y_label = "least type II error";
   plot.report_lower = true;

@@ -18,11 +18,12 @@ JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string ToText(const v1::AuditClaimResponse& answer);
 JsonObject ToJson(const v1::AuditClaimResponse& answer);
 
-// A header and a line a point, 17 digits.
+// A header and a line a point, of exact numbers.
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
 
-Plot PointsPlot(const v1::ComputeProfileResponse& answer);
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer);
+// `local` names what the answer is about if that is no ledger; a ledger comes with its data set.
+Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
+Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
 
 }  // namespace dpledger::cli

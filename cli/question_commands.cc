@@ -16,6 +16,8 @@ void AddEpsilon(CLI::App& app, Command& chosen) {
   };
   CLI::App* command =
       AddCommand(app, "epsilon", "The epsilon of a run, for a delta.",
+                 "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+                 "--delta 1e-5\n"
                  "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
                  "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json");
   auto flags = std::make_shared<Flags>();
@@ -38,6 +40,8 @@ void AddDelta(CLI::App& app, Command& chosen) {
   };
   CLI::App* command =
       AddCommand(app, "delta", "The delta of a run, for an epsilon.",
+                 "  dpledger delta --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+                 "--epsilon 1\n"
                  "  dpledger delta --epsilon 1 --events run.jsonl\n"
                  "  dpledger delta --epsilon 1 --server 127.0.0.1:7070 --ledger mnist");
   auto flags = std::make_shared<Flags>();
@@ -135,7 +139,10 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
 
 void AddTuning(CLI::App& app, Command& chosen) {
   CLI::App* command = AddCommand(
-      app, "tuning", "What releasing the best of several runs costs. The events are one run's.",
+      app, "tuning", "What releasing the best of several runs costs. What is described is one run.",
+      "  dpledger tuning --noise-multiplier 1 --sampling-probability .01 --steps 10000 --delta "
+      "1e-5 "
+      "--trials poisson --mean-trials 10\n"
       "  dpledger tuning --delta 1e-5 --trials negative-binomial --eta 1 --mean-trials 10 "
       "--events run.jsonl\n"
       "  dpledger tuning --delta 1e-5 --trials least-cost --mean-trials 20 --events run.jsonl");

@@ -1,5 +1,4 @@
-// What a question is about and how it is to be answered: the flags that epsilon, delta and tuning
-// share.
+// What a question is about and how it is to be answered: the flags that every question shares.
 #pragma once
 
 #include <string>
@@ -20,38 +19,56 @@ namespace dpledger::cli {
 struct MethodFlags {
   v1::Method method = v1::BEST;
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
+  uint64_t group_size = 0;
 
   void AddTo(CLI::App& app);
+  v1::AccountingOptions Options() const;
+};
+
+// Equal steps of DP-SGD, described by flags. A member of 0 is not given.
+struct RunFlags {
+  double noise_multiplier = 0;
+  double sampling_probability = 0;
+  uint64_t steps = 0;
+
+  void AddTo(CLI::App& app);
+  // The first flag that is given; empty if none is.
+  std::string GivenFlag() const;
+  std::string ToText() const;
+  absl::StatusOr<accountant::Subject> Subject() const;
 };
 
 struct QuestionFlags {
+  RunFlags run;
   std::string events;
   std::string server;
   std::vector<std::string> ledgers;
   MethodFlags method;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   double relative_gap = 0;
-  uint64_t group_size = 0;
 
   void AddTo(CLI::App& app);
-  // Throws CLI::ValidationError unless the subject is either an event file or ledgers of a server.
+  bool HasSubject() const;
+  // Throws CLI::ValidationError unless the question is about exactly one of: a run by its flags, an
+  // event file, ledgers of a server.
   void CheckSubject() const;
+  bool OnServer() const { return !ledgers.empty(); }
+  // What is asked about, in words, where it is no ledger: the file's name, or the run.
+  std::string LocalText() const;
+  // Precondition: not on a server.
+  absl::StatusOr<accountant::Subject> LocalSubject() const;
   v1::AccountingOptions Options() const;
 };
 
-// The history of an event file.
-absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path);
-
-// The answer to `request`: computed here for an event file, with `answer`, and by the server for
-// ledgers.
+// The answer to `request`: computed here with `answer`, or by the server for its ledgers.
 template <typename Request, typename Response>
 absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
                                   absl::StatusOr<Response> (*answer)(const accountant::Subject&,
                                                                      const Request&,
                                                                      const accountant::Limits&)) {
   *request.mutable_options() = flags.Options();
-  if (!flags.events.empty()) {
-    ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOfFile(flags.events));
+  if (!flags.OnServer()) {
+    ASSIGN_OR_RETURN(const accountant::Subject subject, flags.LocalSubject());
     return answer(subject, request, accountant::Limits());
   }
   for (const std::string& ledger : flags.ledgers) request.mutable_subject()->add_ledgers(ledger);

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/question_flags.h"
 #include "cli/trust_flags.h"
 #include "events/names.h"
 #include "merkle/compact_tree.h"
@@ -25,6 +26,7 @@ struct VerifyFlags {
   std::string server;
   TrustFlags trust;
   double delta = 0;  // 0: none
+  MethodFlags method;
 };
 
 // What the verification rests on, and what it does not cover.
@@ -122,7 +124,7 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   if (flags.server.empty()) {
     lineage = VerifyFiles(flags.subjects, options);
   } else {
-    ASSIGN_OR_RETURN(const std::string name, client::FullLedgerName(flags.subjects.front()));
+    ASSIGN_OR_RETURN(const std::string name, events::FullLedgerName(flags.subjects.front()));
     ServerCalls server(flags.server);
     lineage = VerifyOnServer(name, server, options);
   }
@@ -141,9 +143,8 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   std::string text = TextOf(*lineage, older, statement_delta);
   JsonObject json = JsonOf(*lineage, older, statement_delta, warnings);
   if (flags.delta > 0) {
-    v1::ComputeEpsilonRequest request;
-    request.set_delta(flags.delta);
-    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, RecomputeEpsilon(*lineage, request));
+    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
+                     RecomputeEpsilon(*lineage, flags.delta, flags.method.Options()));
     text += ToText(answer);
     json.AddJson("answer", ToJson(answer).ToString());
   }
@@ -161,7 +162,7 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
       "on a server. Exit code 3, and the first difference, if it is not what was signed.",
       "  dpledger ledger verify mnist.bundle --key-file server.keys --delta 1e-5\n"
       "  dpledger ledger verify mnist.bundle --older checkpoint-of-may\n"
-      "  dpledger ledger verify child.bundle parent.bundle --delta 1e-5\n"
+      "  dpledger ledger verify child.bundle parent.bundle --delta 1e-5 --group-size 4\n"
       "  dpledger ledger verify mnist --server 127.0.0.1:7070");
   auto flags = std::make_shared<VerifyFlags>();
   command
@@ -172,7 +173,12 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
   flags->trust.AddTo(*command);
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
           "also computes epsilon at this delta from the verified entries");
-  command->callback([flags, &chosen] {
+  flags->method.AddTo(*command);
+  command->callback([flags, command, &chosen] {
+    for (const char* flag : {"--method", "--adjacency", "--group-size"}) {
+      if (flags->delta > 0 || command->count(flag) == 0) continue;
+      throw CLI::ValidationError(flag, "is for the epsilon at --delta, which must be given");
+    }
     if (!flags->server.empty() && flags->subjects.size() > 1) {
       throw CLI::ValidationError("SUBJECT", "must be one ledger with --server");
     }

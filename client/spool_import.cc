@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "client/connection.h"
 #include "client/internal/open_ledger.h"

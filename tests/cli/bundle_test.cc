@@ -67,7 +67,7 @@ class Bundle : public ::testing::Test {
   }
   // A ledger of `rounds` rounds.
   void Make(int rounds) {
-    Ok(OnServer({"ledger", "create", name_, "--dataset", "mnist", "--unit", "example"}));
+    Ok(OnServer(CreateLedger(name_, "mnist")));
     Append(0, rounds);
   }
   void Append(int first, int count) {
@@ -213,6 +213,28 @@ TEST_F(Bundle, StatementIsComparedWithTheEntries) {
   const JsonObject error =
       Fails({"ledger", "verify", folder_.Write("claims-less.bundle", bytes)}, 3);
   EXPECT_EQ(error.Text("error.class"), "statement");
+}
+
+// The same question offline and of the server has the same answer.
+TEST_F(Bundle, EpsilonIsAnsweredByMethodAdjacencyAndGroupSize) {
+  Make(20);
+  Export();
+  for (const std::vector<std::string>& how : std::vector<std::vector<std::string>>{
+           {"--group-size", "3"}, {"--method", "rdp"}, {"--adjacency", "replace-one"}}) {
+    std::vector<std::string> verify = {"ledger", "verify", bundle_, "--delta", "1e-5"};
+    std::vector<std::string> ask = {"epsilon", "--delta", "1e-5", "--ledger", name_};
+    verify.insert(verify.end(), how.begin(), how.end());
+    ask.insert(ask.end(), how.begin(), how.end());
+    const JsonObject verified = Ok(verify);
+    const JsonObject asked = Ok(OnServer(ask));
+    EXPECT_EQ(verified.Number("answer.epsilon.upper"), asked.Number("epsilon.upper")) << how[0];
+    EXPECT_NE(
+        asked.Number("epsilon.upper"),
+        Ok(OnServer({"epsilon", "--delta", "1e-5", "--ledger", name_})).Number("epsilon.upper"))
+        << how[0];
+    EXPECT_EQ(verified.Text("answer.method"), asked.Text("method"));
+    EXPECT_EQ(verified.Text("answer.adjacency"), asked.Text("adjacency"));
+  }
 }
 
 TEST_F(Bundle, SealedLedgerIsVerified) {

@@ -93,6 +93,42 @@ TEST(EventFile, WithoutTheFaultTheSameFileIsAnswered) {
   EXPECT_EQ(JsonObject(result.out).Number("entries"), 3);
 }
 
+// Only the first line may begin with the mark.
+TEST(EventFile, AByteOrderMarkAtTheStartIsPassedOver) {
+  const TemporaryFolder folder;
+  const std::string mark = "\xef\xbb\xbf";
+  const std::string file = folder.Write("marked.jsonl", mark + SumQueryLine(0) + SumQueryLine(1));
+  const RunResult result = Dpledger({"epsilon", "--events", file, "--delta", "1e-5", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(JsonObject(result.out).Number("entries"), 2);
+
+  const std::string inside = folder.Write("inside.jsonl", SumQueryLine(0) + mark + SumQueryLine(1));
+  const RunResult refused = Dpledger({"epsilon", "--events", inside, "--delta", "1e-5", "--json"});
+  EXPECT_EQ(refused.exit_code, 1);
+  const JsonObject error(refused.out);
+  EXPECT_EQ(error.Text("error.code"), "INVALID_ARGUMENT");
+  EXPECT_THAT(error.Text("error.message"), StartsWith(inside + ":2: "));
+}
+
+RunResult EpsilonOfStandardInput(const std::string& file) {
+  return RunProgram({"/bin/bash", "-c",
+                     BinaryPath("dpledger") + " epsilon --events - --delta 1e-5 --json < " + file});
+}
+
+TEST(EventFile, AMinusIsStandardInput) {
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("f.jsonl", SumQueryLine(0) + SumQueryLine(1));
+  const RunResult piped = EpsilonOfStandardInput(file);
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_EQ(piped.out, Dpledger({"epsilon", "--events", file, "--delta", "1e-5", "--json"}).out);
+
+  const RunResult wrong = EpsilonOfStandardInput(folder.Write("w.jsonl", SumQueryLine(0) + "{\n"));
+  EXPECT_EQ(wrong.exit_code, 1);
+  const JsonObject error(wrong.out);
+  EXPECT_EQ(error.Text("error.code"), "INVALID_ARGUMENT");
+  EXPECT_THAT(error.Text("error.message"), StartsWith("standard input:2: "));
+}
+
 TEST(EventFile, MissingAndEmptyFilesAreRefused) {
   const TemporaryFolder folder;
   const RunResult missing =

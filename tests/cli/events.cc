@@ -7,7 +7,7 @@ namespace dpledger::testing {
 std::string PoissonRounds(const std::string& probability, const std::string& noise_multiplier,
                           const std::string& count) {
   return absl::StrCat(R"({"rounds":{"scheme":{"poisson":{"probability":)", probability,
-                      R"(}},"queries":[{"l2NormBound":1,"noiseStddev":)", noise_multiplier,
+                      R"(}},"queries":[{"l2_norm_bound":1,"noise_stddev":)", noise_multiplier,
                       R"(}],"count":")", count, "\"}}\n");
 }
 
@@ -17,8 +17,8 @@ std::string SamplingLine(int round) {
 }
 
 std::string SumQueryLine(int round) {
-  return absl::StrCat(R"({"sumQuery":{"round":")", round,
-                      R"(","query":{"group":"g","l2NormBound":1,"noiseStddev":2}}})", "\n");
+  return absl::StrCat(R"({"sum_query":{"round":")", round,
+                      R"(","query":{"group":"g","l2_norm_bound":1,"noise_stddev":2}}})", "\n");
 }
 
 }  // namespace dpledger::testing

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
 namespace dpledger::testing {
@@ -29,12 +30,17 @@ const google::protobuf::Value& JsonObject::At(const std::string& path) const {
   const google::protobuf::Struct* object = &object_;
   const google::protobuf::Value* value = &missing;
   for (const std::string& key : std::vector<std::string>(absl::StrSplit(path, '.'))) {
+    const auto& items = value->list_value().values();
+    int index = 0;
     const auto found = object->fields().find(key);
-    if (found == object->fields().end()) {
+    if (found != object->fields().end()) {
+      value = &found->second;
+    } else if (absl::SimpleAtoi(key, &index) && index < items.size()) {
+      value = &items[index];
+    } else {
       ADD_FAILURE() << "no member " << path;
       return missing;
     }
-    value = &found->second;
     object = &value->struct_value();
   }
   return *value;

@@ -16,7 +16,7 @@ class JsonObject {
   bool Has(const std::string& key) const;
   std::vector<std::string> Keys() const;  // sorted
   // Each fails the test, and returns an empty value, unless the member is there and of that type. A
-  // dot goes into an object: "epsilon.upper".
+  // dot goes into an object or a list: "epsilon.upper", "ledgers.0.name".
   double Number(const std::string& path) const;
   std::string Text(const std::string& path) const;
   std::vector<std::string> Texts(const std::string& path) const;

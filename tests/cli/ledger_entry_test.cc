@@ -21,8 +21,7 @@ class LedgerEntry : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(server_.running());
-    Ok({"ledger", "create", "parent", "--dataset", "d", "--unit", "example", "--planned-rounds",
-        "150", "--released", "final model"});
+    Ok(CreateLedger("parent", "d", {"--planned-rounds", "150", "--released", "final model"}));
     Append("parent", "100");
     Append("parent", "50");
   }
@@ -86,11 +85,11 @@ TEST_F(LedgerEntry, ForkCarriesItsParentsEntries) {
   EXPECT_EQ(Epsilon("parent"), EpsilonOfRounds("150"));
 
   const RunResult shown = Dpledger({"ledger", "show", "child", "--server", server_.address()});
-  EXPECT_THAT(shown.out, HasSubstr("fork of          " + kParent + " at size 3\n"));
+  EXPECT_THAT(shown.out, HasSubstr("fork of            " + kParent + " at size 3\n"));
   EXPECT_THAT(shown.out, HasSubstr(root));
   EXPECT_THAT(Lines("child"), HasSubstr("\"fork\":{\"parent\":\"" + kParent + "\""));
   EXPECT_THAT(Lines("parent"),
-              HasSubstr("\"forkNotice\":{\"child\":\"projects/default/ledgers/child\",\"size\":"
+              HasSubstr("\"fork_notice\":{\"child\":\"projects/default/ledgers/child\",\"size\":"
                         "\"3\"}"));
 }
 
@@ -124,7 +123,7 @@ TEST_F(LedgerEntry, NotesAndCorrectionsAreEntriesThatCostNothing) {
   EXPECT_EQ(correction.Number("sequence"), 4);
   EXPECT_EQ(Epsilon("parent"), before);
   EXPECT_THAT(Lines("parent"), HasSubstr("\"note\":{\"text\":\"moved house\"}"));
-  EXPECT_THAT(Lines("parent"), HasSubstr("\"correction\":{\"correctedSequence\":\"2\",\"text\":"
+  EXPECT_THAT(Lines("parent"), HasSubstr("\"correction\":{\"corrected_sequence\":\"2\",\"text\":"
                                          "\"these never ran\"}"));
   ExpectError({"ledger", "correct", "parent", "--sequence", "5", "--text", "t"}, "INVALID_ARGUMENT",
               "corrected_sequence: must be an entry before this one");
@@ -167,7 +166,7 @@ TEST(LedgerOutput, CopiesSayWhatTheyAreOf) {
   ledger.mutable_import()->set_origin("there.example/x");
   ledger.mutable_import()->set_size(7);
   ledger.mutable_import()->set_root_hash(std::string(32, '\x0f'));
-  EXPECT_THAT(cli::ToText(ledger), HasSubstr("copy of          there.example/x at size 7\n"));
+  EXPECT_THAT(cli::ToText(ledger), HasSubstr("copy of            there.example/x at size 7\n"));
   EXPECT_THAT(cli::ToText(ledger), HasSubstr("0f0f0f0f"));
   const JsonObject json(cli::ToJson(ledger).ToString() + "\n");
   EXPECT_EQ(json.Text("import.origin"), "there.example/x");

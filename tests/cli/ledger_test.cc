@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // One server for all tests of this file; each test has its own ledger.
 class Ledger : public ::testing::Test {
@@ -49,11 +50,8 @@ class Ledger : public ::testing::Test {
     EXPECT_THAT(error.Text("error.message"), HasSubstr(message));
   }
 
-  JsonObject Create(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"ledger", "create", name_,    "--dataset",
-                                          name_,    "--unit", "example"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Ok(arguments);
+  JsonObject Create(const std::vector<std::string>& more = {}) {
+    return Ok(CreateLedger(name_, name_, more));
   }
   std::vector<std::string> Append(const std::string& file, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"ledger", "append", name_, "--events", file};
@@ -82,11 +80,33 @@ TEST_F(Ledger, CreateShowsTheDeclaration) {
   EXPECT_EQ(Ok({"ledger", "show", name_}).Text("root"), made.Text("root"));
 }
 
+// Both decide whether the ledger can be answered, alone and with others.
+TEST_F(Ledger, ShowTellsTheFilterAndWhetherThePlanIsIndependent) {
+  Create({"--plan-independent"});
+  const auto text = [&] {
+    return Dpledger({"ledger", "show", name_, "--server", server_->address()}).out;
+  };
+  EXPECT_THAT(text(), HasSubstr("\nplan independent   yes"));
+  EXPECT_THAT(OnServer({"ledger", "show", name_}).out, HasSubstr("\"plan_independent\":true"));
+  EXPECT_THAT(text(), Not(HasSubstr("\nfilter ")));
+
+  name_ += "-adaptive";
+  Create({"--parameters", "adaptive", "--filter", "rdp:8:2.5"});
+  EXPECT_THAT(text(), HasSubstr("\nfilter             rdp at order 8, epsilon at most 2.5\n"));
+  const JsonObject shown = Ok({"ledger", "show", name_});
+  EXPECT_EQ(shown.Number("declaration.filter.rdp.order"), 8);
+  EXPECT_EQ(shown.Number("declaration.filter.rdp.epsilon"), 2.5);
+  EXPECT_THAT(text(), Not(HasSubstr("\nplan independent ")));
+
+  name_ += "-fixed";
+  Create();
+  EXPECT_THAT(text(), HasSubstr("\nplan independent   not said: "));
+}
+
 TEST_F(Ledger, CreateAgainIsRefusedUnlessItIsTheSameRequest) {
   Create({"--request-id", "make"});
   EXPECT_EQ(Create({"--request-id", "make"}).Number("size"), 1);
-  ExpectError({"ledger", "create", name_, "--dataset", "other", "--unit", "example"},
-              "ALREADY_EXISTS", name_);
+  ExpectError(CreateLedger(name_, "other"), "ALREADY_EXISTS", name_);
 }
 
 TEST_F(Ledger, AppendPrintsTheReceipt) {
@@ -240,9 +260,9 @@ TEST_F(Ledger, ServerAndOfflineAnswersAgree) {
     }
     EXPECT_EQ(offline.Texts("schemes"), server.Texts("schemes"));
     EXPECT_EQ(offline.Texts("assumptions"), server.Texts("assumptions"));
-    EXPECT_EQ(server.Text("ledger.name"), "projects/default/ledgers/" + name_);
-    EXPECT_EQ(server.Number("ledger.size"), 3);
-    EXPECT_EQ(server.Text("ledger.root"), Ok({"ledger", "show", name_}).Text("root"));
+    EXPECT_EQ(server.Text("ledgers.0.name"), "projects/default/ledgers/" + name_);
+    EXPECT_EQ(server.Number("ledgers.0.size"), 3);
+    EXPECT_EQ(server.Text("ledgers.0.root"), Ok({"ledger", "show", name_}).Text("root"));
   }
 }
 
@@ -288,7 +308,7 @@ TEST(LedgerServer, RestartKeepsSizeAndRoot) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return JsonObject(result.out);
   };
-  run({"ledger", "create", "kept", "--dataset", "d", "--unit", "example"});
+  run(CreateLedger("kept", "d"));
   run({"ledger", "append", "kept", "--events", folder.Write("f.jsonl", SumQueryLine(0))});
   const std::string root = run({"ledger", "show", "kept"}).Text("root");
   server.Restart();

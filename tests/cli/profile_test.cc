@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/plot.h"
+#include "cli/profile_output.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"
 #include "tests/cli/process.h"
@@ -54,9 +55,11 @@ class Profile : public ::testing::Test {
 TEST_F(Profile, PointsAreTheContractsAndHoldTheTruth) {
   const JsonObject answer(
       Run({"profile", "--epsilons", "1,5", "--events", Gaussian(), "--json"}).out);
-  EXPECT_THAT(answer.Keys(),
-              ElementsAre("adjacency", "advantage", "assumptions", "entries", "method",
-                          "parameters", "points", "schemes", "version", "warnings"));
+  EXPECT_THAT(
+      answer.Keys(),
+      ElementsAre("adjacency", "advantage", "assumptions", "bayes_success", "declaration_source",
+                  "entries", "filter_spending", "group_size", "ledgers", "may_be_short", "method",
+                  "parameters", "points", "schemes", "trade_off", "version", "warnings"));
   const auto points = answer.Array("points");
   ASSERT_THAT(points, SizeIs(2));
   EXPECT_EQ(NumberIn(points[0], "epsilon"), 1);
@@ -103,12 +106,12 @@ TEST_F(Profile, TradeOffPriorsAndTheGaussianComeInTheSameObject) {
   EXPECT_GT(answer.Number("gaussian_fit.greatest_delta"), 0.38);
 }
 
-TEST_F(Profile, CsvHasAHeaderALineAPointAndSeventeenDigits) {
+TEST_F(Profile, CsvHasAHeaderALineAPointAndExactNumbers) {
   const std::vector<std::string> lines = absl::StrSplit(
       Run({"profile", "--epsilons", "0.1,1", "--events", Gaussian(), "--csv"}).out, '\n');
   ASSERT_THAT(lines, SizeIs(4));
   EXPECT_EQ(lines[0], "epsilon,delta_lower,delta_upper");
-  EXPECT_THAT(lines[1], StartsWith("0.10000000000000001,0.3"));
+  EXPECT_THAT(lines[1], StartsWith("0.1,0.3"));
   EXPECT_EQ(std::vector<std::string>(absl::StrSplit(lines[2], ',')).size(), 3u);
   EXPECT_EQ(lines[3], "");
   const std::string open = folder_.Write("open.jsonl", R"({"mechanism":{"nonPrivate":{}}})"
@@ -164,6 +167,59 @@ TEST_F(Profile, SvgStandsAloneAndShowsBoundsAxesAndTicks) {
                                       folder_.File("no/such/folder.svg")});
   EXPECT_EQ(nowhere.exit_code, 1);
   EXPECT_THAT(nowhere.err, HasSubstr("no/such/folder.svg"));
+}
+
+// A picture that leaves its folder still says whose curve it is.
+TEST_F(Profile, PlotsNameWhatTheyAreAboutAndUnderWhichAdjacency) {
+  const std::string file = folder_.File("p.svg");
+  const auto drawn = [&](const std::vector<std::string>& subject) {
+    std::vector<std::string> arguments = {"profile", "--epsilons", "1,2", "--plot", "--svg", file};
+    arguments.insert(arguments.end(), subject.begin(), subject.end());
+    const RunResult result = Run(arguments);
+    std::ostringstream svg;
+    svg << std::ifstream(file).rdbuf();
+    const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
+    for (int i = 0; i < 2; ++i)
+      EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(">", lines[i], "</text>")));
+    return absl::StrCat(lines[0], "\n", lines[1]);
+  };
+  EXPECT_EQ(drawn({"--events", Gaussian(), "--adjacency", "replace-one"}),
+            "Privacy profile, gaussian, REPLACE_ONE\ngaussian.jsonl");
+  EXPECT_EQ(drawn({"--method", "pld", "--noise-multiplier", "1.5", "--steps", "7",
+                   "--sampling-probability", ".01"}),
+            "Privacy profile, pld, ADD_OR_REMOVE_ONE\n"
+            "7 steps, noise multiplier 1.5, sampling probability 0.01");
+}
+
+TEST(Plot, OfLedgersNamesTheDataSetAndTheUnit) {
+  v1::ComputeProfileResponse answer;
+  answer.mutable_details()->set_method("pld");
+  answer.mutable_details()->set_adjacency(v1::ZERO_OUT);
+  v1::LedgerReference& ledger = *answer.mutable_details()->add_ledgers();
+  ledger.set_name("projects/p/ledgers/a");
+  ledger.set_dataset("mnist");
+  ledger.set_unit_of_privacy("user");
+  for (const cli::Plot& plot : {cli::PointsPlot(answer, "f"), cli::TradeOffPlot(answer, "f")}) {
+    EXPECT_THAT(plot.title, HasSubstr(", pld, ZERO_OUT"));
+    EXPECT_EQ(plot.subtitle, "projects/p/ledgers/a, data set mnist, unit of privacy user");
+  }
+  *answer.mutable_details()->add_ledgers() = ledger;
+  EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
+            "projects/p/ledgers/a and 1 more, data set mnist, unit of privacy user");
+}
+
+TEST(Plot, LongNamesAreShortenedByLetters) {
+  EXPECT_EQ(cli::Shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(cli::Shortened("abcdefg", 6), "abc...");
+  EXPECT_EQ(cli::Shortened("εεεεεε", 6), "εεεεεε");
+  EXPECT_EQ(cli::Shortened("εεεεεεε", 6), "εεε...");
+  cli::Plot plot;
+  plot.subtitle = std::string(300, 'x');
+  plot.series.push_back({"s", {{{0, 0}, {0.5, 0.5}}}});
+  for (const absl::string_view line : absl::StrSplit(cli::ToTerminal(plot, 80, 24, false), '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+  EXPECT_THAT(cli::ToSvg(plot), Not(HasSubstr(std::string(96, 'x'))));
 }
 
 TEST(Plot, EscapesWhatANameHolds) {
@@ -247,11 +303,10 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
     arguments.insert(arguments.end(), at.begin(), at.end());
     return arguments;
   };
-  Run(on({"ledger", "create", "audited", "--dataset", "d", "--unit", "example", "--planned-rounds",
-          "3"}));
+  Run(on(CreateLedger("audited", "d", {"--planned-rounds", "3"})));
   Run(on({"ledger", "append", "audited", "--events", Gaussian()}));
   const RunResult stands = Run(on(OneRun("100", {"--ledger", "audited", "--json"})));
-  EXPECT_EQ(JsonObject(stands.out).Text("ledger.name"), "projects/default/ledgers/audited");
+  EXPECT_EQ(JsonObject(stands.out).Text("ledgers.0.name"), "projects/default/ledgers/audited");
   const JsonObject profile(Run(on({"profile", "--epsilons", "1", "--trade-off", "--alphas", "0.1",
                                    "--ledger", "audited", "--json"}))
                                .out);
@@ -321,7 +376,7 @@ TEST(ProfileUsage, ABadFlagIsExitTwoAndSaysWhichAndWhy) {
            audit({"--canaries", "10", "--guesses", "5", "--correct", "5", "--confidence", "1"},
                  "--confidence: must be in (0, 1), got 1"),
            audit({"--canaries", "10", "--guesses", "5", "--correct", "5", "--ledger", "x"},
-                 "give --events FILE, or --server HOST:PORT with --ledger NAME"),
+                 "--server: must be given with --ledger"),
        }) {
     const RunResult result = Dpledger(bad.arguments);
     EXPECT_EQ(result.exit_code, 2) << bad.message;

@@ -91,8 +91,10 @@ TEST_F(Questions, EveryCertifiedCaseLiesInThePldInterval) {
 
 TEST_F(Questions, EpsilonJsonIsTheContractsObject) {
   const JsonObject answer = Answer({"epsilon", "--events", Reference(), "--delta", "1e-5"});
-  EXPECT_THAT(answer.Keys(), ElementsAre("adjacency", "assumptions", "delta", "entries", "epsilon",
-                                         "method", "parameters", "schemes", "version", "warnings"));
+  EXPECT_THAT(answer.Keys(),
+              ElementsAre("adjacency", "assumptions", "declaration_source", "delta", "entries",
+                          "epsilon", "filter_spending", "group_size", "ledgers", "may_be_short",
+                          "method", "parameters", "schemes", "version", "warnings"));
   EXPECT_EQ(answer.Number("delta"), 1e-5);
   EXPECT_EQ(answer.Text("adjacency"), "ADD_OR_REMOVE_ONE");
   EXPECT_EQ(answer.Text("parameters"), "FIXED");
@@ -100,6 +102,52 @@ TEST_F(Questions, EpsilonJsonIsTheContractsObject) {
   EXPECT_THAT(answer.Texts("assumptions"), Contains(HasSubstr("floating-point noise")));
   EXPECT_EQ(answer.Number("entries"), 1);
   EXPECT_FALSE(answer.Text("version").empty());
+}
+
+// A first question takes one line and no file. It is answered as the same run in a file is.
+TEST_F(Questions, ARunByItsFlagsIsTheSameRunInAFile) {
+  const std::string file = folder_.Write("f.jsonl", PoissonRounds("0.01", "2", "300"));
+  for (const std::vector<std::string>& question : std::vector<std::vector<std::string>>{
+           {"epsilon", "--delta", "1e-5"},
+           {"delta", "--epsilon", "0.5"},
+           {"profile", "--epsilons", "0.1,0.5"},
+           {"tuning", "--delta", "1e-5", "--trials", "poisson", "--mean-trials", "4"},
+           {"audit", "--canaries", "10", "--guesses", "5", "--correct", "3", "--delta", "1e-5"}}) {
+    std::vector<std::string> by_file = question, by_flags = question;
+    by_file.insert(by_file.end(), {"--json", "--events", file});
+    by_flags.insert(by_flags.end(), {"--json", "--noise-multiplier", "2", "--sampling-probability",
+                                     ".01", "--steps", "300"});
+    const RunResult result = Dpledger(by_flags);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, Dpledger(by_file).out);
+  }
+}
+
+TEST_F(Questions, WithoutSamplingProbabilityEveryStepTakesEveryRecordAndTheAnswerSaysSo) {
+  const JsonObject answer =
+      Answer({"delta", "--epsilon", "1", "--noise-multiplier", "1", "--steps", "1"});
+  // Of the Gaussian mechanism with noise multiplier 1 (Balle and Wang 2018, theorem 8).
+  EXPECT_LE(answer.Number("delta.lower"), 0.126936737506644);
+  EXPECT_GE(answer.Number("delta.upper"), 0.126936737506643);
+  EXPECT_THAT(answer.Texts("schemes"), ElementsAre("full_batch"));
+  EXPECT_THAT(answer.Texts("assumptions"),
+              Contains("full batch: no --sampling-probability was given, so every record is in "
+                       "every step"));
+}
+
+TEST_F(Questions, GroupSizeIsForEveryQuestionAndTwoRecordsAreTwiceTheDistance) {
+  const auto delta = [&](const std::string& noise, const std::string& group) {
+    return Answer({"delta", "--epsilon", "1", "--noise-multiplier", noise, "--steps", "1",
+                   "--group-size", group})
+        .Number("delta.upper");
+  };
+  EXPECT_EQ(delta("2", "2"), delta("1", "1"));
+  const auto noise = [&](const std::string& group) {
+    return Answer({"calibrate", "--epsilon", "1", "--delta", "1e-5", "--solve", "noise-multiplier",
+                   "--sampling-probability", "1", "--steps", "1", "--group-size", group})
+        .Number("noise_multiplier");
+  };
+  EXPECT_NEAR(noise("2"), 2 * noise("1"), 1e-3);
 }
 
 TEST_F(Questions, EventFilesCarryNoDeclarationAndTheAnswerSaysWhatWasAssumed) {
@@ -112,10 +160,10 @@ TEST_F(Questions, EventFilesCarryNoDeclarationAndTheAnswerSaysWhatWasAssumed) {
   EXPECT_THAT(told.Texts("warnings"), ::testing::Not(Contains(HasSubstr("FIXED"))));
 }
 
-TEST_F(Questions, NumbersHaveSeventeenDigitsAndInfinityIsAString) {
+TEST_F(Questions, NumbersHaveTheirFewestDigitsAndInfinityIsAString) {
   const RunResult epsilon =
       Dpledger({"epsilon", "--events", Reference(), "--delta", "0.1", "--json"});
-  EXPECT_THAT(epsilon.out, HasSubstr("\"delta\":0.10000000000000001,"));
+  EXPECT_THAT(epsilon.out, HasSubstr("\"delta\":0.1,"));
   const std::string file = folder_.Write("all.jsonl", R"({"mechanism":{"nonPrivate":{}}})"
                                                       "\n");
   const JsonObject infinite = Answer({"epsilon", "--events", file, "--delta", "1e-5"});

@@ -3,7 +3,23 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+
 namespace dpledger::testing {
+
+std::vector<std::string> CreateLedger(const std::string& name, const std::string& dataset,
+                                      const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"ledger", "create", name,     "--dataset",
+                                        dataset,  "--unit", "example"};
+  const auto add_default = [&](const std::string& flag, const std::string& value) {
+    if (std::find(more.begin(), more.end(), flag) != more.end()) return;
+    arguments.insert(arguments.end(), {flag, value});
+  };
+  add_default("--adjacency", "add-or-remove-one");
+  add_default("--parameters", "fixed");
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
 
 ServerProcess::ServerProcess() { Start(); }
 

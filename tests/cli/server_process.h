@@ -4,10 +4,15 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/cli/process.h"
 
 namespace dpledger::testing {
+
+// The arguments of `ledger create`: add-or-remove-one and fixed unless `more` says otherwise.
+std::vector<std::string> CreateLedger(const std::string& name, const std::string& dataset,
+                                      const std::vector<std::string>& more = {});
 
 class ServerProcess {
  public:

@@ -1,0 +1,195 @@
+#include "cli/answer_parts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/hex.h"
+#include "cli/number_text.h"
+
+namespace dpledger::cli {
+namespace {
+
+std::string Json(const v1::CorrectionNote& correction) {
+  return JsonObject()
+      .AddCount("sequence", correction.sequence())
+      .AddCount("corrected_sequence", correction.corrected_sequence())
+      .AddText("text", correction.text())
+      .ToString();
+}
+
+std::string Json(const v1::MissingReleases& missing) {
+  return JsonObject()
+      .AddText("writer", missing.writer())
+      .AddCount("incarnation", missing.incarnation())
+      .AddText("reason", missing.reason())
+      .ToString();
+}
+
+std::string Json(const v1::LedgerReference& ledger) {
+  JsonObject object;
+  object.AddText("name", ledger.name());
+  object.AddCount("size", ledger.size());
+  object.AddText("root", HexEncode(ledger.root_hash()));
+  object.AddText("dataset", ledger.dataset());
+  object.AddText("unit_of_privacy", ledger.unit_of_privacy());
+  object.AddText("state", v1::LedgerState_Name(ledger.state()));
+  object.AddCount("rounds", ledger.rounds());
+  object.AddCount("planned_rounds", ledger.planned_rounds());
+  object.AddJson("corrections",
+                 JsonList(ledger.corrections(), [](const auto& one) { return Json(one); }));
+  object.AddJson("missing", JsonList(ledger.missing(), [](const auto& one) { return Json(one); }));
+  if (ledger.has_fork()) object.AddJson("fork", cli::Json(ledger.fork()));
+  if (ledger.has_import()) object.AddJson("import", cli::Json(ledger.import()));
+  return object.ToString();
+}
+
+std::string Json(const v1::FilterSpending& spending) {
+  return JsonObject()
+      .AddText("ledger", spending.ledger())
+      .AddText("filter", spending.filter())
+      .AddNumber("bound", spending.bound())
+      .AddNumber("spent", spending.spent())
+      .ToString();
+}
+
+bool MayBeShort(const v1::AnswerDetails& details) {
+  return std::any_of(details.ledgers().begin(), details.ledgers().end(),
+                     [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
+}
+
+const char* SourceText(v1::DeclarationSource source) {
+  switch (source) {
+    case v1::DECLARED:
+      return "declared by the ledger";
+    case v1::ASSUMED:
+      return "assumed where the question states nothing";
+    case v1::STATED:
+      return "stated in the question";
+    default:
+      return "";  // a server of before this was told
+  }
+}
+
+std::string RoundsText(const v1::LedgerReference& ledger) {
+  if (ledger.planned_rounds() == 0) return absl::StrCat(ledger.rounds(), ", no plan is stated");
+  return absl::StrCat(ledger.rounds(), " of ", ledger.planned_rounds(), " planned");
+}
+
+std::string LedgerText(const v1::LedgerReference& ledger) {
+  std::string text = Row("ledger", absl::StrCat(ledger.name(), " at size ", ledger.size()));
+  text += Row("  root", HexEncode(ledger.root_hash()));
+  if (!ledger.dataset().empty()) {  // else the server is of before these were told
+    text += Row("  data set", ledger.dataset());
+    text += Row("  unit of privacy", ledger.unit_of_privacy());
+    text += Row("  state", v1::LedgerState_Name(ledger.state()));
+    text += Row("  rounds", RoundsText(ledger));
+  }
+  if (ledger.has_fork()) {
+    text += Row("  fork of",
+                absl::StrCat(ledger.fork().parent(), " at size ", ledger.fork().parent_size()));
+  }
+  if (ledger.has_import()) {
+    text += Row("  copy of",
+                absl::StrCat(ledger.import().origin(), " at size ", ledger.import().size()));
+  }
+  for (const v1::CorrectionNote& correction : ledger.corrections()) {
+    text += Row("  correction", absl::StrCat("entry ", correction.sequence(), " of entry ",
+                                             correction.corrected_sequence(),
+                                             ", changes no number: ", correction.text()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Row(const std::string& label, const std::string& value) {
+  return absl::StrFormat("%-18s %s\n", label, value);
+}
+
+std::string BoundRow(const std::string& label, const v1::Interval& interval) {
+  return Row(label,
+             absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
+}
+
+std::string MissingText(const v1::AnswerDetails& details) {
+  std::string text;
+  for (const v1::LedgerReference& ledger : details.ledgers()) {
+    for (const v1::MissingReleases& missing : ledger.missing()) {
+      text += Row("MAY BE SHORT", absl::StrCat(ledger.name(), ", writer ", missing.writer(), ": ",
+                                               missing.reason()));
+    }
+  }
+  return text;
+}
+
+std::string DetailsText(const v1::AnswerDetails& details) {
+  std::string text = Row("method", details.method());
+  text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
+  text += Row("parameters", v1::Parameters_Name(details.parameters()));
+  if (details.declaration_source() != v1::DECLARATION_SOURCE_UNSPECIFIED) {
+    text += Row("declaration", SourceText(details.declaration_source()));
+  }
+  if (details.group_size() > 1) {
+    text += Row("group size", absl::StrCat(details.group_size(), " records"));
+  }
+  if (details.schemes_size() > 0) text += Row("schemes", absl::StrJoin(details.schemes(), ", "));
+  text += Row("entries", absl::StrCat(details.entries()));
+  for (const v1::LedgerReference& ledger : details.ledgers()) text += LedgerText(ledger);
+  for (const v1::FilterSpending& spending : details.filter_spending()) {
+    text += Row("filter",
+                absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()), ": spent ",
+                             TextUp(spending.spent()), " by ", spending.ledger()));
+  }
+  for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
+  for (const std::string& warning : details.warnings()) text += Row("warning", warning);
+  return text + Row("version", details.version());
+}
+
+void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
+  object.AddText("method", details.method());
+  object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
+  object.AddText("parameters", v1::Parameters_Name(details.parameters()));
+  object.AddText("declaration_source", v1::DeclarationSource_Name(details.declaration_source()));
+  object.AddCount("group_size", std::max<uint64_t>(1, details.group_size()));
+  object.AddTexts("schemes", Texts(details.schemes()));
+  object.AddTexts("assumptions", Texts(details.assumptions()));
+  object.AddTexts("warnings", Texts(details.warnings()));
+  object.AddCount("entries", details.entries());
+  object.AddJson("ledgers", JsonList(details.ledgers(), [](const auto& one) { return Json(one); }));
+  object.AddFlag("may_be_short", MayBeShort(details));
+  object.AddJson("filter_spending",
+                 JsonList(details.filter_spending(), [](const auto& one) { return Json(one); }));
+  object.AddText("version", details.version());
+}
+
+std::string Json(const v1::Interval& interval) {
+  return JsonObject()
+      .AddNumber("lower", interval.lower())
+      .AddNumber("upper", interval.upper())
+      .ToString();
+}
+
+std::string Json(const v1::Fork& fork) {
+  return JsonObject()
+      .AddText("parent", fork.parent())
+      .AddCount("size", fork.parent_size())
+      .AddText("root", HexEncode(fork.parent_root()))
+      .AddText("reason", fork.reason())
+      .ToString();
+}
+
+std::string Json(const v1::Import& import) {
+  return JsonObject()
+      .AddText("origin", import.origin())
+      .AddCount("size", import.size())
+      .AddText("root", HexEncode(import.root_hash()))
+      .ToString();
+}
+
+std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
+  return {field.begin(), field.end()};
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,298 @@
+// Every command prints with --json what docs/schema/answers.json says, no more and no less; and an
+// answer shows, as text and as JSON, all that it stands on.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "cli/answer_output.h"
+#include "tests/cli/events.h"
+#include "tests/cli/json_schema.h"
+#include "tests/cli/process.h"
+#include "tests/cli/server_process.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::google::protobuf::Value;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Words = std::vector<std::string>;
+
+Value Parsed(const std::string& json) {
+  Value value;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &value).ok()) << json;
+  return value;
+}
+
+// What a schema is for: it takes the object, and not the object with one member more, with one of
+// another type, or without one that it requires.
+void ExpectHolds(const JsonSchema& schema, const std::string& definition, const std::string& json) {
+  const Value value = Parsed(json);
+  EXPECT_THAT(schema.Errors(definition, value), IsEmpty()) << json;
+  Value more = value;
+  (*more.mutable_struct_value()->mutable_fields())["surprise"].set_bool_value(true);
+  EXPECT_THAT(schema.Errors(definition, more), Not(IsEmpty())) << definition;
+  for (const auto& [name, member] : value.struct_value().fields()) {
+    Value other = value;
+    (*other.mutable_struct_value()->mutable_fields())[name].set_null_value({});
+    EXPECT_THAT(schema.Errors(definition, other), Not(IsEmpty())) << definition << "." << name;
+  }
+}
+
+// Runs every command against one server, and keeps which definitions were met.
+class Answers : public ::testing::Test {
+ protected:
+  void Expect(const std::string& definition, Words arguments, int exit_code = 0) {
+    arguments.push_back("--json");
+    const RunResult result = Dpledger(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << ::testing::PrintToString(arguments) << result.err;
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    ExpectHolds(schema_, definition, result.out);
+    met_.insert(definition);
+  }
+  Words On(Words arguments) {
+    arguments.insert(arguments.end(), {"--server", server_.address()});
+    return arguments;
+  }
+  // A question about each kind of subject.
+  void Ask(const std::string& definition, const Words& question) {
+    for (const Words& subject : std::vector<Words>{{"--events", file_},
+                                                   {"--noise-multiplier", "1", "--steps", "3"},
+                                                   On({"--ledger", "run"}),
+                                                   On({"--ledger", "run", "--ledger", "other"}),
+                                                   On({"--ledger", "child"})}) {
+      Words arguments = question;
+      arguments.insert(arguments.end(), subject.begin(), subject.end());
+      Expect(definition, arguments);
+    }
+  }
+
+  const JsonSchema schema_;
+  std::set<std::string> met_;
+  ServerProcess server_;
+  TemporaryFolder folder_;
+  const std::string file_ = folder_.Write("run.jsonl", PoissonRounds("0.01", "1", "100"));
+};
+
+TEST_F(Answers, EveryCommandKeepsToTheSchema) {
+  ASSERT_TRUE(server_.running());
+  Expect("ledger", On(CreateLedger("run", "d", {"--plan-independent", "--planned-rounds", "900"})));
+  Expect("ledger", On(CreateLedger("other", "d", {"--plan-independent"})));
+  for (const auto& [name, filter] : std::map<std::string, std::string>{
+           {"adaptive", "rdp:8:2"}, {"adaptive-z", "zcdp:0.5"}, {"adaptive-g", "gdp:1"}}) {
+    Expect("ledger", On(CreateLedger(name, "d", {"--parameters", "adaptive", "--filter", filter})));
+  }
+  for (const char* name : {"run", "other", "adaptive"}) {
+    Expect("ledger_append", On({"ledger", "append", name, "--events", file_}));
+  }
+  Expect("ledger_entry", On({"ledger", "note", "run", "--text", "moved"}));
+  Expect("ledger_entry",
+         On({"ledger", "correct", "run", "--sequence", "1", "--text", "σ was 1.1"}));
+  Expect("ledger", On({"ledger", "fork", "run", "child", "--reason", "again"}));
+  Expect("ledger_append", On({"ledger", "append", "child", "--events", file_}));
+  Expect("ledger", On({"ledger", "show", "child"}));
+  Expect("ledger_list", On({"ledger", "list"}));
+  Expect("ledger_read", On({"ledger", "read", "run"}));
+
+  Ask("epsilon", {"epsilon", "--delta", "1e-5"});
+  Ask("delta", {"delta", "--epsilon", "1"});
+  Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "adaptive"}));
+  Ask("profile", {"profile", "--epsilons", "0.5,1"});
+  Ask("profile", {"profile", "--deltas", "1e-5,1e-4"});
+  Expect("profile", {"profile", "--trade-off", "--priors", "0.5", "--gaussian-fit", "1e-9",
+                     "--events", file_});
+  const Words one_run = {"audit",     "--canaries", "1000",    "--guesses", "100",
+                         "--correct", "55",         "--delta", "1e-5"};
+  const Words many_runs = {"audit", "--runs-with",    "50", "--detected-with",    "20", "--delta",
+                           "1e-5",  "--runs-without", "50", "--detected-without", "19"};
+  for (const Words& audit : {one_run, many_runs}) {
+    Expect("audit_bound", audit);
+    Words claim = audit;
+    claim.insert(claim.end(), {"--events", file_});
+    Expect("audit", claim);
+  }
+  const Words target = {"calibrate", "--epsilon", "1", "--delta", "1e-6"};
+  const auto calibrate = [&](const std::string& definition, const Words& more) {
+    Words arguments = target;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Expect(definition, arguments);
+  };
+  calibrate("calibrate", {"--solve", "noise-multiplier", "--steps", "100", "--compare",
+                          "--sampling-probability", "0.01"});
+  calibrate("calibrate",
+            {"--solve", "steps", "--noise-multiplier", "2", "--sampling-probability", "0.01"});
+  calibrate("calibrate",
+            {"--solve", "sampling-probability", "--noise-multiplier", "2", "--steps", "100"});
+  calibrate("calibrate", {"--events", file_, "--hole", "events[0].rounds.count"});
+  calibrate("calibrate_grid", {"--solve", "noise-multiplier", "--steps", "100", "--grid",
+                               "batch-size=10,100", "--population", "1000"});
+  calibrate("calibrate_grid_refused", {"--solve", "noise-multiplier", "--sampling-probability",
+                                       "0.1", "--grid", "steps=10", "--method", "gaussian"});
+  for (const Words& trials : std::vector<Words>{{"negative-binomial", "--eta", "1"},
+                                                {"poisson"},
+                                                {"fixed"},
+                                                {"binomial", "--most-trials", "5"},
+                                                {"least-cost"}}) {
+    Words arguments = {"tuning", "--delta",  "1e-5", "--mean-trials",
+                       "4",      "--events", file_,  "--trials"};
+    arguments.insert(arguments.end(), trials.begin(), trials.end());
+    Expect("tuning", arguments);
+  }
+
+  const std::string bundle = folder_.File("run.bundle");
+  Expect("ledger_export", On({"ledger", "export", "run", "--output", bundle, "--delta", "1e-5"}));
+  Expect("ledger_verify", {"ledger", "verify", bundle, "--delta", "1e-5", "--group-size", "2"});
+  Expect("ledger_verify", On({"ledger", "verify", "child"}));
+  Expect("ledger", On({"ledger", "import", bundle, "--as", "copy"}));
+  Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "copy"}));
+  Expect("ledger", On({"ledger", "seal", "run"}));
+
+  Expect("error", {"epsilom"}, 2);
+  Expect("error", {"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);
+  Expect("error", On({"ledger", "show", "nobody"}), 1);
+  std::ostringstream damaged;
+  damaged << std::ifstream(bundle, std::ios::binary).rdbuf();
+  std::string bytes = damaged.str();
+  bytes[bytes.rfind("tile/entries/") + 512 + 40] ^= 1;
+  Expect("error", {"ledger", "verify", folder_.Write("damaged.bundle", bytes)}, 3);
+
+  EXPECT_EQ(met_, schema_.Commands());
+}
+
+// ---- what an answer stands on ----
+
+// A root of 32 such bytes.
+std::string Repeated(const std::string& byte) {
+  std::string text;
+  for (int i = 0; i < 32; ++i) text += byte;
+  return text;
+}
+
+v1::ComputeEpsilonResponse Example() {
+  v1::ComputeEpsilonResponse answer;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        epsilon { lower: 0.5 upper: 1 }
+        delta: 1e-5
+        planned_epsilon { lower: 2 upper: inf }
+        details {
+          method: "pld"
+          adjacency: ADD_OR_REMOVE_ONE
+          parameters: FIXED
+          schemes: "poisson"
+          assumptions: "one"
+          warnings: "two"
+          entries: 12
+          version: "9"
+          group_size: 3
+          declaration_source: DECLARED
+          ledgers {
+            name: "projects/p/ledgers/a"
+            size: 7
+            dataset: "mnist"
+            unit_of_privacy: "user"
+            state: SEALED
+            rounds: 10
+            planned_rounds: 40
+            corrections { sequence: 6 corrected_sequence: 2 text: "sigma was really 0.3" }
+            missing { writer: "w3" incarnation: 4 reason: "its spool was refused" }
+            missing { writer: "w4" reason: "it has not closed" }
+            fork { parent: "projects/p/ledgers/root" parent_size: 3 reason: "warm" }
+            import { origin: "there.example/x" size: 6 }
+          }
+          ledgers {
+            name: "projects/p/ledgers/b"
+            size: 1
+            dataset: "mnist"
+            unit_of_privacy: "user"
+            state: OPEN
+            rounds: 2
+          }
+          filter_spending { ledger: "l" filter: "zcdp" bound: 0.5 spent: 0.25 }
+        })pb",
+      &answer));
+  for (v1::LedgerReference& ledger : *answer.mutable_details()->mutable_ledgers()) {
+    ledger.set_root_hash(std::string(32, '\x0f'));
+    if (ledger.has_fork()) ledger.mutable_fork()->set_parent_root(std::string(32, '\x0e'));
+    if (ledger.has_import()) ledger.mutable_import()->set_root_hash(std::string(32, '\x0d'));
+  }
+  return answer;
+}
+
+// Releases that may be missing come right below the bound that may be short for it.
+TEST(AnswerText, ShowsAllThatItStandsOn) {
+  EXPECT_EQ(cli::ToText(Example()),
+            "epsilon            1   true value in [0.5, 1]\n"
+            "MAY BE SHORT       projects/p/ledgers/a, writer w3: its spool was refused\n"
+            "MAY BE SHORT       projects/p/ledgers/a, writer w4: it has not closed\n"
+            "epsilon of plan    inf   true value in [2, inf]\n"
+            "delta              1e-05\n"
+            "method             pld\n"
+            "adjacency          ADD_OR_REMOVE_ONE\n"
+            "parameters         FIXED\n"
+            "declaration        declared by the ledger\n"
+            "group size         3 records\n"
+            "schemes            poisson\n"
+            "entries            12\n"
+            "ledger             projects/p/ledgers/a at size 7\n"
+            "  root             " +
+                Repeated("0f") +
+                "\n"
+                "  data set         mnist\n"
+                "  unit of privacy  user\n"
+                "  state            SEALED\n"
+                "  rounds           10 of 40 planned\n"
+                "  fork of          projects/p/ledgers/root at size 3\n"
+                "  copy of          there.example/x at size 6\n"
+                "  correction       entry 6 of entry 2, changes no number: sigma was really 0.3\n"
+                "ledger             projects/p/ledgers/b at size 1\n"
+                "  root             " +
+                Repeated("0f") +
+                "\n"
+                "  data set         mnist\n"
+                "  unit of privacy  user\n"
+                "  state            OPEN\n"
+                "  rounds           2, no plan is stated\n"
+                "filter             zcdp, bound 0.5: spent 0.25 by l\n"
+                "assumes            one\n"
+                "warning            two\n"
+                "version            9\n");
+}
+
+TEST(AnswerJson, ShowsAllThatItStandsOn) {
+  const std::string json = cli::ToJson(Example()).ToString();
+  ExpectHolds(JsonSchema(), "epsilon", json);
+  EXPECT_THAT(json, HasSubstr(R"("planned_epsilon":{"lower":2,"upper":"Infinity"})"));
+  EXPECT_THAT(json, HasSubstr(R"("declaration_source":"DECLARED","group_size":3,)"));
+  EXPECT_THAT(json, HasSubstr(R"("dataset":"mnist","unit_of_privacy":"user","state":"SEALED",)"
+                              R"("rounds":10,"planned_rounds":40,"corrections":[{"sequence":6,)"
+                              R"("corrected_sequence":2,"text":"sigma was really 0.3"}],)"
+                              R"("missing":[{"writer":"w3","incarnation":4,)"
+                              R"("reason":"its spool was refused"},)"
+                              R"({"writer":"w4","incarnation":0,"reason":"it has not closed"}],)"));
+  EXPECT_THAT(json, HasSubstr("\"fork\":{\"parent\":\"projects/p/ledgers/root\",\"size\":3,"
+                              "\"root\":\"" +
+                              Repeated("0e") +
+                              "\",\"reason\":\"warm\"},"
+                              "\"import\":{\"origin\":\"there.example/x\",\"size\":6,\"root\":\"" +
+                              Repeated("0d") + "\"}"));
+  EXPECT_THAT(json, HasSubstr(R"("may_be_short":true)"));
+}
+
+TEST(AnswerJson, IsShortOnlyWhereReleasesMayBeMissing) {
+  v1::ComputeEpsilonResponse answer = Example();
+  answer.mutable_details()->mutable_ledgers(0)->clear_missing();
+  EXPECT_THAT(cli::ToJson(answer).ToString(), HasSubstr(R"("may_be_short":false)"));
+  EXPECT_THAT(cli::ToText(answer), Not(HasSubstr("MAY BE SHORT")));
+}
+
+}  // namespace
+}  // namespace dpledger::testing
