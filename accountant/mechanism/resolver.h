@@ -65,9 +65,9 @@ class Resolver {
                             uint64_t count);
   absl::Status AddTruncated(const TruncatedPoisson& scheme, uint64_t population, Interval z,
                             uint64_t count);
-  // Only Gaussians and what composes them, as one noise multiplier.
-  absl::Status CollectGaussians(const Mechanism& mechanism, uint64_t outer_count,
-                                std::string_view around, JointNoise& noise) const;
+  // The Gaussians of a mechanism that is nothing else, as one; refused by the name of what is
+  // `around` it if it is something else.
+  absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
   absl::Status AddEpochs(const std::vector<History::CountedRound>& rounds);
 
   // `distance` is what one record moves, in standard deviations; the group's and replace-one's

@@ -92,6 +92,10 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
   const Mechanism truncated{1, TruncatedSubsampledGaussian{1000, 1, 1, 1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.001, {truncated}}}), add),
               HasSubstr("poisson_sampled of what depends on the number of records"));
+  // A search of one run is that run, and was once answered [0.19, 2.51] here.
+  const Mechanism searched{1, RepeatAndSelect{{truncated}, 1, 0}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {searched}}}), add),
+              HasSubstr("poisson_sampled of what depends on the number of records"));
   const Mechanism tree{1, MatrixMechanism{TreeEncoder{8, {1, 1}}, 1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.01, {tree}}}), Adjacency::kZeroOut),
               HasSubstr("poisson_sampled of anything but Gaussians"));
