@@ -14,8 +14,6 @@
 namespace dpledger::accountant {
 namespace {
 
-constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
-
 absl::Status TooMany(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
 }
@@ -71,6 +69,10 @@ absl::Status Resolver::AddCount(uint64_t count, uint64_t& total) {
 Composition Resolver::Finish() && {
   for (const auto& [key, count] : gaussians_) {
     composition_.steps.push_back({std::get<0>(key), {std::get<1>(key), std::get<2>(key)}, count});
+  }
+  for (const auto& [key, count] : allocations_) {
+    const auto& [rounds, missing, z_lower, z_upper] = key;
+    composition_.allocations.push_back({rounds, {z_lower, z_upper}, count, missing});
   }
   return std::move(composition_);
 }
@@ -231,7 +233,7 @@ absl::Status Resolver::Add(const SampledWithoutReplacement& m, uint64_t count) {
                    GaussiansOf(m.event.front(), "sampled_without_replacement"));
   if (noise.empty()) return absl::OkStatus();
   return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, false}},
-                     noise.multiplier(), count);
+                     noise.multiplier(), count, "");
 }
 
 absl::Status Resolver::Add(const SampledWithReplacement& m, uint64_t count) {
@@ -239,7 +241,7 @@ absl::Status Resolver::Add(const SampledWithReplacement& m, uint64_t count) {
                    GaussiansOf(m.event.front(), "sampled_with_replacement"));
   if (noise.empty()) return absl::OkStatus();
   return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, true}},
-                     noise.multiplier(), count);
+                     noise.multiplier(), count, "");
 }
 
 absl::Status Resolver::Add(const RepeatAndSelect& m, uint64_t count) {
