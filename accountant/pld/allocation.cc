@@ -168,9 +168,14 @@ absl::StatusOr<DiscretePair> TakenWith(double q, const DiscretePair& pair, Side 
   if (pair.remove_infinity > 0) stated.atoms.push_back({pair.remove_infinity, 0});
   if (pair.add_infinity > 0) stated.atoms.push_back({0, pair.add_infinity});
   stated.relative_error = pair.loss_error + kUnitRoundoff * (8 + 4 * greatest);
-  ASSIGN_OR_RETURN(const Shares shares,
-                   Shares::Of(PoissonSampledPair(q, stated), pair.step, tail, max_atoms, limits));
-  return side == Side::kUpper ? shares.Upper() : shares.Lower();
+  const absl::StatusOr<Shares> shares =
+      Shares::Of(PoissonSampledPair(q, stated), pair.step, tail, max_atoms, limits);
+  // A coarse mesh keeps too little of a pair: one that is sure to take part is no less revealing,
+  // and one that shows nothing no more.
+  if (absl::IsResourceExhausted(shares.status()))
+    return side == Side::kUpper ? pair : DiscretePair{};
+  RETURN_IF_ERROR(shares.status());
+  return side == Side::kUpper ? shares->Upper() : shares->Lower();
 }
 
 }  // namespace

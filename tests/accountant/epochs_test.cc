@@ -115,6 +115,41 @@ TEST(Epochs, MoreRoundsOfAnEpochRevealMore) {
   }
 }
 
+// A record takes part with probability q = n/t. Its round is not told, which reveals no more than
+// if it were: one Gaussian on a sample of rate q. Nor less than the outputs' sum over √n, where it
+// moves the mean by 1/(z√n), or one round alone.
+TEST(Epochs, PartOfAnEpochIsBetweenSampledGaussians) {
+  const auto sampled = [](double q, double z) {
+    Composition composition;
+    composition.steps.push_back({q, {z, z}, 1});
+    return composition;
+  };
+  const struct {
+    uint64_t rounds;
+    size_t run;
+    double z;
+  } cases[] = {{2, 1, 0.1}, {3, 2, 0.1},    {3, 2, 20},    {10, 7, 0.3},
+               {50, 10, 5}, {64, 63, 1},    {100, 1, 0.4}, {100, 50, 0.5},
+               {500, 3, 2}, {1000, 500, 1}, {1000, 10, 1}};
+  for (const auto& c : cases) {
+    const double t = static_cast<double>(c.rounds), n = static_cast<double>(c.run);
+    const Composition part = Allocated(c.rounds, std::vector<double>(c.run, c.z));
+    const Composition above = sampled(n / t, c.z);
+    const Composition sum = sampled(n / t, c.z * std::sqrt(n)), single = sampled(1 / t, c.z);
+    for (const double epsilon : {0.001, 0.1, 1.0, 5.0}) {
+      const auto of = [epsilon](const Composition& composition) {
+        const auto delta = ComputeDelta(composition, epsilon, {.relative_gap = 1e-2});
+        EXPECT_TRUE(delta.ok()) << delta.status();
+        return delta->value;
+      };
+      const Interval found = of(part);
+      EXPECT_LE(found.lower, of(above).upper) << t << " " << n << " " << c.z << " " << epsilon;
+      EXPECT_GE(found.upper, of(sum).lower) << t << " " << n << " " << c.z << " " << epsilon;
+      EXPECT_GE(found.upper, of(single).lower) << t << " " << n << " " << c.z << " " << epsilon;
+    }
+  }
+}
+
 TEST(Epochs, UnevenNoiseIsBoundedFromBothSides) {
   const Case cases[] = {{2, {1, 8}}, {2, {1, 1.2}}, {3, {0.5, 3}}, {20, {2, 1}}};
   for (const Case& c : cases) {
