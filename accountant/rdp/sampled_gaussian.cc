@@ -80,8 +80,10 @@ void SampledGaussianMoments::Extend(size_t count) {
     // Past 40 it is below doubles, where exp is slow to say so.
     weight_.push_back(t < 40 ? std::exp(exponent_.back() - kLogSqrtTwoPi) : 0);
     size_.push_back(1 + 0.5 * t * t + mu_ * std::fabs(t) + mu_ * mu_);
+    const double u = q_ * std::expm1(y);
+    // Near u = -1 it is only the loss that has the digits of 1 + u.
     const double concave =
-        weight_.back() > 0 ? weight_.back() * Log1PMinusX(q_ * std::expm1(y)) : 0;
+        weight_.back() > 0 ? weight_.back() * (u < -0.5 ? loss_.back() - u : Log1PMinusX(u)) : 0;
     concave_.push_back((i > 0 ? concave_.back() : 0) + concave);
     concave_size_.push_back((i > 0 ? concave_size_.back() : 0) - concave * size_.back());
   }
