@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "accountant/rdp/sampled_gaussian.h"
 #include "tests/accountant/exact_gaussian.h"
@@ -11,6 +12,42 @@ namespace dpledger::accountant::rdp {
 namespace {
 
 using exact::Real;
+
+// Exponents in the millions: a sum in doubles is off by many times what else a moment's bound
+// holds.
+TEST(MomentBounds, HoldWhereRoundingIsTheLargestError) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> uniform;
+  int off = 0;
+  for (int i = 0; i < 40; ++i) {
+    const double log_q = -250 - 350 * uniform(random), mu = 0.3 + 0.5 * uniform(random);
+    const double q = std::exp(log_q);
+    // Past where (1+u)^α is near one, before Minkowski's inequality is as good as equality.
+    const double order = 1 + 2 * (-log_q + 2 + 30 * uniform(random)) / (mu * mu);
+    const double found = LogMomentUp(q, mu, order);
+    const Real truth = exact::LogMoment(q, mu, order);
+    EXPECT_GE(found, truth) << q << " " << mu << " " << order;
+    EXPECT_LE(found, truth + 1e-12L * order * -log_q) << q << " " << mu << " " << order;
+    off += found > truth * (1 + 1e-13L);
+  }
+  EXPECT_GT(off, 30) << "rounding is not what is asked about";
+}
+
+// Nodes end 3 standard deviations from the peaks instead of 11.
+TEST(MomentBounds, HoldWhereTheTailsAreTheLargestError) {
+  for (const double mu : {0.2, 1.0, 2.5}) {
+    for (const double q : {1e-3, 0.05, 0.6, 0.97}) {
+      for (const double order : {1.05, 1.7, 2.5, 6.0, 30.0}) {
+        const Real truth = exact::LogMoment(q, mu, order);
+        for (const double reach : {2.0, 3.0, 5.0}) {
+          SampledGaussianMoments moments(q, mu, reach);
+          EXPECT_GE(moments.LogMomentUp(order), truth - 1e-18L)
+              << q << " " << mu << " " << order << " reach " << reach;
+        }
+      }
+    }
+  }
+}
 
 // e^y was once taken out of the logarithm where q e^y is far below 1, and losses lost their digits.
 // By a trapezoid of 330 digits.
