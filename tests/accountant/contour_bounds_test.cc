@@ -22,21 +22,22 @@ using exact::Real;
 // 40 unsampled steps are one Gaussian mechanism.
 constexpr double kMu = 0.5, kCount = 40;
 
-// Asks a line that is laid with `room` and `share` for log δ around the ε it is laid for. The
-// greatest distance of the truth from the middle of the interval.
-double WorstOnLine(double c, double room, double share) {
+// Asks a line that is laid with `room` and `share` for log δ around the ε it is laid for, where μ
+// is known to `spread` and off by `off`. The greatest distance of the truth from the middle of the
+// interval.
+double WorstOnLine(double c, double room, double share, double spread = 0, double off = 0) {
   const Limits limits;
-  Tilting tilting({{1, kMu, 0, kCount, false}}, limits);
+  Tilting tilting({{1, kMu, spread, kCount, false}}, limits);
   const Saddle saddle = tilting.At(c);
   const double epsilon = saddle.Epsilon();
   std::optional<Line> line = *Line::Through(tilting, saddle, epsilon, room, nullptr, share);
   EXPECT_TRUE(line.has_value());
+  const Real mu = kMu * std::sqrt(static_cast<Real>(kCount)) * (1 + static_cast<Real>(off));
   double worst = 0;
   for (int i = -20; i <= 20; ++i) {
     const double at = std::fmax(0, epsilon + 0.1 * i * line->deviation());
     const Line::LogDelta found = line->LogDeltaAt(at);
-    const Real log_delta =
-        std::log(exact::RemoveDelta(1, kMu * std::sqrt(static_cast<Real>(kCount)), at));
+    const Real log_delta = std::log(exact::RemoveDelta(1, mu, at));
     EXPECT_LE(found.lower, log_delta) << "c " << c << ", epsilon " << at;
     EXPECT_GE(found.upper, log_delta) << "c " << c << ", epsilon " << at;
     const Real middle = (static_cast<Real>(found.lower) + found.upper) / 2;
@@ -56,6 +57,12 @@ TEST(LineBounds, HoldWhereTheEndIsTheLargestError) {
 TEST(LineBounds, HoldWhereTheAliasesAreTheLargestError) {
   for (const double c : {0.7, 2.0, 5.0}) {
     for (const double room : {0.4, 0.6, 0.8}) EXPECT_GT(WorstOnLine(c, room, 1e-12), 1e-12);
+  }
+}
+
+TEST(LineBounds, HoldWhereTheWidthOfMuIsTheLargestError) {
+  for (const double c : {0.3, 2.0}) {
+    for (const double off : {-1e-6, 1e-6}) EXPECT_GT(WorstOnLine(c, 1, 1e-12, 1e-6, off), 1e-7);
   }
 }
 
@@ -91,36 +98,73 @@ TEST(EnvelopeBounds, HoldWhereTheRuleIsTheLargestError) {
   }
 }
 
-// The quadrature in t with a few nodes: K, the modulus and the phase of the transform.
+// What the engine says of K and, at y = spacing, of the transform, for a μ that is true.
+void ExpectHolds(const Step& step, Real mu, double c, double spacing, double digits,
+                 double& worst) {
+  const double power = Power(step, c);
+  const Real log_whole = step.add ? std::log(exact::Moment(step.q, mu, power).real())
+                                  : exact::LogMoment(step.q, mu, power);
+  const auto near = [&](Real found, Real truth, Real error, const char* what) {
+    EXPECT_LE(std::fabs(found - truth), error)
+        << what << ": q " << step.q << " mu " << step.mu << " c " << c << " digits " << digits;
+    worst = std::fmax(worst, static_cast<double>(std::fabs(found - truth)));
+  };
+  StepOnLine found;
+  double work = 1e7;
+  if (!PutOnLine(step, c, spacing, 6, digits, work, found)) return;  // lost in its error
+  near(found.log_mgf, log_whole, found.log_mgf_error, "K");
+  for (size_t k = 0; k < 6; ++k) {
+    const Real y = spacing * static_cast<Real>(k + 1);
+    const exact::Complex ratio =
+        std::log(exact::Moment(step.q, mu, {power, step.add ? -y : y}, log_whole));
+    near(found.log_modulus[k], ratio.real(), found.error[k], "modulus");
+    near(found.phase[k], ratio.imag(), found.error[k], "phase");
+  }
+  Tilt tilt;
+  if (step.q == 1) {
+    tilt = TiltUnsampled(step, power);
+  } else {
+    const Rule rule = RuleFor(step, power, 0, digits);
+    std::vector<double> loss(Padded(rule.size)), scratch(Padded(rule.size));
+    FillLoss(NodesOf(step, rule, nullptr), loss.data());
+    tilt = TiltAt(step, rule, loss.data(), power, scratch.data());
+  }
+  near(tilt.log_mgf, log_whole, tilt.error, "K under a tilt");
+}
+
+const Step kSteps[] = {{0.3, 1.5, 0, 1, false},
+                       {0.9, 0.7, 0, 1, false},
+                       {0.01, 2.5, 0, 1, false},
+                       {0.3, 1.5, 0, 1, true},
+                       {1, 0.8, 0, 1, false}};
+
 TEST(StepBounds, HoldWhereTheQuadratureIsTheLargestError) {
-  for (const Step& step : {Step{0.3, 1.5, 0, 1, false}, Step{0.9, 0.7, 0, 1, false},
-                           Step{0.01, 2.5, 0, 1, false}, Step{0.3, 1.5, 0, 1, true}}) {
-    const double c = 1.5, power = Power(step, c), spacing = 0.25;
-    const Real whole = exact::Moment(step.q, step.mu, power).real();
+  for (const Step& step : kSteps) {
     double worst = 0;
-    for (const double digits : {2.0, 4.0, 6.0, 8.0}) {
-      StepOnLine found;
-      double work = 1e7;
-      if (!PutOnLine(step, c, spacing, 6, digits, work, found)) continue;  // lost in its error
-      const Real off = std::fabs(found.log_mgf - std::log(whole));
-      EXPECT_LE(off, found.log_mgf_error) << step.q << " " << digits;
-      worst = std::fmax(worst, static_cast<double>(off));
-      for (size_t k = 0; k < 6; ++k) {
-        const Real y = spacing * static_cast<Real>(k + 1);
-        const exact::Complex ratio =
-            std::log(exact::Moment(step.q, step.mu, {power, step.add ? -y : y}) / whole);
-        EXPECT_LE(std::fabs(found.log_modulus[k] - ratio.real()), found.error[k])
-            << step.q << " " << digits << " y " << y;
-        EXPECT_LE(std::fabs(found.phase[k] - ratio.imag()), found.error[k])
-            << step.q << " " << digits << " y " << y;
-      }
-      const Rule rule = RuleFor(step, power, 0, digits);
-      std::vector<double> loss(Padded(rule.size)), scratch(Padded(rule.size));
-      FillLoss(NodesOf(step, rule, nullptr), loss.data());
-      const Tilt tilt = TiltAt(step, rule, loss.data(), power, scratch.data());
-      EXPECT_LE(std::fabs(tilt.log_mgf - std::log(whole)), tilt.error) << step.q << " " << digits;
-    }
-    EXPECT_GT(worst, 1e-7) << step.q << ": no rule was coarse";
+    for (const double digits : {2.0, 4.0, 6.0, 8.0})
+      ExpectHolds(step, step.mu, 1.5, 0.25, digits, worst);
+    EXPECT_TRUE(worst > 1e-6 || step.q == 1) << step.q << ": no rule was coarse";
+  }
+}
+
+TEST(StepBounds, HoldWhereTheWidthOfMuIsTheLargestError) {
+  for (Step step : kSteps) {
+    step.spread = 1e-5;
+    double worst = 0;
+    for (const double off : {-1e-5, 1e-5})
+      ExpectHolds(step, step.mu * (1 + static_cast<Real>(off)), 1.5, 0.25, 40, worst);
+    EXPECT_GT(worst, 1e-7) << step.q;
+  }
+}
+
+// Exponents in the thousands that cancel, so that K itself is small.
+TEST(StepBounds, HoldWhereRoundingIsTheLargestError) {
+  for (int i = 0; i < 12; ++i) {
+    const double log_q = -60 - 7.3 * i, mu = 1 + 0.13 * i;
+    const double c = std::ldexp(std::round(2 * (3 - log_q) / (mu * mu) * 16), -4);
+    double worst = 0;
+    ExpectHolds({std::exp(log_q), mu, 0, 1, false}, mu, c, 0.02, 40, worst);
+    EXPECT_GT(worst, 5e-14) << i;
   }
 }
 

@@ -31,16 +31,16 @@ inline Real Loss(Real q, Real mu, Real t) {
   return u > -0.5L ? std::log1p(u) : std::log((1 - q) + q * std::exp(v));
 }
 
-// A(w) = E[(1 - q + q e^{μt - μ²/2})^w], t standard normal, by the trapezoidal rule on a line that
-// is far longer and nodes that are far denser than A needs.
-inline Complex Moment(Real q, Real mu, Complex w) {
+// A(w) = E[(1 - q + q e^{μt - μ²/2})^w], t standard normal, over e^{shift}; by the trapezoidal
+// rule on a line that is far longer and nodes that are far denser than A needs.
+inline Complex Moment(Real q, Real mu, Complex w, Real shift = 0) {
   constexpr Real kStep = 1.0L / 64, kReach = 16;
   const Real power = w.real(), low = std::fmin(0.0L, power * mu * q) - kReach,
              high = std::fmax(1.0L, power) * mu + kReach;
   Complex sum = 0;
   for (Real i = std::floor(low / kStep); i * kStep < high; ++i) {
     const Real t = i * kStep;
-    sum += std::exp(w * Loss(q, mu, t) - t * t / 2);
+    sum += std::exp(w * Loss(q, mu, t) - t * t / 2 - shift);
   }
   return sum * kStep / std::sqrt(2 * std::acos(-1.0L));
 }
