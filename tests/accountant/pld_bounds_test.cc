@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/fft.h"
 #include "accountant/pld/composed.h"
 #include "accountant/pld/discrete_pair.h"
@@ -129,14 +130,58 @@ TEST(ComposedBounds, HoldWhereTiltingIsTheLargestError) {
   }
 }
 
-// The discrete pair's own divergence in the remove direction.
-Real DeltaOf(const DiscretePair& pair, Real epsilon) {
-  Real delta = pair.remove_infinity;
-  for (size_t j = 0; j < pair.mass.size(); ++j) {
-    const Real above = pair.first_loss + pair.step * static_cast<Real>(j) - epsilon;
-    if (above > 0) delta += pair.mass[j] * -std::expm1(-above);
+// What a step's discrete pair says of δ(ε) in one direction, its losses moved to the safe side.
+Real DeltaOf(const DiscretePair& pair, Real epsilon, Direction direction, Side side) {
+  const DirectedLoss loss = Directed(pair, 1, direction, side);
+  const Real at = epsilon + (side == Side::kUpper ? -1 : 1) * static_cast<Real>(loss.loss_error);
+  Real delta = loss.infinity;
+  for (size_t j = 0; j < loss.mass.size(); ++j) {
+    const Real above = loss.first_loss + pair.step * static_cast<Real>(j) - at;
+    if (above > 0) delta += loss.mass[j] * -std::expm1(-above);
   }
   return delta;
+}
+
+void ExpectEncloses(const Shares& shares, Real epsilon, Direction direction, Real least,
+                    Real greatest) {
+  EXPECT_LE(DeltaOf(shares.Lower(), epsilon, direction, Side::kLower), greatest)
+      << "epsilon " << epsilon << (direction == Direction::kAdd ? " add" : " remove");
+  EXPECT_GE(DeltaOf(shares.Upper(), epsilon, direction, Side::kUpper), least)
+      << "epsilon " << epsilon << (direction == Direction::kAdd ? " add" : " remove");
+}
+
+// More outcomes are cut away than a bound at these ε has room for.
+TEST(SharesBounds, HoldWhereTheTailsAreTheLargestError) {
+  for (const double q : {0.5, 1.0}) {
+    for (const double tail : {1e-4, 1e-6}) {
+      const auto shares = Shares::Of(SampledGaussianPair(q, 1.5), 0.001, tail, 1 << 20, {});
+      ASSERT_TRUE(shares.ok()) << shares.status();
+      for (Real epsilon = 0; epsilon < 6; epsilon += 0.11L) {
+        const Real remove = exact::RemoveDelta(q, 1.5L, epsilon),
+                   add = exact::AddDelta(q, 1.5L, epsilon);
+        ExpectEncloses(*shares, epsilon, Direction::kRemove, remove, remove);
+        ExpectEncloses(*shares, epsilon, Direction::kAdd, add, add);
+      }
+    }
+  }
+}
+
+// Two outcomes whose stated masses are off by a ten-millionth.
+TEST(SharesBounds, HoldWhereTheStatedMassesAreTheLargestError) {
+  const double off = 1e-7;
+  const Real p = 0.6L, q = 0.3L;
+  Pair pair{{{0.6, 0.3}, {0.4, 0.7}}, {}, off};
+  const auto shares = Shares::Of(pair, 0.01, 1e-15, 1 << 20, {});
+  ASSERT_TRUE(shares.ok()) << shares.status();
+  // The less likely outcome of each law may be off by all of it.
+  const Real p_off = 0.4L * off, q_off = 0.3L * off;
+  for (Real epsilon = 0; epsilon < 0.5L; epsilon += 0.1L) {
+    const Real e = std::exp(epsilon);
+    ExpectEncloses(*shares, epsilon, Direction::kRemove, (p + p_off) - e * (q - q_off),
+                   (p - p_off) - e * (q + q_off));
+    ExpectEncloses(*shares, epsilon, Direction::kAdd, (1 - q + q_off) - e * (1 - p - p_off),
+                   (1 - q - q_off) - e * (1 - p + p_off));
+  }
 }
 
 // P-mass p with losses uniformly in [loss, loss + width], up to width².
@@ -154,8 +199,7 @@ TEST(SharesBounds, HoldWhereTheLossOfAGridPointIsTheLargestError) {
     ASSERT_TRUE(shares.ok()) << shares.status();
     const Real width = 3.4L * step, epsilon = 0.3, p = 2.0L / 3 * (1 + width / 2), q = 1.0L / 3,
                delta = 1.0L / 3 + p - std::exp(epsilon) * q;
-    EXPECT_GE(DeltaOf(shares->Upper(), epsilon), delta - 1e-14L) << step;
-    EXPECT_LE(DeltaOf(shares->Lower(), epsilon), delta + 1e-14L) << step;
+    ExpectEncloses(*shares, epsilon, Direction::kRemove, delta - 1e-14L, delta + 1e-14L);
   }
 }
 
@@ -178,10 +222,12 @@ TEST(SharesBounds, TheLowerProfilePassesJustUnderAKinkInsideACell) {
       for (Real epsilon = 0; epsilon <= step; epsilon += step / 200) {
         const Real delta = high * -std::expm1(epsilon - reach) +
                            inside * std::fmax(0.0L, -std::expm1(epsilon - loss));
-        EXPECT_LE(DeltaOf(lower, epsilon), delta + 2 * width) << share << " " << epsilon;
+        EXPECT_LE(DeltaOf(lower, epsilon, Direction::kRemove, Side::kLower), delta + 2 * width)
+            << share << " " << epsilon;
       }
       const Real at_kink = high * -std::expm1(static_cast<Real>(loss) - reach);
-      EXPECT_GE(DeltaOf(lower, loss), at_kink * (1 - 1e-6L)) << share;
+      EXPECT_GE(DeltaOf(lower, loss, Direction::kRemove, Side::kLower), at_kink * (1 - 1e-6L))
+          << share;
     }
   }
 }

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
+#include "accountant/rdp/piece_integral.h"
 #include "accountant/rdp/sampled_gaussian.h"
 #include "tests/accountant/exact_gaussian.h"
 
@@ -33,7 +35,25 @@ TEST(MomentBounds, HoldWhereRoundingIsTheLargestError) {
   EXPECT_GT(off, 30) << "rounding is not what is asked about";
 }
 
-// Nodes end 3 standard deviations from the peaks instead of 11.
+// A Gaussian pair whose densities are written with a factor that cancels.
+TEST(PieceMomentBounds, HoldWhereRoundingIsTheLargestError) {
+  constexpr double kFactor = 1e5, kInfinity = std::numeric_limits<double>::infinity();
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> uniform(0.5, 3);
+  for (int i = 0; i < 40; ++i) {
+    const double mu = uniform(random), order = 1 + uniform(random);
+    const double p = kFactor - mu * mu / 2, q = kFactor, constant = -kFactor;
+    const DensityPiece piece{-kInfinity, kInfinity, constant, 0, -0.5, {{p, mu}}, {{q, 0}}};
+    const Real a = order, linear = a * mu;
+    const Real truth =
+        constant + a * p - (a - 1) * q + linear * linear / 2 + std::log(2 * std::acos(-1.0L)) / 2;
+    const double found = LogPieceMomentUp(piece, Direction::kRemove, order);
+    EXPECT_GE(found, truth) << mu << " " << order;
+    EXPECT_LE(found, truth + 1e-8) << mu << " " << order;
+  }
+}
+
+// Nodes end 2 to 5 standard deviations from the peaks instead of 11.
 TEST(MomentBounds, HoldWhereTheTailsAreTheLargestError) {
   for (const double mu : {0.2, 1.0, 2.5}) {
     for (const double q : {1e-3, 0.05, 0.6, 0.97}) {
