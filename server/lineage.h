@@ -3,7 +3,7 @@
 //
 //  1. Every prefix has the root hash that the fork after it states, or that was signed.
 //  2. What a ledger's writers left open where a fork leaves it is closed as it stands: writers of
-//     the fork are others, whatever their names. A partial epoch counts as whole.
+//     the fork are others, whatever their names. An epoch that is cut counts as far as it went.
 // Functions; thread safe.
 #pragma once
 

@@ -135,8 +135,11 @@ absl::StatusOr<double> SumOver(const Filter& filter, const Measure& measure,
   return sum;
 }
 
-absl::StatusOr<double> RenyiSpent(const RdpFilter& filter, const Composition& composition,
+absl::StatusOr<double> RenyiSpent(const RdpFilter& filter, Composition composition,
                                   const Limits& limits) {
+  // An epoch is set before its first round, which so spends for all of them: a run that may stop
+  // within an epoch for what it saw is no shorter epoch.
+  for (AllocatedGaussian& epoch : composition.allocations) epoch.missing = 0;
   const rdp::ApproximateCurve curve = rdp::CurveOf(composition, limits);
   RETURN_IF_ERROR(limits.Check());
   if (curve.failure > 0) {

@@ -40,11 +40,13 @@ struct PairStep {
 };
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a
-// Gaussian mechanism of noise multiplier z runs in every round.
+// Gaussian mechanism of noise multiplier z runs in every round but `missing` ones, which release
+// nothing.
 struct AllocatedGaussian {
-  uint64_t rounds;  // >= 1
-  Interval noise_multiplier;
+  uint64_t rounds;            // >= 1
+  Interval noise_multiplier;  // infinite at the upper end: lower bounds leave the epochs out
   uint64_t count;
+  uint64_t missing = 0;  // < rounds
 };
 
 // `count` runs of a mechanism of which only a Rényi curve is known.

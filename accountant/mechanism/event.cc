@@ -14,8 +14,25 @@ struct Namer {
   std::string operator()(const TruncatedPoisson&) const { return "truncated_poisson"; }
 };
 
+struct Grouper {
+  std::optional<Epoch> operator()(const FullBatch&) const { return std::nullopt; }
+  std::optional<Epoch> operator()(const PoissonSampling&) const { return std::nullopt; }
+  std::optional<Epoch> operator()(const FixedSizeSampling&) const { return std::nullopt; }
+  std::optional<Epoch> operator()(const DisjointBatches& batches) const {
+    return Epoch{batches.batches_per_epoch, batches.epoch};
+  }
+  std::optional<Epoch> operator()(const RandomAllocation& allocation) const {
+    return Epoch{allocation.rounds_per_epoch, allocation.epoch};
+  }
+  std::optional<Epoch> operator()(const TruncatedPoisson&) const { return std::nullopt; }
+};
+
 }  // namespace
 
 std::string SchemeName(const SamplingScheme& scheme) { return std::visit(Namer{}, scheme.kind); }
+
+std::optional<Epoch> EpochOf(const SamplingScheme& scheme) {
+  return std::visit(Grouper{}, scheme.kind);
+}
 
 }  // namespace dpledger::accountant

@@ -52,6 +52,14 @@ struct SamplingScheme {
 // The scheme's name as the wire spells it: "poisson", "full_batch", ...
 std::string SchemeName(const SamplingScheme& scheme);
 
+// Where a round stands among others that its sample depends on.
+struct Epoch {
+  uint64_t rounds;  // of the whole epoch
+  uint64_t number;
+};
+// Nothing where every round draws its own sample.
+std::optional<Epoch> EpochOf(const SamplingScheme& scheme);
+
 // ---- Rounds ----
 
 enum class NoiseKind { kGaussian, kRoundedGaussian, kDiscreteGaussian };

@@ -39,10 +39,7 @@ struct SchemeKey {
   }
 };
 
-bool IsByEpoch(const Round& round) {
-  return std::holds_alternative<DisjointBatches>(round.scheme.kind) ||
-         std::holds_alternative<RandomAllocation>(round.scheme.kind);
-}
+bool IsByEpoch(const Round& round) { return EpochOf(round.scheme).has_value(); }
 
 // The scheme, then the multiset of queries. A query's group is a label for people and costs
 // nothing, so rounds that differ in labels or in the order of their queries are one.

@@ -166,7 +166,7 @@ absl::Status Resolver::Add(const TruncatedSubsampledGaussian& m, uint64_t count)
   composition_.assumptions.insert(kFloatingPointNoise);
   return AddGaussian(
       {m.dataset_size, TruncatedPoisson{m.sampling_probability, m.truncated_batch_size}},
-      noise.multiplier(), count);
+      noise.multiplier(), count, "");
 }
 
 // Every record is in one leaf of one tree, and so in at most ⌈log2(k + 1)⌉ of the sums of a tree of

@@ -1,7 +1,8 @@
 // Rounds of sum queries, by sampling scheme.
-#include <map>
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,11 +37,6 @@ absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
   return noise;
 }
 
-bool IsEpochScheme(const SamplingScheme& scheme) {
-  return std::holds_alternative<DisjointBatches>(scheme.kind) ||
-         std::holds_alternative<RandomAllocation>(scheme.kind);
-}
-
 std::string Key(std::string_view name, std::initializer_list<uint64_t> whole, Interval z) {
   std::string key(name);
   for (const uint64_t value : whole) absl::StrAppend(&key, " ", value);
@@ -52,13 +48,8 @@ std::string Key(std::string_view name, std::initializer_list<uint64_t> whole, In
 }  // namespace
 
 absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& rounds) {
-  std::vector<History::CountedRound> of_epochs;
   for (const History::CountedRound& counted : rounds) {
     const SamplingScheme& scheme = counted.round.scheme;
-    if (IsEpochScheme(scheme)) {
-      of_epochs.push_back(counted);
-      continue;
-    }
     ASSIGN_OR_RETURN(const RoundNoise noise, NoiseOf(counted.round));
     for (const NoiseKind kind : noise.kinds) Assume(kind);
     composition_.schemes.insert(SchemeName(scheme));
@@ -72,50 +63,58 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
           AddCurve(ZeroConcentrated{MulUp(noise.rho, factor * factor), 0}, counted.count));
     }
     if (!noise.gaussian.empty()) {
-      RETURN_IF_ERROR(AddGaussian(scheme, noise.gaussian.multiplier(), counted.count));
+      RETURN_IF_ERROR(
+          AddGaussian(scheme, noise.gaussian.multiplier(), counted.count, counted.writer));
     }
   }
-  return AddEpochs(of_epochs);
+  for (const auto& [key, noises] : std::exchange(disjoint_, {}))
+    RETURN_IF_ERROR(AddDisjoint(key.rounds, noises));
+  for (const auto& [key, noises] : std::exchange(allocated_, {}))
+    RETURN_IF_ERROR(AddAllocated(key.rounds, noises));
+  return absl::OkStatus();
 }
 
-absl::Status Resolver::AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count) {
+absl::Status Resolver::AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count,
+                                   const std::string& owner) {
   composition_.schemes.insert(SchemeName(scheme));
-  if (std::holds_alternative<FullBatch>(scheme.kind)) return AddUnsampled(z, count);
-  if (const auto* poisson = std::get_if<PoissonSampling>(&scheme.kind)) {
-    return AddPoisson(poisson->probability, z, count);
-  }
-  if (const auto* fixed = std::get_if<FixedSizeSampling>(&scheme.kind)) {
-    return AddFixedSize(*fixed, scheme.population_size, z, count);
-  }
-  return AddTruncated(std::get<TruncatedPoisson>(scheme.kind), scheme.population_size, z, count);
+  const Gaussians gaussians{scheme.population_size, z, count, owner};
+  return std::visit([&](const auto& kind) { return AddSampled(kind, gaussians); }, scheme.kind);
 }
 
-absl::Status Resolver::AddFixedSize(const FixedSizeSampling& scheme, uint64_t population,
-                                    Interval z, uint64_t count) {
+absl::Status Resolver::AddSampled(const FullBatch&, const Gaussians& all) {
+  return AddUnsampled(all.z, all.count);
+}
+
+absl::Status Resolver::AddSampled(const PoissonSampling& scheme, const Gaussians& all) {
+  return AddPoisson(scheme.probability, all.z, all.count);
+}
+
+absl::Status Resolver::AddSampled(const FixedSizeSampling& scheme, const Gaussians& all) {
   const std::string name = scheme.with_replacement ? "with_replacement" : "without_replacement";
   if (!replaces() || neighbours_.group_size != 1) {
     return NoAnalysis(absl::StrCat("sampling scheme ", name));
   }
-  const Interval distance = Distance(z);
-  const std::string key = Key(name, {population, scheme.sample_size}, z);
+  const Interval distance = Distance(all.z);
+  const std::string key = Key(name, {all.population, scheme.sample_size}, all.z);
   if (scheme.with_replacement) {
     return AddPair(
-        key, WithReplacementPair(population, scheme.sample_size, distance.upper, Bound::kUpper),
-        WithReplacementPair(population, scheme.sample_size, distance.lower, Bound::kLower), count);
+        key, WithReplacementPair(all.population, scheme.sample_size, distance.upper, Bound::kUpper),
+        WithReplacementPair(all.population, scheme.sample_size, distance.lower, Bound::kLower),
+        all.count);
   }
-  if (scheme.sample_size == population) return AddUnsampled(z, count);
+  if (scheme.sample_size == all.population) return AddUnsampled(all.z, all.count);
   const Interval q =
-      Quotient(static_cast<double>(scheme.sample_size), static_cast<double>(population));
+      Quotient(static_cast<double>(scheme.sample_size), static_cast<double>(all.population));
   return AddPair(key, WithoutReplacementPair(q.upper, distance.upper),
-                 SampledGaussianPair(q.lower, distance.lower), count);
+                 SampledGaussianPair(q.lower, distance.lower), all.count);
 }
 
-absl::Status Resolver::AddTruncated(const TruncatedPoisson& scheme, uint64_t population, Interval z,
-                                    uint64_t count) {
+absl::Status Resolver::AddSampled(const TruncatedPoisson& scheme, const Gaussians& all) {
   RETURN_IF_ERROR(OnlySingleRecords("sampling scheme truncated_poisson"));
-  const Interval one = {Quotient(1, z.upper).lower, Quotient(1, z.lower).upper};
-  if (scheme.max_sample_size >= population) return AddPoisson(scheme.probability, z, count);
-  if (population > kGreatestPopulation) {
+  const Interval one = {Quotient(1, all.z.upper).lower, Quotient(1, all.z.lower).upper};
+  if (scheme.max_sample_size >= all.population)
+    return AddPoisson(scheme.probability, all.z, all.count);
+  if (all.population > kGreatestPopulation) {
     return NoAnalysis("sampling scheme truncated_poisson from more than 10^10 records");
   }
   composition_.assumptions.insert(
@@ -124,70 +123,134 @@ absl::Status Resolver::AddTruncated(const TruncatedPoisson& scheme, uint64_t pop
                               : neighbours_.adjacency == Adjacency::kZeroOut ? Neighbour::kNull
                                                                              : Neighbour::kAbsent;
   const auto pair = [&](double distance, Bound bound) {
-    return TruncatedPoissonPair(population, scheme.probability, scheme.max_sample_size, distance,
-                                neighbour, bound);
+    return TruncatedPoissonPair(all.population, scheme.probability, scheme.max_sample_size,
+                                distance, neighbour, bound);
   };
   return AddPair(
       Key("truncated_poisson",
-          {population, std::bit_cast<uint64_t>(scheme.probability), scheme.max_sample_size}, z),
-      pair(one.upper, Bound::kUpper), pair(one.lower, Bound::kLower), count);
+          {all.population, std::bit_cast<uint64_t>(scheme.probability), scheme.max_sample_size},
+          all.z),
+      pair(one.upper, Bound::kUpper), pair(one.lower, Bound::kLower), all.count);
 }
 
-// The rounds of one writer's epoch belong together: the unit of account is the epoch, and a partial
-// one counts as whole. Rounds of an epoch that differ in noise are all taken to have the least.
-absl::Status Resolver::AddEpochs(const std::vector<History::CountedRound>& rounds) {
-  struct Epoch {
-    uint64_t rounds = 0;
-    Interval z;
-  };
-  // By writer, kind of scheme, population, rounds an epoch, and the epoch's number.
-  std::map<std::tuple<std::string, size_t, uint64_t, uint64_t, uint64_t>, Epoch> epochs;
-  for (const History::CountedRound& counted : rounds) {
-    const SamplingScheme& scheme = counted.round.scheme;
-    const std::string name = SchemeName(scheme);
-    ASSIGN_OR_RETURN(const RoundNoise noise, NoiseOf(counted.round));
-    if (noise.rho > 0) return NoAnalysis("noise DISCRETE_GAUSSIAN on a sample");
-    const auto* batches = std::get_if<DisjointBatches>(&scheme.kind);
-    if (batches != nullptr && neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
-      return NoAnalysis(
-          "sampling scheme disjoint_batches (removing a record shifts the other batches; declare "
-          "ZERO_OUT or REPLACE_ONE)");
-    }
-    if (batches == nullptr && (replaces() || neighbours_.group_size != 1)) {
-      return NoAnalysis("sampling scheme random_allocation");
-    }
-    for (const NoiseKind kind : noise.kinds) Assume(kind);
-    composition_.schemes.insert(name);
-    const auto& allocation = std::get_if<RandomAllocation>(&scheme.kind);
-    const Interval z = noise.gaussian.multiplier();
-    Epoch& epoch =
-        epochs[{counted.writer, scheme.kind.index(), scheme.population_size,
-                batches != nullptr ? batches->batches_per_epoch : allocation->rounds_per_epoch,
-                batches != nullptr ? batches->epoch : allocation->epoch}];
-    epoch.z = epoch.rounds == 0
-                  ? z
-                  : Interval{std::fmin(epoch.z.lower, z.lower), std::fmin(epoch.z.upper, z.upper)};
-    RETURN_IF_ERROR(AddCount(counted.count, epoch.rounds));
+absl::Status Resolver::AddSampled(const DisjointBatches& scheme, const Gaussians& all) {
+  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
+    return NoAnalysis(
+        "sampling scheme disjoint_batches (removing a record shifts the other batches; declare "
+        "ZERO_OUT or REPLACE_ONE)");
   }
-  std::map<std::tuple<uint64_t, double, double>, uint64_t> allocations;
-  for (const auto& [key, epoch] : epochs) {
-    const uint64_t size = std::get<3>(key);
-    const uint64_t count = epoch.rounds / size + (epoch.rounds % size == 0 ? 0 : 1);
-    if (epoch.rounds % size != 0) {
-      composition_.warnings.insert("a partial epoch is accounted as a whole one");
-    }
-    const bool is_disjoint = std::get<1>(key) == SamplingScheme{0, DisjointBatches{}}.kind.index();
-    if (is_disjoint || size == 1) {
-      RETURN_IF_ERROR(AddUnsampled(epoch.z, count));
-    } else {
-      RETURN_IF_ERROR(AddCount(count, allocations[{size, epoch.z.lower, epoch.z.upper}]));
-    }
+  return AddCount(all.count, disjoint_[{all.owner, all.population, scheme.batches_per_epoch,
+                                        scheme.epoch}][{all.z.lower, all.z.upper}]);
+}
+
+absl::Status Resolver::AddSampled(const RandomAllocation& scheme, const Gaussians& all) {
+  if (replaces() || neighbours_.group_size != 1) {
+    return NoAnalysis("sampling scheme random_allocation");
   }
-  for (const auto& [key, count] : allocations) {
-    composition_.allocations.push_back(
-        {std::get<0>(key), {std::get<1>(key), std::get<2>(key)}, count});
+  return AddCount(all.count, allocated_[{all.owner, all.population, scheme.rounds_per_epoch,
+                                         scheme.epoch}][{all.z.lower, all.z.upper}]);
+}
+
+// ---- Epochs: mechanism/CLAIM.md, section 4 ----
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr char kTooManyRounds[] =
+    "one epoch has more rounds than it should: each that they fill or begin is accounted as whole, "
+    "with the least noise of all";
+
+// `noises` are those of one or more whole epochs, each of them with one noise.
+bool AreWholeEpochs(uint64_t rounds, const NoiseCounts& noises) {
+  return std::all_of(noises.begin(), noises.end(),
+                     [rounds](const auto& noise) { return noise.second % rounds == 0; });
+}
+
+uint64_t TotalOf(const NoiseCounts& noises) {
+  uint64_t total = 0;
+  for (const auto& [z, count] : noises) total = std::min(total + count, kGreatestCount);
+  return total;
+}
+
+uint64_t EpochsOf(uint64_t total, uint64_t rounds) {
+  return total / rounds + (total % rounds == 0 ? 0 : 1);
+}
+
+// From the least noise, rounded down, to the greatest, rounded up.
+Interval RangeOf(NoiseCounts::const_iterator from, NoiseCounts::const_iterator to) {
+  Interval range{kInfinity, 0};
+  for (; from != to; ++from) {
+    range.lower = std::fmin(range.lower, from->first.first);
+    range.upper = std::fmax(range.upper, from->first.second);
   }
-  return absl::OkStatus();
+  return range;
+}
+
+// Rényi divergence of order two of n rounds of noise multiplier z, in which a record takes part
+// with probability n/m, in one of them: log(1 + n/m² (e^{1/z²} - 1)).
+double OrderTwo(uint64_t n, uint64_t m, double z) {
+  const double square = 1 / (z * z), rounds = static_cast<double>(m);
+  const double log_excess =
+      square < 1 ? std::log(std::expm1(square)) : square + std::log1p(-std::exp(-square));
+  const double log_part = std::log(static_cast<double>(n) / (rounds * rounds)) + log_excess;
+  return log_part > 0 ? log_part + std::log1p(std::exp(-log_part)) : std::log1p(std::exp(log_part));
+}
+
+}  // namespace
+
+absl::Status Resolver::AddDisjoint(uint64_t rounds, const NoiseCounts& noises) {
+  if (AreWholeEpochs(rounds, noises)) {
+    for (const auto& [z, count] : noises)
+      RETURN_IF_ERROR(AddUnsampled({z.first, z.second}, count / rounds));
+    return absl::OkStatus();
+  }
+  Interval z = RangeOf(noises.begin(), noises.end());
+  const uint64_t total = TotalOf(noises);
+  // Of one epoch the worst record is in the batch with the least noise.
+  if (total <= rounds) z.upper = noises.begin()->first.second;
+  if (total > rounds) composition_.warnings.insert(kTooManyRounds);
+  return AddUnsampled(z, EpochsOf(total, rounds));
+}
+
+absl::Status Resolver::AddAllocated(uint64_t rounds, const NoiseCounts& noises) {
+  if (AreWholeEpochs(rounds, noises)) {
+    for (const auto& [z, count] : noises)
+      RETURN_IF_ERROR(AddAllocation(rounds, {z.first, z.second}, 0, count / rounds));
+    return absl::OkStatus();
+  }
+  const double least_noise = noises.begin()->first.first;
+  const uint64_t total = TotalOf(noises);
+  if (total > rounds) {
+    composition_.warnings.insert(kTooManyRounds);
+    return AddAllocation(rounds, {least_noise, kInfinity}, 0, EpochsOf(total, rounds));
+  }
+  if (noises.size() > 1) {
+    composition_.warnings.insert(
+        "rounds of one epoch of random_allocation differ in noise: its bounds are not tight");
+  }
+  // Those of more noise apart, where that costs less.
+  auto split = noises.end();
+  uint64_t before = 0, together = total;
+  double least_cost = OrderTwo(total, rounds, least_noise);
+  for (auto next = noises.begin(); next != noises.end();) {
+    before += next->second;
+    if (++next == noises.end()) break;
+    const double cost = OrderTwo(before, rounds, least_noise) +
+                        OrderTwo(total - before, rounds - before, next->first.first);
+    if (cost >= least_cost) continue;
+    least_cost = cost;
+    split = next;
+    together = before;
+  }
+  RETURN_IF_ERROR(AddAllocation(rounds, RangeOf(noises.begin(), split), rounds - together, 1));
+  if (split == noises.end()) return absl::OkStatus();
+  return AddAllocation(rounds - together, {split->first.first, kInfinity}, rounds - total, 1);
+}
+
+absl::Status Resolver::AddAllocation(uint64_t rounds, Interval z, uint64_t missing,
+                                     uint64_t count) {
+  if (rounds == 1 && std::isfinite(z.upper)) return AddUnsampled(z, count);
+  return AddCount(count, allocations_[{rounds, missing, z.lower, z.upper}]);
 }
 
 }  // namespace dpledger::accountant

@@ -1,20 +1,18 @@
 #include "accountant/mechanism/resolver.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/mechanism/sampling.h"
+#include "accountant/mechanism/traits.h"
 #include "accountant/numeric/rounding.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
 namespace {
-
-constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 absl::Status TooMany(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
@@ -26,57 +24,34 @@ absl::StatusOr<uint64_t> Multiply(uint64_t a, uint64_t b) {
   return a * b;
 }
 
-bool OnlyGaussians(const Mechanism& mechanism) {
-  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
-    return OnlyGaussians(self->event.front());
-  }
-  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
-    for (const Mechanism& event : composed->events) {
-      if (!OnlyGaussians(event)) return false;
-    }
-    return true;
-  }
-  return std::holds_alternative<Gaussian>(mechanism.kind) ||
-         std::holds_alternative<NoOp>(mechanism.kind);
-}
+// Gathers the Gaussians of a mechanism of Nature::kGaussian.
+absl::Status Gather(const Mechanism& mechanism, uint64_t outer_count, JointNoise& noise);
 
-// Nothing but Gaussians on samples of samples: what a record's absence from an outer sample does to
-// it is what its absence from an inner one does. (Not so for what depends on the number or the
-// order of the records.)
-bool OnlySampledGaussians(const Mechanism& mechanism) {
-  if (const auto* sampled = std::get_if<PoissonSampled>(&mechanism.kind)) {
-    return OnlySampledGaussians(sampled->event.front());
-  }
-  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
-    return OnlySampledGaussians(self->event.front());
-  }
-  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
-    return std::all_of(composed->events.begin(), composed->events.end(), OnlySampledGaussians);
-  }
-  return OnlyGaussians(mechanism);
-}
+struct Gatherer {
+  uint64_t count;
+  JointNoise& noise;
 
-bool DependsOnThePopulation(const Mechanism& mechanism) {
-  if (const auto* sampled = std::get_if<PoissonSampled>(&mechanism.kind)) {
-    return DependsOnThePopulation(sampled->event.front());
+  absl::Status operator()(const NoOp&) const { return absl::OkStatus(); }
+  absl::Status operator()(const Gaussian& m) const {
+    return noise.Add({m.noise_multiplier, m.noise_multiplier}, count);
   }
-  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
-    return DependsOnThePopulation(self->event.front());
+  absl::Status operator()(const SelfComposed& m) const {
+    ASSIGN_OR_RETURN(const uint64_t inner, Multiply(m.count, count));
+    return Gather(m.event.front(), inner, noise);
   }
-  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
-    return std::any_of(composed->events.begin(), composed->events.end(), DependsOnThePopulation);
+  absl::Status operator()(const Composed& m) const {
+    for (const Mechanism& event : m.events) RETURN_IF_ERROR(Gather(event, count, noise));
+    return absl::OkStatus();
   }
-  return std::holds_alternative<TruncatedSubsampledGaussian>(mechanism.kind) ||
-         std::holds_alternative<SampledWithoutReplacement>(mechanism.kind) ||
-         std::holds_alternative<SampledWithReplacement>(mechanism.kind);
-}
+  template <typename Kind>
+  requires(Traits<Kind>::kNature != Nature::kGaussian) absl::Status operator()(const Kind&) const {
+    return absl::InternalError("more than Gaussians");
+  }
+};
 
-// A null record changes nothing in a sum, so that a sample with it is like one without.
-bool IsNoiseOnASum(const Mechanism& mechanism) {
-  return std::holds_alternative<Laplace>(mechanism.kind) ||
-         std::holds_alternative<DiscreteLaplace>(mechanism.kind) ||
-         std::holds_alternative<DiscreteGaussian>(mechanism.kind) ||
-         std::holds_alternative<MixtureOfGaussians>(mechanism.kind);
+absl::Status Gather(const Mechanism& mechanism, uint64_t outer_count, JointNoise& noise) {
+  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
+  return std::visit(Gatherer{count, noise}, mechanism.kind);
 }
 
 }  // namespace
@@ -94,6 +69,10 @@ absl::Status Resolver::AddCount(uint64_t count, uint64_t& total) {
 Composition Resolver::Finish() && {
   for (const auto& [key, count] : gaussians_) {
     composition_.steps.push_back({std::get<0>(key), {std::get<1>(key), std::get<2>(key)}, count});
+  }
+  for (const auto& [key, count] : allocations_) {
+    const auto& [rounds, missing, z_lower, z_upper] = key;
+    composition_.allocations.push_back({rounds, {z_lower, z_upper}, count, missing});
   }
   return std::move(composition_);
 }
@@ -182,23 +161,15 @@ absl::Status Resolver::Add(const Composed& m, uint64_t count) {
   return absl::OkStatus();
 }
 
-absl::Status Resolver::CollectGaussians(const Mechanism& mechanism, uint64_t outer_count,
-                                        std::string_view around, JointNoise& noise) const {
-  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
-  if (const auto* gaussian = std::get_if<Gaussian>(&mechanism.kind)) {
-    return noise.Add({gaussian->noise_multiplier, gaussian->noise_multiplier}, count);
+absl::StatusOr<JointNoise> Resolver::GaussiansOf(const Mechanism& mechanism,
+                                                 std::string_view around) {
+  if (NatureOf(mechanism) != Nature::kGaussian) {
+    return NoAnalysis(absl::StrCat("mechanism ", ToAbsl(around), " of anything but Gaussians"));
   }
-  if (const auto* self = std::get_if<SelfComposed>(&mechanism.kind)) {
-    ASSIGN_OR_RETURN(const uint64_t inner, Multiply(self->count, count));
-    return CollectGaussians(self->event.front(), inner, around, noise);
-  }
-  if (const auto* composed = std::get_if<Composed>(&mechanism.kind)) {
-    for (const Mechanism& event : composed->events)
-      RETURN_IF_ERROR(CollectGaussians(event, count, around, noise));
-    return absl::OkStatus();
-  }
-  if (std::holds_alternative<NoOp>(mechanism.kind)) return absl::OkStatus();
-  return NoAnalysis(absl::StrCat("mechanism ", ToAbsl(around), " of anything but Gaussians"));
+  JointNoise noise;
+  RETURN_IF_ERROR(Gather(mechanism, 1, noise));
+  if (!noise.empty()) Assume(NoiseKind::kGaussian);
+  return noise;
 }
 
 void Resolver::Assume(NoiseKind noise) {
@@ -210,18 +181,16 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
   const Mechanism& event = m.event.front();
   const double q = m.sampling_probability;
   composition_.schemes.insert("poisson");
-  if (OnlyGaussians(event)) {
+  const Nature nature = NatureOf(event);
+  if (nature == Nature::kGaussian) {
     // Several Gaussian mechanisms on one sample are one Gaussian mechanism on it.
-    JointNoise noise;
-    RETURN_IF_ERROR(CollectGaussians(event, 1, "poisson_sampled", noise));
-    if (noise.empty()) return absl::OkStatus();
-    composition_.assumptions.insert(kFloatingPointNoise);
-    return AddPoisson(q, noise.multiplier(), count);
+    ASSIGN_OR_RETURN(const JointNoise noise, GaussiansOf(event, "poisson_sampled"));
+    return noise.empty() ? absl::OkStatus() : AddPoisson(q, noise.multiplier(), count);
   }
   const std::string_view what = "mechanism poisson_sampled of anything but Gaussians";
   if (replaces()) return NoAnalysis(what);
   RETURN_IF_ERROR(OnlySingleRecords(what));
-  if (DependsOnThePopulation(event)) {
+  if (nature == Nature::kOfAPopulation) {
     return NoAnalysis("mechanism poisson_sampled of what depends on the number of records");
   }
   Resolver below(neighbours_);
@@ -241,8 +210,10 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
     return NoAnalysis(
         "mechanism poisson_sampled of a composition of other mechanisms than Gaussians");
   }
-  if (!inner.steps.empty()) {  // a sample of a sample
-    if (!OnlySampledGaussians(event)) return NoAnalysis(what);
+  if (!inner.steps.empty()) {
+    // A sample of a sample: what a record's absence from the outer one does to the inner mechanism
+    // is what its absence from the inner one does.
+    if (nature != Nature::kSampledGaussian) return NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
     const double less = MulDown(q, step.sampling_probability);
     const Interval once = {Quotient(1, step.noise_multiplier.upper).lower,
@@ -251,27 +222,26 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
         key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper),
         less > 0 ? SampledGaussianPair(less, once.lower) : Pair::Nothing(), count);
   }
-  if (!added && !IsNoiseOnASum(event)) return NoAnalysis(what);
+  // A sample with a null record is like one without it only for sums.
+  if (!added && nature > Nature::kNoiseOnASum) return NoAnalysis(what);
   return AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
                  PoissonSampledPair(q, inner.pairs.front().lower), count);
 }
 
 absl::Status Resolver::Add(const SampledWithoutReplacement& m, uint64_t count) {
-  JointNoise noise;
-  RETURN_IF_ERROR(CollectGaussians(m.event.front(), 1, "sampled_without_replacement", noise));
+  ASSIGN_OR_RETURN(const JointNoise noise,
+                   GaussiansOf(m.event.front(), "sampled_without_replacement"));
   if (noise.empty()) return absl::OkStatus();
-  composition_.assumptions.insert(kFloatingPointNoise);
   return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, false}},
-                     noise.multiplier(), count);
+                     noise.multiplier(), count, "");
 }
 
 absl::Status Resolver::Add(const SampledWithReplacement& m, uint64_t count) {
-  JointNoise noise;
-  RETURN_IF_ERROR(CollectGaussians(m.event.front(), 1, "sampled_with_replacement", noise));
+  ASSIGN_OR_RETURN(const JointNoise noise,
+                   GaussiansOf(m.event.front(), "sampled_with_replacement"));
   if (noise.empty()) return absl::OkStatus();
-  composition_.assumptions.insert(kFloatingPointNoise);
   return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, true}},
-                     noise.multiplier(), count);
+                     noise.multiplier(), count, "");
 }
 
 absl::Status Resolver::Add(const RepeatAndSelect& m, uint64_t count) {

@@ -19,8 +19,12 @@ inline constexpr char kFloatingPointNoise[] =
     "floating-point noise: GAUSSIAN noise is taken to be real-valued and added exactly";
 inline constexpr char kGeneratedNoise[] =
     "generated noise: the trainer's random bits (AES-128 in counter mode, or ChaCha20) are taken "
-    "to "
-    "be indistinguishable from true ones";
+    "to be indistinguishable from true ones";
+
+// Rounds by the ends of their noise multiplier.
+using NoiseCounts = std::map<std::pair<double, double>, uint64_t>;
+
+inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 class Resolver {
  public:
@@ -58,17 +62,30 @@ class Resolver {
   absl::Status Add(const Composed& m, uint64_t count);
 
   void Assume(NoiseKind noise);
-  // Gaussians of joint noise multiplier z on one sample drawn by a scheme.
-  absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count);
+  // `count` rounds, each one Gaussian of noise multiplier z on a sample from `population` records.
+  struct Gaussians {
+    uint64_t population;
+    Interval z;
+    uint64_t count;
+    const std::string& owner;  // of epochs
+  };
+  absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count,
+                           const std::string& owner);
+  absl::Status AddSampled(const FullBatch& scheme, const Gaussians& all);
+  absl::Status AddSampled(const PoissonSampling& scheme, const Gaussians& all);
+  absl::Status AddSampled(const FixedSizeSampling& scheme, const Gaussians& all);
+  absl::Status AddSampled(const TruncatedPoisson& scheme, const Gaussians& all);
+  // Rounds of epochs are gathered until all of them are there.
+  absl::Status AddSampled(const DisjointBatches& scheme, const Gaussians& all);
+  absl::Status AddSampled(const RandomAllocation& scheme, const Gaussians& all);
   absl::Status AddPoisson(double q, Interval z, uint64_t count);
-  absl::Status AddFixedSize(const FixedSizeSampling& scheme, uint64_t population, Interval z,
-                            uint64_t count);
-  absl::Status AddTruncated(const TruncatedPoisson& scheme, uint64_t population, Interval z,
-                            uint64_t count);
-  // Only Gaussians and what composes them, as one noise multiplier.
-  absl::Status CollectGaussians(const Mechanism& mechanism, uint64_t outer_count,
-                                std::string_view around, JointNoise& noise) const;
-  absl::Status AddEpochs(const std::vector<History::CountedRound>& rounds);
+  // Everything recorded of one epoch, or of several that bear its number.
+  absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);
+  absl::Status AddAllocated(uint64_t rounds, const NoiseCounts& noises);
+  absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count);
+  // The Gaussians of a mechanism that is nothing else, as one; refused by the name of what is
+  // `around` it if it is something else.
+  absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
 
   // `distance` is what one record moves, in standard deviations; the group's and replace-one's
   // factors included.
@@ -89,7 +106,15 @@ class Resolver {
   Composition composition_;
   std::map<std::tuple<double, double, double>, uint64_t> gaussians_;  // by (q, z.lower, z.upper)
   std::map<std::string, size_t> pairs_;                               // by key
-  double encoder_work_ = 0;                                           // of matrix encoders so far
+  struct EpochKey {
+    std::string owner;
+    uint64_t population, rounds, number;
+    auto operator<=>(const EpochKey&) const = default;
+  };
+  std::map<EpochKey, NoiseCounts> disjoint_, allocated_;
+  // By rounds, missing ones, z.lower, z.upper.
+  std::map<std::tuple<uint64_t, uint64_t, double, double>, uint64_t> allocations_;
+  double encoder_work_ = 0;  // of matrix encoders so far
 };
 
 }  // namespace dpledger::accountant

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/directed_loss.h"
 #include "base/status.h"
@@ -140,9 +141,51 @@ Shares RatioSum::AsShares() const {
   return shares;
 }
 
+namespace {
+
+// Masses that may have lost digits on the way to zero.
+constexpr double kFaintMass = 1e-290;
+
+// The pair of a mechanism that is `pair` if the record takes part, which it does with probability
+// q, and Q if not. Losses change by that, and are laid on the grid again.
+absl::StatusOr<DiscretePair> TakenWith(double q, const DiscretePair& pair, Side side, double tail,
+                                       size_t max_atoms, const Limits& limits) {
+  Pair stated;
+  double greatest = 0;
+  for (size_t j = 0; j < pair.mass.size(); ++j) {
+    const double p = pair.mass[j];
+    if (p == 0) continue;
+    const double loss = pair.first_loss + pair.step * static_cast<double>(j);
+    const double other = p * std::exp(-loss);
+    greatest = std::fmax(greatest, std::fabs(loss));
+    if (p >= kFaintMass && other >= kFaintMass) {
+      stated.atoms.push_back({p, other});
+    } else if (side == Side::kUpper) {
+      stated.atoms.push_back({p + kFaintMass, 0});
+      stated.atoms.push_back({0, other + kFaintMass});
+    }
+  }
+  if (pair.remove_infinity > 0) stated.atoms.push_back({pair.remove_infinity, 0});
+  if (pair.add_infinity > 0) stated.atoms.push_back({0, pair.add_infinity});
+  stated.relative_error = pair.loss_error + kUnitRoundoff * (8 + 4 * greatest);
+  const absl::StatusOr<Shares> shares =
+      Shares::Of(PoissonSampledPair(q, stated), pair.step, tail, max_atoms, limits);
+  // A coarse mesh keeps too little of a pair: one that is sure to take part is no less revealing,
+  // and one that shows nothing no more.
+  if (absl::IsResourceExhausted(shares.status()))
+    return side == Side::kUpper ? pair : DiscretePair{};
+  RETURN_IF_ERROR(shares.status());
+  return side == Side::kUpper ? shares->Upper() : shares->Lower();
+}
+
+}  // namespace
+
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
                                     size_t max_atoms, const Limits& limits) {
-  const double rounds = static_cast<double>(allocation.rounds);
+  // The rounds that release something: given that it is in one of them, a record is in each of
+  // them with the same probability.
+  const uint64_t released = allocation.rounds - allocation.missing;
+  const double rounds = static_cast<double>(released);
   const double mu_up = DivUp(1, allocation.noise_multiplier.lower);
   const double mu_down = DivDown(1, allocation.noise_multiplier.upper);
   // Cut masses count once for every round.
@@ -154,12 +197,13 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double 
   Allocation result;
   for (const Side side : {Side::kUpper, Side::kLower}) {
     const bool up = side == Side::kUpper;
+    if (!up && std::isinf(allocation.noise_multiplier.upper)) break;  // nothing is known
     ASSIGN_OR_RETURN(const Shares one,
                      Shares::Of(OneRound(up ? mu_up : mu_down), mesh, cut, max_atoms, limits));
     const DiscretePair round = up ? one.Upper() : one.Lower();
     Ratio power = RatioOf(round), sum{0, {}};
     bool any = false;
-    for (uint64_t left = allocation.rounds;;) {
+    for (uint64_t left = released;;) {
       RETURN_IF_ERROR(limits.Check());
       const auto add = [&](const Ratio& a, const Ratio& b) {
         const Shares shares = RatioSum(a, b, mesh).AsShares();
@@ -200,6 +244,11 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double 
       // Any round cut at either end; its mass may be that of either distribution.
       pair.remove_infinity = pair.add_infinity =
           rounds * (round.remove_infinity + round.add_infinity) * (1 + 1e-14);
+    }
+    if (allocation.missing > 0) {
+      const double all = static_cast<double>(allocation.rounds);
+      ASSIGN_OR_RETURN(pair, TakenWith(up ? DivUp(rounds, all) : DivDown(rounds, all), pair, side,
+                                       tail, max_atoms, limits));
     }
     (up ? result.upper : result.lower) = std::move(pair);
   }

@@ -48,10 +48,13 @@ LogSeries Power(LogSeries base, uint64_t exponent) {
 
 }  // namespace
 
-AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu)
-    : rounds_(static_cast<double>(rounds)), mu_(mu) {
-  // E[x^j]/j! for one round's likelihood ratio x.
+AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu, uint64_t missing)
+    : rounds_(static_cast<double>(rounds)),
+      part_(DivUp(static_cast<double>(rounds - missing), rounds_)),
+      mu_(mu) {
+  // E[x^j]/j! for one round's likelihood ratio x; of a round without a release x = 1.
   LogSeries one{std::vector<double>(kOrders), std::vector<double>(kOrders)};
+  LogSeries none = one;
   std::vector<double> log_factorial(kOrders, 0);
   for (size_t j = 1; j < kOrders; ++j) {
     const double order = static_cast<double>(j);
@@ -59,8 +62,11 @@ AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu)
     const double moment = order * (order - 1) * mu * mu / 2;
     one.value[j] = moment - log_factorial[j];
     one.error[j] = kUnitRoundoff * (4 * moment + (4 + order) * log_factorial[j]);
+    none.value[j] = -log_factorial[j];
+    none.error[j] = kUnitRoundoff * (4 + order) * log_factorial[j];
   }
-  const LogSeries all = Power(std::move(one), rounds);
+  LogSeries all = Power(std::move(one), rounds - missing);
+  if (missing > 0) all = Product(all, Power(std::move(none), missing));
   const double log_rounds = std::log(rounds_);
   for (size_t k = 0; k < kOrders; ++k) {
     const double order = static_cast<double>(k), spread = order * log_rounds;
@@ -85,8 +91,9 @@ double AllocatedGaussianMoments::Remove(double order) const {
 
 double AllocatedGaussianMoments::Add(double order) const {
   const double half_square = MulUp(mu_, mu_) / 2;
-  return MulUp(half_square,
-               std::fmin(order, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_)))));
+  return MulUp(
+      half_square,
+      std::fmin(order, MulUp(part_, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_))))));
 }
 
 }  // namespace dpledger::accountant::rdp

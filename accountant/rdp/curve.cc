@@ -109,11 +109,11 @@ StepCurve StepOf(const SampledGaussian& step) {  // remove is the worse directio
 }
 
 StepCurve StepOf(const AllocatedGaussian& step) {
-  return {
-      [moments = std::make_shared<AllocatedGaussianMoments>(
-           step.rounds, DivUp(1, step.noise_multiplier.lower))](double order, Direction direction) {
-        return direction == Direction::kRemove ? moments->Remove(order) : moments->Add(order);
-      }};
+  return {[moments = std::make_shared<AllocatedGaussianMoments>(
+               step.rounds, DivUp(1, step.noise_multiplier.lower), step.missing)](
+              double order, Direction direction) {
+    return direction == Direction::kRemove ? moments->Remove(order) : moments->Add(order);
+  }};
 }
 
 // Steps with their counts, as doubles around them.

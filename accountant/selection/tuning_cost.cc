@@ -154,10 +154,11 @@ class Costs {
 
  private:
   void Add(const std::string& name, const Answer& answer) {
+    // The best run alone may reveal less than all of them.
     const double lower = name == kProfile ? answer.value.lower : 0;
     const bool least = cost_.analyses.empty() || answer.value.upper < cost_.epsilon.value.upper;
     const double known = cost_.epsilon.value.lower;
-    cost_.analyses.push_back({name, answer.value});
+    cost_.analyses.push_back({name, {lower, answer.value.upper}});
     if (least) {
       cost_.epsilon = answer;
       cost_.analysis = name;

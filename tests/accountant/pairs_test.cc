@@ -254,6 +254,45 @@ TEST(Pairs, HaveMassOneOnBothSides) {
   }
 }
 
+// mechanism/CLAIM.md, section 3, binomial sums written out. No data set of few records needs all of
+// the distances in a full sample, so that none shows one that is too small.
+TEST(Pairs, ATruncatedSampleHasTheDistancesOfTheClaim) {
+  constexpr int kMost = 4, kRecords = 9;
+  constexpr double kQ = 0.5, kDistance = 0.7;
+  const auto tail = [](int n, int least) {  // Pr[Bin(n, q) >= least]
+    double sum = 0;
+    for (int k = least; k <= n; ++k) {
+      double term = std::pow(kQ, k) * std::pow(1 - kQ, n - k);
+      for (int i = 0; i < k; ++i) term *= static_cast<double>(n - i) / (k - i);
+      sum += term;
+    }
+    return sum;
+  };
+  const double full = tail(kRecords - 1, kMost);
+  const double joins = kMost * tail(kRecords, kMost + 1) / (kRecords * full);
+  const auto one = [](double q, double with, double against) {
+    return against == 0 ? SampledGaussianPair(q, with) : OpposedGaussianPair(q, with, against);
+  };
+  const struct {
+    Neighbour neighbour;
+    double against, against_in_full;
+  } cases[] = {{Neighbour::kAbsent, 0, 0},
+               {Neighbour::kNull, 0, kDistance},
+               {Neighbour::kOther, kDistance, 2 * kDistance}};
+  for (const auto& c : cases) {
+    const Pair pair =
+        TruncatedPoissonPair(kRecords, kQ, kMost, kDistance, c.neighbour, Bound::kUpper);
+    for (const double epsilon : {0.0, 0.2, 0.7}) {
+      for (const bool add : {false, true}) {
+        const double expected =
+            (1 - full) * Profile(one(kQ, kDistance, c.against), epsilon, add) +
+            full * Profile(one(joins, 2 * kDistance, c.against_in_full), epsilon, add);
+        EXPECT_NEAR(Profile(pair, epsilon, add), expected, 1e-6) << epsilon << " " << add;
+      }
+    }
+  }
+}
+
 TEST(Pairs, LossesDoNotFallWithinAPiece) {
   for (const Case& c : Cases()) {
     for (const DensityPiece& piece : c.pair.pieces) {
