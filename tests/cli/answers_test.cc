@@ -5,13 +5,17 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/answer_output.h"
+#include "cli/profile_output.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_schema.h"
 #include "tests/cli/process.h"
@@ -265,6 +269,25 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
                 "assumes            one\n"
                 "warning            two\n"
                 "version            9\n");
+}
+
+// Whatever is asked: the row stands right below the bound, above a profile's points.
+TEST(AnswerText, SaysOfEveryQuestionThatItMayBeShort) {
+  const v1::AnswerDetails details = Example().details();
+  const auto row_of = [&](auto answer, const auto&... more) {
+    *answer.mutable_details() = details;
+    const std::vector<std::string> lines = absl::StrSplit(cli::ToText(answer, more...), '\n');
+    const auto found = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return absl::StartsWith(line, "MAY BE SHORT       projects/p/ledgers/a, writer w3: ");
+    });
+    return found - lines.begin();
+  };
+  EXPECT_EQ(row_of(v1::ComputeDeltaResponse()), 1);
+  EXPECT_EQ(row_of(v1::ComputeTuningCostResponse()), 1);
+  EXPECT_EQ(row_of(v1::ComputeProfileResponse(), cli::Asked::kEpsilons), 0);
+  v1::AuditClaimResponse audit;
+  audit.mutable_claimed_epsilon();
+  EXPECT_EQ(row_of(audit), 3);  // below the claimed epsilon
 }
 
 TEST(AnswerJson, ShowsAllThatItStandsOn) {
