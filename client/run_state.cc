@@ -148,15 +148,13 @@ absl::StatusOr<bool> RunState::CarryOn(const RunPosition& position) {
     ASSIGN_OR_RETURN(found[static_cast<size_t>(kind)], Read(kind, *sealed, position));
   }
   position_ = position;
-  bool any = false;
   for (const Kind kind : kKinds) {
     std::optional<std::string>& content = found[static_cast<size_t>(kind)];
     if (!content) continue;
     RETURN_IF_ERROR(Write(HeaderFor(kind, position.previous_incarnation), kind, *content));
-    any = true;
   }
   carried_ = std::move(found);
-  return any;
+  return carried_[static_cast<size_t>(Kind::kSampler)].has_value();
 }
 
 absl::StatusOr<std::string> RunState::Read(Kind kind, const std::string& sealed,

@@ -48,8 +48,10 @@ class RunState {
   RunState(const RunState&) = delete;
   RunState& operator=(const RunState&) = delete;
 
-  // True if there is anything to carry on. FAILED_PRECONDITION for a file of another key, ledger,
-  // writer or incarnation; DATA_LOSS for one that is torn or was changed; errors of the disk.
+  // True if there is an epoch's partition to carry on, which the opening entry must say of no other
+  // run; whatever else there is can be taken too. FAILED_PRECONDITION for a file of another key,
+  // ledger, writer or incarnation; DATA_LOSS for one that is torn or was changed; errors of the
+  // disk.
   absl::StatusOr<bool> CarryOn(const RunPosition& position);
 
   // What the incarnation before left, once: nothing from then on.
