@@ -154,7 +154,7 @@ void CheckSame(const std::vector<int64_t>& sums, const std::vector<int64_t>& exp
 
 // The sums of the first rows, one coordinate after the other.
 std::vector<int64_t> ScalarSums(const IntegerClip& clip, const GradientRows& rows, size_t count) {
-  std::vector<int64_t> sums(clip.size());
+  std::vector<int64_t> sums(clip.size()), spare(clip.size());
   std::vector<int32_t> clipped(clip.size());
   std::vector<float> row(clip.size());
   for (size_t r = 0; r < count; ++r) {
@@ -168,7 +168,7 @@ std::vector<int64_t> ScalarSums(const IntegerClip& clip, const GradientRows& row
 void MeasureFloats(double seconds, Memory& memory, Workers& two, Report& report) {
   const GradientRows rows = memory.Fill(NumberFormat::kFloat32, kSize);
   const IntegerClip clip = ClipOf(kSize);
-  std::vector<int64_t> sums(kSize), expected = ScalarSums(clip, rows, kCheckedRows);
+  std::vector<int64_t> spare(kSize), sums(kSize), expected = ScalarSums(clip, rows, kCheckedRows);
   const GradientRows few = {rows.first, kCheckedRows, kSize};
   std::vector<double> norms(kRows), scales;
   for (Workers* workers : {static_cast<Workers*>(nullptr), &two}) {
@@ -182,14 +182,15 @@ void MeasureFloats(double seconds, Memory& memory, Workers& two, Report& report)
   std::vector<float> float_sums(kSize);
   const auto clipped = [&](Workers* workers) -> Work {
     return [&, workers](size_t piece) {
-      clip.AddClipped(PieceOf(rows, piece, kPieces), absl::MakeSpan(sums), {}, workers);
+      clip.AddClipped(PieceOf(rows, piece, kPieces), absl::MakeSpan(sums), {}, workers,
+                      absl::MakeSpan(spare));
     };
   };
   const auto scaled = [&](Workers* workers) -> Work {
     return [&, workers](size_t piece) {
       const GradientRows some = PieceOf(rows, piece, kPieces);
       clip.AddScaled(some, absl::MakeConstSpan(scales).subspan(piece * some.count, some.count),
-                     absl::MakeSpan(sums), workers);
+                     absl::MakeSpan(sums), workers, absl::MakeSpan(spare));
     };
   };
   const std::vector<double> least = LeastSeconds(
@@ -210,13 +211,16 @@ void MeasureFloats(double seconds, Memory& memory, Workers& two, Report& report)
 void MeasureRows(const char* name, double seconds, size_t pieces, const GradientRows& rows,
                  Memory& memory, Report& report) {
   const IntegerClip clip = ClipOf(rows.stride);
-  std::vector<int64_t> sums(clip.size());
+  std::vector<int64_t> sums(clip.size()), spare(clip.size());
   clip.AddClipped({rows.first, 2, rows.stride, rows.format}, absl::MakeSpan(sums));
   CheckSame(sums, ScalarSums(clip, rows, 2));
-  const std::vector<double> least = LeastSeconds(
-      seconds, pieces,
-      {[&](size_t piece) { memory.Read(piece, pieces); },
-       [&](size_t piece) { clip.AddClipped(PieceOf(rows, piece, pieces), absl::MakeSpan(sums)); }});
+  const std::vector<double> least =
+      LeastSeconds(seconds, pieces,
+                   {[&](size_t piece) { memory.Read(piece, pieces); },
+                    [&](size_t piece) {
+                      clip.AddClipped(PieceOf(rows, piece, pieces), absl::MakeSpan(sums), {},
+                                      nullptr, absl::MakeSpan(spare));
+                    }});
   report.Add(name, least[1], least[0]);
 }
 
@@ -226,11 +230,13 @@ void MeasureCacheResident(double seconds, Memory& memory, Report& report) {
   rows.count = kTimes;
   rows.stride = 0;  // the same one, again and again
   const IntegerClip clip = ClipOf(kSmall);
-  std::vector<int64_t> sums(kSmall);
+  std::vector<int64_t> sums(kSmall), spare(kSmall);
   const auto read = [&](size_t) {
     for (size_t time = 0; time < kTimes; ++time) memory.ReadFirst(kSmall * sizeof(float));
   };
-  const auto add = [&](size_t) { clip.AddClipped(rows, absl::MakeSpan(sums)); };
+  const auto add = [&](size_t) {
+    clip.AddClipped(rows, absl::MakeSpan(sums), {}, nullptr, absl::MakeSpan(spare));
+  };
   const std::vector<double> least = LeastSeconds(seconds, 1, {read, add});
   report.Add("clip_cache_resident", least[1], least[0]);
 }

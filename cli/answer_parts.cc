@@ -54,11 +54,6 @@ std::string Json(const v1::FilterSpending& spending) {
       .ToString();
 }
 
-bool MayBeShort(const v1::AnswerDetails& details) {
-  return std::any_of(details.ledgers().begin(), details.ledgers().end(),
-                     [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
-}
-
 const char* SourceText(v1::DeclarationSource source) {
   switch (source) {
     case v1::DECLARED:
@@ -111,6 +106,11 @@ std::string Row(const std::string& label, const std::string& value) {
 std::string BoundRow(const std::string& label, const v1::Interval& interval) {
   return Row(label,
              absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
+}
+
+bool MayBeShort(const v1::AnswerDetails& details) {
+  return std::any_of(details.ledgers().begin(), details.ledgers().end(),
+                     [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
 }
 
 std::string MissingText(const v1::AnswerDetails& details) {

@@ -18,6 +18,8 @@ std::string Row(const std::string& label, const std::string& value);
 // The bound to report first, then the interval it comes from.
 std::string BoundRow(const std::string& label, const v1::Interval& interval);
 
+// Whether releases may be missing in a ledger that the answer stands on.
+bool MayBeShort(const v1::AnswerDetails& details);
 // Rows for the releases that may be missing: whoever reads the bound has to read them too, so they
 // come right below it.
 std::string MissingText(const v1::AnswerDetails& details);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/list_flag.h"
@@ -76,6 +77,8 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
                                     : PointsPlot(answer, flags.question.LocalText());
   if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileDurably(flags.svg, ToSvg(plot)));
   if (flags.csv) {
+    // Points alone would not show it.
+    if (MayBeShort(answer.details())) out.Note("warning: " + MissingText(answer.details()));
     const std::string csv = flags.trade_off ? TradeOffCsv(answer) : PointsCsv(answer, asked);
     for (absl::string_view line : absl::StrSplit(csv, '\n', absl::SkipEmpty())) {
       out.Line(std::string(line));

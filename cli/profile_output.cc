@@ -68,13 +68,13 @@ std::string Subtitle(const v1::AnswerDetails& details, const std::string& local)
   const std::string more =
       details.ledgers_size() > 1 ? absl::StrCat(" and ", details.ledgers_size() - 1, " more") : "";
   return absl::StrCat(first.name(), more, ", data set ", first.dataset(), ", unit of privacy ",
-                      first.unit_of_privacy());
+                      first.unit_of_privacy(), MayBeShort(details) ? ", MAY BE SHORT" : "");
 }
 
 }  // namespace
 
 std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
-  std::string text = PointsText(answer, asked) + MissingText(answer.details());
+  std::string text = MissingText(answer.details()) + PointsText(answer, asked);
   text += BoundRow("advantage", answer.advantage());
   text += TradeOffText(answer);
   if (answer.bayes_success_size() > 0) text += Row("prior", "chance to tell rightly");

@@ -29,7 +29,7 @@ void TrustFlags::AddTo(CLI::App& app) {
       ->type_name("KEY")
       ->check([](const std::string& text) -> std::string {
         const auto key = merkle::VerifierKey::Parse(text);
-        return key.ok() ? "" : absl::StrCat("--key: ", key.status().message());
+        return key.ok() ? "" : std::string(key.status().message());
       });
   app.add_option("--key-file", key_file, "a file of such keys, one a line")->type_name("FILE");
   app.add_option("--older", older,

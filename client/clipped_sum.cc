@@ -14,6 +14,8 @@ namespace dpledger::client {
 namespace {
 
 constexpr char kStatisticName[] = "clip norm statistic";
+// In errors.
+constexpr char kThis[] = "sum";
 
 // In units of one example's share: a half for either answer.
 constexpr double kShareClipNorm = 0.5;
@@ -29,6 +31,9 @@ float Statistic(const AdaptiveClipNorm& adaptive, double clip_norm, double norm)
   if (std::holds_alternative<MeanNorm>(adaptive.rule)) {
     return static_cast<float>(std::min<double>(norm, std::numeric_limits<float>::max()));
   }
+  // The norm of a row of zeros, rounded up. What stands for a record that is left out counts for
+  // nothing: 1/2 in place of -1/2 would be twice the share's clip norm.
+  if (norm <= std::numeric_limits<double>::denorm_min()) return 0;
   return norm <= clip_norm ? 0.5f : -0.5f;
 }
 
@@ -74,14 +79,24 @@ ClippedSum::ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::ve
       clip_norm_(options.groups[0].clip_norm),
       sums_(groups_.back().begin + groups_.back().clip.size()) {
   dimension_ = sums_.size() - (adaptive_ ? 1 : 0);
+  size_t largest = 0;
+  for (const Group& group : groups_) largest = std::max(largest, group.clip.size());
+  spare_.resize(largest);
 }
 
 ClippedSum::~ClippedSum() { Clear(); }
 
-void ClippedSum::Clear() { OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0])); }
+void ClippedSum::Clear() {
+  OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0]));
+  OPENSSL_cleanse(spare_.data(), spare_.size() * sizeof(spare_[0]));
+}
 
 absl::Span<int64_t> ClippedSum::SumsOf(const Group& group) {
   return absl::MakeSpan(sums_).subspan(group.begin, group.clip.size());
+}
+
+absl::Span<int64_t> ClippedSum::SpareFor(const Group& group) {
+  return absl::MakeSpan(spare_).first(group.clip.size());
 }
 
 absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
@@ -89,20 +104,22 @@ absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
     return FieldError("gradients", absl::StrCat("must be whole rows of ", dimension_,
                                                 " values, got ", gradients.size(), " values"));
   }
-  Accumulate(GradientRows{gradients.data(), gradients.size() / dimension_, dimension_});
-  return absl::OkStatus();
+  return Accumulate(GradientRows{gradients.data(), gradients.size() / dimension_, dimension_});
 }
 
-void ClippedSum::Accumulate(const GradientRows& rows) {
+absl::Status ClippedSum::Accumulate(const GradientRows& rows) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   // 2^63 / K examples would be needed for a sum to overflow.
   std::vector<double> norms(adaptive_ ? rows.count : 0);
   std::vector<float> statistics(norms.size());
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
     group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
-                          workers_.get());
+                          workers_.get(), SpareFor(group));
   }
   if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
+  return absl::OkStatus();
 }
 
 absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
@@ -110,6 +127,8 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
     return FieldError("norms", absl::StrCat("must be one for each row and group, ",
                                             rows.count * gradient_groups_, ", got ", norms.size()));
   }
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   std::vector<double> scales(rows.count);
   std::vector<float> statistics(adaptive_ ? rows.count : 0);
   for (size_t g = 0; g < gradient_groups_; ++g) {
@@ -117,7 +136,8 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
     for (size_t r = 0; r < rows.count; ++r) {
       scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
     }
-    group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group), workers_.get());
+    group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group), workers_.get(),
+                         SpareFor(group));
   }
   if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
   return absl::OkStatus();
@@ -127,13 +147,17 @@ void ClippedSum::AddStatistic(absl::Span<const double> norms, absl::Span<float> 
   for (size_t r = 0; r < norms.size(); ++r) {
     values[r] = Statistic(*adaptive_, clip_norm_, norms[r]);
   }
-  groups_.back().clip.AddClipped({values.data(), values.size(), 1}, SumsOf(groups_.back()));
+  const Group& group = groups_.back();
+  group.clip.AddClipped({values.data(), values.size(), 1}, SumsOf(group), {}, nullptr,
+                        SpareFor(group));
 }
 
 absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
   if (sums.size() != sums_.size()) {
     return FieldError("sums", absl::StrCat("must be ", sums_.size(), ", got ", sums.size()));
   }
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   for (size_t i = 0; i < sums.size(); ++i) {
     // Without a sign, for which wrapping is defined: another's sums are not checked.
     sums_[i] =
@@ -143,6 +167,8 @@ absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
 }
 
 absl::Status ClippedSum::SetClipNorm(double clip_norm) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   RETURN_IF_ERROR(groups_[0].clip.SetClipNorm(clip_norm));
   if (adaptive_) {
     RETURN_IF_ERROR(groups_.back().clip.SetClipNorm(StatisticClipNorm(*adaptive_, clip_norm)));

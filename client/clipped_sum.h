@@ -9,7 +9,10 @@
 // 3. The sums are wiped by Clear and when they are destroyed.
 // 4. Where memory is short (std::bad_alloc) nothing of the call was added, and it may be repeated.
 //
-// Thread safety: thread-compatible.
+// 5. A buffer that another thread writes to while it is added contributes some vector of norm at
+//    most K, checked as ever; which one, nobody can say.
+//
+// Thread safety: one call at a time; FAILED_PRECONDITION, and nothing done, for a second one.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/integer_clip.h"
+#include "client/internal/in_use.h"
 #include "client/internal/workers.h"
 #include "client/noise_plan.h"
 #include "client/privatizer_options.h"
@@ -50,7 +54,7 @@ class ClippedSum {
   // added) unless the rows are whole.
   absl::Status Accumulate(absl::Span<const float> gradients);
   // The same for rows of dimension() values anywhere.
-  void Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows);
   // For norms that the trainer knows (ghost norms), which saves reading the rows twice: norms[r * G
   // + g] is that of row r in group g of G. A wrong one costs accuracy, not privacy, as long as it
   // depends on nothing but its own example and what is public. INVALID_ARGUMENT (nothing added)
@@ -83,6 +87,7 @@ class ClippedSum {
              std::unique_ptr<internal::Workers> workers);
 
   absl::Span<int64_t> SumsOf(const Group& group);
+  absl::Span<int64_t> SpareFor(const Group& group);
   // `values` has room for one each.
   void AddStatistic(absl::Span<const double> norms, absl::Span<float> values);
 
@@ -94,6 +99,8 @@ class ClippedSum {
   size_t dimension_;
   double clip_norm_;
   std::vector<int64_t> sums_;
+  std::vector<int64_t> spare_;  // for IntegerClip, as secret as the sums
+  internal::InUse in_use_;
 };
 
 }  // namespace dpledger::client

@@ -1,6 +1,7 @@
 #include "client/correlated_privatizer.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,9 @@ namespace {
 // Coordinates whose message stays in a cache from noise to estimate. Fewer would cost time in the
 // noise, whose slow cases have a budget for each call.
 constexpr size_t kPiece = size_t{1} << 17;
-static_assert(kPiece % internal::kPieceUnit == 0);
+// Coordinates that are not worth a second thread.
+constexpr size_t kShareGrain = size_t{1} << 15;
+static_assert(kPiece % internal::kPieceUnit == 0 && kShareGrain % internal::kPieceUnit == 0);
 
 std::unique_ptr<internal::Encoder> MakeEncoder(const TreeAggregation&, size_t size) {
   return std::make_unique<internal::TreeEncoder>(size);
@@ -29,22 +32,37 @@ std::unique_ptr<internal::Encoder> MakeEncoder(const BufferedToeplitz& buffered,
       internal::BufferPlan::For(buffered.weights, buffered.decays), kCoefficientBits, size);
 }
 
+std::string ShapeOf(const v1::MatrixMechanism& mechanism, const ClippedSum& sum) {
+  internal::StateWriter shape;
+  shape.String(mechanism.SerializeAsString());
+  shape.Number(static_cast<uint64_t>(sum.plan().noise_stddev));
+  for (const ClippedSum::Group& group : sum.groups()) {
+    shape.Number(static_cast<uint64_t>(group.norm_bound));
+    for (size_t p = 0; p < group.clip.parts(); ++p) {
+      shape.Number(group.clip.part_size(p));
+      shape.Number(std::bit_cast<uint64_t>(group.clip.grid(p)));
+    }
+  }
+  return internal::Sha256(shape.bytes());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
-    const CorrelatedOptions& options, EventRecorder* recorder) {
-  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
-  return BeginWithRoot(options, recorder, std::move(root));
+    const CorrelatedOptions& options, EventRecorder* recorder, RunState* state) {
+  return BeginWithRoot(options, recorder, RootKey::FromKernel(), state);
 }
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>>
 CorrelatedPrivatizer::BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
-                                                   EventRecorder* recorder, uint64_t seed) {
-  return BeginWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed));
+                                                   EventRecorder* recorder, uint64_t seed,
+                                                   RunState* state) {
+  return BeginWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed), state);
 }
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginWithRoot(
-    const CorrelatedOptions& options, EventRecorder* recorder, RootKey root) {
+    const CorrelatedOptions& options, EventRecorder* recorder, absl::StatusOr<RootKey> root,
+    RunState* state) {
   RETURN_IF_ERROR(CheckOptions(options));
   auto sum = ClippedSum::Create(options.sums);
   if (!sum.ok()) return PrefixField("sums", sum.status());
@@ -55,31 +73,50 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
                                    options.sums.noise_multiplier));
   }
   ASSIGN_OR_RETURN(v1::MatrixMechanism mechanism, MechanismOf(options, sum->plan()));
+  std::string shape = ShapeOf(mechanism, *sum);
+  const auto kept = state ? state->Take(RunState::Kind::kCorrelatedRun) : std::nullopt;
+  if (kept) {
+    internal::StateReader run(*kept);
+    if (run.String() != shape) {
+      return absl::FailedPreconditionError(
+          "options: are not those of the run that is carried on, which is charged by them");
+    }
+    ASSIGN_OR_RETURN(RootKey carried, RootKey::Restore(run));
+    std::unique_ptr<CorrelatedPrivatizer> carried_on(new CorrelatedPrivatizer(
+        options, *std::move(sum), recorder, std::move(carried), state, std::move(shape)));
+    RETURN_IF_ERROR(carried_on->CarryOn(run));
+    return carried_on;
+  }
+  RETURN_IF_ERROR(root.status());
   v1::MechanismEvent event;
-  if (root.non_private()) {
+  if (root->non_private()) {
     event.mutable_non_private();
   } else {
     *event.mutable_matrix_mechanism() = std::move(mechanism);
   }
-  std::unique_ptr<CorrelatedPrivatizer> run(
-      new CorrelatedPrivatizer(options, *std::move(sum), recorder, std::move(root)));
+  std::unique_ptr<CorrelatedPrivatizer> run(new CorrelatedPrivatizer(
+      options, *std::move(sum), recorder, *std::move(root), state, std::move(shape)));
   ASSIGN_OR_RETURN(run->recorded_, recorder->RecordMechanism(event));
   return run;
 }
 
 CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum,
-                                           EventRecorder* recorder, RootKey root)
+                                           EventRecorder* recorder, RootKey root, RunState* state,
+                                           std::string shape)
     : options_(options),
       noise_stddev_(sum.plan().noise_stddev << MessageBits(options)),
       sum_(std::move(sum)),
       encoder_(
           std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
                      options_.encoder)),
-      message_(std::min(kPiece, sum_.dimension())),
+      messages_(sum_.workers().threads(), std::vector<int64_t>(std::min(kPiece, sum_.dimension()))),
       recorder_(recorder),
-      root_(std::move(root)) {}
+      root_(std::move(root)),
+      state_(state),
+      shape_(std::move(shape)) {}
 
-absl::Status CorrelatedPrivatizer::CheckStepsLeft() const {
+absl::Status CorrelatedPrivatizer::CheckStepsLeft(const internal::InUse::Call& call) const {
+  RETURN_IF_ERROR(call.CheckAlone("run"));
   if (in_step_) {
     return absl::FailedPreconditionError(
         "memory ran out in the middle of a step, which cannot be repeated: begin a new run");
@@ -91,55 +128,63 @@ absl::Status CorrelatedPrivatizer::CheckStepsLeft() const {
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {
-  RETURN_IF_ERROR(CheckStepsLeft());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
   return sum_.Accumulate(gradients);
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows) {
-  RETURN_IF_ERROR(CheckStepsLeft());
-  sum_.Accumulate(rows);
-  return absl::OkStatus();
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
+  return sum_.Accumulate(rows);
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows,
                                               absl::Span<const double> norms) {
-  RETURN_IF_ERROR(CheckStepsLeft());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
   return sum_.Accumulate(rows, norms);
 }
 
 absl::Status CorrelatedPrivatizer::AddSums(absl::Span<const int64_t> sums) {
-  RETURN_IF_ERROR(CheckStepsLeft());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
   return sum_.AddSums(sums);
 }
 
 absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
-  RETURN_IF_ERROR(CheckStepsLeft());
-  if (!releasable_) RETURN_IF_ERROR(recorder_->AwaitReleasable(recorded_));
-  releasable_ = true;
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
+  RETURN_IF_ERROR(AwaitReleasable());
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  if (state_ != nullptr) RETURN_IF_ERROR(CheckDigest());
   std::vector<float> estimates(dimension());
-  KeyStream key = root_.Derive(KeyPurpose::kNoise, steps_done_);
+  encoder_->Begin(steps_done_ + 1);
   ++steps_done_;
   in_step_ = true;
-  for (size_t begin = 0; begin < estimates.size(); begin += kPiece) {
-    ReleasePiece(key, begin, absl::MakeSpan(estimates).subspan(begin, kPiece));
-  }
+  sum_.workers().Run([&](size_t share) { ReleaseShare(share, absl::MakeSpan(estimates)); });
   in_step_ = false;
   sum_.Clear();
   ToUnits(absl::MakeSpan(estimates));
   return estimates;
 }
 
-void CorrelatedPrivatizer::ReleasePiece(KeyStream& key, size_t begin, absl::Span<float> estimates) {
+void CorrelatedPrivatizer::ReleaseShare(size_t share, absl::Span<float> estimates) {
   const RoundedGaussian noise(noise_stddev_);
-  const absl::Span<int64_t> sums = sum_.mutable_sums().subspan(begin, estimates.size());
-  const absl::Span<int64_t> message = absl::MakeSpan(message_).first(estimates.size());
-  for (size_t i = 0; i < encoder_->Messages(steps_done_); ++i) {
-    std::fill(message.begin(), message.end(), 0);
-    noise.AddTo(key, i, begin, message);
-    encoder_->Encode(steps_done_, i, begin, sums, message);
-    // From here on the message is public.
-    encoder_->Decode(steps_done_, i, begin, message, estimates);
+  KeyStream key = root_.Derive(KeyPurpose::kNoise, steps_done_ - 1);
+  const internal::Range range =
+      internal::ShareOf(estimates.size(), share, messages_.size(), kShareGrain);
+  for (size_t begin = range.begin; begin < range.end; begin += kPiece) {
+    const size_t size = std::min(kPiece, range.end - begin);
+    const absl::Span<int64_t> sums = sum_.mutable_sums().subspan(begin, size);
+    const absl::Span<int64_t> message = absl::MakeSpan(messages_[share]).first(size);
+    for (size_t i = 0; i < encoder_->Messages(steps_done_); ++i) {
+      std::fill(message.begin(), message.end(), 0);
+      noise.AddTo(key, i, begin, message);
+      encoder_->Encode(steps_done_, i, begin, sums, message);
+      // From here on the message is public.
+      encoder_->Decode(steps_done_, i, begin, message, estimates.subspan(begin, size));
+    }
   }
 }
 

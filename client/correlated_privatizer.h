@@ -13,19 +13,24 @@
 //    is releasable. A run that ends early is charged its plan: its ledger must not depend on when,
 //    which may have been decided by what it showed.
 // 3. No step beyond the plan is released.
-// 4. What correlates the steps is in memory only. After a crash or a stop a new run begins, which
-//    is a new event, with independent noise.
+// 4. What correlates the steps is in memory only, unless there is a RunState. Without one, a new
+// run
+//    begins after a crash or a stop: a new event, with independent noise. With one, the run goes on
+//    behind the step that was saved last, without a new event. A step that was released since is
+//    released again, bit by bit, if it has the same exact sum; with another it is refused, for two
+//    sums with the same noise would show their difference. Digests of the sums are kept for that.
 // 5. Privacy holds for records that take part as rarely and as far apart as the options promise:
 //    see to it, by a fixed order of the records in every epoch. Declare the ledger's adjacency as
 //    ZERO_OUT (or REPLACE_ONE, at twice the distance): removing a record would move the others to
 //    other steps, and the accountant refuses that.
 //
-// Thread safety: thread-compatible.
+// Thread safety: one call at a time; FAILED_PRECONDITION, and nothing done, for a second one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,20 +41,24 @@
 #include "client/event_recorder.h"
 #include "client/internal/encoder.h"
 #include "client/root_key.h"
+#include "client/run_state.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
 
 class CorrelatedPrivatizer {
  public:
-  // Draws a root key and records the run. `recorder` must outlive it. INVALID_ARGUMENT names the
-  // option that is out of its domain; errors of the recorder.
+  // Draws a root key and records the run, or carries on the one that `state` has: steps_done() says
+  // from where. `recorder` and `state` must outlive it. INVALID_ARGUMENT names the option that is
+  // out of its domain; FAILED_PRECONDITION if the options are not those of the run that is carried
+  // on; errors of the recorder.
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
-      const CorrelatedOptions& options, EventRecorder* recorder);
+      const CorrelatedOptions& options, EventRecorder* recorder, RunState* state = nullptr);
   // Noise that anyone can compute, for replay in tests: recorded as the mechanism that releases
   // the data, whose epsilon is infinite.
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
-      const CorrelatedOptions& options, EventRecorder* recorder, uint64_t seed);
+      const CorrelatedOptions& options, EventRecorder* recorder, uint64_t seed,
+      RunState* state = nullptr);
 
   CorrelatedPrivatizer(const CorrelatedPrivatizer&) = delete;
   CorrelatedPrivatizer& operator=(const CorrelatedPrivatizer&) = delete;
@@ -65,33 +74,52 @@ class CorrelatedPrivatizer {
   // to t add up to the estimate of the sum of all of them. On an error (not yet releasable; after
   // a fork; a rounding mode other than to nearest; all steps done) nothing is lost: it may be
   // called again. After a std::bad_alloc it may, too, or else the run has ended, for a part of the
-  // step has been summed up with those before: FAILED_PRECONDITION from then on.
+  // step has been summed up with those before: FAILED_PRECONDITION from then on. A sum that is not
+  // that of the same step before (STEP_DIFFERS) is wiped: the step begins again.
   absl::StatusOr<std::vector<float>> FinishStep();
+
+  // Keeps where the run stands, to be carried on from there: call it between two steps, when the
+  // model is saved. It writes all that is kept of the steps before. FAILED_PRECONDITION without a
+  // state; errors of the recorder and of the disk, after which the last save holds.
+  absl::Status Save();
 
   size_t dimension() const { return sum_.dimension(); }
   uint64_t steps_done() const { return steps_done_; }
 
  private:
   CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum, EventRecorder* recorder,
-                       RootKey root);
+                       RootKey root, RunState* state, std::string shape);
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginWithRoot(
-      const CorrelatedOptions& options, EventRecorder* recorder, RootKey root);
-  absl::Status CheckStepsLeft() const;
-  void ReleasePiece(KeyStream& key, size_t begin, absl::Span<float> estimates);
+      const CorrelatedOptions& options, EventRecorder* recorder, absl::StatusOr<RootKey> root,
+      RunState* state);
+  // Of what was kept: `run` without its shape and key, which were read already.
+  absl::Status CarryOn(internal::StateReader& run);
+  absl::Status AwaitReleasable();
+  absl::Status StoreRun();
+  absl::Status StoreDigests();
+  // Refuses another sum for a step that was released, and notes the one of a new step.
+  absl::Status CheckDigest();
+  absl::Status CheckStepsLeft(const internal::InUse::Call& call) const;
+  void ReleaseShare(size_t share, absl::Span<float> estimates);
   void ToUnits(absl::Span<float> estimates) const;
 
   const CorrelatedOptions options_;
   const int64_t noise_stddev_;  // in units of a message
   ClippedSum sum_;
   const std::unique_ptr<internal::Encoder> encoder_;
-  std::vector<int64_t> message_;  // of a piece
+  std::vector<std::vector<int64_t>> messages_;  // of each thread's piece
   EventRecorder* const recorder_;
   const RootKey root_;
+  RunState* const state_;
+  const std::string shape_;  // a digest of all that the run's messages depend on
 
   uint64_t recorded_ = 0;
   bool releasable_ = false;
   uint64_t steps_done_ = 0;
-  bool in_step_ = false;  // for good, if an exception came out of it
+  uint64_t first_digest_ = 0;         // the step of the first of them, from 0
+  std::vector<std::string> digests_;  // of steps that may have been released
+  bool in_step_ = false;              // for good, if an exception came out of it
+  internal::InUse in_use_;
 };
 
 }  // namespace dpledger::client

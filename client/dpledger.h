@@ -29,7 +29,8 @@
 //    added, with another DPLEDGER_ABI_MINOR. Anything else is another library, libdpledger.so.2.
 //
 // Thread safety: a recorder may be used by several threads at once. Any other handle, and an error
-// object, by one thread at a time. After a fork only the parent may use its handles.
+// object, by one thread at a time: a sum, a privatizer and a run refuse a second thread with
+// FAILED_PRECONDITION. After a fork only the parent may use its handles.
 #pragma once
 
 #include <stddef.h>
@@ -260,8 +261,8 @@ typedef struct dpledger_sampler dpledger_sampler;
 //   POISSON                population_size in [1, 2^53)
 //   WITHOUT_REPLACEMENT    the same, and sample_size at most 2^32
 //   FULL_BATCH             population_size in [1, 2^32]
-//   DISJOINT_BATCHES       the same, and rounds_per_epoch in [1, population_size]; `epoch`, below
-//   RANDOM_ALLOCATION      2^53, is how many epochs this run has begun before, in other processes
+//   DISJOINT_BATCHES       the same, and rounds_per_epoch in [1, population_size]; `epoch` is 0:
+//   RANDOM_ALLOCATION      the sampler numbers its epochs itself
 // UNIMPLEMENTED for the others, which a trainer draws itself.
 DPLEDGER_API dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
                                                      dpledger_sampler** sampler,
@@ -341,6 +342,10 @@ enum {                    // the numbers of gradients
 
 // The gradients of `count` examples, a row of dimension() coordinates each. A row with a NaN or an
 // infinity contributes nothing.
+//
+// A row must depend on its own record and on what is public alone. Batch normalisation, contrastive
+// losses, statistics of a batch and duplicates removed within it couple records: the ledger then
+// says too little, and nothing here can notice.
 typedef struct dpledger_gradient_rows {
   size_t struct_size;
   const void* first;  // aligned to its numbers

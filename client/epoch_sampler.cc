@@ -1,6 +1,9 @@
 #include "client/epoch_sampler.h"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -19,26 +22,87 @@ absl::Status Validate(const EpochSamplerOptions& options) {
     return FieldError("rounds_per_epoch", absl::StrCat("must be in [1, population_size], got ",
                                                        options.rounds_per_epoch));
   }
-  if (options.first_epoch >= uint64_t{1} << 53) {
-    return FieldError("first_epoch", absl::StrCat("must be below 2^53, got ", options.first_epoch));
+  if (options.recorded && options.recorded->rounds > options.rounds_per_epoch) {
+    return FieldError("recorded.rounds",
+                      absl::StrCat("an epoch has only ", options.rounds_per_epoch, " rounds, got ",
+                                   options.recorded->rounds));
   }
   return absl::OkStatus();
+}
+
+// What a partition depends on beside its key.
+std::array<std::pair<const char*, uint64_t>, 3> Shape(const EpochSamplerOptions& options) {
+  return {{{"partition", static_cast<uint64_t>(options.partition)},
+           {"population_size", options.population_size},
+           {"rounds_per_epoch", options.rounds_per_epoch}}};
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::Create(
     const EpochSamplerOptions& options) {
-  RETURN_IF_ERROR(Validate(options));
-  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
-  return std::unique_ptr<EpochSampler>(new EpochSampler(options, std::move(root)));
+  return CreateWithRoot(options, RootKey::FromKernel());
 }
 
 absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateNonPrivateForTesting(
     const EpochSamplerOptions& options, uint64_t seed) {
+  return CreateWithRoot(options, RootKey::NonPrivateForTesting(seed));
+}
+
+absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateWithRoot(
+    const EpochSamplerOptions& options, absl::StatusOr<RootKey> root) {
   RETURN_IF_ERROR(Validate(options));
-  return std::unique_ptr<EpochSampler>(
-      new EpochSampler(options, RootKey::NonPrivateForTesting(seed)));
+  const auto kept = options.state ? options.state->Take(RunState::Kind::kSampler) : std::nullopt;
+  if (!kept) {
+    if (options.recorded) {
+      return absl::FailedPreconditionError(
+          "recorded: must be absent where no epoch is carried on: this is a new one");
+    }
+    RETURN_IF_ERROR(root.status());
+    return std::unique_ptr<EpochSampler>(new EpochSampler(options, *std::move(root)));
+  }
+  internal::StateReader reader(*kept);
+  const uint64_t epoch = reader.Number();
+  for (const auto& [field, given] : Shape(options)) {
+    const uint64_t carried = reader.Number();
+    if (carried == given) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(field, ": is ", carried, " in the epoch that is carried on, got ", given));
+  }
+  ASSIGN_OR_RETURN(RootKey carried, RootKey::Restore(reader));
+  std::unique_ptr<EpochSampler> sampler(new EpochSampler(options, std::move(carried)));
+  RETURN_IF_ERROR(sampler->CarryOnFrom(epoch));
+  return sampler;
+}
+
+// An epoch is kept before its first round is drawn, so the ledger may know nothing of it yet.
+absl::Status EpochSampler::CarryOnFrom(uint64_t epoch) {
+  const auto& recorded = options_.recorded;
+  epoch_ = epoch;
+  if (recorded && recorded->epoch == epoch) {
+    round_ = recorded->rounds;
+  } else if (recorded ? recorded->epoch + 1 != epoch : epoch != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("recorded.epoch: epoch ", epoch,
+                     " is carried on, which does not follow what the ledger has"));
+  }
+  if (round_ == options_.rounds_per_epoch) {
+    round_ = 0;
+    ++epoch_;
+  }
+  SetScheme();
+  return absl::OkStatus();
+}
+
+absl::Status EpochSampler::Keep() {
+  if (options_.state == nullptr) return absl::OkStatus();
+  internal::StateWriter kept;
+  kept.Number(epoch_);
+  for (const auto& [field, value] : Shape(options_)) kept.Number(value);
+  root_.Save(kept);
+  const absl::Status stored = options_.state->Store(RunState::Kind::kSampler, kept.bytes());
+  OPENSSL_cleanse(kept.bytes().data(), kept.bytes().size());
+  return stored;
 }
 
 EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
@@ -48,19 +112,18 @@ EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
 }
 
 void EpochSampler::SetScheme() {
-  const uint64_t epoch = options_.first_epoch + epochs_drawn_;
   if (options_.partition == EpochPartition::kRandomAllocation) {
     scheme_.mutable_random_allocation()->set_rounds_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_random_allocation()->set_epoch(epoch);
+    scheme_.mutable_random_allocation()->set_epoch(epoch_);
   } else {
     scheme_.mutable_disjoint_batches()->set_batches_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_disjoint_batches()->set_epoch(epoch);
+    scheme_.mutable_disjoint_batches()->set_epoch(epoch_);
   }
 }
 
 // Fisher and Yates, by Durstenfeld 1964: place i gets one of the records that have none before it.
 void EpochSampler::Shuffle() {
-  internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kShuffling, epochs_drawn_));
+  internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kShuffling, epoch_));
   const uint64_t size = options_.population_size;
   order_.resize(size);
   std::iota(order_.begin(), order_.end(), 0);
@@ -73,7 +136,7 @@ void EpochSampler::Shuffle() {
 }
 
 void EpochSampler::Allocate() {
-  internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kRandomAllocation, epochs_drawn_));
+  internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kRandomAllocation, epoch_));
   std::vector<uint32_t> rounds(options_.population_size);
   begins_.assign(options_.rounds_per_epoch + 1, 0);
   for (uint32_t& round : rounds) {
@@ -90,7 +153,8 @@ void EpochSampler::Allocate() {
 
 absl::StatusOr<std::vector<uint64_t>> EpochSampler::Draw() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  if (round_ == 0) {
+  if (round_ == 0) RETURN_IF_ERROR(Keep());
+  if (round_ == 0 || order_.empty()) {
     options_.partition == EpochPartition::kRandomAllocation ? Allocate() : Shuffle();
   }
   std::vector<uint64_t> sample(order_.begin() + begins_[round_],
@@ -101,7 +165,7 @@ absl::StatusOr<std::vector<uint64_t>> EpochSampler::Draw() {
   }
   if (++round_ == options_.rounds_per_epoch) {
     round_ = 0;
-    ++epochs_drawn_;
+    ++epoch_;
     SetScheme();
   }
   return sample;

@@ -7,8 +7,10 @@
 //    RandomAllocation.
 // 2. The rounds of an epoch depend on each other and are accounted as one: an epoch that is not
 //    finished costs as much as a whole one.
-// 3. A process that resumes a run begins a new epoch, and says which: `first_epoch`. Epochs of two
-//    processes under one number would be accounted as one partition, which they are not.
+// 3. Epochs are numbered from 0 in each incarnation of a run. A process that resumes one begins a
+// new
+//    epoch, with a new partition; the one that was cut off costs as much as a whole one. With a
+//    RunState it carries the epoch on: the same partition, its next round, the numbers that follow.
 //
 // Thread safety: thread-compatible. Takes four bytes a record and eight a round; twice that while
 // an epoch is allocated.
@@ -16,27 +18,39 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/root_key.h"
+#include "client/run_state.h"
 #include "client/sampler.h"
 
 namespace dpledger::client {
 
 enum class EpochPartition { kShuffledBatches, kRandomAllocation };
 
+struct EpochPosition {
+  uint64_t epoch = 0;
+  uint64_t rounds = 0;  // at most rounds_per_epoch
+};
+
 struct EpochSamplerOptions {
   EpochPartition partition = EpochPartition::kShuffledBatches;
   uint64_t population_size = 0;   // n, in [1, 2^32]
   uint64_t rounds_per_epoch = 0;  // in [1, population_size]
-  // As many epochs as this run has begun before, in other processes; below 2^53.
-  uint64_t first_epoch = 0;
+  // Keeps the partition for the next process, and has that of the one before; must outlive the
+  // sampler.
+  RunState* state = nullptr;
+  // The last epoch of the incarnation that is carried on, and how many of its rounds the ledger
+  // has; absent: none of any epoch.
+  std::optional<EpochPosition> recorded;
 };
 
 class EpochSampler : public Sampler {
  public:
-  // Draws a root key. INVALID_ARGUMENT names the field that is out of its domain.
+  // Draws a root key, unless `state` has one. INVALID_ARGUMENT names the field that is out of its
+  // domain; FAILED_PRECONDITION the one that does not fit what is carried on.
   static absl::StatusOr<std::unique_ptr<EpochSampler>> Create(const EpochSamplerOptions& options);
   // Samples that anyone can predict; the scheme does not tell. Use it in tests only.
   static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateNonPrivateForTesting(
@@ -47,6 +61,10 @@ class EpochSampler : public Sampler {
 
  private:
   EpochSampler(const EpochSamplerOptions& options, RootKey root);
+  static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateWithRoot(
+      const EpochSamplerOptions& options, absl::StatusOr<RootKey> root);
+  absl::Status CarryOnFrom(uint64_t epoch);
+  absl::Status Keep();
   void Shuffle();
   void Allocate();
   void SetScheme();
@@ -54,9 +72,10 @@ class EpochSampler : public Sampler {
   const EpochSamplerOptions options_;
   const RootKey root_;
   v1::SamplingScheme scheme_;
-  uint64_t epochs_drawn_ = 0;  // each has its own key
-  uint64_t round_ = 0;         // of the epoch, that is drawn next
-  // Records by round: those of round r are order_[begins_[r]] to order_[begins_[r + 1] - 1].
+  uint64_t epoch_ = 0;  // each has its own key
+  uint64_t round_ = 0;  // of the epoch, that is drawn next
+  // Records by round, empty before the first draw: those of round r are order_[begins_[r]] to
+  // order_[begins_[r + 1] - 1].
   std::vector<uint32_t> order_;
   std::vector<uint64_t> begins_;
 };

@@ -127,19 +127,19 @@ absl::StatusOr<IntegerClip> IntegerClip::CreateChecked(absl::Span<const ClipPart
     clip.size_ += part.size;
   }
   const auto dimension = static_cast<double>(clip.size_);
-  const double bound_squared = static_cast<double>(norm_bound) * static_cast<double>(norm_bound);
-  // Rounding adds dimension/12 to the squared norm on average, and 8 standard deviations are left
-  // for chance.
-  const double target_squared =
-      bound_squared - dimension / 12 - 8 * std::sqrt(bound_squared / 3 + dimension / 180);
-  if (!(target_squared >= bound_squared / 4)) {
+  const auto bound = static_cast<double>(norm_bound);
+  // Rounding moves each coordinate by 1/2 at most. Less, by what chance makes of the roundings, is
+  // not enough where many coordinates have one value, as in gradients of 16-bit numbers: all of
+  // them are rounded the same way.
+  const double target = bound - std::sqrt(dimension) / 2;
+  if (!(target >= bound / 2)) {
     return FieldError(size_field, absl::StrCat(clip.size_,
                                                " coordinates are too many for the integer norm "
                                                "bound ",
                                                norm_bound));
   }
   clip.rule_ = rule;
-  clip.target_ = std::sqrt(target_squared);
+  clip.target_ = target;
   clip.norm_bound_ = norm_bound;
   clip.grid_ = GridOf(rule, clip.target_);
   return clip;

@@ -97,16 +97,21 @@ class IntegerClip {
 
   // Adds the clipped integer vectors of `rows` to `sums`, which has size() elements. Each row is
   // read twice, at once again from a cache if it fits; 32 rows a call or more are fastest.
-  // While it runs, `sums` may hold what a check then takes back. `norms` gets Norm of each row; it
+  // While it runs, `sums` may hold what a check then refuses. `norms` gets Norm of each row; it
   // has rows.count elements, or none. With `workers` their threads share the work where that pays:
-  // the sums are the same.
+  // the sums are the same. `spare` has size() elements, whose values do not matter; afterwards they
+  // are as secret as the sums. Without it the call asks for memory.
+  //
+  // If another thread writes to the rows meanwhile, each still adds a vector of norm at most K:
+  // what is added and what is checked come from one load of each number.
   void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums, absl::Span<double> norms = {},
-                  internal::Workers* workers = nullptr) const;
+                  internal::Workers* workers = nullptr, absl::Span<int64_t> spare = {}) const;
 
   // The same with scales[r] for row r, which is read once. `scales` has rows.count elements. For
   // privacy a scale must depend on nothing but its own example and what is public.
   void AddScaled(const GradientRows& rows, absl::Span<const double> scales,
-                 absl::Span<int64_t> sums, internal::Workers* workers = nullptr) const;
+                 absl::Span<int64_t> sums, internal::Workers* workers = nullptr,
+                 absl::Span<int64_t> spare = {}) const;
 
   // Coordinates of all parts together.
   size_t size() const { return size_; }
@@ -141,19 +146,19 @@ class IntegerClip {
                 absl::Span<int32_t> q) const;
 
   void FindNorms(const GradientRows& rows, size_t begin, absl::Span<double> norms) const;
-  void AddGroup(const Group& group, absl::Span<int64_t> sums, internal::Workers* workers) const;
-  void AddRange(const Group& group, size_t begin, size_t end, absl::Span<int64_t> sums,
+  struct Sums;
+  void AddGroup(const Group& group, Sums& sums, internal::Workers* workers) const;
+  bool AddAll(const Group& group, Sums& sums, internal::Workers* workers) const;
+  void AddRange(const Group& group, size_t begin, size_t end, Sums& sums,
                 absl::Span<double> squares) const;
-  void TakeBackRange(const Group& group, size_t row, size_t begin, size_t end,
-                     absl::Span<int64_t> sums) const;
-  void AddTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const;
+  void AddTruncated(const Group& group, Sums& sums) const;
   template <typename Use>
   bool EachScaled(const Group& group, size_t row, const Use& use) const;
 
   std::vector<Part> parts_;
   size_t size_;
   ClipRule rule_;
-  double target_;  // K': the norm aimed at, below K by what rounding to the grid can add
+  double target_;  // K': the norm aimed at, below K by the most that rounding to the grid can add
   int64_t norm_bound_;
   double grid_;  // where alpha is 1
 };

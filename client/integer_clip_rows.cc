@@ -1,9 +1,11 @@
 // The fast ways of IntegerClip: whole rows, by vectors and by several threads.
+#include <openssl/crypto.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 
 #include "client/integer_clip.h"
 #include "client/internal/clip_kernels.h"
@@ -64,9 +66,27 @@ struct IntegerClip::Group {
   std::array<double, kMaxRows> scales;
 };
 
-void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
-                             absl::Span<double> norms, internal::Workers* workers) const {
+// Where rows are added, and what was there before the last of them.
+struct IntegerClip::Sums {
+  Sums(size_t size, absl::Span<int64_t> sums, absl::Span<int64_t> spare) : at(sums), before(spare) {
+    if (!before.empty()) return;
+    own.reset(new int64_t[size]);
+    before = absl::MakeSpan(own.get(), size);
+  }
+  ~Sums() {
+    if (own) OPENSSL_cleanse(own.get(), before.size() * sizeof(before[0]));
+  }
+  void Restore() { std::copy(before.begin(), before.end(), at.begin()); }
+
+  absl::Span<int64_t> at, before;
+  std::unique_ptr<int64_t[]> own;
+};
+
+void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> at,
+                             absl::Span<double> norms, internal::Workers* workers,
+                             absl::Span<int64_t> spare) const {
   const size_t together = RowsTogether(rows, size_);
+  Sums sums(size_, at, spare);
   std::array<double, kMaxRows> found;
   for (size_t begin = 0; begin < rows.count; begin += together) {
     const size_t count = std::min(together, rows.count - begin);
@@ -86,7 +106,9 @@ void IntegerClip::AddClipped(const GradientRows& rows, absl::Span<int64_t> sums,
 }
 
 void IntegerClip::AddScaled(const GradientRows& rows, absl::Span<const double> scales,
-                            absl::Span<int64_t> sums, internal::Workers* workers) const {
+                            absl::Span<int64_t> at, internal::Workers* workers,
+                            absl::Span<int64_t> spare) const {
+  Sums sums(size_, at, spare);
   for (size_t begin = 0; begin < rows.count; begin += kMaxRows) {
     Group group = {rows.format};
     for (size_t r = begin; r < std::min(begin + kMaxRows, rows.count); ++r) {
@@ -108,16 +130,26 @@ void IntegerClip::FindNorms(const GradientRows& rows, size_t begin,
   for (size_t r = 0; r < norms.size(); ++r) norms[r] = NormOf(squares[r]);
 }
 
-// Adds the rows rounded to nearest, each thread on its own range of the sums; then takes back those
-// that the exact check refuses and tries them toward zero.
+// Adds the rows rounded to nearest. Where the exact check refuses one of them, each row alone: to
+// nearest, or else toward zero, or not at all. A row is never read again to take it back: another
+// thread may have written to it meanwhile, and what is left of it would be of any norm.
 //
 // No memory is asked for here: where it was short, some rows would be in the sums and some not, and
 // nobody could tell which to add again.
+void IntegerClip::AddGroup(const Group& group, Sums& sums, internal::Workers* workers) const {
+  if (AddAll(group, sums, workers)) return;
+  for (size_t r = 0; r < group.count; ++r) {
+    const Group row = {group.format, 1, {group.rows[r]}, {group.scales[r]}};
+    if (!AddAll(row, sums, workers)) AddTruncated(row, sums);
+  }
+}
+
+// All rows rounded to nearest, each thread on its own range of the sums, or none and false.
 //
 // The check: where abs(scale x) > K for a coordinate, its integer alone has a square of K^2 or
-// more. So below K^2 all are within K, and at K^2 that is left to be seen. NaN fails.
-void IntegerClip::AddGroup(const Group& group, absl::Span<int64_t> sums,
-                           internal::Workers* workers) const {
+// more. So below K^2 all are within K, and at K^2 that is left to be seen, by another reading: what
+// that finds matters for the format only, since K^2 is not too much. NaN fails.
+bool IntegerClip::AddAll(const Group& group, Sums& sums, internal::Workers* workers) const {
   const size_t shares = SharesFor(workers, group.count * size_);
   std::array<std::array<double, kMaxRows>, internal::Workers::kMaxThreads> squares;  // 64 KiB
   RunShares(workers, shares, [&](size_t share) {
@@ -131,17 +163,13 @@ void IntegerClip::AddGroup(const Group& group, absl::Span<int64_t> sums,
     for (size_t share = 0; share < shares; ++share) square += squares[share][r];
     const auto ignore = [](size_t, double) { return true; };
     if (square < bound || (square == bound && EachScaled(group, r, ignore))) continue;
-    // By the thread that added it, which may round in another mode, or flush subnormals, than this
-    // one.
-    RunShares(workers, shares, [&](size_t share) {
-      const internal::Range range = internal::ShareOf(size_, share, shares, kRangeGrain);
-      TakeBackRange(group, r, range.begin, range.end, sums);
-    });
-    AddTruncated(group, r, sums);
+    sums.Restore();
+    return false;
   }
+  return true;
 }
 
-void IntegerClip::AddRange(const Group& group, size_t begin, size_t end, absl::Span<int64_t> sums,
+void IntegerClip::AddRange(const Group& group, size_t begin, size_t end, Sums& sums,
                            absl::Span<double> squares) const {
   for (const Part& part : parts_) {
     const size_t from = std::max(begin, part.begin), to = std::min(end, part.begin + part.size);
@@ -153,19 +181,8 @@ void IntegerClip::AddRange(const Group& group, size_t begin, size_t end, absl::S
       scales[r] = group.scales[r] * part.scale;
     }
     internal::AddRounded(group.format, at.data(), scales.data(), group.count, to - from,
-                         sums.data() + from, of_part.data());
+                         sums.at.data() + from, sums.before.data() + from, of_part.data());
     for (size_t r = 0; r < group.count; ++r) squares[r] += of_part[r];
-  }
-}
-
-void IntegerClip::TakeBackRange(const Group& group, size_t row, size_t begin, size_t end,
-                                absl::Span<int64_t> sums) const {
-  const char* const at = static_cast<const char*>(group.rows[row]);
-  for (const Part& part : parts_) {
-    const size_t from = std::max(begin, part.begin), to = std::min(end, part.begin + part.size);
-    if (from >= to) continue;
-    internal::SubtractRounded(group.format, at + from * BytesOf(group.format),
-                              group.scales[row] * part.scale, to - from, sums.data() + from);
   }
 }
 
@@ -183,18 +200,15 @@ bool IntegerClip::EachScaled(const Group& group, size_t row, const Use& use) con
   return true;
 }
 
-void IntegerClip::AddTruncated(const Group& group, size_t row, absl::Span<int64_t> sums) const {
+void IntegerClip::AddTruncated(const Group& row, Sums& sums) const {
   int64_t squares = 0;
-  const auto within = [&](size_t, double scaled) {
+  const auto add_if_within = [&](size_t i, double scaled) {
     const auto q = static_cast<int64_t>(scaled);
     squares += q * q;
+    sums.at[i] += q;
     return squares <= norm_bound_ * norm_bound_;
   };
-  if (!EachScaled(group, row, within)) return;
-  EachScaled(group, row, [&](size_t i, double scaled) {
-    sums[i] += static_cast<int64_t>(scaled);
-    return true;
-  });
+  if (!EachScaled(row, 0, add_if_within)) sums.Restore();
 }
 
 }  // namespace dpledger::client

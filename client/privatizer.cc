@@ -14,6 +14,8 @@ namespace {
 // Coordinates that are not worth a second thread.
 constexpr size_t kNoiseGrain = size_t{1} << 15;
 
+// In errors.
+constexpr char kThis[] = "privatizer";
 constexpr char kNonPrivateMark[] = " [NON-PRIVATE TEST MODE]";
 
 }  // namespace
@@ -61,6 +63,8 @@ void Privatizer::UpdateQueries() {
 }
 
 absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   if (root_.non_private() && !non_private_recorded_) RETURN_IF_ERROR(RecordNonPrivate());
@@ -77,29 +81,33 @@ absl::Status Privatizer::RecordNonPrivate() {
   return absl::OkStatus();
 }
 
-absl::Status Privatizer::CheckOpen() const {
+absl::Status Privatizer::CheckOpenAndAlone(const internal::InUse::Call& call) const {
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
   return open_ ? absl::OkStatus()
                : absl::FailedPreconditionError("no step is open: begin one first");
 }
 
 absl::Status Privatizer::Accumulate(absl::Span<const float> gradients) {
-  RETURN_IF_ERROR(CheckOpen());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
   return sum_.Accumulate(gradients);
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows) {
-  RETURN_IF_ERROR(CheckOpen());
-  sum_.Accumulate(rows);
-  return absl::OkStatus();
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
+  return sum_.Accumulate(rows);
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
-  RETURN_IF_ERROR(CheckOpen());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
   return sum_.Accumulate(rows, norms);
 }
 
 absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {
-  RETURN_IF_ERROR(CheckOpen());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
   return sum_.AddSums(sums);
 }
 
@@ -110,7 +118,8 @@ absl::StatusOr<std::vector<float>> Privatizer::Finish() {
 }
 
 absl::Status Privatizer::Finish(absl::Span<float> released) {
-  RETURN_IF_ERROR(CheckOpen());
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
   if (released.size() != dimension()) {
     return FieldError("released",
                       absl::StrCat("must have ", dimension(), " elements, got ", released.size()));

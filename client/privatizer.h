@@ -18,9 +18,11 @@
 //
 // Use it under add-or-remove-one (or zero-out) adjacency as it is; replace-one doubles the
 // distance, which the accountant does itself. A row of gradients is that of one record, unless the
-// options say microbatches.
+// options say microbatches. It must depend on that record and on what is public alone: batch
+// normalisation, contrastive losses, statistics of a batch and duplicates removed within it couple
+// records, and then the ledger says too little, unnoticed.
 //
-// Thread safety: thread-compatible.
+// Thread safety: one call at a time; FAILED_PRECONDITION, and nothing done, for a second one.
 #pragma once
 
 #include <cstddef>
@@ -88,7 +90,7 @@ class Privatizer {
       const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
   void UpdateQueries();
   absl::Status RecordNonPrivate();
-  absl::Status CheckOpen() const;
+  absl::Status CheckOpenAndAlone(const internal::InUse::Call& call) const;
   absl::Status AwaitAndRelease(absl::Span<float> released);
   void ReleaseShare(uint64_t step, size_t share, absl::Span<float> released);
   absl::Status Adapt(int64_t noised_statistic);
@@ -103,6 +105,7 @@ class Privatizer {
   bool open_ = false;
   uint64_t round_ = 0;
   uint64_t noises_drawn_ = 0;  // each has its own key
+  internal::InUse in_use_;
 };
 
 }  // namespace dpledger::client

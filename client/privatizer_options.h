@@ -39,7 +39,8 @@ struct MeanNorm {
   double beta = 2;   // in [1e-3, 1e3]
 };
 // The next C is C exp(-learning_rate (b - quantile)) for b the noised share of the examples whose
-// norm is at most C (Andrew et al. 2021).
+// norm is at most C (Andrew et al. 2021). A row of norm 0 is not counted: under zero-out adjacency
+// a record that is left out would else turn its share round, by twice what is charged.
 struct NormQuantile {
   double quantile = 0.5;       // in [0, 1]
   double learning_rate = 0.2;  // in [1e-6, 10]

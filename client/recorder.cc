@@ -77,7 +77,8 @@ absl::Status PrivacyRecorder::Start() {
   const std::shared_ptr<grpc::Channel> channel = Connect(options_.server);
   stub_ = v1::LedgerService::NewStub(channel);
   audits_ = v1::AuditService::NewStub(channel);
-  const absl::Status reached = Reconcile(absl::Now() + options_.open_timeout);
+  const absl::Time deadline = absl::Now() + options_.open_timeout;
+  const absl::Status reached = Reconcile(deadline);
   if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
   if (options_.policy == v1::SPOOL) {
     sync_ = std::make_unique<internal::GroupSync>(spool_.get(),
@@ -85,6 +86,11 @@ absl::Status PrivacyRecorder::Start() {
   }
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(AppendOpened());
+  // The server knows of an incarnation before it releases anything, or of the one that it carries
+  // on: whatever becomes of this spool, the ledger says that something may be missing.
+  const absl::Status opened =
+      reached.ok() ? delivery_->Await(spool_->state().end, deadline) : absl::OkStatus();
+  if (!opened.ok() && (previous_incarnation_.empty() || !MayGoOnAfter(opened))) return opened;
   if (options_.declaration.parameters() == v1::FIXED && !options_.plan_varies) {
     resumed_from_ = spool_->LastRound();
   }

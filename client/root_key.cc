@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "client/internal/little_endian.h"
 
@@ -52,6 +53,26 @@ RootKey RootKey::NonPrivateForTesting(uint64_t seed) {
   seed = __builtin_bswap64(internal::LittleEndian(seed));
   std::memcpy(root.key_.data() + 8, &seed, 8);
   root.non_private_ = true;
+  return root;
+}
+
+void RootKey::Save(internal::StateWriter& to) const {
+  to.Number(static_cast<uint64_t>(generator_));
+  to.Number(non_private_ ? 1 : 0);
+  to.Array(absl::MakeConstSpan(key_));
+}
+
+absl::StatusOr<RootKey> RootKey::Restore(internal::StateReader& from) {
+  RootKey root;
+  const uint64_t generator = from.Number();
+  root.non_private_ = from.Number() != 0;
+  from.Array(absl::MakeSpan(root.key_));
+  if (!from.ok()) return absl::DataLossError("run state: has no whole key");
+  if (generator != static_cast<uint64_t>(root.generator_)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run state: its key is for another generator than this machine's, ",
+                     GeneratorName(root.generator_), ": carry the run on where it was begun"));
+  }
   return root;
 }
 

@@ -1,7 +1,8 @@
-// Keys that never leave the process.
+// Keys of noise and samples.
 //
-// 1. A root key comes from the kernel (getrandom) at each start; it is never written or printed,
-//    and is wiped when its holder is destroyed or moved from. It cannot be copied.
+// 1. A root key comes from the kernel (getrandom) at each start, unless a run is carried on
+//    (client/run_state.h), and is written for that alone, sealed. It is wiped when its holder is
+//    destroyed or moved from, and cannot be copied.
 // 2. Keys of single steps are derived from it, so no two steps share a key stream
 //    (docs/formats.md, section 3.1).
 //
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/internal/state_bytes.h"
 #include "client/key_stream.h"
 
 namespace dpledger::client {
@@ -24,6 +26,7 @@ enum class KeyPurpose : uint64_t {
   kFixedSizeSampling = 3,
   kRandomAllocation = 4,
   kShuffling = 5,
+  kDigest = 6,
 };
 
 class RootKey {
@@ -36,6 +39,11 @@ class RootKey {
   RootKey(RootKey&& other);
   RootKey& operator=(RootKey&&) = delete;
   ~RootKey();
+
+  // For client/run_state.h. FAILED_PRECONDITION if this machine lacks the key's generator,
+  // DATA_LOSS if there is no key.
+  void Save(internal::StateWriter& to) const;
+  static absl::StatusOr<RootKey> Restore(internal::StateReader& from);
 
   // What the claim assumes to be random (client/CLAIM.md, assumption 1).
   Generator generator() const { return generator_; }

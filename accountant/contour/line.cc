@@ -16,8 +16,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
-// What each of aliases and truncation may take of δ: far below what reports show, above rounding.
-const double kLogShare = std::log(1e-12);
 // The quadrature in t, of δ, and the envelopes, of what they are wanted for.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
 // Nodes on the line times nodes in t, over all steps: about a tenth of a second.
@@ -69,10 +67,10 @@ AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, dou
 
 }  // namespace
 
-bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room) {
+bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, double share) {
   // The sum's own size, by the estimate, in units of e^{K(c) - cε}.
   const double log_size = -LogKernel(c_) - 0.5 * std::log(2 * kPi * saddle.Curvature());
-  const double need = -(log_size + kLogShare);
+  const double need = -(log_size + std::log(share));
   const AliasBound up = BestAlias(tilting, saddle, epsilon_, need, 1);
   AliasBound down = BestAlias(tilting, saddle, epsilon_, need, -1);
   // Or δ <= 1, which is e^{-cmD} against e^{K(c) - cε}.
@@ -87,7 +85,7 @@ bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room) {
 
 absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle& saddle,
                                                   double epsilon, double room,
-                                                  std::vector<Terms>* terms) {
+                                                  std::vector<Terms>* terms, double share) {
   const std::vector<Step>& steps = tilting.steps();
   Line line;
   line.c_ = saddle.c;
@@ -95,13 +93,13 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
   line.deviation_ = std::sqrt(saddle.Curvature());
   line.digits_ = kDigits + tilting.log_count() + std::log(room);
   if (!std::isfinite(saddle.log_mgf) || !(saddle.variance > 0)) return std::nullopt;
-  const bool periodic = line.ChoosePeriod(tilting, saddle, room);
+  const bool periodic = line.ChoosePeriod(tilting, saddle, room, share);
   RETURN_IF_ERROR(tilting.stopped());
   if (!periodic) return std::nullopt;
 
   // Where the line may end: the envelope falls for good, so what is past Y is at most B(Y)/(πY).
   const double need =
-      LogKernel(saddle.c) + std::log(line.deviation_ * std::sqrt(2 * kPi)) - kLogShare;
+      LogKernel(saddle.c) + std::log(line.deviation_ * std::sqrt(2 * kPi)) - std::log(share);
   // Each bound is wanted to some digits more than its share of that.
   const double envelope_digits =
       kEnvelopeDigits + tilting.log_count() + need * std::exp(-tilting.log_count());

@@ -18,6 +18,9 @@ namespace dpledger::accountant::contour {
 
 class Line {
  public:
+  // What each of aliases and truncation may take of δ: far below what reports show, above rounding.
+  static constexpr double kShare = 1e-12;
+
   // What one run of a step adds to the line: K at its nodes, and upper bounds on K where aliases
   // are bounded, and on the transform past its end.
   struct Terms {
@@ -26,10 +29,12 @@ class Line {
   };
 
   // Nothing if it takes too many nodes. `room`: the period is this much longer than it need be, for
-  // compositions that grow. `terms`, unless null, gets those of each step.
+  // compositions that grow. `terms`, unless null, gets those of each step. The bounds hold for any
+  // `room` and `share`.
   static absl::StatusOr<std::optional<Line>> Through(Tilting& tilting, const Saddle& saddle,
                                                      double epsilon, double room = 1,
-                                                     std::vector<Terms>* terms = nullptr);
+                                                     std::vector<Terms>* terms = nullptr,
+                                                     double share = kShare);
 
   // Adds count >= 1 runs of a step whose terms were made for this line.
   void Add(const Terms& terms, double count);
@@ -57,7 +62,7 @@ class Line {
   struct Sum {
     double value, error, slope;
   };
-  bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room);
+  bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, double share);
   // Nodes as complex numbers, once the composition is fixed.
   void Prepare();
   Sum At(double epsilon);

@@ -7,10 +7,11 @@ namespace dpledger::accountant {
 
 // log(1 - q + q e^y), the loss of the mixture where the base mechanism's is y. q in (0, 1]; any
 // finite y. Relative error a few ulp of the result and of y's own rounding: near its lower edge
-// log(1 - q) the two terms are added, not subtracted.
+// log(1 - q) the two terms are added, not subtracted, and e^y is only taken out of the logarithm
+// where q e^y is more than e.
 inline double SampledLoss(double q, double y) {
   if (q == 1) return y;
-  if (y > 50) return std::log(q) + y + std::log1p((1 - q) / q * std::exp(-y));
+  if (y > 50 && y > 1 - std::log(q)) return std::log(q) + y + std::log1p((1 - q) / q * std::exp(-y));
   const double u = q * std::expm1(y);
   return u > -0.5 ? std::log1p(u) : std::log((1 - q) + q * std::exp(y));
 }

@@ -15,8 +15,6 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kGreatestNodes = 1 << 14;
-// Left end of the nodes, and how far the last is beyond the peak: see CLAIM.md.
-constexpr double kReach = 11;
 // Terms so much below the greatest exponent are counted as if they were there.
 constexpr double kNegligible = 45;
 
@@ -62,12 +60,13 @@ double MinkowskiBound(double q, double mu, double order) {
 
 }  // namespace
 
-SampledGaussianMoments::SampledGaussianMoments(double q, double mu)
+SampledGaussianMoments::SampledGaussianMoments(double q, double mu, double reach)
     : q_(q),
       mu_(mu),
+      reach_(reach),
       digits_(Digits(q, mu)),
       h_(Step(mu, digits_)),
-      first_(std::floor(-kReach / h_)) {}
+      first_(std::floor(-reach / h_)) {}
 
 void SampledGaussianMoments::Extend(size_t count) {
   const double log_q = std::log(q_), linear_from = 45 + std::fmax(0, std::log1p(-q_) - log_q);
@@ -80,8 +79,10 @@ void SampledGaussianMoments::Extend(size_t count) {
     // Past 40 it is below doubles, where exp is slow to say so.
     weight_.push_back(t < 40 ? std::exp(exponent_.back() - kLogSqrtTwoPi) : 0);
     size_.push_back(1 + 0.5 * t * t + mu_ * std::fabs(t) + mu_ * mu_);
+    const double u = q_ * std::expm1(y);
+    // Near u = -1 it is only the loss that has the digits of 1 + u.
     const double concave =
-        weight_.back() > 0 ? weight_.back() * Log1PMinusX(q_ * std::expm1(y)) : 0;
+        weight_.back() > 0 ? weight_.back() * (u < -0.5 ? loss_.back() - u : Log1PMinusX(u)) : 0;
     concave_.push_back((i > 0 ? concave_.back() : 0) + concave);
     concave_size_.push_back((i > 0 ? concave_size_.back() : 0) - concave * size_.back());
   }
@@ -89,7 +90,7 @@ void SampledGaussianMoments::Extend(size_t count) {
 
 double SampledGaussianMoments::LogMomentUp(double order) {
   if (q_ == 1) return MulUp(MulUp(order, NextUp(order - 1)), MulUp(mu_, mu_)) / 2;
-  const double nodes = (order * mu_ + kReach) / h_ - first_ + 1;
+  const double nodes = (std::fmax(order, 2) * mu_ + reach_) / h_ - first_ + 2;
   if (!(nodes < kGreatestNodes) || MinkowskiIsExact(q_, mu_, order))
     return MinkowskiBound(q_, mu_, order);
   const auto count = static_cast<size_t>(nodes);
@@ -115,13 +116,11 @@ double SampledGaussianMoments::FarFromOne(double order, size_t count) {
   size_t from = 0, to = count;
   while (scratch_[from] < cut) ++from;
   while (scratch_[to - 1] < cut) --to;
-  // The tail past the last node: the log-integrand falls with slope at least t - αμ >= 10 there
-  // (its other part rises with slope at most αμ), so it holds at most a tenth of its last value.
-  const double tail = 0.1 * std::exp(scratch_[count - 1] - greatest) / h_;
+  const double tails = Tails(exponent_[0] - greatest, scratch_[count - 1] - greatest) / h_;
   for (size_t i = from; i < to; ++i) scratch_[i] -= greatest;
   const std::span<double> window(scratch_.data() + from, to - from);
   Exp(window, window);
-  double sum = tail + static_cast<double>(count - window.size()) * std::exp(-kNegligible);
+  double sum = tails + static_cast<double>(count - window.size()) * std::exp(-kNegligible);
   for (const double term : window) sum += term;
   const double value = greatest + std::log(sum * h_) - kLogSqrtTwoPi;
   // Losses, squares and exponents are greatest at the window's ends.
@@ -132,6 +131,12 @@ double SampledGaussianMoments::FarFromOne(double order, size_t count) {
   }
   return value + kUnitRoundoff * (16 + static_cast<double>(window.size()) + 8 * magnitude +
                                   4 * std::fabs(value));
+}
+
+// ∫ beyond the outermost nodes, of an integrand whose logarithms there are at most these and that
+// falls faster than e^{-(reach - 1)|t|} from there on.
+double SampledGaussianMoments::Tails(double log_left, double log_right) const {
+  return (std::exp(log_left) + std::exp(log_right)) / (reach_ - 1);
 }
 
 // Σ φ (e^y - 1 - y), y = α log(1+u); adds to `error` the terms with their sizes.
@@ -170,9 +175,15 @@ double SampledGaussianMoments::Convex(double order, size_t count, double& error)
 double SampledGaussianMoments::NearOne(double order, size_t count) {
   double sizes = order * concave_size_[count - 1];
   const double sum = Convex(order, count, sizes) + order * concave_[count - 1];
+  // (1+u)^α - 1 - αu is at most f u² for u <= 0; for u >= 0 at most f u² (1+u)^{max(α,2)-2}, where
+  // u/(1+u) = 1 - e^{-l}, and at most (1+u)^α.
+  const double log_f = std::log((order - 1) * std::fmax(1, order / 2)), last = loss_[count - 1];
+  const double by_square = log_f + std::fmax(order, 2) * last + 2 * std::log(-std::expm1(-last));
+  const double tails = Tails(exponent_[0] + log_f + 2 * std::log(-std::expm1(loss_[0])),
+                             exponent_[count - 1] + std::fmin(by_square, order * last));
   // Rounding, and the quadrature's own error on E[(1+u)^α] < 2, E[1] and α E[|u|] <= 2αq.
   const double error = h_ * sizes * (32 + static_cast<double>(count)) * kUnitRoundoff +
-                       3 * (1 + order * q_) * std::exp(-digits_);
+                       3 * (1 + order * q_) * std::exp(-digits_) + tails;
   return NextUp(std::log1p(h_ * sum + error) * (1 + 8 * kUnitRoundoff));
 }
 

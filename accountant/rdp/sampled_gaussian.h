@@ -16,8 +16,9 @@ namespace dpledger::accountant::rdp {
 // greatest order asked for, up to 2^14 nodes. Not thread safe.
 class SampledGaussianMoments {
  public:
-  // q in (0, 1], μ = 1/z > 0.
-  SampledGaussianMoments(double q, double mu);
+  // q in (0, 1], μ = 1/z > 0. Nodes go `reach` standard deviations beyond the integrand's peaks;
+  // what is further out is bounded, so that any reach >= 2 is valid. At 11 it is below roundoff.
+  SampledGaussianMoments(double q, double mu, double reach = 11);
 
   // order > 1. Excess over the true value at most 1e-12 relative plus what rdp/CLAIM.md lists; more
   // for orders that the nodes do not reach.
@@ -28,14 +29,15 @@ class SampledGaussianMoments {
   double FarFromOne(double order, size_t count);
   double NearOne(double order, size_t count);
   double Convex(double order, size_t count, double& error);
+  double Tails(double log_left, double log_right) const;
 
-  const double q_, mu_, digits_, h_, first_;  // nodes t_i = (first_ + i) h_
-  std::vector<double> loss_;                  // log(1 - q + q e^{μt - μ²/2}), increasing
-  std::vector<double> exponent_;              // -t²/2
-  std::vector<double> weight_;                // φ(t)
-  std::vector<double> size_;                  // what the rounding of a term is relative to
-  std::vector<double> concave_;               // Σ over nodes so far of φ (log(1+u) - u)
-  std::vector<double> concave_size_;          // the same of its absolute terms and their sizes
+  const double q_, mu_, reach_, digits_, h_, first_;  // nodes t_i = (first_ + i) h_
+  std::vector<double> loss_;                          // log(1 - q + q e^{μt - μ²/2}), increasing
+  std::vector<double> exponent_;                      // -t²/2
+  std::vector<double> weight_;                        // φ(t)
+  std::vector<double> size_;                          // what the rounding of a term is relative to
+  std::vector<double> concave_;                       // Σ over nodes so far of φ (log(1+u) - u)
+  std::vector<double> concave_size_;  // the same of its absolute terms and their sizes
   std::vector<double> scratch_;
   // Orders up to this one are known to have a moment near one.
   double near_below_ = -std::numeric_limits<double>::infinity();

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -18,12 +17,7 @@ namespace dpledger::client::c {
 template <typename Sums>
 absl::Status AddRows(Sums& sums, const dpledger_gradient_rows* rows) {
   ASSIGN_OR_RETURN(const GradientRows read, ReadRows(rows, sums.dimension()));
-  if constexpr (std::is_void_v<decltype(sums.Accumulate(read))>) {
-    sums.Accumulate(read);
-    return absl::OkStatus();
-  } else {
-    return sums.Accumulate(read);
-  }
+  return sums.Accumulate(read);
 }
 
 template <typename Sums>

@@ -7,6 +7,7 @@
 
 #include "client/clipped_sum.h"
 #include "client/correlated_privatizer.h"
+#include "client/internal/in_use.h"
 #include "client/privatizer.h"
 #include "client/recorder.h"
 #include "client/sampler.h"
@@ -37,4 +38,5 @@ struct dpledger_correlated_run {
 struct dpledger_sum {
   dpledger::client::ClippedSum sum;
   bool empty = true;
+  mutable dpledger::client::internal::InUse in_use;
 };

@@ -26,13 +26,13 @@ SamplerOrError Make(const Options& options, const uint64_t* seed) {
 
 SamplerOrError MakeEpochSampler(EpochPartition partition, uint64_t population_size,
                                 uint64_t rounds_per_epoch, uint64_t epoch, const uint64_t* seed) {
-  if (epoch >= uint64_t{1} << 53) {
-    return FieldError("scheme.epoch", absl::StrCat("must be below 2^53, got ", epoch));
+  if (epoch != 0) {
+    return FieldError("scheme.epoch",
+                      absl::StrCat("must be 0: a sampler numbers its epochs itself, got ", epoch));
   }
   return Make<EpochSampler>(EpochSamplerOptions{.partition = partition,
                                                 .population_size = population_size,
-                                                .rounds_per_epoch = rounds_per_epoch,
-                                                .first_epoch = epoch},
+                                                .rounds_per_epoch = rounds_per_epoch},
                             seed);
 }
 

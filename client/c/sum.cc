@@ -13,6 +13,21 @@ using dpledger::client::ClippedSum;
 using dpledger::client::c::CheckGiven;
 using dpledger::client::c::Guard;
 
+namespace {
+
+// Guard for a call on a sum, which no other thread may be using.
+template <typename Sum, typename Body>
+dpledger_status GuardAlone(Sum* sum, dpledger_error* error, const Body& body) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+    const dpledger::client::internal::InUse::Call call(sum->in_use);
+    RETURN_IF_ERROR(call.CheckAlone("sum"));
+    return body();
+  });
+}
+
+}  // namespace
+
 extern "C" {
 
 dpledger_status dpledger_sum_create(const dpledger_privatizer_options* options, dpledger_sum** sum,
@@ -39,8 +54,7 @@ double dpledger_sum_clip_norm(const dpledger_sum* sum) {
 
 dpledger_status dpledger_sum_accumulate(dpledger_sum* sum, const dpledger_gradient_rows* rows,
                                         dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     sum->empty = false;
     return dpledger::client::c::AddRows(sum->sum, rows);
   });
@@ -50,8 +64,7 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
                                                    const dpledger_gradient_rows* rows,
                                                    const double* norms, size_t norm_count,
                                                    dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     sum->empty = false;
     return dpledger::client::c::AddRowsWithNorms(sum->sum, rows, norms, norm_count);
   });
@@ -59,8 +72,7 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
 
 dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
                                       dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     sum->empty = false;
     return dpledger::client::c::AddSums(sum->sum, sums, count);
   });
@@ -68,8 +80,7 @@ dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, si
 
 dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values, size_t* count,
                                     dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(values, "values"));
     RETURN_IF_ERROR(CheckGiven(count, "count"));
     *values = sum->sum.sums().data();
@@ -79,8 +90,7 @@ dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** val
 }
 
 dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     sum->sum.Clear();
     sum->empty = true;
     return absl::OkStatus();
@@ -89,8 +99,7 @@ dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error) {
 
 dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
                                            dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(sum, "sum"));
+  return GuardAlone(sum, error, [&]() -> absl::Status {
     if (!sum->empty) {
       return absl::FailedPreconditionError("sum: is of another clip norm: clear it first");
     }

@@ -35,4 +35,14 @@ void BandedEncoder::Decode(uint64_t step, size_t, size_t begin, absl::Span<const
              past_estimates_.data() + begin * band, estimates.data());
 }
 
+void BandedEncoder::Save(StateWriter& to) const {
+  to.Array(past_sums_.values());
+  to.Array(absl::MakeConstSpan(past_estimates_));
+}
+
+void BandedEncoder::Restore(StateReader& from) {
+  from.Array(past_sums_.values());
+  from.Array(absl::MakeSpan(past_estimates_));
+}
+
 }  // namespace dpledger::client::internal

@@ -57,4 +57,14 @@ void BufferedEncoder::Decode(uint64_t, size_t, size_t begin, absl::Span<const in
   }
 }
 
+void BufferedEncoder::Save(StateWriter& to) const {
+  for (const SecretSums& buffer : sum_buffers_) to.Array(buffer.values());
+  for (const auto& buffer : estimate_buffers_) to.Array(absl::MakeConstSpan(buffer));
+}
+
+void BufferedEncoder::Restore(StateReader& from) {
+  for (SecretSums& buffer : sum_buffers_) from.Array(buffer.values());
+  for (auto& buffer : estimate_buffers_) from.Array(absl::MakeSpan(buffer));
+}
+
 }  // namespace dpledger::client::internal

@@ -22,6 +22,8 @@ class BufferedEncoder : public Encoder {
               absl::Span<int64_t> message) override;
   void Decode(uint64_t, size_t, size_t begin, absl::Span<const int64_t> message,
               absl::Span<float> estimates) override;
+  void Save(StateWriter& to) const override;
+  void Restore(StateReader& from) override;
 
  private:
   const BufferPlan plan_;

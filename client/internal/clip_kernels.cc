@@ -253,10 +253,11 @@ HWY_INLINE void AddRows(NumberFormat format, const void* const* rows, const doub
 }
 
 void AddKernel(NumberFormat format, const void* const* rows, const double* scales, size_t row_count,
-               size_t size, uint64_t* sums, double* squares) {
+               size_t size, uint64_t* sums, uint64_t* before, double* squares) {
   HWY_ALIGN Squares in_lanes[kMaxRows] = {};
   for (size_t begin = 0; begin < size; begin += kBlock) {
     const size_t block = std::min(kBlock, size - begin);
+    std::copy_n(sums + begin, block, before + begin);
     size_t r = 0;
     for (; r + 4 <= row_count; r += 4) {
       AddRows<4>(format, rows + r, scales + r, begin, block, sums, in_lanes + r);
@@ -271,34 +272,6 @@ void AddKernel(NumberFormat format, const void* const* rows, const double* scale
   }
 }
 
-void SubtractKernel(NumberFormat format, const void* row, double scale, size_t size,
-                    uint64_t* sums) {
-  const D d;
-  const Words words;
-  const V rounder = hn::Set(d, kRounder), scales = hn::Set(d, scale);
-  const auto subtract = [&](const float* x, uint64_t* from) HWY_ATTR {
-    const V shifted = hn::Add(hn::Mul(scales, Widened(x)), rounder);
-    const auto rounded = hn::Sub(hn::BitCast(words, shifted), hn::BitCast(words, rounder));
-    hn::StoreU(hn::Sub(hn::LoadU(words, from), rounded), words, from);
-  };
-  const size_t n = hn::Lanes(d);
-  FloatRows<1> floats(format, &row);
-  for (size_t begin = 0; begin < size; begin += kBlock) {
-    const size_t block = std::min(kBlock, size - begin);
-    floats.Open(begin, block);
-    uint64_t* const from = sums + begin;
-    size_t i = 0;
-    for (; i + n <= block; i += n) subtract(floats[0] + i, from + i);
-    if (i == block) continue;
-    float last_x[hn::MaxLanes(D())] = {};
-    uint64_t last_sums[hn::MaxLanes(D())] = {};
-    std::copy(floats[0] + i, floats[0] + block, last_x);
-    std::copy(from + i, from + block, last_sums);
-    subtract(last_x, last_sums);
-    std::copy(last_sums, last_sums + (block - i), from + i);
-  }
-}
-
 }  // namespace
 }  // namespace dpledger::client::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -308,7 +281,6 @@ namespace dpledger::client::internal {
 
 HWY_EXPORT(SquaredNormsKernel);
 HWY_EXPORT(AddKernel);
-HWY_EXPORT(SubtractKernel);
 
 void SquaredNormsInLanes(NumberFormat format, const void* const* rows, size_t row_count,
                          size_t size, double* squared_norms) {
@@ -317,14 +289,10 @@ void SquaredNormsInLanes(NumberFormat format, const void* const* rows, size_t ro
 
 // The same integers without a sign, for which wrapping is defined.
 void AddRounded(NumberFormat format, const void* const* rows, const double* scales,
-                size_t row_count, size_t size, int64_t* sums, double* squares) {
+                size_t row_count, size_t size, int64_t* sums, int64_t* before, double* squares) {
   HWY_DYNAMIC_DISPATCH(AddKernel)
-  (format, rows, scales, row_count, size, reinterpret_cast<uint64_t*>(sums), squares);
-}
-void SubtractRounded(NumberFormat format, const void* row, double scale, size_t size,
-                     int64_t* sums) {
-  HWY_DYNAMIC_DISPATCH(SubtractKernel)
-  (format, row, scale, size, reinterpret_cast<uint64_t*>(sums));
+  (format, rows, scales, row_count, size, reinterpret_cast<uint64_t*>(sums),
+   reinterpret_cast<uint64_t*>(before), squares);
 }
 
 }  // namespace dpledger::client::internal

@@ -33,13 +33,11 @@ inline constexpr size_t kMaxRows = 32;
 void SquaredNormsInLanes(NumberFormat format, const void* const* rows, size_t row_count,
                          size_t size, double* squared_norms);
 
-// sums[i] += round(scales[r] rows[r][i]) for all r < row_count <= kMaxRows, modulo 2^64. squares[r]
-// gets the sum of squares of what row r added, by (3). Scales are not NaN.
+// before[i] = sums[i]; then sums[i] += round(scales[r] rows[r][i]) for all r < row_count <=
+// kMaxRows, modulo 2^64. squares[r] gets the sum of squares of what row r added, by (3): each
+// number is loaded once, for both, so that this holds even if another thread writes to the row.
+// Scales are not NaN.
 void AddRounded(NumberFormat format, const void* const* rows, const double* scales,
-                size_t row_count, size_t size, int64_t* sums, double* squares);
-
-// Takes back what AddRounded added for one row, to the bit, whatever it was.
-void SubtractRounded(NumberFormat format, const void* row, double scale, size_t size,
-                     int64_t* sums);
+                size_t row_count, size_t size, int64_t* sums, int64_t* before, double* squares);
 
 }  // namespace dpledger::client::internal

@@ -7,9 +7,9 @@
 // 2. Decode sees messages that are public by then, and what it kept of those before: it never
 //    matters for privacy.
 //
-// Steps come in order, from 1; in each, pieces of the coordinates, from `begin` on, a multiple of
-// kPieceUnit; of each, messages from 0 on, each encoded, then decoded. Thread safety:
-// thread-compatible.
+// Steps come in order, from 1, each begun by Begin; in each, pieces of the coordinates, from
+// `begin` on, a multiple of kPieceUnit; of each, messages from 0 on, each encoded, then decoded.
+// Thread safety: thread-compatible, but threads may have pieces of one step that do not overlap.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "client/internal/state_bytes.h"
 
 namespace dpledger::client::internal {
 
@@ -27,6 +28,9 @@ inline constexpr size_t kPieceUnit = 64;
 class Encoder {
  public:
   virtual ~Encoder() = default;
+
+  // Before the step's first piece. std::bad_alloc leaves everything as it was.
+  virtual void Begin(uint64_t /*step*/) {}
 
   // How many messages the step sends.
   virtual size_t Messages(uint64_t step) const = 0;
@@ -40,6 +44,11 @@ class Encoder {
   // units: estimates of steps 1 to t add up to that of all their sums.
   virtual void Decode(uint64_t step, size_t message_index, size_t begin,
                       absl::Span<const int64_t> message, absl::Span<float> estimates) = 0;
+
+  // What it keeps between two steps, secrets and all. Another one, made alike, goes on with it;
+  // where what is read is not of one made alike, `from` is not ok() afterwards.
+  virtual void Save(StateWriter& to) const = 0;
+  virtual void Restore(StateReader& from) = 0;
 };
 
 // Sums without noise.
@@ -51,6 +60,7 @@ class SecretSums {
   ~SecretSums() { OPENSSL_cleanse(values_.data(), values_.size() * sizeof(values_[0])); }
 
   absl::Span<int64_t> values() { return absl::MakeSpan(values_); }
+  absl::Span<const int64_t> values() const { return values_; }
 
  private:
   std::vector<int64_t> values_;

@@ -17,18 +17,21 @@ class TreeEncoder : public Encoder {
  public:
   explicit TreeEncoder(size_t size) : size_(size) {}
 
+  void Begin(uint64_t step) override;
   size_t Messages(uint64_t step) const override;
   void Encode(uint64_t step, size_t level, size_t begin, absl::Span<int64_t> sums,
               absl::Span<int64_t> message) override;
   void Decode(uint64_t step, size_t level, size_t begin, absl::Span<const int64_t> message,
               absl::Span<float> estimates) override;
+  void Save(StateWriter& to) const override;
+  void Restore(StateReader& from) override;
 
  private:
   size_t size_;
-  // Of the left halves, by level.
+  // Of the left halves, by level. At the level of a step's last message there is none: there the
+  // step's own are worked out.
   std::vector<SecretSums> left_sums_;
   std::vector<std::vector<double>> left_estimates_;
-  std::vector<double> estimate_;  // of the piece and interval whose message came last
 };
 
 }  // namespace dpledger::client::internal

@@ -5,13 +5,17 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/answer_output.h"
+#include "cli/profile_output.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_schema.h"
 #include "tests/cli/process.h"
@@ -155,6 +159,13 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "copy"}));
   Expect("ledger", On({"ledger", "seal", "run"}));
 
+  // A trainer leaves a spool behind; of this one the server has everything.
+  const std::string train = absl::StrCat("cd ", folder_.path(), " && ", BinaryPath("memorization"),
+                                         " --ledger heart --target-epsilon 1 --population 100 ",
+                                         "--batch-size 100 --steps 2 --server ", server_.address());
+  ASSERT_EQ(RunProgram({"/bin/bash", "-c", train}).exit_code, 0);
+  Expect("spool_import", On({"spool", "import", folder_.File("spool-heart")}));
+
   Expect("error", {"epsilom"}, 2);
   Expect("error", {"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);
   Expect("error", On({"ledger", "show", "nobody"}), 1);
@@ -265,6 +276,25 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
                 "assumes            one\n"
                 "warning            two\n"
                 "version            9\n");
+}
+
+// Whatever is asked: the row stands right below the bound, above a profile's points.
+TEST(AnswerText, SaysOfEveryQuestionThatItMayBeShort) {
+  const v1::AnswerDetails details = Example().details();
+  const auto row_of = [&](auto answer, const auto&... more) {
+    *answer.mutable_details() = details;
+    const std::vector<std::string> lines = absl::StrSplit(cli::ToText(answer, more...), '\n');
+    const auto found = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return absl::StartsWith(line, "MAY BE SHORT       projects/p/ledgers/a, writer w3: ");
+    });
+    return found - lines.begin();
+  };
+  EXPECT_EQ(row_of(v1::ComputeDeltaResponse()), 1);
+  EXPECT_EQ(row_of(v1::ComputeTuningCostResponse()), 1);
+  EXPECT_EQ(row_of(v1::ComputeProfileResponse(), cli::Asked::kEpsilons), 0);
+  v1::AuditClaimResponse audit;
+  audit.mutable_claimed_epsilon();
+  EXPECT_EQ(row_of(audit), 3);  // below the claimed epsilon
 }
 
 TEST(AnswerJson, ShowsAllThatItStandsOn) {

@@ -336,7 +336,10 @@ TEST_F(Bundle, FailedExportLeavesNoFile) {
 
 TEST_F(Bundle, UsageErrors) {
   EXPECT_EQ(RunJson({"ledger", "verify"}).exit_code, 2);
-  EXPECT_EQ(RunJson({"ledger", "verify", "x", "--key", "not-a-key"}).exit_code, 2);
+  const RunResult no_key = RunJson({"ledger", "verify", "x", "--key", "not-a-key"});
+  EXPECT_EQ(no_key.exit_code, 2);
+  EXPECT_THAT(JsonObject(no_key.out).Text("error.message"),
+              ::testing::StartsWith("--key: verifier key: must be "));
   EXPECT_EQ(RunJson({"ledger", "verify", "x", "--delta", "2"}).exit_code, 2);
   EXPECT_EQ(RunJson({"ledger", "verify", "x", "y", "--server", "127.0.0.1:1"}).exit_code, 2);
   EXPECT_EQ(RunJson({"ledger", "export", "x", "--server", "127.0.0.1:1"}).exit_code, 2);

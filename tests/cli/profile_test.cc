@@ -203,6 +203,10 @@ TEST(Plot, OfLedgersNamesTheDataSetAndTheUnit) {
     EXPECT_THAT(plot.title, HasSubstr(", pld, ZERO_OUT"));
     EXPECT_EQ(plot.subtitle, "projects/p/ledgers/a, data set mnist, unit of privacy user");
   }
+  ledger.add_missing();
+  EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
+            "projects/p/ledgers/a, data set mnist, unit of privacy user, MAY BE SHORT");
+  ledger.clear_missing();
   *answer.mutable_details()->add_ledgers() = ledger;
   EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
             "projects/p/ledgers/a and 1 more, data set mnist, unit of privacy user");

@@ -143,10 +143,7 @@ static void samplers(const char* server, const char* folder) {
     scheme.population_size = kPopulation;
     if (scheme.kind == DPLEDGER_POISSON) scheme.probability = 0.5;
     if (scheme.kind == DPLEDGER_WITHOUT_REPLACEMENT) scheme.sample_size = 7;
-    if (scheme.kind >= DPLEDGER_DISJOINT_BATCHES) {
-      scheme.rounds_per_epoch = kRounds;
-      scheme.epoch = 3;
-    }
+    if (scheme.kind >= DPLEDGER_DISJOINT_BATCHES) scheme.rounds_per_epoch = kRounds;
     CHECK_OK(dpledger_sampler_create_non_private_for_testing(&scheme, 5, &sampler, error));
     CHECK_OK(dpledger_sampler_create_non_private_for_testing(&scheme, 5, &twin, error));
     for (round = 0; round < 2 * kRounds; ++round) {

@@ -189,6 +189,25 @@ TEST_F(Strategy, AdaptiveChargesTheStatisticInsideTheRoundsMultiplier) {
   }
 }
 
+// Zero-out: a record's row becomes zeros, and nothing moves by more than its clip norm.
+TEST_F(Strategy, AQuantileDoesNotCountARowOfZeros) {
+  PrivatizerOptions options{{{"w", 2, 0.5}}, 1.2};
+  options.adaptive = AdaptiveClipNorm{NormQuantile{}, 6, 100};
+  auto sum = ClippedSum::Create(options);
+  ASSERT_TRUE(sum.ok());
+  ASSERT_EQ(sum->Accumulate({0, 0, -0.0f, 0}), absl::OkStatus());
+  EXPECT_THAT(sum->sums(), ::testing::Each(0));
+  const std::vector<float> zeros = {0, 0};
+  ASSERT_EQ(sum->Accumulate({zeros.data(), 1, 2}, {0.0}), absl::OkStatus());
+  EXPECT_THAT(sum->sums(), ::testing::Each(0));
+  // The least norm there is counts.
+  ASSERT_EQ(sum->Accumulate({0, 1e-45f}), absl::OkStatus());
+  EXPECT_GT(sum->sums()[2], 0);
+  sum->Clear();
+  ASSERT_EQ(sum->Accumulate({0, 1}), absl::OkStatus());
+  EXPECT_LT(sum->sums()[2], 0);
+}
+
 // What is not finite moves neither sum.
 TEST_F(Strategy, AdaptiveIgnoresWhatIsNotFinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN();

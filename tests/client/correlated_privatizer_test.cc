@@ -10,6 +10,7 @@
 #include <limits>
 #include <string>
 
+#include "client/rounded_gaussian.h"
 #include "tests/client/oracle.h"
 #include "tests/support/list_recorder.h"
 
@@ -154,6 +155,49 @@ TEST_F(CorrelatedPrivatizerTest, EstimatesAreThoseOfTheFormat) {
   }
 }
 
+// The estimates of a tree without gradients, in plain words: message `level` of step t is noise of
+// step t - 1's key, part `level`, and an interval's estimate is that of least variance.
+Rows TreeNoise(const CorrelatedOptions& options, uint64_t seed, double grid, int64_t sigma) {
+  const RootKey root = RootKey::NonPrivateForTesting(seed);
+  const size_t size = options.sums.groups[0].size;
+  std::vector<std::vector<double>> left(64);
+  Rows estimates;
+  for (uint64_t t = 1; t <= options.steps; ++t) {
+    KeyStream key = root.Derive(KeyPurpose::kNoise, t - 1);
+    std::vector<double> estimate(size);
+    int level = 0;
+    for (; t % (uint64_t{1} << level) == 0; ++level) {
+      std::vector<int64_t> noise(size);
+      RoundedGaussian(sigma).AddTo(key, static_cast<uint64_t>(level), 0, absl::MakeSpan(noise));
+      const double own = std::ldexp(1, level) / (std::ldexp(1, level + 1) - 1);
+      for (size_t i = 0; i < size; ++i) {
+        const auto message = static_cast<double>(noise[i]);
+        estimate[i] =
+            level == 0 ? message : own * message + (1 - own) * (left[level - 1][i] + estimate[i]);
+      }
+    }
+    estimates.emplace_back();
+    for (size_t i = 0; i < size; ++i) {
+      double difference = estimate[i];
+      for (int below = 0; below + 1 < level; ++below) difference -= left[below][i];
+      estimates.back().push_back(
+          static_cast<float>(grid * static_cast<double>(static_cast<float>(difference))));
+    }
+    left[level - 1] = estimate;
+  }
+  return estimates;
+}
+
+// Long enough for seven levels, each with noise of its own.
+TEST_F(CorrelatedPrivatizerTest, EveryLevelOfATreeHasTheNoiseOfTheFormat) {
+  const CorrelatedOptions options = Options(3, 70);
+  const auto sum = ClippedSum::Create(options.sums);
+  ASSERT_TRUE(sum.ok());
+  EXPECT_EQ(
+      Run(options, Rows(70, {0, 0, 0}), kOracleSeed),
+      TreeNoise(options, kOracleSeed, sum->groups()[0].clip.grid(), sum->plan().noise_stddev));
+}
+
 // Both sides would release sums with the same noise.
 TEST_F(CorrelatedPrivatizerTest, ReleasesNothingInAForkedChild) {
   const auto run = Begin(Options(2, 5));
@@ -196,6 +240,25 @@ TEST_F(CorrelatedPrivatizerTest, PiecesOfLongVectorsDoNotMix) {
       EXPECT_LT(worst, 1e-4) << t;
     }
     EXPECT_NE(noise[0][3], noise[0][3 + (1 << 17)]);
+  }
+}
+
+// Sizes: one thread's work; shares that are no whole pieces; more pieces than threads.
+TEST_F(CorrelatedPrivatizerTest, ReleasesTheSameByAnyNumberOfThreads) {
+  for (const size_t size : {70u, (1u << 17) + 70, (1u << 19) + 71}) {
+    Rows gradients(4, std::vector<float>(size));
+    for (size_t t = 0; t < gradients.size(); ++t) {
+      for (size_t i = 0; i < size; ++i) gradients[t][i] = static_cast<float>((i + t) % 1009) - 500;
+    }
+    for (CorrelatedOptions options : {Options(size, 4), Banded(size, 4, {1, 0.5, 0.375}),
+                                      Buffered(size, 4, {0.5, 0.25}, {0.75, 0.5})}) {
+      const Rows alone = Run(options, gradients);
+      for (const size_t threads : {2u, 3u, 7u}) {
+        options.sums.threads = threads;
+        EXPECT_TRUE(Run(options, gradients) == alone)
+            << size << " " << threads << " " << options.encoder.index();
+      }
+    }
   }
 }
 

@@ -44,6 +44,7 @@ std::vector<int64_t> Messages(const CorrelatedOptions& options,
   std::vector<int64_t> all;
   std::vector<float> estimates(kSize);
   for (uint64_t step = 1; step <= options.steps; ++step) {
+    encoder->Begin(step);
     for (size_t i = 0; i < encoder->Messages(step); ++i) {
       std::vector<int64_t> message(kSize);
       encoder->Encode(step, i, 0, absl::MakeSpan(sums[step - 1]), absl::MakeSpan(message));
@@ -193,6 +194,38 @@ TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
   EXPECT_LE(most, 1e-3);
   EXPECT_GE(least, -plan.Slack(kCoefficientBits));
   EXPECT_LE(least, -0.3 * plan.Slack(kCoefficientBits));
+}
+
+// Where the buffers' own rounding is nothing, what is left are the floors: one for the message, and
+// one in eighths for each buffer. Sixteen buffers make those the greater part.
+TEST(CorrelatedSensitivity, FloorsAreWithinTheBoundOfRounding) {
+  for (const auto& [buffers, least_of_slack] :
+       std::vector<std::pair<size_t, double>>{{1, 0.85}, {16, 0.8}}) {
+    std::vector<double> weights, decays;
+    for (size_t i = 0; i < buffers; ++i) {
+      weights.push_back(0.9 / static_cast<double>(buffers) - 0.0007 * static_cast<double>(i));
+      decays.push_back(0.5 + 0.01 * static_cast<double>(i));
+    }
+    const auto plan = internal::BufferPlan::For(weights, decays);
+    std::mt19937_64 random(1);
+    double least = 0;
+    constexpr uint64_t kSteps = 6;  // coefficients and products are exact in doubles
+    const std::vector<double> c = plan.CoefficientsUp(kSteps);
+    for (int run = 0; run < 30000; ++run) {
+      internal::BufferedEncoder encoder(plan, kCoefficientBits, 1);
+      std::vector<double> sums;
+      for (uint64_t t = 0; t < kSteps; ++t) {
+        std::vector<int64_t> sum = {static_cast<int64_t>(random()) >> 50}, message = {0};
+        sums.push_back(static_cast<double>(sum[0]));
+        encoder.Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+        double exact = 0;
+        for (uint64_t j = 0; j <= t; ++j) exact += 1024 * c[j] * sums[t - j];
+        least = std::fmin(least, static_cast<double>(message[0]) - exact);
+      }
+    }
+    EXPECT_GE(least, -plan.Slack(kCoefficientBits)) << buffers;
+    EXPECT_LE(least, -least_of_slack * plan.Slack(kCoefficientBits)) << buffers;
+  }
 }
 
 // The recorded coefficients against the buffers' own, in integers: w q^(j-1) is a multiple of

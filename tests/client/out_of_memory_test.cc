@@ -86,7 +86,7 @@ TEST(OutOfMemory, AddsAllOrNothing) {
           if (with_norms) {
             EXPECT_TRUE(sum->Accumulate(rows, norms).ok());
           } else {
-            sum->Accumulate(rows);
+            EXPECT_TRUE(sum->Accumulate(rows).ok());
           }
         });
         if (!out) break;
@@ -120,6 +120,40 @@ TEST(OutOfMemory, EndsTheRoundWithoutARelease) {
       // The next round is charged for all that it releases.
       ASSERT_TRUE(privatizer->BeginStep(FullBatch()).ok());
       EXPECT_EQ(recorder.queries.size(), 2u) << refused;
+    }
+    EXPECT_GT(refused, 3);
+  }
+}
+
+// The round after one that was lost has its own gradients alone, of which there are none here: what
+// it releases is noise, of the first step's key or of the next one's.
+TEST(OutOfMemory, WipesTheSumOfARoundThatIsLost) {
+  constexpr size_t kSize = 33000;
+  const std::vector<float> gradient(kSize, 0.001f);
+  for (const size_t threads : {1u, 3u}) {
+    PrivatizerOptions options{{{"w", kSize, 1.0}}, 1.0};
+    options.threads = threads;
+    ListRecorder recorder;
+    const auto begin = [&] {
+      auto privatizer = *Privatizer::CreateNonPrivateForTesting(options, &recorder, /*seed=*/5);
+      EXPECT_TRUE(privatizer->BeginStep(FullBatch()).ok());
+      return privatizer;
+    };
+    const auto reference = begin();
+    const std::vector<float> first = *reference->Finish();
+    ASSERT_TRUE(reference->BeginStep(FullBatch()).ok());
+    const std::vector<float> second = *reference->Finish();
+    bool out = true;
+    int64_t refused = 0;
+    for (; out; ++refused) {
+      const auto privatizer = begin();
+      ASSERT_TRUE(privatizer->Accumulate(gradient).ok());
+      std::vector<float> released(kSize);
+      out =
+          RunsOut(refused, [&] { EXPECT_TRUE(privatizer->Finish(absl::MakeSpan(released)).ok()); });
+      ASSERT_TRUE(privatizer->BeginStep(FullBatch()).ok());
+      const std::vector<float> next = *privatizer->Finish();
+      EXPECT_TRUE(next == first || next == second) << refused;
     }
     EXPECT_GT(refused, 3);
   }

@@ -157,17 +157,22 @@ std::vector<int64_t> NoiseOf(uint64_t seed, uint64_t step, uint64_t group, size_
 
 // No two coordinates share a word, whatever their part, group and thread; nor do two steps.
 TEST_F(PrivatizerTest, ReleasesTheNoiseOfTheFormat) {
-  PrivatizerOptions options{{{"a", 5, 1.0}, {"b", 70'008, 0.1, {{3, 2.0}, {70'005, 0.5}}}}, 1.0};
-  for (const size_t threads : {1u, 3u}) {
+  PrivatizerOptions options{{{"a", 5, 1.0},
+                             {"b", 140'008, 0.1, {{3, 2.0}, {140'005, 0.5}}},
+                             {"c", 5, 1.0},
+                             {"d", 5, 1.0},
+                             {"e", 5, 1.0}},
+                            1.0};
+  for (const size_t threads : {1u, 3u, 7u}) {
     options.threads = threads;
     const auto privatizer = Make(options, /*seed=*/8);
     for (uint64_t step = 0; step < 2; ++step) {
       const std::vector<float> released = Step(*privatizer, {});
       size_t i = 0;
-      for (uint64_t g = 0; g < 2; ++g) {
+      for (uint64_t g = 0; g < options.groups.size(); ++g) {
         const v1::SumQuery& query = privatizer->queries()[g];
         for (const int64_t noise : NoiseOf(8, step, g, options.groups[g].size, query)) {
-          const double scale = i < 5 ? 1 : i < 8 ? 2 : 0.5;
+          const double scale = i < 5 || i >= 140'013 ? 1 : i < 8 ? 2 : 0.5;
           const double grid = query.grid() / scale;
           ASSERT_EQ(released[i], static_cast<float>(grid * static_cast<double>(noise))) << i;
           ++i;
@@ -181,16 +186,28 @@ TEST_F(PrivatizerTest, TheStatisticHasTheNoiseOfTheFormat) {
   PrivatizerOptions options{{{"w", 3, 1.0}}, 1.0};
   options.adaptive = AdaptiveClipNorm{NormQuantile{0.5, 0.2}, /*noise_multiplier=*/4,
                                       /*expected_batch_size=*/10};
-  const auto privatizer = Make(options, /*seed=*/8);
-  double clip_norm = 1;
-  for (uint64_t step = 0; step < 3; ++step) {
-    const v1::SumQuery query = privatizer->queries()[1];
-    const auto noise = static_cast<double>(NoiseOf(8, step, 1, 1, query)[0]);
-    Step(*privatizer, {});
-    clip_norm = NextClipNorm(*options.adaptive, clip_norm, query.grid() * noise);
-    EXPECT_EQ(privatizer->clip_norm(), clip_norm);
-    EXPECT_NE(clip_norm, 1);
+  for (const size_t threads : {1u, 2u, 3u, 7u}) {
+    options.threads = threads;
+    const auto privatizer = Make(options, /*seed=*/8);
+    double clip_norm = 1;
+    for (uint64_t step = 0; step < 3; ++step) {
+      const v1::SumQuery query = privatizer->queries()[1];
+      const auto noise = static_cast<double>(NoiseOf(8, step, 1, 1, query)[0]);
+      Step(*privatizer, {});
+      clip_norm = NextClipNorm(*options.adaptive, clip_norm, query.grid() * noise);
+      EXPECT_EQ(privatizer->clip_norm(), clip_norm) << threads;
+      EXPECT_NE(clip_norm, 1);
+    }
   }
+}
+
+// Steps are counted in 64 bits: a run of as many steps as 16 bits hold would use its noise again.
+TEST_F(PrivatizerTest, LongRunsDoNotRepeatTheirNoise) {
+  const auto privatizer = Make({{{"w", 1, 1.0}}, 1.0}, /*seed=*/8);
+  for (uint64_t step = 0; step < uint64_t{1} << 16; ++step) Step(*privatizer, {});
+  const v1::SumQuery& query = privatizer->queries()[0];
+  const auto noise = static_cast<double>(NoiseOf(8, uint64_t{1} << 16, 0, 1, query)[0]);
+  EXPECT_EQ(Step(*privatizer, {})[0], static_cast<float>(query.grid() * noise));
 }
 
 TEST_F(PrivatizerTest, GroupsOfEqualSizeHaveDifferentNoise) {

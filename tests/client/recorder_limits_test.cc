@@ -180,10 +180,9 @@ TEST_F(RecorderLimits, FailClosedFindsAnotherRecorderOfItsName) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(
       std::string(refused.message()),
-      HasSubstr(absl::StrCat("writer: another recorder, with another spool, has written to ",
-                             kLedger, " under this name: ")));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("of writer trainer has begun already"));
-  EXPECT_EQ(ReasonOf(refused).reason, "ROUND_ALREADY_OPEN");
+      HasSubstr("writer: another recorder, with another spool or a copy of this one, has written "
+                "under this name: writer trainer was opened again, by incarnation "));
+  EXPECT_EQ(ReasonOf(refused).reason, "FENCED_OFF");
   EXPECT_EQ(Record(*older).status(), refused);
   EXPECT_EQ(older->Close(), refused);
   EXPECT_EQ(Release(*newer), absl::OkStatus());
@@ -248,22 +247,26 @@ TEST_F(RecorderLimits, FindsAtOpeningThatAnotherHasWritten) {
   }
 }
 
-// Mechanisms have no round: both are in the ledger, and who closes first is told.
-TEST_F(RecorderLimits, CountsTheMechanismsOfTwoRecordersOfOneName) {
+// Mechanisms have no round: it is the opening that fences the older one off.
+TEST_F(RecorderLimits, RefusesTheMechanismsOfAnOlderRecorderOfItsName) {
   v1::MechanismEvent mechanism;
   mechanism.mutable_gaussian()->set_noise_multiplier(2);
   const auto older = Open(Options(v1::FAIL_CLOSED));
   const auto newer = Open(Options(v1::FAIL_CLOSED, "another spool"));
-  for (PrivacyRecorder* recorder : {older.get(), newer.get(), older.get()}) {
-    const auto number = recorder->RecordMechanism(mechanism);
-    ASSERT_TRUE(number.ok()) << number.status();
-    EXPECT_EQ(recorder->AwaitReleasable(*number), absl::OkStatus());
-  }
-  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 4u);
-  const absl::Status refused = newer->Close();
+  const auto release = [&](PrivacyRecorder& recorder) {
+    const auto number = recorder.RecordMechanism(mechanism);
+    return number.ok() ? recorder.AwaitReleasable(*number) : number.status();
+  };
+  EXPECT_EQ(release(*newer), absl::OkStatus());
+  const absl::Status refused = release(*older);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("another recorder, with another spool"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("writer_closed.entry_count: must be 4"));
+  EXPECT_EQ(ReasonOf(refused).reason, "FENCED_OFF");
+  EXPECT_EQ(newer->Close(), absl::OkStatus()) << "the conflict is not of its entries";
+  const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
+  ASSERT_EQ(entries.size(), 6u);
+  EXPECT_EQ(entries[4].conflict().incarnation(), older->incarnation());
+  EXPECT_EQ(entries[4].conflict().reason(), "FENCED_OFF");
+  EXPECT_EQ(entries[5].writer_closed().entry_count(), 4u);
 }
 
 }  // namespace

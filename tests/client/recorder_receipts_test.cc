@@ -126,7 +126,7 @@ TEST_F(Receipts, FindAnotherHistoryOfTheSameLength) {
   Swap(server_, forger.files());
   forger.Start();
   const absl::Status broken = Release(*recorder);
-  ExpectBroken(broken, "its 7 entries have the root ");
+  ExpectBroken(broken, "its 8 entries have the root ");
   ExpectEnded(*recorder, broken);
 }
 
@@ -144,7 +144,7 @@ TEST_F(Receipts, FindALongerHistoryThatIsAnother) {
   Swap(server_, forger.files());
   forger.Start();
   ExpectBroken(PrivacyRecorder::Open(Options(server_)).status(), "");
-  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 11u);
+  EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 12u);
   // Control: who was told nothing else takes it for a ledger like any other.
   RecorderOptions options = Options(server_, "new spool");
   EXPECT_TRUE(PrivacyRecorder::Open(options).ok());
@@ -167,7 +167,7 @@ TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
   Swap(server_, folder_.File("old"));
   absl::Status broken;
   AwaitThat([&] { return !(broken = Release(*recorder)).ok(); });
-  ExpectBroken(broken, "it holds 5 entries, and acknowledged 9");
+  ExpectBroken(broken, "it holds 6 entries, and acknowledged 10");
   ExpectEnded(*recorder, broken);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/connection.h"
@@ -69,7 +70,12 @@ class Recorder : public ::testing::Test {
     return round.value_or(0);
   }
 
-  std::vector<v1::LedgerEntry> Entries() { return ReadLedger(server_.address(), kLedger); }
+  // But for OPENED, one for each time that a recorder was opened.
+  std::vector<v1::LedgerEntry> Entries() {
+    std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
+    std::erase_if(entries, [](const v1::LedgerEntry& entry) { return entry.has_opened(); });
+    return entries;
+  }
 
   // Rounds of the ledger's sampling events, in order.
   std::vector<uint64_t> Rounds() {
@@ -123,10 +129,11 @@ TEST_F(Recorder, ResumesWithAGreaterRound) {
   const uint64_t next = RecordRound(*recorder);
   EXPECT_GT(next, last);
   ASSERT_EQ(recorder->AwaitReleasable(next), absl::OkStatus());
-  const std::vector<v1::LedgerEntry> entries = Entries();
-  ASSERT_EQ(entries.size(), 8u);
-  EXPECT_TRUE(entries[5].has_resume());
-  EXPECT_EQ(entries[6].event().sampling().round(), next);
+  const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
+  ASSERT_EQ(entries.size(), 9u);
+  EXPECT_EQ(entries[6].opened().previous(), entries[1].opened().incarnation());
+  EXPECT_EQ(entries[6].opened().incarnation(), recorder->incarnation());
+  EXPECT_EQ(entries[7].event().sampling().round(), next);
 }
 
 TEST_F(Recorder, GoesOnWhenItsSpoolIsLost) {
@@ -141,7 +148,7 @@ TEST_F(Recorder, GoesOnWhenItsSpoolIsLost) {
   const auto recorder = Open(options);
   EXPECT_GT(RecordRound(*recorder), last);
   ASSERT_EQ(recorder->Close(), absl::OkStatus());
-  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 6u);
+  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 7u);  // two OPENED
 }
 
 TEST_F(Recorder, ClosesWithTheCountOfItsEntries) {
@@ -152,7 +159,7 @@ TEST_F(Recorder, ClosesWithTheCountOfItsEntries) {
   EXPECT_EQ(recorder->drain_status().undelivered_batches, 0u);
   const std::vector<v1::LedgerEntry> entries = Entries();
   ASSERT_EQ(entries.size(), 4u);
-  EXPECT_EQ(entries[3].writer_closed().entry_count(), 3u);
+  EXPECT_EQ(entries[3].writer_closed().entry_count(), 4u);  // with OPENED
   ExpectError(recorder->RecordRound(PoissonScheme(0.01), {Query("a")}).status(),
               absl::StatusCode::kFailedPrecondition, "trainer has closed");
 }
@@ -244,6 +251,7 @@ TEST_F(Recorder, ResumesAFixedRunInAnotherEpoch) {
   for (const v1::SamplingScheme& scheme : {disjoint, allocated}) {
     RecorderOptions options = Options();
     options.ledger = scheme.has_disjoint_batches() ? "disjoint" : "allocated";
+    options.declaration.set_adjacency(v1::ZERO_OUT);
     v1::SamplingScheme later = scheme, other = scheme;
     if (scheme.has_disjoint_batches()) {
       later.mutable_disjoint_batches()->set_epoch(4);
@@ -338,7 +346,9 @@ TEST_F(Recorder, RefusesBadRoundsBeforeTheyAreWritten) {
 }
 
 TEST_F(Recorder, WritesMechanisms) {
-  const auto recorder = Open(Options());
+  RecorderOptions options = Options();
+  options.declaration.set_adjacency(v1::ZERO_OUT);
+  const auto recorder = Open(options);
   const uint64_t round = RecordRound(*recorder);
   v1::MechanismEvent mechanism;
   v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
@@ -366,7 +376,7 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
                 "mechanism." + part);
   };
   v1::MechanismEvent mechanism;
-  expect_refused(mechanism, "kind: must be gaussian, matrix_mechanism or non_private");
+  expect_refused(mechanism, "kind: must be set to one of no_op, non_private, ");
   mechanism.mutable_gaussian()->set_noise_multiplier(-1);
   expect_refused(mechanism, "gaussian.noise_multiplier: must be finite and > 0, got -1");
   v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
@@ -379,15 +389,20 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
   matrix.set_sensitivity(0);
   expect_refused(mechanism, "matrix_mechanism.sensitivity: must be finite and > 0, got 0");
   matrix.mutable_tree()->set_steps(4);
+  expect_refused(mechanism, "matrix_mechanism.tree.participation: must be set");
+  matrix.mutable_tree()->mutable_participation();
   expect_refused(mechanism,
                  "matrix_mechanism.tree.participation.max_participations: must be in [1, 1024]");
   v1::ToeplitzEncoder& toeplitz = *matrix.mutable_toeplitz();
   toeplitz.set_steps(2);
+  toeplitz.mutable_participation()->set_max_participations(1);
+  toeplitz.mutable_participation()->set_min_separation(1);
   expect_refused(mechanism, "matrix_mechanism.toeplitz.coefficients: must be in [1, 2], got 0");
   toeplitz.add_coefficients(1);
   toeplitz.add_coefficients(2);
-  expect_refused(mechanism,
-                 "matrix_mechanism.toeplitz.coefficients[1]: must be finite and in [0, 1], got 2");
+  expect_refused(
+      mechanism,
+      "matrix_mechanism.toeplitz.coefficients[1]: must not be above the one before it, got 2");
   EXPECT_EQ(recorder->drain_status().undelivered_batches, 0u);
 }
 
@@ -425,8 +440,12 @@ TEST_F(Recorder, GivesUpAStreamThatStandsStill) {
   const auto recorder = Open(options);
   server_.Pause();
   const uint64_t round = RecordRound(*recorder);
+  AwaitThat([&] {
+    return absl::StrContains(recorder->drain_status().last_error.message(),
+                             "no acknowledgement for 100ms");
+  });
   ExpectError(recorder->AwaitReleasable(round), absl::StatusCode::kDeadlineExceeded,
-              "no acknowledgement for 100ms");
+              "1 batches are not acknowledged; last error: ");
   server_.Resume();
   absl::Status released;
   AwaitThat([&] { return !absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round)); });
@@ -461,14 +480,14 @@ TEST_F(Recorder, SpoolReleasesWhileTheServerIsAwayAndDeliversLater) {
     const auto recorder = Open(options);  // still without the server, which this spool has seen
     released.push_back(RecordRound(*recorder));
     ASSERT_EQ(recorder->AwaitReleasable(released.back()), absl::OkStatus());
-    EXPECT_EQ(recorder->drain_status().undelivered_batches, 5u);  // with RESUME
+    EXPECT_EQ(recorder->drain_status().undelivered_batches, 5u);  // with OPENED
     EXPECT_EQ(recorder->drain_status().last_error.code(), absl::StatusCode::kUnavailable);
   }
   server_.Start();
   options.open_timeout = absl::Seconds(30);
   ASSERT_EQ(Open(options)->Close(), absl::OkStatus());
   EXPECT_EQ(Rounds(), released);
-  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 11u);  // 4 rounds of 2, 2 RESUME, this
+  EXPECT_EQ(Entries().back().writer_closed().entry_count(), 12u);  // 4 rounds of 2, 3 OPENED, this
 }
 
 TEST_F(Recorder, SpoolDoesNotStartWithALedgerItHasNeverSeen) {
@@ -493,7 +512,7 @@ TEST_F(Recorder, SendsTheSameRequestsAfterARestart) {
     const auto spool =
         Spool::Open({.folder = options.spool_folder, .ledger = kLedger, .writer = options.writer});
     ASSERT_TRUE(spool.ok()) << spool.status();
-    for (const uint64_t position : {0, 1}) {
+    for (const uint64_t position : {1, 2}) {  // after OPENED
       const auto batch = (*spool)->Read(position);
       ASSERT_TRUE(batch.ok()) << batch.status();
       request_ids.push_back(batch->request_id());
@@ -541,7 +560,7 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
   ExpectError(
       PrivacyRecorder::Open(options).status(), absl::StatusCode::kDataLoss,
       absl::StrCat("holds 0 entries of writer trainer in projects/default/ledgers/adult, but "
-                   "has acknowledged 2 to the spool ",
+                   "has acknowledged 3 to the spool ",
                    options.spool_folder, "/default~adult~trainer.spool: "));
   // Nor does that server have a new ledger now.
   grpc::ClientContext context;
@@ -566,7 +585,7 @@ TEST_F(Recorder, SharesALedgerWithOtherWriters) {
   RecordRound(*second);
   ASSERT_EQ(first->Close(), absl::OkStatus());
   ASSERT_EQ(second->Close(), absl::OkStatus());
-  EXPECT_EQ(Entries().size(), 7u);
+  EXPECT_EQ(Entries().size(), 7u);  // and two OPENED
 }
 
 }  // namespace

@@ -51,6 +51,9 @@ TEST(RootKey, KeysOfStepsAndPurposesDiffer) {
     const RootKey root = RootKey::NonPrivateForTesting(7);
     const auto first = root.Derive(KeyPurpose::kNoise, 0).Block(0, 0);
     EXPECT_NE(root.Derive(KeyPurpose::kNoise, 1).Block(0, 0), first);
+    for (int bit = 1; bit < 63; ++bit) {
+      EXPECT_NE(root.Derive(KeyPurpose::kNoise, uint64_t{1} << bit).Block(0, 0), first) << bit;
+    }
     EXPECT_NE(root.Derive(KeyPurpose::kSampling, 0).Block(0, 0), first);
     EXPECT_NE(RootKey::NonPrivateForTesting(8).Derive(KeyPurpose::kNoise, 0).Block(0, 0), first);
   }

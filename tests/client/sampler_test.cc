@@ -41,10 +41,10 @@ std::unique_ptr<FixedSizeSampler> FixedSize(uint64_t population, uint64_t size, 
   return *std::move(sampler);
 }
 
-std::unique_ptr<EpochSampler> Epochs(EpochPartition partition, uint64_t population, uint64_t rounds,
-                                     uint64_t first_epoch = 0) {
-  auto sampler = EpochSampler::CreateNonPrivateForTesting(
-      {partition, population, rounds, first_epoch}, /*seed=*/7);
+std::unique_ptr<EpochSampler> Epochs(EpochPartition partition, uint64_t population,
+                                     uint64_t rounds) {
+  auto sampler =
+      EpochSampler::CreateNonPrivateForTesting({partition, population, rounds}, /*seed=*/7);
   EXPECT_TRUE(sampler.ok()) << sampler.status();
   return *std::move(sampler);
 }
@@ -222,12 +222,12 @@ TEST(EpochSampler, EachEpochHasEveryRecordOnceAndANewPartition) {
 }
 
 TEST(EpochSampler, SchemeIsThatOfTheNextSample) {
-  const auto shuffled = Epochs(EpochPartition::kShuffledBatches, 10, 3, /*first_epoch=*/5);
+  const auto shuffled = Epochs(EpochPartition::kShuffledBatches, 10, 3);
   const auto allocated = Epochs(EpochPartition::kRandomAllocation, 10, 3);
   for (uint64_t round = 0; round < 10; ++round) {
     EXPECT_EQ(shuffled->scheme().population_size(), 10u);
     EXPECT_EQ(shuffled->scheme().disjoint_batches().batches_per_epoch(), 3u);
-    EXPECT_EQ(shuffled->scheme().disjoint_batches().epoch(), 5 + round / 3);
+    EXPECT_EQ(shuffled->scheme().disjoint_batches().epoch(), round / 3);
     EXPECT_EQ(allocated->scheme().population_size(), 10u);
     EXPECT_EQ(allocated->scheme().random_allocation().rounds_per_epoch(), 3u);
     EXPECT_EQ(allocated->scheme().random_allocation().epoch(), round / 3);
@@ -348,8 +348,11 @@ TEST(Samplers, RefuseOptionsOutOfTheirDomain) {
                   "rounds_per_epoch: must be in [1, population_size], got 0");
     ExpectRefused(EpochSampler::Create({partition, 5, 6}).status(),
                   "rounds_per_epoch: must be in [1, population_size], got 6");
-    ExpectRefused(EpochSampler::Create({partition, 5, 2, kMost + 1}).status(),
-                  "first_epoch: must be below 2^53, got 9007199254740992");
+    ExpectRefused(EpochSampler::Create({partition, 5, 2, nullptr, EpochPosition{0, 3}}).status(),
+                  "recorded.rounds: an epoch has only 2 rounds, got 3");
+    EXPECT_EQ(EpochSampler::Create({partition, 5, 2, nullptr, EpochPosition{0, 1}}).status(),
+              absl::FailedPreconditionError(
+                  "recorded: must be absent where no epoch is carried on: this is a new one"));
   }
   ExpectRefused(FullBatchSampler::Create(0).status(),
                 "population_size: must be in [1, 2^32], got 0");

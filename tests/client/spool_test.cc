@@ -179,19 +179,20 @@ TEST(SpoolFormat, ReadsWhatWasWrittenWithoutReceipts) {
   const std::string receipt = std::string("\x09\0\0\0\0\0\0\0", 8) + std::string(32, 'b');
   EXPECT_EQ(internal::EncodeAcknowledgement({5, TreeOfSize(9, 'b')}), position + receipt);
   EXPECT_EQ(internal::DecodeAcknowledgement(position + receipt)->receipt, TreeOfSize(9, 'b'));
+  constexpr auto kHeader = internal::RecordKind::kHeader;
   internal::SpoolHeader header{.first_position = 5, .ledger = kLedger, .writer = kWriter};
   const std::string without = internal::EncodeHeader(header);
-  EXPECT_EQ(internal::DecodeHeader(without)->receipt.size, 0u);
+  EXPECT_EQ(internal::DecodeHeader(kHeader, without)->receipt.size, 0u);
   header.receipt = TreeOfSize(9, 'b');
   EXPECT_EQ(internal::EncodeHeader(header), without + receipt);
-  EXPECT_EQ(internal::DecodeHeader(without + receipt)->receipt, TreeOfSize(9, 'b'));
+  EXPECT_EQ(internal::DecodeHeader(kHeader, without + receipt)->receipt, TreeOfSize(9, 'b'));
   // A part of a receipt, more than one, or one of nothing.
   for (size_t length = 1; length < receipt.size(); ++length) {
     EXPECT_FALSE(internal::DecodeAcknowledgement(position + receipt.substr(0, length)));
-    EXPECT_FALSE(internal::DecodeHeader(without + receipt.substr(0, length)));
+    EXPECT_FALSE(internal::DecodeHeader(kHeader, without + receipt.substr(0, length)));
   }
   EXPECT_FALSE(internal::DecodeAcknowledgement(position + receipt + "x"));
-  EXPECT_FALSE(internal::DecodeHeader(without + receipt + "x"));
+  EXPECT_FALSE(internal::DecodeHeader(kHeader, without + receipt + "x"));
   EXPECT_FALSE(internal::DecodeAcknowledgement(position + std::string(40, '\0')));
 }
 

@@ -267,7 +267,7 @@ def squared_norm(gradient):
 def joint_clip(gradient, parts, rule, value, bound):
     """`parts` are (size, alpha); `rule` is clip or normalise, `value` its C or gamma."""
     size = len(gradient)
-    target = math.sqrt(bound * bound - size / 12 - 8 * math.sqrt(bound * bound / 3 + size / 180))
+    target = bound - math.sqrt(size) / 2
     squares, begin, per_part = 0.0, 0, []
     for part_size, alpha in parts:
         x = gradient[begin:begin + part_size]
