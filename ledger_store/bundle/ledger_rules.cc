@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "events/declaration_rules.h"
+#include "events/names.h"
 #include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/wire.h"
@@ -248,8 +249,14 @@ absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& wri
     if (!Parse(frame.body_bytes, conflict)) return Wrong("its conflict must be well-formed");
     events::TakeConflict(conflict.incarnation(), writer);
   } else if (frame.body == LedgerEntry::kLateEvent) {
-    v1::LateEvent late;
-    if (!Parse(frame.body_bytes, late) || !late.has_event()) {
+    std::string_view incarnation, event;
+    WireReader reader(frame.body_bytes);
+    while (const std::optional<WireField> field = reader.Next()) {
+      if (field->number > 2 || !field->is_bytes) return Wrong("its late_event must be well-formed");
+      (field->number == 1 ? incarnation : event) = field->bytes;
+    }
+    if (!reader.ok() || (!incarnation.empty() && !events::IsToken(incarnation)) ||
+        !ParseEventRound(event).ok()) {
       return Wrong("its late_event must be well-formed");
     }
     events::TakeLateEvent(writer);

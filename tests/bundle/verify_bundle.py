@@ -29,8 +29,9 @@ MAX_WRITERS = 1 << 20
 LOG_KEY, WITNESS_KEY = 1, 4
 # LedgerEntry's bodies, and who writes them.
 EVENT, DECLARATION, RESUME, NOTE, WRITER_CLOSED, SEAL, CORRECTION, FORK, FORK_NOTICE, KEY_ROTATE, IMPORT, IMPORTED, \
-    REGISTERED = range(10, 23)
+    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED = range(10, 27)
 OF_THE_SERVER = {DECLARATION, FORK, IMPORT, FORK_NOTICE, SEAL}
+LATE = {CONFLICT, LATE_EVENT, SPOOL_IMPORTED}  # these may follow a writer's end and SEAL
 OPEN, SEALED = 1, 2
 
 
@@ -255,7 +256,7 @@ FILTER = {1: {1: "double", 2: "double"}, 2: {1: "double"}, 3: {1: "double"}}
 DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER, 7: "string", 8: "enum", 9: "string",
             10: "bool"}
 ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message",
-         **{number: "message" for number in range(EVENT, REGISTERED + 1)}}
+         **{number: "message" for number in range(EVENT, SPOOL_IMPORTED + 1)}}
 ONLY_NUMBER = {1: "uint"}
 # What stands in the registry.
 REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
@@ -267,6 +268,8 @@ BODIES = {
     SEAL: {1: "strings"}, CORRECTION: {1: "uint", 2: "string"},
     FORK: {1: "string", 2: "uint", 3: "bytes", 4: DECLARED, 5: "string"}, FORK_NOTICE: {1: "string", 2: "uint"},
     IMPORT: {1: "string", 2: "uint", 3: "bytes", 4: "string", 5: DECLARED}, IMPORTED: {1: "bytes"},
+    OPENED: {1: "string", 2: "string", 3: "bool", 4: "string"}, CONFLICT: {1: "string", 2: "string"},
+    LATE_EVENT: {1: "string", 2: "message"}, SPOOL_IMPORTED: {1: "string", 2: "uint"},
 }
 
 
@@ -318,7 +321,7 @@ def minute(data):
 
 class Writer:
     def __init__(self):
-        self.entries, self.closed, self.last_round = 0, False, None
+        self.entries, self.late, self.closed, self.last_round, self.incarnation = 0, 0, False, None, b""
 
 
 class Rules:
@@ -352,10 +355,11 @@ class Rules:
         name = entry.get(2, b"")
         self.must(name in self.writers or len(self.writers) < MAX_WRITERS, "too many writers")
         writer = self.writers.setdefault(name, Writer())
-        self.must(not self.sealed, "after SEAL")
+        late = body in LATE
+        self.must(not self.sealed or late, "after SEAL")
         self.must(entry.get(1, 0) == self.size, "sequence")
         self.must(entry.get(3, 0) == writer.entries, "writer_counter")
-        self.must(not writer.closed, "after writer_closed")
+        self.must(not writer.closed or late, "after writer_closed")
         self.must(self.recorded is None or recorded >= self.recorded, "recorded_time goes back")
         self.recorded = recorded
         self.must((name == b"") == (body in OF_THE_SERVER), "whose entry")
@@ -400,13 +404,25 @@ class Rules:
             return
         message = strict(content, BODIES[body])
         if body == WRITER_CLOSED:
-            self.must(message.get(1, 0) == writer.entries + 1, "entry_count")
+            self.must(message.get(1, 0) == writer.entries - writer.late + 1, "entry_count")
             writer.closed = True
         elif body == SEAL:
             missing = message.get(1, [])
             for name, other in self.writers.items():
                 self.must(name == b"" or other.closed != (name in missing), "seal")
             self.sealed = True
+        elif body == OPENED:
+            token, previous = message.get(1, b""), message.get(2, b"")
+            self.must(re.fullmatch(rb"[A-Za-z0-9._-]{1,64}", token), "incarnation")
+            self.must(re.fullmatch(rb"[A-Za-z0-9._-]{0,64}", previous), "previous")
+            self.must(token != writer.incarnation, "incarnation again")
+            writer.incarnation, writer.last_round = token, None
+        elif body in LATE:
+            self.must(writer.entries > 0, "late entries of a writer that wrote nothing")
+            writer.late += 1
+            if body == LATE_EVENT:
+                self.must(re.fullmatch(rb"[A-Za-z0-9._-]{0,64}", message.get(1, b"")), "incarnation")
+                self.event(message.get(2, b""))
         elif body == CORRECTION:
             self.must(message.get(1, 0) < self.size, "correction")
         elif body == FORK_NOTICE:

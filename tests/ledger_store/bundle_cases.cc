@@ -34,6 +34,32 @@ SampleLedger SealedLedger() {
   return ledger;
 }
 
+// What makes a ledger say more after a writer's end, and after its own.
+void AddLate(SampleLedger& ledger) {
+  ledger.Add("trainer", [](v1::LedgerEntry& e) {
+    e.mutable_conflict()->set_incarnation("first");
+    e.mutable_conflict()->set_reason("FENCED_OFF");
+  });
+  ledger.Add("trainer", [](v1::LedgerEntry& e) {
+    e.mutable_late_event()->set_incarnation("first");
+    e.mutable_late_event()->mutable_event()->mutable_sum_query()->set_round(9);
+  });
+  ledger.Add("trainer", [](v1::LedgerEntry& e) {
+    e.mutable_spool_imported()->set_incarnation("first");
+    e.mutable_spool_imported()->set_events(1);
+  });
+}
+
+SampleLedger LateLedger() {
+  SampleLedger ledger = ThreeEntries();
+  AddLate(ledger);
+  ledger.Close("trainer", 3);
+  AddLate(ledger);
+  ledger.Seal();
+  AddLate(ledger);
+  return ledger;
+}
+
 SampleLedger LedgerOfAllKinds() {
   SampleLedger ledger = ThreeEntries();
   ledger.Add("trainer", [](v1::LedgerEntry& e) { e.mutable_resume()->set_reason("restart"); });
@@ -45,6 +71,17 @@ SampleLedger LedgerOfAllKinds() {
   ledger.Add("", [](v1::LedgerEntry& e) {
     e.mutable_fork_notice()->set_child("projects/default/ledgers/child");
     e.mutable_fork_notice()->set_size(3);
+  });
+  ledger.Add("trainer", [](v1::LedgerEntry& e) {
+    e.mutable_opened()->set_incarnation("second");
+    e.mutable_opened()->set_previous("first");
+    e.mutable_opened()->set_carries_epochs(true);
+  });
+  ledger.AddRound("trainer", 1);  // rounds are an incarnation's own
+  ledger.Add("trainer", [](v1::LedgerEntry& e) {
+    e.mutable_event()->mutable_sampling()->set_round(2);
+    e.mutable_event()->mutable_sampling()->mutable_scheme()->mutable_random_allocation()->set_epoch(
+        3);
   });
   ledger.Add("trainer",
              [](v1::LedgerEntry& e) { e.mutable_event()->mutable_rounds()->set_count(100); });
@@ -132,6 +169,7 @@ void AddGood(CaseList& list) {
   list.Good("one entry", SampleBundle(SampleLedger()));
   list.Good("sealed", SampleBundle(SealedLedger())).trusted = {1};
   list.Good("all kinds", SampleBundle(LedgerOfAllKinds()));
+  list.Good("late", SampleBundle(LateLedger()));
   list.Good("fork", SampleBundle(ForkedLedger()));
   list.Good("long", SampleBundle(LongLedger()));
   for (const uint64_t queries : {253, 254, 509}) {
@@ -391,10 +429,27 @@ void AddBadEntries(CaseList& list) {
       "Event of one known kind");
   bad(
       "round goes back", "trainer",
-      [](Entry& e) { e.mutable_event()->mutable_sum_query()->set_round(6); }, "found 6 after 7");
+      [](Entry& e) { e.mutable_event()->mutable_sum_query()->set_round(6); },
+      "must be at least 7, the last round of writer trainer, got 6");
   bad(
       "round begins twice", "trainer",
-      [](Entry& e) { e.mutable_event()->mutable_sampling()->set_round(7); }, "round 7 has begun");
+      [](Entry& e) { e.mutable_event()->mutable_sampling()->set_round(7); },
+      "round 7 of writer trainer has begun already");
+  bad(
+      "opened without a token", "trainer", [](Entry& e) { e.mutable_opened(); },
+      "opened.incarnation: must be 1 to 64 bytes");
+  bad(
+      "opened by a token that is none", "trainer",
+      [](Entry& e) { e.mutable_opened()->set_incarnation("a/b"); }, "opened.incarnation: must be");
+  bad(
+      "late event of nobody", "t",
+      [](Entry& e) { e.mutable_late_event()->mutable_event()->mutable_rounds(); },
+      "late entries are of a writer that has written");
+  bad(
+      "late event without an event", "trainer", [](Entry& e) { e.mutable_late_event(); },
+      "its late_event must be well-formed");
+  bad(
+      "conflict of nobody", "", [](Entry& e) { e.mutable_conflict(); }, "the server's own");
   bad(
       "correction of itself", "t",
       [](Entry& e) { e.mutable_correction()->set_corrected_sequence(3); }, "of an earlier entry");
@@ -407,11 +462,11 @@ void AddBadEntries(CaseList& list) {
       "1..3 entries, found 4");
   bad(
       "wrong count", "trainer", [](Entry& e) { e.mutable_writer_closed()->set_entry_count(4); },
-      "entry_count: must be 3, found 4");
+      "entry_count: must be 3, the entries of writer trainer with this one, got 4");
   list.BadEntry("after closing", ThreeEntries().Close("trainer").AddRound("trainer", 8),
                 "entry 4: its writer has closed");
   list.BadEntry("after the seal", ThreeEntries().Close("trainer").Seal().AddRound("t", 1),
-                "entry 5: nothing may follow SEAL");
+                "entry 5: nothing but conflicts and late entries may follow SEAL");
   list.BadEntry("seal without a writer", ThreeEntries().Seal(), "no other: \"trainer\"");
   list.BadEntry("seal names a closed writer", ThreeEntries().Close("trainer").Seal({"trainer"}),
                 "no other: \"trainer\"");

@@ -95,8 +95,8 @@ SampleLedger& SampleLedger::AddQueries(const std::string& writer, uint64_t count
   return *this;
 }
 
-SampleLedger& SampleLedger::Close(const std::string& writer) {
-  const uint64_t count = counts_[writer] + 1;
+SampleLedger& SampleLedger::Close(const std::string& writer, uint64_t late) {
+  const uint64_t count = counts_[writer] - late + 1;
   return Add(writer, [&](v1::LedgerEntry& entry) {
     entry.mutable_writer_closed()->set_entry_count(count);
   });

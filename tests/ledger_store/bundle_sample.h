@@ -38,7 +38,8 @@ class SampleLedger {
   SampleLedger& AddRound(const std::string& writer, uint64_t round);
   // `count` entries of one writer: sum queries of rounds from 1.
   SampleLedger& AddQueries(const std::string& writer, uint64_t count);
-  SampleLedger& Close(const std::string& writer);
+  // `late` of the writer's entries are conflicts and late ones.
+  SampleLedger& Close(const std::string& writer, uint64_t late = 0);
   SampleLedger& Seal(const std::vector<std::string>& missing = {});
 
   std::vector<std::string> entries;

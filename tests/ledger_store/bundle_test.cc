@@ -53,21 +53,22 @@ TEST(Bundle, IsAcceptedOrRefusedForItsFirstDifference) {
 TEST(Bundle, TellsWhatItVerified) {
   SampleLedger ledger;
   ledger.AddRound("trainer", 1).AddRound("other", 1).Close("trainer");
-  std::vector<uint64_t> sequences;
+  std::vector<std::string> entries;
   VerifierOptions options;
   options.root_sizes = {2, 100};
-  options.events = [&](const EventEntry& event) {
-    sequences.push_back(event.sequence);
+  options.entries = [&](std::string_view entry) {
+    entries.emplace_back(entry);
     return absl::OkStatus();
   };
   Verifier verifier(options);
   const std::string bundle = SampleBundle(ledger);
   StringSource source(bundle);
   ASSERT_EQ(VerifyBundle(source, verifier), absl::OkStatus());
-  EXPECT_THAT(sequences, ::testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(entries, ledger.entries);
   EXPECT_EQ(verifier.rules().size(), 6u);
   EXPECT_EQ(verifier.rules().writers(), 2u);
-  EXPECT_THAT(verifier.rules().OpenWriters(), ::testing::ElementsAre("other"));
+  EXPECT_TRUE(verifier.rules().StatusOf("trainer")->closed());
+  EXPECT_FALSE(verifier.rules().StatusOf("other")->closed());
   EXPECT_EQ(verifier.rules().declaration().dataset(), "mnist");
   EXPECT_EQ(verifier.evidence().checkpoint().origin, kSampleOrigin);
   EXPECT_TRUE(verifier.evidence().own_keys());
@@ -75,14 +76,15 @@ TEST(Bundle, TellsWhatItVerified) {
   EXPECT_EQ(verifier.RootAt(100), std::nullopt);
 }
 
-TEST(Bundle, EventSinkEndsTheVerification) {
+TEST(Bundle, EntrySinkEndsTheVerification) {
   VerifierOptions options;
-  options.events = [](const EventEntry& event) {
-    return absl::FailedPreconditionError(absl::StrCat("event at ", event.sequence));
+  uint64_t taken = 0;
+  options.entries = [&](std::string_view) {
+    return ++taken == 2 ? absl::FailedPreconditionError("enough") : absl::OkStatus();
   };
   SampleLedger ledger;
   ledger.AddRound("t", 1);
-  EXPECT_EQ(Verify(SampleBundle(ledger), options), absl::FailedPreconditionError("event at 1"));
+  EXPECT_EQ(Verify(SampleBundle(ledger), options), absl::FailedPreconditionError("enough"));
 }
 
 TEST(Bundle, IsTheSameBytesForTheSameLedger) {
