@@ -1,6 +1,6 @@
 // What is said of the ledgers and can be checked by others: each log's signed checkpoint, the tiles
 // of its tree, and the registry, the log whose entries are the ledgers' checkpoints. The part of a
-// store that the notary writes (ledger_store/notary.h), and that proofs are made from.
+// store that the notary writes (ledger_store/evidence/notary.h), and that proofs are made from.
 //
 //  1. All of a publication is durable, or nothing of it: a checkpoint is never there without its
 //     tiles.

@@ -1,6 +1,6 @@
 // What auditors ask, without a transport: proto/dpledger/v1/audit_service.proto says what each call
 // means. Nothing is answered that was not verified against a signed checkpoint first
-// (ledger_store/log_reader.h). Thread safe. Calls may wait for a signature.
+// (ledger_store/evidence/log_reader.h). Thread safe. Calls may wait for a signature.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 
 namespace dpledger::server {
 namespace {

@@ -20,7 +20,7 @@
 #include "ledger_store/embedded/folder_dump.h"
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/recovery.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
 #include "server/open_store.h"

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "ledger/ledger_head.h"
 #include "ledger_store/embedded/surviving_records.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::embedded {

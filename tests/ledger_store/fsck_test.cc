@@ -1,5 +1,5 @@
 // Fsck, dump and recover on a store that is whole, and on one damaged in ways that are known.
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

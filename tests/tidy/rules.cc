@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -21,25 +22,6 @@ constexpr const char* kFolders[] = {"base",   "merkle", "accountant", "ledger_st
                                     "client", "events", "ledger",     "cli",          "proto",
                                     "tests",  "bench",  "witness",    "examples",     "cmake",
                                     "deploy", "docs"};
-
-// What each folder may include besides itself.
-const std::map<std::string, std::set<std::string>>& Arrows() {
-  static const auto& arrows = *new std::map<std::string, std::set<std::string>>{
-      {"base", {}},
-      {"merkle", {"base"}},
-      {"events", {"base", "proto"}},
-      {"accountant", {"base"}},
-      {"ledger", {"base", "merkle", "proto", "events", "accountant"}},
-      {"ledger_store", {"base", "merkle", "proto", "events", "ledger"}},
-      {"server", {"base", "merkle", "proto", "events", "accountant", "ledger", "ledger_store"}},
-      {"client", {"base", "merkle", "proto", "events"}},
-      {"witness", {"base", "merkle"}},
-      {"cli",
-       {"base", "merkle", "proto", "events", "client", "accountant", "ledger", "ledger_store"}},
-      {"examples", {"base", "proto", "client"}},
-  };
-  return arrows;
-}
 
 // Where a third-party library may be included, by the beginning of the header's name.
 struct Home {
@@ -63,13 +45,13 @@ const std::vector<Home>& Homes() {
   return homes;
 }
 
-std::string FolderOf(const std::string& path) {
-  if (absl::StartsWith(path, "dpledger/v1/") || absl::StartsWith(path, "google/rpc/"))
-    return "proto";
-  return path.substr(0, path.find('/'));
-}
+std::string FolderOf(const std::string& path) { return path.substr(0, path.find('/')); }
 
 std::vector<std::string> Lines(const SourceFile& file) { return absl::StrSplit(file.text, '\n'); }
+
+bool IsTestOrBench(const std::string& path) {
+  return absl::StartsWith(path, "tests/") || absl::StartsWith(path, "bench/");
+}
 
 bool HomeAllows(const Home& home, const std::string& path) {
   return std::any_of(home.paths.begin(), home.paths.end(),
@@ -106,19 +88,25 @@ std::vector<SourceFile> ReadSources(const std::string& root) {
 
 bool IsCode(const SourceFile& file) { return HasAnySuffix(file.path, {".h", ".cc", ".c"}); }
 
-Complaints IncludeDirections(const SourceFile& file) {
+Complaints IncludeDirections(const SourceFile& file, const Targets& targets) {
   static const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"].*)re");
   Complaints complaints;
-  const std::string from = FolderOf(file.path);
-  const auto allowed = Arrows().find(from);
+  const bool free = IsTestOrBench(file.path);
+  const std::string from = targets.Of(file.path);
+  if (!free && from.empty()) {
+    complaints.push_back(absl::StrCat(file.path, ": belongs to no target; name it in SRCS"));
+  }
   for (const std::string& line : Lines(file)) {
     std::smatch match;
     if (!std::regex_match(line, match, include)) continue;
     const std::string header = match[1];
-    const std::string to = FolderOf(header);
-    const bool ours = to == "proto" || to == "tests" || to == "bench" || Arrows().count(to) > 0;
-    if (allowed != Arrows().end() && ours && to != from && allowed->second.count(to) == 0) {
-      complaints.push_back(absl::StrCat(file.path, ": ", from, " must not include ", header));
+    const std::string to = targets.Of(header);
+    if (!free && IsTestOrBench(header)) {
+      complaints.push_back(absl::StrCat(file.path, ": must not include ", header));
+    }
+    if (!free && !from.empty() && !to.empty() && !targets.Uses(from, to)) {
+      complaints.push_back(absl::StrCat(file.path, ": ", from, " must not include ", header,
+                                        ": its DEPS have no ", to));
     }
     for (const Home& home : Homes()) {
       if (absl::StartsWith(header, home.header) && !HomeAllows(home, file.path)) {
@@ -224,9 +212,18 @@ Complaints MissingClaims(const std::vector<SourceFile>& files) {
 }
 
 Complaints StaleClaims(const std::vector<SourceFile>& files) {
-  std::string code;
+  std::set<std::string> words;  // of the code
   for (const SourceFile& file : files) {
-    if (absl::StartsWith(file.path, "accountant/") && IsCode(file)) code += file.text;
+    if (!absl::StartsWith(file.path, "accountant/") || !IsCode(file)) continue;
+    std::string word;
+    for (const char c : file.text) {
+      if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') {
+        word += c;
+      } else if (!word.empty()) {
+        words.insert(std::move(word));
+        word.clear();
+      }
+    }
   }
   static const std::regex name("`([A-Za-z_][A-Za-z0-9_]*)`");
   Complaints complaints;
@@ -236,7 +233,7 @@ Complaints StaleClaims(const std::vector<SourceFile>& files) {
     for (std::sregex_iterator match(file.text.begin(), file.text.end(), name), end; match != end;
          ++match) {
       const std::string word = (*match)[1];
-      if (!std::regex_search(code, std::regex("\\b" + word + "\\b"))) {
+      if (words.count(word) == 0) {
         complaints.push_back(absl::StrCat(file.path, ": no ", word, " in the code"));
       }
     }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/checkpoint.h"
 #include "merkle/tile_tree.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/tile_tree.h"
 

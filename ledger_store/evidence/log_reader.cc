@@ -1,4 +1,4 @@
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 
 #include <bit>
 #include <utility>

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "ledger_store/bundle/entry_frame.h"
-#include "ledger_store/checkpoint_file.h"
+#include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/store.h"
 #include "merkle/tile_tree.h"
 

@@ -1,4 +1,4 @@
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,9 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/bundle/ledger_rules.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/registry.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/registry.h"
+#include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {

@@ -1,4 +1,4 @@
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/start_check.h"
 
 #include <optional>
 #include <vector>
@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status.h"
-#include "ledger_store/ledger_rehash.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {

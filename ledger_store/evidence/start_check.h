@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ledger_store/checkpoint_file.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 
 namespace dpledger {

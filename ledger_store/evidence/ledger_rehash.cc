@@ -1,11 +1,11 @@
-#include "ledger_store/ledger_rehash.h"
+#include "ledger_store/evidence/ledger_rehash.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
