@@ -17,7 +17,7 @@ namespace dpledger::server {
 class AuditService {
  public:
   // Both must outlive the service.
-  AuditService(LedgerStore* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
+  AuditService(LedgerReader* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
 
   absl::StatusOr<v1::GetCheckpointResponse> GetCheckpoint(const v1::GetCheckpointRequest& request,
                                                           const CallContext& call);
@@ -36,7 +36,7 @@ class AuditService {
   absl::StatusOr<v1::RegistryEvidence> EvidenceFor(const SignedCheckpoint& checkpoint,
                                                    const SignedCheckpoint& registry);
 
-  LedgerStore& store_;
+  LedgerReader& store_;
   SigningLoop& signing_;
 };
 

@@ -8,7 +8,7 @@
 namespace dpledger::server {
 namespace {
 
-SignedRoot SignedRootOf(LedgerStore* store, SigningLoop* signing) {
+SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   return [store, signing](const std::string& ledger, uint64_t size,
                           const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
     ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,

@@ -157,7 +157,7 @@ int Fsck(const Place& place, bool json) {
     Progress progress;
     FsckOptions options;
     options.checkpoint_file = place.CheckpointFile();
-    options.check_history = [](LedgerStore& store, const std::string& ledger) {
+    options.check_history = [](LedgerReader& store, const std::string& ledger) {
       return CheckHistory(store, ledger);
     };
     options.progress = [&](const FsckReport& so_far) {

@@ -193,7 +193,7 @@ TEST_F(Fsck, AsksWhoeverCanToCheckRunLengthTables) {
   FsckReport report;
   std::vector<std::string> asked;
   FsckOptions options;
-  options.check_history = [&](LedgerStore& store, const std::string& ledger) {
+  options.check_history = [&](LedgerReader& store, const std::string& ledger) {
     asked.push_back(ledger);
     return store.GetHistory(ledger).ok() ? absl::DataLossError("differs") : absl::OkStatus();
   };
