@@ -57,7 +57,10 @@ function(dpledger_library)
   dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
   add_library(dpledger_${ARG_NAME} STATIC ${ARG_SRCS})
   add_library(dpledger::${ARG_NAME} ALIAS dpledger_${ARG_NAME})
-  target_link_libraries(dpledger_${ARG_NAME} PUBLIC dpledger_options ${ARG_DEPS})
+  set_target_properties(dpledger_${ARG_NAME} PROPERTIES EXPORT_NAME ${ARG_NAME})
+  target_compile_features(dpledger_${ARG_NAME} PUBLIC cxx_std_20)
+  # Our warnings are not for the code of another project that links this.
+  target_link_libraries(dpledger_${ARG_NAME} PRIVATE $<BUILD_INTERFACE:dpledger_options> PUBLIC ${ARG_DEPS})
 endfunction()
 
 function(dpledger_program)

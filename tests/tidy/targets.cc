@@ -19,10 +19,14 @@ Targets::Targets(const std::string& text) {
   for (const std::string& line : Words(absl::StrSplit(text, '\n', absl::SkipEmpty()))) {
     const Words fields = absl::StrSplit(line, '|');
     const std::string name(absl::StripAsciiWhitespace(fields.at(0)));
-    if (absl::StripAsciiWhitespace(fields.at(1)).empty()) groups_.insert(name);
+    if (!absl::StrContains(fields.at(1), ".c")) groups_.insert(name);
     for (const std::string& source :
          Words(absl::StrSplit(fields.at(1), ' ', absl::SkipWhitespace()))) {
       of_source_.emplace(source, name);
+      // A public header is included by its name below include/.
+      if (const size_t at = source.find("/include/"); at != std::string::npos) {
+        of_source_.emplace(source.substr(at + 9), name);
+      }
       of_folder_[FolderOf(source)].insert(name);
     }
     for (const std::string& dep :

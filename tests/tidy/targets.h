@@ -27,8 +27,8 @@ class Targets {
 
  private:
   std::map<std::string, std::set<std::string>> deps_;
-  std::set<std::string> groups_;                            // targets without sources
-  std::map<std::string, std::string> of_source_;            // by path
+  std::set<std::string> groups_;                  // targets of headers alone, or of nothing
+  std::map<std::string, std::string> of_source_;  // by path
   std::map<std::string, std::set<std::string>> of_folder_;  // every target with a source there
 };
 
