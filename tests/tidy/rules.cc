@@ -192,8 +192,8 @@ Complaints FileSizes(const std::vector<SourceFile>& files) {
 }
 
 Complaints MissingClaims(const std::vector<SourceFile>& files) {
-  // Values, numerics and the bridge from the wire answer no question.
-  static const std::set<std::string> without = {"mechanism", "numeric"};
+  // Values, numerics and the public header answer no question.
+  static const std::set<std::string> without = {"mechanism", "numeric", "include"};
   std::set<std::string> methods;
   std::set<std::string> claimed;
   for (const SourceFile& file : files) {
@@ -238,6 +238,51 @@ Complaints StaleClaims(const std::vector<SourceFile>& files) {
       }
     }
   }
+  return complaints;
+}
+
+Complaints WrongPlaces(const SourceFile& doc, const std::vector<SourceFile>& files) {
+  static const std::regex mark("<!-- files that match: (.*) -->");
+  static const std::regex path("`([a-z_0-9]+(/[A-Za-z_0-9.]+)+)`");
+  Complaints complaints;
+  std::string pattern;
+  std::set<std::string> listed;
+  const auto compare = [&] {
+    for (const SourceFile& file : files) {
+      if (IsTestOrBench(file.path) || absl::StartsWith(file.path, "docs/") ||
+          absl::StartsWith(file.path, "examples/") ||
+          absl::StrContains(pattern, file.path.substr(0, file.path.rfind('/') + 1))) {
+        continue;
+      }
+      const bool matches = std::regex_search(file.text, std::regex(pattern));
+      if (matches != (listed.count(file.path) > 0)) {
+        complaints.push_back(absl::StrCat(doc.path, ": ", file.path,
+                                          matches ? " matches " : " does not match ", pattern,
+                                          matches ? " and is not listed" : ""));
+      }
+    }
+    pattern.clear();
+    listed.clear();
+  };
+  for (const std::string& line : Lines(doc)) {
+    std::smatch match;
+    if (std::regex_match(line, match, mark)) {
+      pattern = match[1];
+      continue;
+    }
+    if (!pattern.empty() && !absl::StartsWith(line, "- ")) compare();
+    for (std::sregex_iterator it(line.begin(), line.end(), path), end; it != end; ++it) {
+      const std::string name = (*it)[1];
+      if (!pattern.empty() && it == std::sregex_iterator(line.begin(), line.end(), path))
+        listed.insert(name);
+      if (std::none_of(files.begin(), files.end(), [&](const SourceFile& file) {
+            return file.path == name || absl::StartsWith(file.path, name + "/");
+          })) {
+        complaints.push_back(absl::StrCat(doc.path, ": there is no ", name));
+      }
+    }
+  }
+  if (!pattern.empty()) compare();
   return complaints;
 }
 

@@ -40,4 +40,10 @@ Complaints MissingClaims(const std::vector<SourceFile>& files);
 // where each of its lines is, and goes stale when the code is renamed.
 Complaints StaleClaims(const std::vector<SourceFile>& files);
 
+// docs/architecture.md, held true: a comment `<!-- files that match: PATTERN -->` stands before the
+// list of exactly those files of the product that match (tests, docs, benchmarks and examples are
+// left out, and so is the file's own folder where the pattern names it), and every path in
+// backticks is there.
+Complaints WrongPlaces(const SourceFile& doc, const std::vector<SourceFile>& files);
+
 }  // namespace dpledger::tidy

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -89,6 +90,29 @@ const Targets& SmallHouse() {
 
 Complaints Of(const std::string& path, const std::string& header) {
   return IncludeDirections({path, "#include \"" + header + "\"\n"}, SmallHouse());
+}
+
+TEST_F(Sources, StandWhereTheArchitectureSaysThatTheyDo) {
+  const auto doc = std::find_if(files_->begin(), files_->end(), [](const SourceFile& file) {
+    return file.path == "docs/architecture.md";
+  });
+  ASSERT_NE(doc, files_->end());
+  EXPECT_THAT(WrongPlaces(*doc, *files_), IsEmpty());
+}
+
+TEST(WrongPlaces, AreAFileTooManyAndOneTooFew) {
+  const std::vector<SourceFile> files = {
+      {"room/a.cc", "Flip"}, {"room/b.cc", "Flip"}, {"room/c.cc", ""}, {"tests/x.cc", "Flip"}};
+  const auto doc = [](const std::string& list) {
+    return SourceFile{"docs/x.md", "<!-- files that match: Flip -->\n" + list + "\nrest\n"};
+  };
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n- `room/b.cc`: y\n"), files), IsEmpty());
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n"), files),
+              ElementsAre("docs/x.md: room/b.cc matches Flip and is not listed"));
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n- `room/b.cc`: y\n- `room/c.cc`: z\n"), files),
+              ElementsAre("docs/x.md: room/c.cc does not match Flip"));
+  EXPECT_THAT(WrongPlaces({"docs/x.md", "See `room/gone.h`.\n"}, files),
+              ElementsAre("docs/x.md: there is no room/gone.h"));
 }
 
 TEST(IncludeDirections, NoticesAnArrowTheOtherWay) {
