@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "accountant/accountant.h"
+#include "accountant/calibration/calibration.h"
 #include "accountant/contour/ledger_line.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/sampled_gaussian.h"

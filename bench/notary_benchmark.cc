@@ -21,7 +21,7 @@
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 
 namespace dpledger {
 namespace {

@@ -1,14 +1,17 @@
-# One shape for every target, so that the arrows between folders can be read in the build.
+# One shape for every target, so that the arrows between rooms can be read in the build.
 #
 #   dpledger_library(NAME x SRCS ... DEPS ...)     a static library dpledger_x, alias dpledger::x
 #   dpledger_program(NAME x SRCS ... DEPS ...)     a program in build/<preset>/bin
 #   dpledger_test(NAME x SRCS ... DEPS ... [LABELS slow] [ARGS ...] [TIMEOUT seconds])
 #
-# Every dependency is spelled out in DEPS. A test without LABELS is in `./test --quick`; LABELS slow
-# marks those that kill processes or run long.
+# DEPS is the one list of what a target may include: tests/tidy reads it from build/<preset>/targets.txt
+# and fails on an include of a target that is not in it. A header belongs to the target of the source
+# beside it with the same name, or of the only target in its folder; any other header stands in SRCS.
+# A test without LABELS is in `./test --quick`; LABELS slow marks those that kill processes or run
+# long.
 
 add_library(dpledger_options INTERFACE)
-target_include_directories(dpledger_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(dpledger_options INTERFACE ${PROJECT_SOURCE_DIR})
 # -ffp-contract=off: sums must be the same bits on every machine (docs/formats.md), and the error
 # bounds of accountant/ count one rounding for each written operation.
 target_compile_options(dpledger_options INTERFACE
@@ -26,21 +29,67 @@ endif()
 # much (64 writers of one event each: 45 k/s and 52 k/s).
 add_library(dpledger_allocator INTERFACE)
 add_library(dpledger::allocator ALIAS dpledger_allocator)
-if(NOT DPLEDGER_SANITIZER)  # sanitizers bring their own
+if(DPLEDGER_BUILD_SERVER AND NOT DPLEDGER_SANITIZER)  # sanitizers bring their own
   target_link_libraries(dpledger_allocator INTERFACE PkgConfig::JEMALLOC)
 endif()
 
+# One line for targets.txt: "name | sources from the root | dependencies".
+function(dpledger_record name srcs deps)
+  set(paths)
+  foreach(src ${srcs})
+    get_filename_component(path ${src} ABSOLUTE)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${path})
+    list(APPEND paths ${path})
+  endforeach()
+  list(JOIN paths " " paths)
+  list(JOIN deps " " deps)
+  set_property(GLOBAL APPEND PROPERTY DPLEDGER_TARGETS "${name} | ${paths} | ${deps}")
+endfunction()
+
+function(dpledger_write_targets)
+  get_property(targets GLOBAL PROPERTY DPLEDGER_TARGETS)
+  list(JOIN targets "\n" targets)
+  file(WRITE ${PROJECT_BINARY_DIR}/targets.txt "${targets}\n")
+endfunction()
+
 function(dpledger_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
   add_library(dpledger_${ARG_NAME} STATIC ${ARG_SRCS})
   add_library(dpledger::${ARG_NAME} ALIAS dpledger_${ARG_NAME})
-  target_link_libraries(dpledger_${ARG_NAME} PUBLIC dpledger_options ${ARG_DEPS})
+  set_target_properties(dpledger_${ARG_NAME} PROPERTIES EXPORT_NAME ${ARG_NAME})
+  target_compile_features(dpledger_${ARG_NAME} PUBLIC cxx_std_20)
+  # Our warnings are not for the code of another project that links this.
+  target_link_libraries(dpledger_${ARG_NAME} PRIVATE $<BUILD_INTERFACE:dpledger_options> PUBLIC ${ARG_DEPS})
 endfunction()
 
 function(dpledger_program)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE dpledger_options ${ARG_DEPS})
+endfunction()
+
+# Whether a target comes, by way of others, to the target `wanted`.
+function(dpledger_reaches target wanted result)
+  set(next ${target})
+  set(seen)
+  set(${result} FALSE PARENT_SCOPE)
+  while(next)
+    list(POP_FRONT next one)
+    get_target_property(libraries ${one} LINK_LIBRARIES)
+    if(NOT libraries)
+      get_target_property(libraries ${one} INTERFACE_LINK_LIBRARIES)
+    endif()
+    list(FILTER libraries INCLUDE REGEX "^dpledger::")
+    if(wanted IN_LIST libraries)
+      set(${result} TRUE PARENT_SCOPE)
+      return()
+    endif()
+    list(REMOVE_ITEM libraries ${seen})
+    list(APPEND seen ${libraries})
+    list(APPEND next ${libraries})
+  endwhile()
 endfunction()
 
 function(dpledger_test)
@@ -49,9 +98,10 @@ function(dpledger_test)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
+  set_property(GLOBAL APPEND PROPERTY DPLEDGER_TESTS ${ARG_NAME})
   target_link_libraries(${ARG_NAME} PRIVATE dpledger_options GTest::gmock GTest::gtest_main ${ARG_DEPS})
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
   set_tests_properties(${ARG_NAME} PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "DPLEDGER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};DPLEDGER_SOURCE=${CMAKE_SOURCE_DIR}")
+    ENVIRONMENT "DPLEDGER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};DPLEDGER_SOURCE=${PROJECT_SOURCE_DIR};DPLEDGER_TARGETS=${PROJECT_BINARY_DIR}/targets.txt")
 endfunction()

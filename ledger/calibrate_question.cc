@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/accountant.h"
+#include "accountant/calibration/calibration.h"
 #include "accountant/calibration/family.h"
 #include "base/status.h"
 #include "ledger/hole.h"

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/accountant.h"
+#include "accountant/selection/tuning_cost.h"
 #include "base/status.h"
 #include "ledger/question.h"
 #include "ledger/questions.h"

@@ -1,6 +1,6 @@
 // What is said of the ledgers and can be checked by others: each log's signed checkpoint, the tiles
 // of its tree, and the registry, the log whose entries are the ledgers' checkpoints. The part of a
-// store that the notary writes (ledger_store/notary.h), and that proofs are made from.
+// store that the notary writes (ledger_store/evidence/notary.h), and that proofs are made from.
 //
 //  1. All of a publication is durable, or nothing of it: a checkpoint is never there without its
 //     tiles.
@@ -42,10 +42,24 @@ struct Publication {
   std::vector<SignedLog> logs;
 };
 
-class CheckpointStore {
+class CheckpointReader {
  public:
-  virtual ~CheckpointStore() = default;
+  virtual ~CheckpointReader() = default;
 
+  // NOT_FOUND if the log has none yet.
+  virtual absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) = 0;
+
+  // The tile's hashes, as far as they were published. NOT_FOUND if it was not.
+  virtual absl::StatusOr<std::string> ReadTile(const std::string& log,
+                                               const merkle::TileId& tile) = 0;
+
+  // Entries [first, ...) of the registry: at most `max_entries`; empty at its end.
+  virtual absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
+                                                                size_t max_entries) = 0;
+};
+
+class CheckpointStore : public CheckpointReader {
+ public:
   // Leave to sign, for `duration` from now or until it is taken again by the same holder; its
   // epoch. One holder has it at a time, and a lost epoch never comes back. UNAVAILABLE (reason
   // SIGNER_ELSEWHERE) while another holder has it. An engine that one process owns always grants
@@ -62,17 +76,6 @@ class CheckpointStore {
   // publication says; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or beyond
   // its entries; UNAVAILABLE after a disk error.
   virtual absl::Status Publish(const Publication& publication) = 0;
-
-  // NOT_FOUND if the log has none yet.
-  virtual absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) = 0;
-
-  // The tile's hashes, as far as they were published. NOT_FOUND if it was not.
-  virtual absl::StatusOr<std::string> ReadTile(const std::string& log,
-                                               const merkle::TileId& tile) = 0;
-
-  // Entries [first, ...) of the registry: at most `max_entries`; empty at its end.
-  virtual absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
-                                                                size_t max_entries) = 0;
 };
 
 }  // namespace dpledger

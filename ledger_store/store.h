@@ -48,13 +48,11 @@ class AppendLine {
   bool broken_ = false;  // the thread of the store that commits reads and writes it, no other
 };
 
-class LedgerStore {
+// What can be read of the ledgers. Code that only reads takes this, so that it also works on what
+// survives of a damaged store (embedded/surviving_store.h).
+class LedgerReader {
  public:
-  virtual ~LedgerStore() = default;
-
-  // Stores the declaration as entry 0. ALREADY_EXISTS if the name is taken, unless by the same
-  // request.
-  virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) = 0;
+  virtual ~LedgerReader() = default;
 
   // NOT_FOUND if there is none. Size, root and writers are those of one moment, all of it durable.
   virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
@@ -63,6 +61,25 @@ class LedgerStore {
   // first). The parent "projects/-" is all projects.
   virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
                                                        const std::string& after, size_t limit) = 0;
+
+  // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
+  // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
+  // DATA_LOSS if an entry is missing or its bytes do not match their stored checksum.
+  virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                        size_t max_entries, size_t max_bytes) = 0;
+
+  // NOT_FOUND if there is none; DATA_LOSS if its bytes are damaged.
+  virtual absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) = 0;
+
+  // What is signed of the ledgers. Lives as long as this.
+  virtual CheckpointReader& checkpoints() = 0;
+};
+
+class LedgerStore : public LedgerReader {
+ public:
+  // Stores the declaration as entry 0. ALREADY_EXISTS if the name is taken, unless by the same
+  // request.
+  virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) = 0;
 
   // How many ledgers, of all projects, declare the data set `dataset`.
   virtual absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) = 0;
@@ -82,12 +99,6 @@ class LedgerStore {
   // The same, waiting.
   absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);
 
-  // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
-  // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
-  // DATA_LOSS if an entry is missing or its bytes do not match their stored checksum.
-  virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
-                                                        size_t max_entries, size_t max_bytes) = 0;
-
   // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer that has not closed is not
   // named missing.
   virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) = 0;
@@ -99,13 +110,10 @@ class LedgerStore {
   virtual absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
                                           const LedgerPoint& point) = 0;
 
-  // What is signed of the ledgers. Lives as long as the store.
-  virtual CheckpointStore& checkpoints() = 0;
+  CheckpointStore& checkpoints() override = 0;
 
   // Keeps the ledger's run-length table in place of an older one. Need not be durable.
   virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
-  // NOT_FOUND if there is none; DATA_LOSS if its bytes are damaged.
-  virtual absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) = 0;
 
   virtual bool Healthy() const = 0;
 };

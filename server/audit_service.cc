@@ -12,7 +12,7 @@
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::server {

@@ -1,6 +1,6 @@
 // What auditors ask, without a transport: proto/dpledger/v1/audit_service.proto says what each call
 // means. Nothing is answered that was not verified against a signed checkpoint first
-// (ledger_store/log_reader.h). Thread safe. Calls may wait for a signature.
+// (ledger_store/evidence/log_reader.h). Thread safe. Calls may wait for a signature.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace dpledger::server {
 class AuditService {
  public:
   // Both must outlive the service.
-  AuditService(LedgerStore* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
+  AuditService(LedgerReader* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
 
   absl::StatusOr<v1::GetCheckpointResponse> GetCheckpoint(const v1::GetCheckpointRequest& request,
                                                           const CallContext& call);
@@ -36,7 +36,7 @@ class AuditService {
   absl::StatusOr<v1::RegistryEvidence> EvidenceFor(const SignedCheckpoint& checkpoint,
                                                    const SignedCheckpoint& registry);
 
-  LedgerStore& store_;
+  LedgerReader& store_;
   SigningLoop& signing_;
 };
 

@@ -53,7 +53,7 @@ absl::Status AddEntry(std::string_view bytes, LedgerHistory& into) {
   return absl::OkStatus();
 }
 
-absl::Status ReadOn(LedgerStore& store, const std::string& ledger, uint64_t size, size_t max_bytes,
+absl::Status ReadOn(LedgerReader& store, const std::string& ledger, uint64_t size, size_t max_bytes,
                     const accountant::Limits& limits, LedgerHistory& into) {
   uint64_t measure_at = 2 * into.tree.size() + kReadEntries;
   while (into.tree.size() < size) {

@@ -39,7 +39,7 @@ absl::Status AddEntry(std::string_view bytes, LedgerHistory& into);
 // AddEntry returns, the ledger named: RESOURCE_EXHAUSTED (reason HISTORY_TOO_LARGE) above
 // `max_bytes`; DEADLINE_EXCEEDED or CANCELLED by `limits`, and `into` is then good as far as it
 // has come.
-absl::Status ReadOn(LedgerStore& store, const std::string& ledger, uint64_t size, size_t max_bytes,
+absl::Status ReadOn(LedgerReader& store, const std::string& ledger, uint64_t size, size_t max_bytes,
                     const accountant::Limits& limits, LedgerHistory& into);
 
 }  // namespace dpledger::server

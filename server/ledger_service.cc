@@ -15,7 +15,7 @@
 #include "events/unknown_fields.h"
 #include "ledger/event_from_proto.h"
 #include "ledger/request_rules.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 
 namespace dpledger::server {
 namespace {

@@ -20,7 +20,7 @@ struct Wanted {
   std::string root;  // empty: that of the ledger, if all of it is wanted
 };
 
-absl::StatusOr<Wanted> FindLedger(LedgerStore& store, const std::string& name,
+absl::StatusOr<Wanted> FindLedger(LedgerReader& store, const std::string& name,
                                   uint64_t up_to_sequence) {
   Wanted wanted;
   ASSIGN_OR_RETURN(wanted.ledger, store.Get(name));
@@ -35,7 +35,7 @@ absl::StatusOr<Wanted> FindLedger(LedgerStore& store, const std::string& name,
   return wanted;
 }
 
-absl::StatusOr<Wanted> FindParent(LedgerStore& store, const v1::Ledger& child) {
+absl::StatusOr<Wanted> FindParent(LedgerReader& store, const v1::Ledger& child) {
   const v1::Fork& fork = child.fork();
   absl::StatusOr<v1::Ledger> parent = store.Get(fork.parent());
   if (absl::IsNotFound(parent.status())) {
@@ -76,7 +76,7 @@ absl::Status OverlapError(const LedgerPrefix& copy, const LedgerPrefix& other,
 
 }  // namespace
 
-absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
+absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories,
                                     const SignedRoot& signed_root, const std::string& name,
                                     uint64_t up_to_sequence, const accountant::Limits& limits) {
   std::vector<Wanted> wanted(1);

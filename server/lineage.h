@@ -44,7 +44,7 @@ using SignedRoot = std::function<absl::StatusOr<merkle::Hash>(
 // up_to_sequence beyond it; FAILED_PRECONDITION for more than 100 forks of forks (reason
 // FORKS_TOO_DEEP) or a copy that is not complete (IMPORT_INCOMPLETE); DATA_LOSS if an ancestor is
 // not what the fork says it is; and what HistoryCache::Read returns.
-absl::StatusOr<Lineage> ReadLineage(LedgerStore& store, HistoryCache& histories,
+absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories,
                                     const SignedRoot& signed_root, const std::string& name,
                                     uint64_t up_to_sequence, const accountant::Limits& limits);
 

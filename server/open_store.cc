@@ -10,11 +10,14 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ledger_store/embedded/embedded_store.h"
+#ifdef DPLEDGER_POSTGRES
 #include "ledger_store/postgres/postgres_store.h"
+#endif
 
 namespace dpledger::server {
 namespace {
 
+#ifdef DPLEDGER_POSTGRES
 constexpr size_t kMaxConnectionBytes = 16 << 10;
 
 // The file may hold a password.
@@ -34,6 +37,17 @@ absl::StatusOr<std::string> ReadConnection(const std::string& path) {
   return content;
 }
 
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string& file) {
+  PostgresOptions options;
+  ASSIGN_OR_RETURN(options.connection, ReadConnection(file));
+  return OpenPostgresStore(options);
+}
+#else
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string&) {
+  return FieldError("postgres", "this server was built without PostgreSQL");
+}
+#endif
+
 }  // namespace
 
 std::string DescribeStore(const std::string& folder, const std::string& postgres_file) {
@@ -42,11 +56,7 @@ std::string DescribeStore(const std::string& folder, const std::string& postgres
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file) {
-  if (!postgres_file.empty()) {
-    PostgresOptions options;
-    ASSIGN_OR_RETURN(options.connection, ReadConnection(postgres_file));
-    return OpenPostgresStore(options);
-  }
+  if (!postgres_file.empty()) return OpenDatabase(postgres_file);
   std::error_code no_folder;
   std::filesystem::create_directories(folder, no_folder);
   if (no_folder) return ErrnoError(no_folder.value(), "create", folder);

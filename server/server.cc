@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "base/status.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 
 namespace dpledger::server {
 namespace {
 
-SignedRoot SignedRootOf(LedgerStore* store, SigningLoop* signing) {
+SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   return [store, signing](const std::string& ledger, uint64_t size,
                           const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
     ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,

@@ -11,8 +11,8 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/signing_key_file.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/signing_key_file.h"
+#include "ledger_store/evidence/start_check.h"
 
 namespace dpledger::server {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 #include "server/log.h"
 

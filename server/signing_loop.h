@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 #include "server/call_context.h"
 #include "server/log.h"
 

@@ -20,7 +20,7 @@
 #include "ledger_store/embedded/folder_dump.h"
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/recovery.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
 #include "server/open_store.h"
@@ -157,7 +157,7 @@ int Fsck(const Place& place, bool json) {
     Progress progress;
     FsckOptions options;
     options.checkpoint_file = place.CheckpointFile();
-    options.check_history = [](LedgerStore& store, const std::string& ledger) {
+    options.check_history = [](LedgerReader& store, const std::string& ledger) {
       return CheckHistory(store, ledger);
     };
     options.progress = [&](const FsckReport& so_far) {

@@ -69,7 +69,7 @@ absl::Status ReadMechanism(const v1::Ledger& ledger, uint64_t sequence, const st
   return DoesNotFit(ledger, absl::StrCat("entry ", sequence, " holds no mechanism"));
 }
 
-absl::StatusOr<std::vector<accountant::Mechanism>> ReadMechanisms(LedgerStore& store,
+absl::StatusOr<std::vector<accountant::Mechanism>> ReadMechanisms(LedgerReader& store,
                                                                   const v1::Ledger& ledger,
                                                                   const v1::StoredHistory& table) {
   const auto& sequences = table.mechanism_sequences();
@@ -173,7 +173,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   return table;
 }
 
-absl::StatusOr<LedgerHistory> FromStored(LedgerStore& store, const v1::Ledger& ledger,
+absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& ledger,
                                          const v1::StoredHistory& table) {
   if (table.version() != kVersion) {
     return DoesNotFit(ledger,
@@ -219,7 +219,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerStore& store, const v1::Ledger& l
   return history;
 }
 
-absl::Status CheckHistory(LedgerStore& store, const std::string& name,
+absl::Status CheckHistory(LedgerReader& store, const std::string& name,
                           const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store.Get(name));
   const absl::StatusOr<v1::StoredHistory> table = store.GetHistory(name);

@@ -32,12 +32,12 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history);
 // The history that the table is of, mechanisms read from `store`. DATA_LOSS if the table is not one
 // that this version can have written of the ledger's first `table.size()` entries; errors of the
 // store.
-absl::StatusOr<LedgerHistory> FromStored(LedgerStore& store, const v1::Ledger& ledger,
+absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& ledger,
                                          const v1::StoredHistory& table);
 
 // For an audit: reads the entries that the ledger's table is of, and compares. OK too if there is
 // no table. DATA_LOSS naming the first difference, and what GetHistory and ReadOn return.
-absl::Status CheckHistory(LedgerStore& store, const std::string& ledger,
+absl::Status CheckHistory(LedgerReader& store, const std::string& ledger,
                           const accountant::Limits& limits = {});
 
 }  // namespace dpledger::server

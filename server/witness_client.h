@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 #include "merkle/signed_note.h"
 #include "server/log.h"
 
@@ -42,7 +42,7 @@ class WitnessClient {
                                                              const Log* log);
   ~WitnessClient();
 
-  // What a Cosigner does (ledger_store/notary.h): the cosignatures that the note does not have yet
+  // What a Cosigner does (ledger_store/evidence/notary.h): the cosignatures that the note does not have yet
   // and that were to be had in time.
   std::vector<merkle::NoteSignature> Cosign(const std::string& note, uint64_t size,
                                             const ConsistencyProver& prove_from);

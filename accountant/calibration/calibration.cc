@@ -1,9 +1,10 @@
-// Calibration of Poisson-sampled Gaussian steps, as a family of compositions in the unknown.
+// As a family of compositions in the unknown.
+#include "accountant/calibration/calibration.h"
+
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/accountant.h"
 #include "accountant/calibration/family.h"
 #include "accountant/gaussian/gaussian.h"
 #include "base/status.h"

@@ -8,11 +8,11 @@
 
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/allocated_gaussian.h"
+#include "accountant/rdp/best_of_runs.h"
 #include "accountant/rdp/pair_moment.h"
 #include "accountant/rdp/rdp.h"
 #include "accountant/rdp/renyi_bound.h"
 #include "accountant/rdp/sampled_gaussian.h"
-#include "accountant/selection/selection.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
@@ -49,8 +49,8 @@ ApproximateCurve SelectionOf(const BestOf& best, const Limits& limits) {
   const Curve one_run = GivenNoFailure(run);
   absl::StatusOr<Curve> curve =
       std::isfinite(best.eta)
-          ? selection::SelectionCurve(one_run, NegativeBinomialTrials{best.eta, best.mean}, limits)
-          : selection::SelectionCurve(one_run, PoissonTrials{best.mean}, limits);
+          ? BestOfRuns(one_run, NegativeBinomialTrials{best.eta, best.mean}, limits)
+          : BestOfRuns(one_run, PoissonTrials{best.mean}, limits);
   if (curve.ok()) result.curve = *std::move(curve);
   return result;
 }

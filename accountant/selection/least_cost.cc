@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/selection/trials.h"
+#include "accountant/mechanism/trials.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::selection {

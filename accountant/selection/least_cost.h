@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "accountant/accountant.h"
+#include "accountant/mechanism/trials.h"
 
 namespace dpledger::accountant::selection {
 

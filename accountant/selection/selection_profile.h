@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
+#include "accountant/mechanism/trials.h"
 #include "accountant/selection/run_profile.h"
-#include "accountant/selection/trials.h"
 
 namespace dpledger::accountant::selection {
 

@@ -1,18 +1,19 @@
 // The cost of a search by every analysis that applies, and the least of them.
+#include "accountant/selection/tuning_cost.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/accountant.h"
+#include "accountant/mechanism/trials.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/rdp/best_of_runs.h"
 #include "accountant/rdp/rdp.h"
 #include "accountant/selection/least_cost.h"
 #include "accountant/selection/run_profile.h"
-#include "accountant/selection/selection.h"
 #include "accountant/selection/selection_profile.h"
-#include "accountant/selection/trials.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -77,9 +78,9 @@ absl::StatusOr<double> RdpEpsilon(const Composition& composition, double delta,
   const rdp::Curve one_run = rdp::GivenNoFailure(run);
   absl::StatusOr<rdp::Curve> curve;
   if (const auto* nb = std::get_if<NegativeBinomialTrials>(&trials)) {
-    curve = selection::SelectionCurve(one_run, *nb, options.limits);
+    curve = rdp::BestOfRuns(one_run, *nb, options.limits);
   } else if (const auto* poisson = std::get_if<PoissonTrials>(&trials)) {
-    curve = selection::SelectionCurve(one_run, *poisson, options.limits);
+    curve = rdp::BestOfRuns(one_run, *poisson, options.limits);
   } else {
     return kInfinity;  // no theorem
   }
@@ -104,7 +105,7 @@ absl::StatusOr<Trials> Settle(const Composition& run, double delta, const Trials
   }
   ASSIGN_OR_RETURN(selection::RunProfile profile, ProfileFor(run, delta, trials, options));
   return selection::FindLeastCost(*wanted, [&](const Trials& candidate) {
-    return selection::SelectionEpsilonUp(selection::TrialLaw::Of(candidate), profile, delta);
+    return selection::SelectionEpsilonUp(TrialLaw::Of(candidate), profile, delta);
   });
 }
 
@@ -139,7 +140,7 @@ class Costs {
                              std::holds_alternative<FixedTrials>(trials_);
     ASSIGN_OR_RETURN(selection::RunProfile profile, ProfileFor(run_, delta_, trials_, options_));
     ASSIGN_OR_RETURN(const Interval epsilon,
-                     selection::SelectionEpsilon(selection::TrialLaw::Of(trials_), profile, delta_,
+                     selection::SelectionEpsilon(TrialLaw::Of(trials_), profile, delta_,
                                                  always_runs ? single_run_lower : 0));
     Add(kProfile, {epsilon, profile.engine(), {}});
     return absl::OkStatus();
@@ -177,7 +178,7 @@ class Costs {
 
 absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta,
                                              const Trials& asked, const Options& options) {
-  RETURN_IF_ERROR(selection::CheckTrials(asked));
+  RETURN_IF_ERROR(CheckTrials(asked));
   ASSIGN_OR_RETURN(Answer single, ComputeEpsilon(single_run, delta, options));
   ASSIGN_OR_RETURN(const Trials trials, Settle(single_run, delta, asked, options));
   const bool best = options.method == Method::kBest;
@@ -202,11 +203,11 @@ absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, doub
                       {"METHOD_DOES_NOT_APPLY", {{"method", MethodName(options.method)}}});
   }
   if (const auto* nb = std::get_if<NegativeBinomialTrials>(&trials)) {
-    cost.gamma = std::exp(-selection::LogInverseGamma(nb->eta, nb->mean));
+    cost.gamma = std::exp(-LogInverseGamma(nb->eta, nb->mean));
   }
   cost.single_run = std::move(single);
   cost.trials = trials;
-  cost.at_most_one_probability = selection::AtMostOneProbability(trials);
+  cost.at_most_one_probability = AtMostOneProbability(trials);
   return cost;
 }
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "client/c/error.h"
 #include "client/c/options.h"
-#include "client/dpledger.h"
+#include "dpledger.h"
 
 namespace dpledger::client::c {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/dpledger.h"
+#include "dpledger.h"
 
 struct dpledger_error {
   dpledger_status status = DPLEDGER_OK;

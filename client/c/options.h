@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/correlated_options.h"
-#include "client/dpledger.h"
+#include "dpledger.h"
 #include "client/integer_clip.h"
 #include "client/privatizer_options.h"
 #include "client/recorder.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/dpledger.h"
+#include "dpledger.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client::c {

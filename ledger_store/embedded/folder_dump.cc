@@ -9,13 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/checkpoint_file.h"
+#include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/embedded/folder_lock.h"
 #include "ledger_store/embedded/surviving_records.h"
 #include "ledger_store/embedded/surviving_store.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/registry.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/registry.h"
+#include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::embedded {

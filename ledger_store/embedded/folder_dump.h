@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "merkle/sha256.h"
 
 namespace dpledger::embedded {

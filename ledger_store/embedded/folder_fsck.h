@@ -1,6 +1,6 @@
 // Reads everything in the folder of an embedded store, whether it opens or not, and reports what is
 // not as it must be: the files by themselves, the records in them, what they say of each other
-// (ledger_store/fsck.h), and whether RocksDB sees in them what is there.
+// (ledger_store/evidence/fsck.h), and whether RocksDB sees in them what is there.
 //
 // Changes nothing in the folder.
 #pragma once
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 
 namespace dpledger::embedded {
 

@@ -17,16 +17,16 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "ledger_store/checkpoint_file.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/folder_lock.h"
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/rocksdb_options.h"
-#include "ledger_store/ledger_rehash.h"
-#include "ledger_store/registry.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/registry.h"
+#include "ledger_store/evidence/start_check.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::embedded {
@@ -121,7 +121,7 @@ std::string ParentOf(const fs::path& path) {
 }
 
 // The ledger's entries lead to its checkpoint and to its head.
-absl::Status CheckEntries(LedgerStore& store, const Registry& registry, const v1::Ledger& head,
+absl::Status CheckEntries(LedgerReader& store, const Registry& registry, const v1::Ledger& head,
                           uint64_t& signed_size) {
   ASSIGN_OR_RETURN(const SignedCheckpoint last, LastOf(store.checkpoints(), registry, head.name()));
   signed_size = last.checkpoint.size;
@@ -137,7 +137,7 @@ absl::Status CheckEntries(LedgerStore& store, const Registry& registry, const v1
   return RehashTo(store, head.name(), end, tree);
 }
 
-absl::Status CheckStore(LedgerStore& store, const CheckpointFile& outside, Recovered& recovered) {
+absl::Status CheckStore(LedgerReader& store, const CheckpointFile& outside, Recovered& recovered) {
   Registry registry;
   RETURN_IF_ERROR(registry.CatchUp(store.checkpoints()));
   RETURN_IF_ERROR(CheckSecondPlace(store, registry, outside));

@@ -35,10 +35,6 @@ absl::StatusOr<v1::StoredHistory> ParseHistory(std::string_view value) {
   return history;
 }
 
-absl::Status ReadOnly() {
-  return absl::FailedPreconditionError("a damaged store is only read from");
-}
-
 // Ends a scan that has found enough.
 absl::Status Enough() { return absl::CancelledError(""); }
 absl::Status UnlessEnough(const absl::Status& status) {
@@ -393,28 +389,5 @@ absl::StatusOr<uint64_t> SurvivingStore::IdOf(const std::string& log) const {
   if (id == ids_.end()) return LedgerNotFound(log);
   return id->second;
 }
-
-absl::StatusOr<v1::Ledger> SurvivingStore::Create(const v1::CreateLedgerRequest&) {
-  return ReadOnly();
-}
-absl::StatusOr<uint64_t> SurvivingStore::CountDeclaring(const std::string&) { return ReadOnly(); }
-void SurvivingStore::AppendAsync(v1::AppendBatchRequest, std::shared_ptr<AppendLine>,
-                                 AppendCallback done) {
-  done(ReadOnly());
-}
-absl::StatusOr<v1::Ledger> SurvivingStore::Seal(const v1::SealLedgerRequest&) { return ReadOnly(); }
-absl::StatusOr<v1::Ledger> SurvivingStore::Fork(const v1::ForkLedgerRequest&, const LedgerPoint&) {
-  return ReadOnly();
-}
-absl::Status SurvivingStore::PutHistory(const std::string&, const v1::StoredHistory&) {
-  return ReadOnly();
-}
-absl::StatusOr<uint64_t> SurvivingStore::AcquireLease(const std::string&, absl::Duration) {
-  return ReadOnly();
-}
-absl::StatusOr<std::vector<v1::Ledger>> SurvivingStore::Unsigned(const std::string&, size_t) {
-  return ReadOnly();
-}
-absl::Status SurvivingStore::Publish(const Publication&) { return ReadOnly(); }
 
 }  // namespace dpledger::embedded

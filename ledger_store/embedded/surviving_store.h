@@ -1,5 +1,5 @@
-// What survives in a store's folder, as a LedgerStore that can only be read: for fsck and dump. A
-// ledger that has lost its head is not listed, but its entries are here.
+// What survives in a store's folder, to be read by fsck and dump. A ledger that has lost its head
+// is not listed, but its entries are here.
 //
 // Opening it reads every record once, and says of each what is wrong with it. Reads take the latest
 // record under a key (SurvivingRecords). Not thread safe.
@@ -16,12 +16,12 @@
 #include "absl/status/statusor.h"
 #include "ledger/ledger_head.h"
 #include "ledger_store/embedded/surviving_records.h"
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::embedded {
 
-class SurvivingStore : public LedgerStore, public CheckpointStore {
+class SurvivingStore : public LedgerReader, public CheckpointReader {
  public:
   // Everything that is not as docs/formats.md, section 2, says goes into `report`. Errors of the
   // disk. `records` must outlive this.
@@ -54,26 +54,11 @@ class SurvivingStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override;
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;
-  CheckpointStore& checkpoints() override { return *this; }
-  bool Healthy() const override { return true; }
+  CheckpointReader& checkpoints() override { return *this; }
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
   absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
   absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
                                                         size_t max_entries) override;
-
-  // Refused: FAILED_PRECONDITION.
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override;
-  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override;
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override;
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override;
-  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override;
-  absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
-                                        absl::Duration duration) override;
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after, size_t limit) override;
-  absl::Status Publish(const Publication& publication) override;
 
  private:
   explicit SurvivingStore(SurvivingRecords& records) : records_(records) {}

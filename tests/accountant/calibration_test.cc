@@ -1,3 +1,5 @@
+#include "accountant/calibration/calibration.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

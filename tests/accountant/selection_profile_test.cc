@@ -11,16 +11,15 @@
 #include <limits>
 #include <vector>
 
+#include "accountant/mechanism/trials.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/selection/run_profile.h"
-#include "accountant/selection/trials.h"
 
 namespace dpledger::accountant {
 namespace {
 
 using selection::RunProfile;
 using selection::SelectionProfile;
-using selection::TrialLaw;
 
 // One Gaussian step: t is N(0, 1) without the record, (1-q) N(0, 1) + q N(1/z, 1) with it.
 struct OneStep {
@@ -43,7 +42,7 @@ struct OneStep {
 
 // P(K = k), k = 1, 2, ..., from the definitions of the distributions.
 std::vector<double> NegativeBinomialMass(double eta, double mean) {
-  const double gamma = std::exp(-selection::LogInverseGamma(eta, mean));
+  const double gamma = std::exp(-LogInverseGamma(eta, mean));
   std::vector<double> mass;
   double next = eta == 0 ? (1 - gamma) / std::log(1 / gamma)
                          : eta * (1 - gamma) / (std::pow(gamma, -eta) - 1);
@@ -101,11 +100,11 @@ TEST(TrialLaw, WeightIsTheSlopeOfTheGeneratingFunction) {
   for (const Law& law : Laws()) {
     for (const double x : {0.0, 1e-6, 0.01, 0.3, 0.5, 0.8, 0.999}) {
       const double truth = GeneratingSlope(law.mass, 1 - x);
-      const auto at = selection::Share::At(x);
+      const auto at = Share::At(x);
       EXPECT_NEAR(law.law.WeightUp(at) / truth, 1, 1e-7) << x;  // the masses end early
       EXPECT_LE(law.law.WeightDown(at), law.law.WeightUp(at));
       const double nearby = GeneratingSlope(law.mass, 1 - x - 1e-6);
-      EXPECT_NEAR(law.law.Decay(selection::Share::At(x + 5e-7)), std::log(truth / nearby) / 1e-6,
+      EXPECT_NEAR(law.law.Decay(Share::At(x + 5e-7)), std::log(truth / nearby) / 1e-6,
                   1e-4 * (1 + law.law.Decay(at)))
           << x;
     }

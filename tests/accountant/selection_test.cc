@@ -1,11 +1,10 @@
-#include "accountant/selection/selection.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "accountant/selection/tuning_cost.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant {
@@ -27,8 +26,7 @@ TEST(NegativeBinomial, GammaMatchesTheOracleForEveryEtaAboveMinusOne) {
   ASSERT_GT(ListAt(oracle, "negative_binomial_gamma").size(), 20);
   for (const auto& value : ListAt(oracle, "negative_binomial_gamma")) {
     const auto& c = value.struct_value();
-    const double gamma =
-        std::exp(-selection::LogInverseGamma(NumberAt(c, "eta"), NumberAt(c, "mean")));
+    const double gamma = std::exp(-LogInverseGamma(NumberAt(c, "eta"), NumberAt(c, "mean")));
     EXPECT_NEAR(gamma / NumberAt(c, "gamma"), 1, 1e-11) << value.DebugString();
     EXPECT_LE(gamma, NumberAt(c, "gamma") * (1 + 1e-14)) << "must round to the costlier side";
   }
@@ -36,9 +34,9 @@ TEST(NegativeBinomial, GammaMatchesTheOracleForEveryEtaAboveMinusOne) {
 
 // The mean overflowed on the way, and the search stopped at 985: values by mpmath.
 TEST(NegativeBinomial, GammaNearEtaMinusOneIsNotCutShort) {
-  EXPECT_NEAR(selection::LogInverseGamma(-0.999, 10), 2303.6, 0.1);
-  EXPECT_NEAR(selection::LogInverseGamma(-0.99, 1e8), 1843, 0.5);
-  EXPECT_NEAR(selection::LogInverseGamma(-0.98, 1e15), 1728, 0.5);
+  EXPECT_NEAR(LogInverseGamma(-0.999, 10), 2303.6, 0.1);
+  EXPECT_NEAR(LogInverseGamma(-0.99, 1e8), 1843, 0.5);
+  EXPECT_NEAR(LogInverseGamma(-0.98, 1e15), 1728, 0.5);
 }
 
 // "How to DP-fy ML" (arXiv 2303.00654), appendix C: n = 1e6, batch 5000, σ = 1; recomputed at 30
@@ -172,7 +170,7 @@ TEST(Tuning, LeastCostSaysWhenNothingIsAllowed) {
 }
 
 TEST(Tuning, AtMostOneRunIsWhatTheMassesSay) {
-  const auto of = [](const Trials& trials) { return selection::AtMostOneProbability(trials); };
+  const auto of = [](const Trials& trials) { return AtMostOneProbability(trials); };
   EXPECT_NEAR(of(NegativeBinomialTrials{1, 10}), 0.1, 1e-12);  // geometric
   EXPECT_NEAR(of(PoissonTrials{2}), 3 * std::exp(-2.0), 1e-12);
   EXPECT_NEAR(of(BinomialTrials{3, 0.5}), 0.5, 1e-12);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/dpledger.h"
+#include "dpledger.h"
 
 // Of all calls in the program.
 extern dpledger_error* error;

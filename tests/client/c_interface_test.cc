@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/dpledger.h"
+#include "dpledger.h"
 #include "tests/fault/crashing_server.h"
 
 namespace dpledger::testing {
@@ -243,7 +243,7 @@ TEST_F(CInterface, RunsTheDocumentedCProgram) {
   folder_.Write("trainer.c", DocumentedProgram("c"));
   const RunResult run = Shell(absl::StrCat(
       "cd ", folder_.path(), " && cc -std=c99 -Wall -Wextra -pedantic -Werror -o trainer ",
-      "-Wno-missing-field-initializers trainer.c -I ", SourcePath("client"), " -L ",
+      "-Wno-missing-field-initializers trainer.c -I ", SourcePath("client/include"), " -L ",
       LibraryFolder(), " -ldpledger && ./trainer ", server_.address(), " spool"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, StartsWith("y = "));
@@ -273,7 +273,7 @@ TEST(CInterfaceLibrary, ShowsTheHeadersFunctionsAlone) {
   }
   EXPECT_THAT(shown, Each(StartsWith("dpledger_")));
   std::ostringstream header;
-  header << std::ifstream(SourcePath("client/dpledger.h")).rdbuf();
+  header << std::ifstream(SourcePath("client/include/dpledger.h")).rdbuf();
   for (const std::string& name : shown) EXPECT_THAT(header.str(), HasSubstr(name + "("));
   EXPECT_EQ(shown.size(),
             std::vector<std::string>(absl::StrSplit(header.str(), "\nDPLEDGER_API ")).size() - 1);

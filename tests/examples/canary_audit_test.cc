@@ -11,8 +11,8 @@
 #include <cmath>
 #include <random>
 
-#include "accountant/accountant.h"
 #include "accountant/audit/audit.h"
+#include "accountant/calibration/calibration.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
 #include "ledger/event_from_proto.h"

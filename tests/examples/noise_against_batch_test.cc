@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "accountant/accountant.h"
+#include "accountant/calibration/calibration.h"
 #include "tests/fault/crashing_server.h"
 
 namespace dpledger::testing {

@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::testing {

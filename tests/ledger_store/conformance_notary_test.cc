@@ -1,8 +1,8 @@
 // Every engine under a notary: what it signs is the tree over the entries, across restarts and
 // beside another notary.
 #include "absl/strings/str_cat.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/notary.h"
 #include "merkle/compact_tree.h"
 #include "tests/ledger_store/conformance_test.h"
 #include "tests/ledger_store/temp_folder.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ledger_store/embedded/folder_dump.h"
 #include "ledger_store/embedded/folder_fsck.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 #include "merkle/tile.h"
 

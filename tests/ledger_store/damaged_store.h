@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 #include "tests/ledger_store/signed_store.h"
 
 namespace dpledger {

@@ -1,5 +1,5 @@
 // Fsck, dump and recover on a store that is whole, and on one damaged in ways that are known.
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -193,7 +193,7 @@ TEST_F(Fsck, AsksWhoeverCanToCheckRunLengthTables) {
   FsckReport report;
   std::vector<std::string> asked;
   FsckOptions options;
-  options.check_history = [&](LedgerStore& store, const std::string& ledger) {
+  options.check_history = [&](LedgerReader& store, const std::string& ledger) {
     asked.push_back(ledger);
     return store.GetHistory(ledger).ok() ? absl::DataLossError("differs") : absl::OkStatus();
   };

@@ -1,5 +1,5 @@
 // What a notary signs, and what it refuses to sign.
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"
 #include "tests/ledger_store/signed_store.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ledger_store/embedded/embedded_store.h"
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 #include "merkle/sha256.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"

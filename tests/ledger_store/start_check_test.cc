@@ -1,5 +1,5 @@
 // What a store must hold to be served, whose key signs it, and the files beside it.
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/start_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/signing_key_file.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/proof.h"
 #include "tests/ledger_store/signed_store.h"
 #include "tests/ledger_store/tampered_store.h"

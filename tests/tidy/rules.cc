@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -21,25 +22,6 @@ constexpr const char* kFolders[] = {"base",   "merkle", "accountant", "ledger_st
                                     "client", "events", "ledger",     "cli",          "proto",
                                     "tests",  "bench",  "witness",    "examples",     "cmake",
                                     "deploy", "docs"};
-
-// What each folder may include besides itself.
-const std::map<std::string, std::set<std::string>>& Arrows() {
-  static const auto& arrows = *new std::map<std::string, std::set<std::string>>{
-      {"base", {}},
-      {"merkle", {"base"}},
-      {"events", {"base", "proto"}},
-      {"accountant", {"base"}},
-      {"ledger", {"base", "merkle", "proto", "events", "accountant"}},
-      {"ledger_store", {"base", "merkle", "proto", "events", "ledger"}},
-      {"server", {"base", "merkle", "proto", "events", "accountant", "ledger", "ledger_store"}},
-      {"client", {"base", "merkle", "proto", "events"}},
-      {"witness", {"base", "merkle"}},
-      {"cli",
-       {"base", "merkle", "proto", "events", "client", "accountant", "ledger", "ledger_store"}},
-      {"examples", {"base", "proto", "client"}},
-  };
-  return arrows;
-}
 
 // Where a third-party library may be included, by the beginning of the header's name.
 struct Home {
@@ -63,13 +45,13 @@ const std::vector<Home>& Homes() {
   return homes;
 }
 
-std::string FolderOf(const std::string& path) {
-  if (absl::StartsWith(path, "dpledger/v1/") || absl::StartsWith(path, "google/rpc/"))
-    return "proto";
-  return path.substr(0, path.find('/'));
-}
+std::string FolderOf(const std::string& path) { return path.substr(0, path.find('/')); }
 
 std::vector<std::string> Lines(const SourceFile& file) { return absl::StrSplit(file.text, '\n'); }
+
+bool IsTestOrBench(const std::string& path) {
+  return absl::StartsWith(path, "tests/") || absl::StartsWith(path, "bench/");
+}
 
 bool HomeAllows(const Home& home, const std::string& path) {
   return std::any_of(home.paths.begin(), home.paths.end(),
@@ -106,19 +88,25 @@ std::vector<SourceFile> ReadSources(const std::string& root) {
 
 bool IsCode(const SourceFile& file) { return HasAnySuffix(file.path, {".h", ".cc", ".c"}); }
 
-Complaints IncludeDirections(const SourceFile& file) {
+Complaints IncludeDirections(const SourceFile& file, const Targets& targets) {
   static const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"].*)re");
   Complaints complaints;
-  const std::string from = FolderOf(file.path);
-  const auto allowed = Arrows().find(from);
+  const bool free = IsTestOrBench(file.path);
+  const std::string from = targets.Of(file.path);
+  if (!free && from.empty()) {
+    complaints.push_back(absl::StrCat(file.path, ": belongs to no target; name it in SRCS"));
+  }
   for (const std::string& line : Lines(file)) {
     std::smatch match;
     if (!std::regex_match(line, match, include)) continue;
     const std::string header = match[1];
-    const std::string to = FolderOf(header);
-    const bool ours = to == "proto" || to == "tests" || to == "bench" || Arrows().count(to) > 0;
-    if (allowed != Arrows().end() && ours && to != from && allowed->second.count(to) == 0) {
-      complaints.push_back(absl::StrCat(file.path, ": ", from, " must not include ", header));
+    const std::string to = targets.Of(header);
+    if (!free && IsTestOrBench(header)) {
+      complaints.push_back(absl::StrCat(file.path, ": must not include ", header));
+    }
+    if (!free && !from.empty() && !to.empty() && !targets.Uses(from, to)) {
+      complaints.push_back(absl::StrCat(file.path, ": ", from, " must not include ", header,
+                                        ": its DEPS have no ", to));
     }
     for (const Home& home : Homes()) {
       if (absl::StartsWith(header, home.header) && !HomeAllows(home, file.path)) {
@@ -204,8 +192,8 @@ Complaints FileSizes(const std::vector<SourceFile>& files) {
 }
 
 Complaints MissingClaims(const std::vector<SourceFile>& files) {
-  // Values, numerics and the bridge from the wire answer no question.
-  static const std::set<std::string> without = {"mechanism", "numeric"};
+  // Values, numerics and the public header answer no question.
+  static const std::set<std::string> without = {"mechanism", "numeric", "include"};
   std::set<std::string> methods;
   std::set<std::string> claimed;
   for (const SourceFile& file : files) {
@@ -224,9 +212,18 @@ Complaints MissingClaims(const std::vector<SourceFile>& files) {
 }
 
 Complaints StaleClaims(const std::vector<SourceFile>& files) {
-  std::string code;
+  std::set<std::string> words;  // of the code
   for (const SourceFile& file : files) {
-    if (absl::StartsWith(file.path, "accountant/") && IsCode(file)) code += file.text;
+    if (!absl::StartsWith(file.path, "accountant/") || !IsCode(file)) continue;
+    std::string word;
+    for (const char c : file.text) {
+      if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') {
+        word += c;
+      } else if (!word.empty()) {
+        words.insert(std::move(word));
+        word.clear();
+      }
+    }
   }
   static const std::regex name("`([A-Za-z_][A-Za-z0-9_]*)`");
   Complaints complaints;
@@ -236,11 +233,56 @@ Complaints StaleClaims(const std::vector<SourceFile>& files) {
     for (std::sregex_iterator match(file.text.begin(), file.text.end(), name), end; match != end;
          ++match) {
       const std::string word = (*match)[1];
-      if (!std::regex_search(code, std::regex("\\b" + word + "\\b"))) {
+      if (words.count(word) == 0) {
         complaints.push_back(absl::StrCat(file.path, ": no ", word, " in the code"));
       }
     }
   }
+  return complaints;
+}
+
+Complaints WrongPlaces(const SourceFile& doc, const std::vector<SourceFile>& files) {
+  static const std::regex mark("<!-- files that match: (.*) -->");
+  static const std::regex path("`([a-z_0-9]+(/[A-Za-z_0-9.]+)+)`");
+  Complaints complaints;
+  std::string pattern;
+  std::set<std::string> listed;
+  const auto compare = [&] {
+    for (const SourceFile& file : files) {
+      if (IsTestOrBench(file.path) || absl::StartsWith(file.path, "docs/") ||
+          absl::StartsWith(file.path, "examples/") ||
+          absl::StrContains(pattern, file.path.substr(0, file.path.rfind('/') + 1))) {
+        continue;
+      }
+      const bool matches = std::regex_search(file.text, std::regex(pattern));
+      if (matches != (listed.count(file.path) > 0)) {
+        complaints.push_back(absl::StrCat(doc.path, ": ", file.path,
+                                          matches ? " matches " : " does not match ", pattern,
+                                          matches ? " and is not listed" : ""));
+      }
+    }
+    pattern.clear();
+    listed.clear();
+  };
+  for (const std::string& line : Lines(doc)) {
+    std::smatch match;
+    if (std::regex_match(line, match, mark)) {
+      pattern = match[1];
+      continue;
+    }
+    if (!pattern.empty() && !absl::StartsWith(line, "- ")) compare();
+    for (std::sregex_iterator it(line.begin(), line.end(), path), end; it != end; ++it) {
+      const std::string name = (*it)[1];
+      if (!pattern.empty() && it == std::sregex_iterator(line.begin(), line.end(), path))
+        listed.insert(name);
+      if (std::none_of(files.begin(), files.end(), [&](const SourceFile& file) {
+            return file.path == name || absl::StartsWith(file.path, name + "/");
+          })) {
+        complaints.push_back(absl::StrCat(doc.path, ": there is no ", name));
+      }
+    }
+  }
+  if (!pattern.empty()) compare();
   return complaints;
 }
 

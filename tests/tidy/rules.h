@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/tidy/targets.h"
+
 namespace dpledger::tidy {
 
 struct SourceFile {
@@ -12,17 +14,15 @@ struct SourceFile {
   std::string text;
 };
 
-using Complaints = std::vector<std::string>;
-
 // Every .h, .cc, .c, .proto, CMake and Markdown file below `root` that belongs to the project, by
 // path.
 std::vector<SourceFile> ReadSources(const std::string& root);
 
 bool IsCode(const SourceFile& file);
 
-// Folders include only along the arrows base <- merkle, accountant, ledger_store, server, client,
-// cli; and each third-party library only where it belongs.
-Complaints IncludeDirections(const SourceFile& file);
+// A file includes only headers of its own target and of those that the target names in DEPS; and
+// each third-party library only where it belongs. Tests and benchmarks may include what they test.
+Complaints IncludeDirections(const SourceFile& file, const Targets& targets);
 
 // Calls that have a safer form, marks of unfinished work, exceptions in libraries.
 Complaints BannedWords(const SourceFile& file);
@@ -39,5 +39,11 @@ Complaints MissingClaims(const std::vector<SourceFile>& files);
 // What a CLAIM.md calls by a name in backticks is there, in the accountant's code: a claim says
 // where each of its lines is, and goes stale when the code is renamed.
 Complaints StaleClaims(const std::vector<SourceFile>& files);
+
+// docs/architecture.md, held true: a comment `<!-- files that match: PATTERN -->` stands before the
+// list of exactly those files of the product that match (tests, docs, benchmarks and examples are
+// left out, and so is the file's own folder where the pattern names it), and every path in
+// backticks is there.
+Complaints WrongPlaces(const SourceFile& doc, const std::vector<SourceFile>& files);
 
 }  // namespace dpledger::tidy

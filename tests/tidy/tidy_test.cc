@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "tests/tidy/rules.h"
 
@@ -20,11 +23,19 @@ class Sources : public ::testing::Test {
     const char* root = std::getenv("DPLEDGER_SOURCE");
     ASSERT_NE(root, nullptr) << "DPLEDGER_SOURCE must name the source tree";
     files_ = new std::vector<SourceFile>(ReadSources(root));
+    const char* targets = std::getenv("DPLEDGER_TARGETS");
+    ASSERT_NE(targets, nullptr) << "DPLEDGER_TARGETS must name the list of targets";
+    targets_ = new Targets(
+        std::string(std::istreambuf_iterator<char>(std::ifstream(targets).rdbuf()), {}));
   }
-  static void TearDownTestSuite() { delete files_; }
+  static void TearDownTestSuite() {
+    delete files_;
+    delete targets_;
+  }
 
   // What `rule` complains about over all code.
-  static Complaints Over(Complaints (*rule)(const SourceFile&)) {
+  template <typename Rule>
+  static Complaints Over(Rule rule) {
     Complaints all;
     for (const SourceFile& file : *files_) {
       if (!IsCode(file)) continue;
@@ -34,11 +45,30 @@ class Sources : public ::testing::Test {
   }
 
   static std::vector<SourceFile>* files_;
+  static Targets* targets_;
 };
 std::vector<SourceFile>* Sources::files_ = nullptr;
+Targets* Sources::targets_ = nullptr;
 
 TEST_F(Sources, AreFound) { EXPECT_GT(files_->size(), 50u); }
-TEST_F(Sources, IncludeOnlyAlongTheArrows) { EXPECT_THAT(Over(IncludeDirections), IsEmpty()); }
+TEST_F(Sources, IncludeOnlyAlongTheArrows) {
+  EXPECT_THAT(Over([](const SourceFile& file) { return IncludeDirections(file, *targets_); }),
+              IsEmpty());
+}
+TEST_F(Sources, HaveArrowsWithoutCircles) { EXPECT_THAT(targets_->Circles(), IsEmpty()); }
+
+// What nobody may add to a target's DEPS, by whatever way round.
+TEST_F(Sources, KeepTheirRoomsApart) {
+  EXPECT_FALSE(targets_->Reaches("accountant", "proto")) << "the mathematics know no wire";
+  EXPECT_FALSE(targets_->Reaches("merkle", "proto"));
+  EXPECT_FALSE(targets_->Reaches("bundle", "store")) << "an auditor has no store";
+  EXPECT_FALSE(targets_->Reaches("evidence", "embedded"));
+  EXPECT_FALSE(targets_->Reaches("server_core", "embedded")) << "services know no engine";
+  EXPECT_FALSE(targets_->Reaches("server_core", "grpc")) << "services know no transport";
+  EXPECT_FALSE(targets_->Reaches("client", "store"));
+  EXPECT_FALSE(targets_->Reaches("witness", "proto"));
+  EXPECT_TRUE(targets_->Reaches("dpledger-server", "rdp")) << "or the list is not read";
+}
 TEST_F(Sources, UseNoBannedWord) { EXPECT_THAT(Over(BannedWords), IsEmpty()); }
 TEST_F(Sources, HaveHeadersThatSayWhatTheyAreFor) { EXPECT_THAT(Over(HeaderShape), IsEmpty()); }
 TEST_F(Sources, AreSmallFiles) { EXPECT_THAT(FileSizes(*files_), IsEmpty()); }
@@ -46,27 +76,84 @@ TEST_F(Sources, HaveAClaimForEveryMethod) { EXPECT_THAT(MissingClaims(*files_), 
 
 TEST_F(Sources, HaveWhatTheirClaimsName) { EXPECT_THAT(StaleClaims(*files_), IsEmpty()); }
 
-TEST(IncludeDirections, NoticesAnArrowTheOtherWay) {
-  EXPECT_THAT(IncludeDirections({"base/x.cc", "#include \"merkle/compact_tree.h\"\n"}),
-              ElementsAre(HasSubstr("base must not include merkle/compact_tree.h")));
-  EXPECT_THAT(IncludeDirections({"client/x.h", "#include \"server/log.h\"\n"}), SizeIs(1));
-  EXPECT_THAT(IncludeDirections({"server/x.h", "#include \"tests/tidy/rules.h\"\n"}), SizeIs(1));
+const Targets& SmallHouse() {
+  static const auto& house = *new Targets(
+      "base | base/x.cc | absl::strings\n"
+      "rdp | room/rdp/x.cc | dpledger::base\n"
+      "pld | room/pld/x.cc | dpledger::base dpledger::rdp\n"
+      "shared | flat/a.cc flat/only.h | dpledger::base\n"
+      "other | flat/b.cc | dpledger::grpc\n"
+      "methods |  | dpledger::rdp dpledger::pld\n"
+      "asker | asker/x.cc | dpledger::methods\n");
+  return house;
 }
 
-TEST(IncludeDirections, KeepsTheWireOutOfTheMathematics) {
-  EXPECT_THAT(IncludeDirections({"accountant/pld/x.cc", "#include \"dpledger/v1/event.pb.h\"\n"}),
-              ElementsAre(HasSubstr("accountant must not include dpledger/v1/event.pb.h")));
-  EXPECT_THAT(IncludeDirections({"accountant/pld/x.cc", "#include \"ledger/questions.h\"\n"}),
-              SizeIs(1));
+Complaints Of(const std::string& path, const std::string& header) {
+  return IncludeDirections({path, "#include \"" + header + "\"\n"}, SmallHouse());
+}
+
+TEST_F(Sources, StandWhereTheArchitectureSaysThatTheyDo) {
+  const auto doc = std::find_if(files_->begin(), files_->end(), [](const SourceFile& file) {
+    return file.path == "docs/architecture.md";
+  });
+  ASSERT_NE(doc, files_->end());
+  EXPECT_THAT(WrongPlaces(*doc, *files_), IsEmpty());
+}
+
+TEST(WrongPlaces, AreAFileTooManyAndOneTooFew) {
+  const std::vector<SourceFile> files = {
+      {"room/a.cc", "Flip"}, {"room/b.cc", "Flip"}, {"room/c.cc", ""}, {"tests/x.cc", "Flip"}};
+  const auto doc = [](const std::string& list) {
+    return SourceFile{"docs/x.md", "<!-- files that match: Flip -->\n" + list + "\nrest\n"};
+  };
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n- `room/b.cc`: y\n"), files), IsEmpty());
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n"), files),
+              ElementsAre("docs/x.md: room/b.cc matches Flip and is not listed"));
+  EXPECT_THAT(WrongPlaces(doc("- `room/a.cc`: x\n- `room/b.cc`: y\n- `room/c.cc`: z\n"), files),
+              ElementsAre("docs/x.md: room/c.cc does not match Flip"));
+  EXPECT_THAT(WrongPlaces({"docs/x.md", "See `room/gone.h`.\n"}, files),
+              ElementsAre("docs/x.md: there is no room/gone.h"));
+}
+
+TEST(IncludeDirections, NoticesAnArrowTheOtherWay) {
   EXPECT_THAT(
-      IncludeDirections({"accountant/from_proto/x.cc", "#include \"dpledger/v1/event.pb.h\"\n"}),
-      IsEmpty());
+      Of("room/rdp/x.cc", "room/pld/x.h"),
+      ElementsAre("room/rdp/x.cc: rdp must not include room/pld/x.h: its DEPS have no pld"));
+  EXPECT_THAT(Of("room/pld/x.cc", "room/rdp/x.h"), IsEmpty());
+  EXPECT_THAT(Of("asker/x.cc", "room/rdp/x.h"), IsEmpty());  // through a group
+  EXPECT_THAT(Of("asker/x.cc", "base/x.h"), SizeIs(1));
+  EXPECT_THAT(Of("room/rdp/x.h", "tests/tidy/rules.h"), SizeIs(1));
+}
+
+TEST(IncludeDirections, AsksForEveryDependencyByName) {
+  EXPECT_THAT(Of("flat/b.cc", "base/x.h"), SizeIs(1));
+  EXPECT_THAT(Of("flat/b.cc", "dpledger/v1/event.pb.h"), ElementsAre(HasSubstr("no proto")));
+  EXPECT_THAT(Of("flat/b.cc", "dpledger/v1/ledger_service.grpc.pb.h"), IsEmpty());
+}
+
+TEST(IncludeDirections, KnowsWhoseAHeaderIs) {
+  EXPECT_EQ(SmallHouse().Of("flat/a.h"), "shared");
+  EXPECT_EQ(SmallHouse().Of("flat/only.h"), "shared");
+  EXPECT_EQ(SmallHouse().Of("flat/nobodys.h"), "");
+  EXPECT_EQ(SmallHouse().Of("room/pld/inner.h"), "pld");
+  EXPECT_THAT(Of("flat/nobodys.h", "base/x.h"), ElementsAre(HasSubstr("belongs to no target")));
+  EXPECT_THAT(Of("tests/x.cc", "room/pld/x.h"), IsEmpty());
+}
+
+TEST(Circles, AreNoticed) {
+  EXPECT_THAT(SmallHouse().Circles(), IsEmpty());
+  EXPECT_THAT(
+      Targets("a | a.cc | dpledger::b\nb | b.cc | dpledger::c\nc | c.cc | dpledger::b\n").Circles(),
+      ElementsAre("b depends on itself", "c depends on itself"));
 }
 
 TEST(IncludeDirections, KeepsTheFftBehindItsInterface) {
-  EXPECT_THAT(IncludeDirections({"accountant/pld/x.cc", "#include <fftw3.h>\n"}),
+  const Targets none("");
+  EXPECT_THAT(IncludeDirections({"tests/x.cc", "#include <fftw3.h>\n"}, none),
               ElementsAre(HasSubstr("fftw3.h does not belong here")));
-  EXPECT_THAT(IncludeDirections({"accountant/numeric/fft.cc", "#include <fftw3.h>\n"}), IsEmpty());
+  const Targets numeric("numeric | accountant/numeric/fft.cc | \n");
+  EXPECT_THAT(IncludeDirections({"accountant/numeric/fft.cc", "#include <fftw3.h>\n"}, numeric),
+              IsEmpty());
 }
 
 TEST(BannedWords, NoticesUnsafeCallsAndUnfinishedWork) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
+#include "accountant/calibration/calibration.h"
 #include "accountant/mechanism/history.h"
 #include "events/event_json.h"
 #include "ledger/event_from_proto.h"

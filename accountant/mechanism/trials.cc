@@ -1,4 +1,4 @@
-#include "accountant/selection/trials.h"
+#include "accountant/mechanism/trials.h"
 
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
-namespace dpledger::accountant::selection {
+namespace dpledger::accountant {
 namespace {
 
 // Beyond, γ is too near one for doubles.
@@ -220,4 +220,4 @@ double TrialLaw::Decay(const Share& at) const {
   return kInfinity;
 }
 
-}  // namespace dpledger::accountant::selection
+}  // namespace dpledger::accountant

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "ledger_store/bundle/entry_frame.h"
-#include "ledger_store/checkpoint_file.h"
+#include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/store.h"
 #include "merkle/tile_tree.h"
 
@@ -61,7 +61,7 @@ class FsckReport {
 struct FsckOptions {
   std::string checkpoint_file;  // the registry's second place; empty: there is none
   // Compares the ledger's run-length table with its entries; null: tables are not looked at.
-  std::function<absl::Status(LedgerStore&, const std::string& ledger)> check_history;
+  std::function<absl::Status(LedgerReader&, const std::string& ledger)> check_history;
   // Called now and then with what has been read.
   std::function<void(const FsckReport&)> progress;
 
@@ -73,6 +73,6 @@ struct FsckOptions {
   std::function<void(const std::string& ledger, const merkle::TileBuilder& tree)> after_ledger;
 };
 
-void Fsck(LedgerStore& store, const FsckOptions& options, FsckReport& report);
+void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report);
 
 }  // namespace dpledger

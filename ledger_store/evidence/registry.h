@@ -51,7 +51,7 @@ class Registry {
   // Reads on to the end of the stored registry and compares with its checkpoint, which the current
   // key must have signed. Does nothing if nothing is stored. DATA_LOSS if entries, root and
   // signatures do not fit together or the registry has become shorter.
-  absl::Status CatchUp(CheckpointStore& store);
+  absl::Status CatchUp(CheckpointReader& store);
 
   // Takes the next entry. DATA_LOSS if it is none, or not one that can stand there.
   absl::Status Append(const std::string& entry);

@@ -1,4 +1,4 @@
-#include "ledger_store/notary.h"
+#include "ledger_store/evidence/notary.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,9 +8,9 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/bundle/members.h"
-#include "ledger_store/ledger_rehash.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 

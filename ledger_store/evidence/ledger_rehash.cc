@@ -1,11 +1,11 @@
-#include "ledger_store/ledger_rehash.h"
+#include "ledger_store/evidence/ledger_rehash.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPageEntries = 10'000;
 
-absl::Status Rehash(LedgerStore& store, const std::string& ledger, uint64_t end,
+absl::Status Rehash(LedgerReader& store, const std::string& ledger, uint64_t end,
                     merkle::TileBuilder& tree) {
   while (tree.size() < end) {
     const size_t wanted = std::min<uint64_t>(kPageEntries, end - tree.size());
@@ -29,7 +29,7 @@ absl::Status Rehash(LedgerStore& store, const std::string& ledger, uint64_t end,
 
 }  // namespace
 
-absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointStore& store, const std::string& log,
+absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
                                                  const SignedCheckpoint& last) {
   LogTiles tiles(store, log);
   ASSIGN_OR_RETURN(merkle::TileBuilder tree,
@@ -41,7 +41,7 @@ absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointStore& store, const s
                                           last.checkpoint.size));
 }
 
-absl::Status RehashTo(LedgerStore& store, const std::string& ledger, const LedgerPoint& point,
+absl::Status RehashTo(LedgerReader& store, const std::string& ledger, const LedgerPoint& point,
                       merkle::TileBuilder& tree) {
   RETURN_IF_ERROR(Rehash(store, ledger, point.size, tree));
   const merkle::Hash root = tree.Root();
@@ -52,7 +52,7 @@ absl::Status RehashTo(LedgerStore& store, const std::string& ledger, const Ledge
       " has the root ", HexEncode(merkle::ToBytes(point.root)), "; it will not be signed"));
 }
 
-absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerStore& store, const std::string& ledger,
+absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerReader& store, const std::string& ledger,
                                                 const LedgerPoint& head, merkle::TileBuilder tree,
                                                 uint64_t step) {
   std::vector<LedgerPoint> points;

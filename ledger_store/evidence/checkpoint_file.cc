@@ -1,4 +1,4 @@
-#include "ledger_store/checkpoint_file.h"
+#include "ledger_store/evidence/checkpoint_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,26 +8,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/tile_tree.h"
 
 namespace dpledger {
 
 // The tree that was signed, from its stored tiles. DATA_LOSS if they do not have the signed root.
-absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointStore& store, const std::string& log,
+absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
                                                  const SignedCheckpoint& last);
 
 // Adds the ledger's stored entries [tree.size(), point.size) to the tree, read a page at a time.
 // DATA_LOSS if one is missing, or if the tree then does not have the point's root; errors of
 // LedgerStore::Read.
-absl::Status RehashTo(LedgerStore& store, const std::string& ledger, const LedgerPoint& point,
+absl::Status RehashTo(LedgerReader& store, const std::string& ledger, const LedgerPoint& point,
                       merkle::TileBuilder& tree);
 
 // The points at every `step` entries behind the tree's end, and at last `head`, whose root is what
 // the append path computed by itself. Errors of RehashTo. Takes the memory of the tiles over `step`
 // entries.
-absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerStore& store, const std::string& ledger,
+absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerReader& store, const std::string& ledger,
                                                 const LedgerPoint& head, merkle::TileBuilder tree,
                                                 uint64_t step);
 

@@ -29,8 +29,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "ledger_store/checkpoint_file.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/ed25519.h"
 

@@ -1,4 +1,4 @@
-#include "ledger_store/signing_key_file.h"
+#include "ledger_store/evidence/signing_key_file.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/secret_file.h"

@@ -1,4 +1,4 @@
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/log_reader.h"
 
 #include <bit>
 #include <utility>
@@ -26,13 +26,13 @@ absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int wid
       NameOf(log_), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
 }
 
-absl::StatusOr<std::vector<std::string>> ReadLog(LedgerStore& store, const std::string& log,
+absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,
                                                  uint64_t first, size_t max_entries) {
   if (log == kRegistryLog) return store.checkpoints().ReadRegistry(first, max_entries);
   return store.Read(log, first, max_entries, kPageBytes);
 }
 
-LogReader::LogReader(LedgerStore& store, std::string log, SignedCheckpoint checkpoint)
+LogReader::LogReader(LedgerReader& store, std::string log, SignedCheckpoint checkpoint)
     : store_(store),
       log_(std::move(log)),
       signed_(std::move(checkpoint)),

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ledger_store/checkpoint_file.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 
 namespace dpledger {
@@ -15,17 +15,17 @@ namespace dpledger {
 // The ledger's stored checkpoint, verified; one of size 0 if it has none. DATA_LOSS unless it is
 // the one that the registry names last; ABORTED (SIGNER_REPLACED) if the registry has been carried
 // on since it was read.
-absl::StatusOr<SignedCheckpoint> LastOf(CheckpointStore& store, const Registry& registry,
+absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry& registry,
                                         const std::string& ledger);
 
 // DATA_LOSS if the registry is shorter than the checkpoint in the second place, or is another one,
 // or if copies are there and none verifies. Precondition: the registry is caught up.
-absl::Status CheckSecondPlace(LedgerStore& store, const Registry& registry,
+absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
                               const CheckpointFile& file);
 
 // Every ledger: its checkpoint is what the registry says, its tiles have the root that was signed,
 // and it has at least so many entries; and no ledger of the registry is missing. Catches the
 // registry up if others carry it on meanwhile. DATA_LOSS.
-absl::Status CheckLedgers(LedgerStore& store, Registry& registry);
+absl::Status CheckLedgers(LedgerReader& store, Registry& registry);
 
 }  // namespace dpledger

@@ -1,4 +1,4 @@
-#include "ledger_store/fsck.h"
+#include "ledger_store/evidence/fsck.h"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,9 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/bundle/ledger_rules.h"
-#include "ledger_store/log_reader.h"
-#include "ledger_store/registry.h"
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/registry.h"
+#include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -36,7 +36,7 @@ std::string Hex(const merkle::Hash& hash) { return HexEncode(merkle::ToBytes(has
 // Compares the published tiles of a log with those that its entries give.
 class TileCheck {
  public:
-  TileCheck(CheckpointStore& store, std::string log, FsckReport& report)
+  TileCheck(CheckpointReader& store, std::string log, FsckReport& report)
       : store_(store), log_(std::move(log)), report_(report) {}
 
   // Those that have changed since the last call. All of them must be published.
@@ -56,14 +56,14 @@ class TileCheck {
   }
 
  private:
-  CheckpointStore& store_;
+  CheckpointReader& store_;
   const std::string log_;
   FsckReport& report_;
 };
 
 class LedgerCheck {
  public:
-  LedgerCheck(LedgerStore& store, const FsckOptions& options, const v1::Ledger& head,
+  LedgerCheck(LedgerReader& store, const FsckOptions& options, const v1::Ledger& head,
               FsckReport& report)
       : store_(store),
         options_(options),
@@ -223,7 +223,7 @@ class LedgerCheck {
     }
   }
 
-  LedgerStore& store_;
+  LedgerReader& store_;
   const FsckOptions& options_;
   const v1::Ledger& head_;
   const std::string name_;
@@ -240,7 +240,7 @@ class LedgerCheck {
 };
 
 // Entries and tiles of the registry as far as they can be read, whatever its checkpoint says.
-void CheckRegistryTiles(CheckpointStore& store, uint64_t signed_size, FsckReport& report) {
+void CheckRegistryTiles(CheckpointReader& store, uint64_t signed_size, FsckReport& report) {
   TileCheck tiles(store, kRegistryLog, report);
   merkle::TileBuilder tree;
   while (tree.size() < signed_size) {
@@ -261,7 +261,7 @@ void CheckRegistryTiles(CheckpointStore& store, uint64_t signed_size, FsckReport
   }
 }
 
-void CheckCopies(LedgerStore& store, const Registry& registry, const FsckOptions& options,
+void CheckCopies(LedgerReader& store, const Registry& registry, const FsckOptions& options,
                  FsckReport& report) {
   if (options.checkpoint_file.empty()) {
     report.Note(
@@ -299,8 +299,8 @@ void FsckReport::Add(std::string place, const absl::Status& status) {
   if (!status.ok()) Add(std::move(place), std::string(status.message()));
 }
 
-void Fsck(LedgerStore& store, const FsckOptions& options, FsckReport& report) {
-  CheckpointStore& checkpoints = store.checkpoints();
+void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
+  CheckpointReader& checkpoints = store.checkpoints();
   Registry registry;
   const absl::Status caught_up = registry.CatchUp(checkpoints);
   report.Add("the registry", caught_up);

@@ -6,10 +6,36 @@
 // g(0) = E[K].
 #pragma once
 
-#include "absl/status/status.h"
-#include "accountant/accountant.h"
+#include <cstdint>
+#include <variant>
 
-namespace dpledger::accountant::selection {
+#include "absl/status/status.h"
+
+namespace dpledger::accountant {
+
+struct NegativeBinomialTrials {
+  double eta;   // > -1; 0 logarithmic, 1 geometric
+  double mean;  // in (1, 1e15]
+};
+struct PoissonTrials {
+  double mean;  // in (0, 1e15]
+};
+struct FixedTrials {
+  uint64_t count;  // in [1, 2^53]
+};
+struct BinomialTrials {
+  uint64_t trials;     // in [1, 2^53]
+  double probability;  // in (0, 1]
+};
+// Whichever of the others costs least for this mean, among those that make at most one run (no
+// search) with at most this probability: without such a limit the cheapest way to a mean is nearly
+// always one run, and hardly ever very many.
+struct LeastCostTrials {
+  double mean;                           // in (1, 1e15]
+  double at_most_one_probability = 0.5;  // in (0, 1]
+};
+using Trials = std::variant<NegativeBinomialTrials, PoissonTrials, FixedTrials, BinomialTrials,
+                            LeastCostTrials>;
 
 // INVALID_ARGUMENT naming the field, as in the proto's Trials.
 absl::Status CheckTrials(const Trials& trials);
@@ -62,4 +88,4 @@ class TrialLaw {
   double runs_ = 0, probability_ = 0;
 };
 
-}  // namespace dpledger::accountant::selection
+}  // namespace dpledger::accountant

@@ -1,4 +1,4 @@
-#include "ledger_store/start_check.h"
+#include "ledger_store/evidence/start_check.h"
 
 #include <optional>
 #include <vector>
@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status.h"
-#include "ledger_store/ledger_rehash.h"
-#include "ledger_store/log_reader.h"
+#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -51,7 +51,7 @@ std::optional<merkle::Checkpoint> LargestCopy(const Registry& registry,
   return largest;
 }
 
-absl::Status CheckLedger(LedgerStore& store, Registry& registry, const v1::Ledger& ledger) {
+absl::Status CheckLedger(LedgerReader& store, Registry& registry, const v1::Ledger& ledger) {
   absl::StatusOr<SignedCheckpoint> last = LastOf(store.checkpoints(), registry, ledger.name());
   for (int look = 0; absl::IsAborted(last.status()) && look < kMaxLooks; ++look) {
     RETURN_IF_ERROR(registry.CatchUp(store.checkpoints()));
@@ -71,7 +71,7 @@ absl::Status CheckLedger(LedgerStore& store, Registry& registry, const v1::Ledge
 
 }  // namespace
 
-absl::StatusOr<SignedCheckpoint> LastOf(CheckpointStore& store, const Registry& registry,
+absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry& registry,
                                         const std::string& ledger) {
   const std::string origin = OriginOf(registry.origin(), ledger);
   const auto named = registry.ledgers().find(origin);
@@ -100,7 +100,7 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointStore& store, const Registry& 
       registered.size, " entries that entry ", registered.index, " of the registry names"));
 }
 
-absl::Status CheckSecondPlace(LedgerStore& store, const Registry& registry,
+absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
                               const CheckpointFile& file) {
   ASSIGN_OR_RETURN(const std::vector<std::string> copies, file.Read());
   if (copies.empty()) return absl::OkStatus();
@@ -124,7 +124,7 @@ absl::Status CheckSecondPlace(LedgerStore& store, const Registry& registry,
                               ": they tell two different histories"));
 }
 
-absl::Status CheckLedgers(LedgerStore& store, Registry& registry) {
+absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
   size_t registered = 0;
   std::string after;
   while (true) {

@@ -1,4 +1,4 @@
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 
 #include <algorithm>
 #include <utility>
@@ -47,7 +47,7 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
   return SignedCheckpoint{*std::move(checkpoint), stored.note(), stored.registry_index()};
 }
 
-absl::Status Registry::CatchUp(CheckpointStore& store) {
+absl::Status Registry::CatchUp(CheckpointReader& store) {
   absl::StatusOr<v1::StoredCheckpoint> latest = store.Latest(kRegistryLog);
   if (absl::IsNotFound(latest.status())) {
     ASSIGN_OR_RETURN(const std::vector<std::string> entries, store.ReadRegistry(0, 1));

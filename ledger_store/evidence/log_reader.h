@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger_store/registry.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/checkpoint.h"
 #include "merkle/tile_tree.h"
@@ -24,17 +24,17 @@ namespace dpledger {
 class LogTiles : public merkle::TileReader {
  public:
   // `store` must outlive this.
-  LogTiles(CheckpointStore& store, std::string log) : store_(store), log_(std::move(log)) {}
+  LogTiles(CheckpointReader& store, std::string log) : store_(store), log_(std::move(log)) {}
   absl::StatusOr<std::string> ReadTile(const merkle::TileId& id, int width) override;
 
  private:
-  CheckpointStore& store_;
+  CheckpointReader& store_;
   const std::string log_;
 };
 
 // Entries [first, ...) of a log: at most `max_entries`, and at least one if there is one. Errors of
 // LedgerStore::Read.
-absl::StatusOr<std::vector<std::string>> ReadLog(LedgerStore& store, const std::string& log,
+absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,
                                                  uint64_t first, size_t max_entries);
 
 struct LeafProof {
@@ -51,7 +51,7 @@ class LogReader {
  public:
   // A log as far as `checkpoint` goes, which is one that was signed of it. `store` must outlive
   // this.
-  LogReader(LedgerStore& store, std::string log, SignedCheckpoint checkpoint);
+  LogReader(LedgerReader& store, std::string log, SignedCheckpoint checkpoint);
   LogReader(const LogReader&) = delete;
 
   const SignedCheckpoint& signed_checkpoint() const { return signed_; }
@@ -77,7 +77,7 @@ class LogReader {
   absl::StatusOr<std::string> ReadBundle(const merkle::SizedTile& tile);
   absl::Status Damaged(std::string_view what) const;
 
-  LedgerStore& store_;
+  LedgerReader& store_;
   const std::string log_;
   const SignedCheckpoint signed_;
   LogTiles tiles_;

@@ -1,0 +1,224 @@
+// The trainer's side of dpledger in C++: draw a sample, clip and sum its gradients, add noise, and
+// have it in a ledger before anything leaves.
+//
+//   auto recorder = Recorder::Open({.server = "ledger:7070", ...});
+//   auto sampler = Sampler::Create({.kind = SamplingKind::kPoisson, ...});
+//   auto privatizer = Privatizer::Create({.groups = {{"all", n, 1.0}}, ...}, **recorder);
+//   for each step:
+//     auto sample = (*sampler)->Draw();
+//     (*privatizer)->BeginStep(**sampler);
+//     (*privatizer)->Accumulate(rows);   // the gradients of the sample's records
+//     (*privatizer)->Finish(sum);        // noised; divide by the *expected* batch size
+//   (*recorder)->Close();
+//
+// This is the C interface with C++ values: dpledger.h says what each function does, its domains,
+// its errors and its thread safety, and has runs with correlated noise and the sums of a rank
+// besides. A member that is left out takes the default that dpledger.h names. What is made with a
+// recorder keeps what it needs of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "dpledger.h"
+
+namespace dpledger {
+
+enum class SamplingKind {
+  kPoisson = DPLEDGER_POISSON,
+  kWithoutReplacement = DPLEDGER_WITHOUT_REPLACEMENT,
+  kWithReplacement = DPLEDGER_WITH_REPLACEMENT,
+  kFullBatch = DPLEDGER_FULL_BATCH,
+  kDisjointBatches = DPLEDGER_DISJOINT_BATCHES,
+  kRandomAllocation = DPLEDGER_RANDOM_ALLOCATION,
+  kTruncatedPoisson = DPLEDGER_TRUNCATED_POISSON,
+};
+struct SamplingScheme {
+  SamplingKind kind = SamplingKind::kPoisson;
+  uint64_t population_size = 0;
+  double probability = 0;
+  uint64_t sample_size = 0;
+  uint64_t rounds_per_epoch = 0;
+  uint64_t epoch = 0;
+};
+
+enum class NoiseKind {
+  kGaussian = DPLEDGER_GAUSSIAN,
+  kRoundedGaussian = DPLEDGER_ROUNDED_GAUSSIAN,
+  kDiscreteGaussian = DPLEDGER_DISCRETE_GAUSSIAN,
+};
+struct SumQuery {
+  std::string group;
+  double l2_norm_bound = 0;
+  double noise_stddev = 0;
+  NoiseKind noise = NoiseKind::kGaussian;
+  double grid = 0;
+};
+
+// ---- Recorder ----
+
+enum class Adjacency {
+  kAddOrRemoveOne = DPLEDGER_ADD_OR_REMOVE_ONE,
+  kReplaceOne = DPLEDGER_REPLACE_ONE,
+  kZeroOut = DPLEDGER_ZERO_OUT,
+};
+enum class Parameters { kFixed = DPLEDGER_FIXED, kAdaptive = DPLEDGER_ADAPTIVE };
+enum class Policy { kFailClosed = DPLEDGER_FAIL_CLOSED, kSpool = DPLEDGER_SPOOL };
+
+struct RdpFilter {
+  double order = 0, epsilon = 0;
+};
+struct ZcdpFilter {
+  double rho = 0;
+};
+struct GdpFilter {
+  double mu = 0;
+};
+
+// Adjacency and parameters have no default: the library refuses a declaration without them.
+struct Declaration {
+  std::string dataset;
+  std::string unit_of_privacy;
+  std::optional<Adjacency> adjacency;
+  std::optional<Parameters> parameters;
+  uint64_t planned_rounds = 0;
+  bool plan_independent = false;
+  std::variant<std::monostate, RdpFilter, ZcdpFilter, GdpFilter> filter;
+  std::string released;
+  std::string description;
+};
+
+struct RecorderOptions {
+  std::string server;
+  std::string ledger;
+  std::string writer = "trainer";
+  Declaration declaration;
+  std::string spool_folder;
+  Policy policy = Policy::kFailClosed;
+  bool plan_varies = false;
+  uint64_t spool_bound_bytes = 0;
+  double open_timeout_seconds = 0;
+  double release_timeout_seconds = 0;
+  double full_spool_timeout_seconds = 0;
+  double close_timeout_seconds = 0;
+  double stall_timeout_seconds = 0;
+};
+
+// A handle of the C interface that is freed with its owner.
+template <typename T, void (*Free)(T*)>
+struct FreeHandle {
+  void operator()(T* handle) const { Free(handle); }
+};
+template <typename T, void (*Free)(T*)>
+using Handle = std::unique_ptr<T, FreeHandle<T, Free>>;
+
+class Recorder {
+ public:
+  static absl::StatusOr<std::unique_ptr<Recorder>> Open(const RecorderOptions& options);
+
+  // For trainers with noise of their own; a privatizer calls these itself.
+  absl::StatusOr<uint64_t> RecordRound(const SamplingScheme& scheme,
+                                       const std::vector<SumQuery>& queries);
+  absl::Status AwaitReleasable(uint64_t number);
+
+  absl::Status Close();
+  std::string ledger() const;
+  // For the functions of dpledger.h that have no other name here.
+  dpledger_recorder* get() const { return handle_.get(); }
+
+ private:
+  Handle<dpledger_recorder, dpledger_recorder_free> handle_;
+};
+
+// ---- Sampler ----
+
+class Sampler {
+ public:
+  static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplingScheme& scheme);
+
+  // Lent until the next draw.
+  absl::StatusOr<absl::Span<const uint64_t>> Draw();
+  dpledger_sampler* get() const { return handle_.get(); }
+
+ private:
+  Handle<dpledger_sampler, dpledger_sampler_free> handle_;
+};
+
+// ---- Privatizer ----
+
+struct ClipPart {
+  size_t size = 0;
+  double scale = 1;
+};
+struct ClipGroup {
+  std::string name;
+  size_t size = 0;
+  double clip_norm = 0;
+  double gamma = 0;
+  std::vector<ClipPart> parts;
+};
+struct MeanNorm {
+  double alpha = 1, beta = 2;
+};
+struct NormQuantile {
+  double quantile = 0.5, learning_rate = 0.2;
+};
+struct AdaptiveClipNorm {
+  std::variant<MeanNorm, NormQuantile> rule;
+  double noise_multiplier = 0;
+  double expected_batch_size = 0;
+};
+enum class NoiseAllocation {
+  kProportional = DPLEDGER_PROPORTIONAL,
+  kLeastVariance = DPLEDGER_LEAST_VARIANCE,
+};
+struct PrivatizerOptions {
+  std::vector<ClipGroup> groups;
+  double noise_multiplier = 0;
+  NoiseAllocation allocation = NoiseAllocation::kProportional;
+  bool microbatches = false;
+  std::optional<AdaptiveClipNorm> adaptive;
+  size_t threads = 0;
+};
+
+enum class NumberFormat {
+  kFloat32 = DPLEDGER_FLOAT32,
+  kBfloat16 = DPLEDGER_BFLOAT16,
+  kFloat16 = DPLEDGER_FLOAT16,
+};
+struct GradientRows {
+  const void* first = nullptr;
+  size_t count = 0;
+  size_t stride = 0;
+  NumberFormat format = NumberFormat::kFloat32;
+};
+
+class Privatizer {
+ public:
+  static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
+                                                            const Recorder& recorder);
+
+  absl::Status BeginStep(const Sampler& sampler);
+  absl::Status BeginStep(const SamplingScheme& scheme);
+  absl::Status Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+  absl::Status AddSums(absl::Span<const int64_t> sums);
+  absl::Status Finish(absl::Span<float> released);
+
+  size_t dimension() const { return dpledger_privatizer_dimension(handle_.get()); }
+  double clip_norm() const { return dpledger_privatizer_clip_norm(handle_.get()); }
+  dpledger_privatizer* get() const { return handle_.get(); }
+
+ private:
+  Handle<dpledger_privatizer, dpledger_privatizer_free> handle_;
+};
+
+}  // namespace dpledger

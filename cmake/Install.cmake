@@ -1,0 +1,35 @@
+# What `cmake --install` puts where. Two sets of targets, so that a trainer that links the client needs
+# none of the accountant's packages; cmake/dpledgerConfig.cmake reads the sets that are asked for.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dpledger)
+
+# The accountant's one public header, and beside it the headers that it is made of.
+set(parts include/dpledger/parts)
+list(TRANSFORM accountant_rooms PREPEND dpledger_ OUTPUT_VARIABLE accountant_libraries)
+install(TARGETS dpledger_accountant dpledger_base ${accountant_libraries}
+  EXPORT accountant INCLUDES DESTINATION include ${parts})
+install(EXPORT accountant NAMESPACE dpledger:: FILE accountant.cmake DESTINATION ${package_folder})
+install(FILES ${PROJECT_SOURCE_DIR}/accountant/include/dpledger/accountant.h DESTINATION include/dpledger)
+foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibration.h filter/filter.h
+    mechanism/composition.h mechanism/event.h mechanism/history.h mechanism/pair.h mechanism/renyi_bound.h
+    mechanism/trials.h profile/gaussian_fit.h profile/profile.h selection/tuning_cost.h)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/accountant/${header} DESTINATION ${parts}/accountant/${folder})
+endforeach()
+
+if(DPLEDGER_BUILD_CLIENT)
+  install(TARGETS dpledger_c dpledger_client EXPORT client INCLUDES DESTINATION include)
+  install(EXPORT client NAMESPACE dpledger:: FILE client.cmake DESTINATION ${package_folder})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ DESTINATION include)
+  file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # wherever it is put
+  configure_file(cmake/dpledger.pc.in dpledger.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/dpledger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+if(DPLEDGER_BUILD_SERVER)
+  install(TARGETS dpledger dpledger-server dpledger-witness)
+endif()
+
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dpledgerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/dpledgerConfig.cmake cmake/Packages.cmake ${PROJECT_BINARY_DIR}/dpledgerConfigVersion.cmake
+  DESTINATION ${package_folder})

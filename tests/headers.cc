@@ -1,0 +1,1 @@
+// Nothing: what tests include most is compiled with this file (tests/CMakeLists.txt).
