@@ -41,7 +41,8 @@ absl::Status CheckOrigin(const std::string& ledger, const std::string& registry_
   const absl::StatusOr<merkle::Checkpoint> own =
       note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
   const std::string asked = absl::StrCat(registry_origin, "/", ledger);
-  if (!own.ok() || own->origin == asked) return absl::OkStatus();  // what is none is found later
+  if (!own.ok() || own->origin == asked)
+    return absl::OkStatus();  // a malformed checkpoint is reported later
   return bundle::Differs(bundle::kCheckpointClass, bundle::kCheckpointMember,
                          absl::StrCat("that of ", bundle::Quoted(asked), ", which was asked for"),
                          bundle::Quoted(own->origin));

@@ -60,7 +60,7 @@ class RootKey {
 
   std::array<uint8_t, 32> key_ = {};  // its first KeyBytes(generator_) count
   Generator generator_;
-  // That drew it: its id, and how many forks lie behind it, for ids come again in other namespaces.
+  // The process that drew it: pid and fork count; pids repeat across namespaces.
   int64_t process_;
   uint64_t forks_;
   bool non_private_ = false;

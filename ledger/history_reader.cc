@@ -11,8 +11,7 @@
 namespace dpledger::accountant {
 namespace {
 
-// Copies of copies of copies. Each costs a few bytes of an entry's 65,535, so that there is no end
-// to them but this.
+// Limits import nesting (copies of copies); entry size alone would allow thousands.
 constexpr size_t kMaxOriginals = 8;
 
 bool IsFirst(const v1::LedgerEntry& entry) {

@@ -25,8 +25,8 @@ namespace dpledger::server {
 
 class SigningLoop {
  public:
-  // `notary` has signed once, and is signed with here alone from now on; it and `log` outlive the
-  // loop.
+  // `notary` has signed once. From now on only this loop calls Sign(). `notary` and `log` must
+  // outlive the loop.
   SigningLoop(Notary* notary, absl::Duration every, const Log* log);
   ~SigningLoop();  // after the round that runs; whoever waits gets UNAVAILABLE
 

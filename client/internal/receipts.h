@@ -24,7 +24,7 @@
 
 namespace dpledger::client::internal {
 
-// The first `size` entries of a ledger; none are known if it is 0, for every ledger has one.
+// The first `size` entries of a ledger. size 0: nothing acknowledged yet.
 struct AcknowledgedTree {
   uint64_t size = 0;
   merkle::Hash root = {};

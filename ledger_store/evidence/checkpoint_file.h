@@ -18,8 +18,8 @@ class CheckpointFile {
 
   const std::string& path() const { return path_; }
 
-  // The copies that are there, the newest first; none is a valid answer. Errors of the disk, and
-  // INVALID_ARGUMENT for a file that is too long to be a note.
+  // The copies that are there, the newest first. An empty list is not an error. Errors of the disk,
+  // and INVALID_ARGUMENT for a file that is too long to be a note.
   absl::StatusOr<std::vector<std::string>> Read() const;
 
   // The last copy becomes FILE.previous and this one FILE; durable on return.

@@ -46,8 +46,8 @@ class Database {
   // kOutcomeUnknown, STORE_FAILED, STORE_BUSY: it lost every time); what `work` returns.
   absl::Status Transact(const Work& work);
 
-  // A write of no meaning. A transaction that promises what it has only read needs one: its commit
-  // then waits until the standby has all that was committed before.
+  // No-op write: makes COMMIT wait for the standby. A transaction that promises what it has only
+  // read needs one.
   Statement Barrier() const;
   // Transact with nothing but that.
   absl::Status AwaitStandby();

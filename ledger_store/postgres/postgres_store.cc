@@ -54,7 +54,7 @@ std::string AsText(const std::string& after) {
   return after;
 }
 
-// What cannot be a name is not looked up: it may be no text that PostgreSQL takes.
+// A malformed name is not looked up: PostgreSQL rejects NUL or non-UTF-8 parameters.
 absl::Status CheckMayExist(const std::string& name) {
   return events::CheckLedgerName("ledger", name).ok() ? absl::OkStatus() : LedgerNotFound(name);
 }

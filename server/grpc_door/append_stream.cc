@@ -111,7 +111,7 @@ void AppendStream::OnDone() {
 void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
   absl::MutexLock lock(&mutex_);
   if (!outcome.ok()) refused_ = true;
-  // What follows a refused batch is not spoken of any more.
+  // Already dropped; ignore the outcome.
   if (number - acknowledged_ >= unacknowledged_.size()) return;
   unacknowledged_[number - acknowledged_].outcome = std::move(outcome);
   while (!unacknowledged_.empty() && unacknowledged_.front().outcome.has_value()) {

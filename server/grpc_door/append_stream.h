@@ -1,15 +1,14 @@
 // One Append call: a stream of batches in, cumulative acknowledgements out.
 //
 //  1. Acknowledgements are in the order of the batches; one that is sent covers all before it.
-//  2. A refused batch ends the stream with its status after the acknowledgements of all before it;
-//  no batch after it is
-//     stored.
-//  3. At most `window` batches are read and unacknowledged; above it the stream does not read, and
-//  HTTP/2's flow
-//     control stops the client.
-//  4. Draining: what has been read is acknowledged, then the stream ends with UNAVAILABLE. The
-//  client resumes with the
-//     first unacknowledged batch, under its request id.
+//  2. A refused batch ends the stream with its status, after the acknowledgements of all batches
+//     before it. No batch after it is stored.
+//  3. At most `window` batches are read and unacknowledged. Above that the stream does not read,
+//  and
+//     HTTP/2's flow control stops the client.
+//  4. Draining: the server acknowledges what it has read, then ends the stream with UNAVAILABLE.
+//  The
+//     client resumes with the first unacknowledged batch, under its request id.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>

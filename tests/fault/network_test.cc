@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -18,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "ledger_store/postgres/postgres_store.h"
+#include "tests/cli/process.h"
 #include "tests/fault/auditor.h"
 #include "tests/fault/network_pair.h"
 #include "tests/fault/power_rounds.h"
@@ -150,6 +153,50 @@ TEST_F(TrainerAway, ReleasesWhileTheNetworkIsWhole) {
   const Rounds before = LedgerRounds(Read(), "trainer", complaints);
   ASSERT_TRUE(trainer_->AwaitReleases(before.size(), 2)) << trainer_->Log();
   EXPECT_THAT(Unrecorded(trainer_->Released(), before), Not(IsEmpty()));
+}
+
+// Rounds in the ledger, in time or late.
+size_t CountRounds(const std::vector<v1::LedgerEntry>& entries) {
+  return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.event().has_sampling() || entry.late_event().event().has_sampling();
+  }));
+}
+
+// A spool folder is copied to another machine, and both go on: whatever either has released is in
+// the ledger, or the ledger says that it may be short.
+TEST_F(TrainerAway, ACopiedSpoolIsNeverSilentlyShort) {
+  const TemporaryFolder folder;
+  Trainer near(server_->address(), kLedger, "copied", v1::SPOOL);
+  near.KeepSpoolIn(folder.File("near"));
+  near.Start(kEndless);
+  ASSERT_TRUE(near.AwaitReleases(0, 3)) << near.Log();
+  near.Kill();
+  std::filesystem::copy(folder.File("near"), folder.File("far"),
+                        std::filesystem::copy_options::recursive);
+  Trainer far(server_->address(), kLedger, "copied", v1::SPOOL, cable_->OnFar());
+  far.KeepSpoolIn(folder.File("far"));
+  near.Start(kEndless);
+  ASSERT_TRUE(near.AwaitReleases(near.Released().size(), 1)) << near.Log();
+  far.Start(kEndless);  // the newer one: it fences off the one on the near host
+  ASSERT_TRUE(far.AwaitReleases(0, 3)) << far.Log();
+  EXPECT_NE(near.Await(), 0);
+  EXPECT_NE(near.Log().find("dpledger spool import"), std::string::npos) << near.Log();
+  ASSERT_EQ(far.Finish(), 0) << far.Log();
+
+  const size_t released = near.Released().size() + far.Released().size();
+  const auto ask = [&] {
+    return Dpledger(
+        {"epsilon", "--server", server_->address(), "--ledger", "run", "--delta", "1e-5"});
+  };
+  const RunResult before = ask();
+  ASSERT_EQ(before.exit_code, 0) << before.err;
+  EXPECT_NE(before.out.find("may be short"), std::string::npos) << before.out;
+  const RunResult imported =
+      Dpledger({"spool", "import", folder.File("near"), "--server", server_->address()});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_GE(CountRounds(Read()), released) << imported.out;
+  const RunResult after = ask();
+  EXPECT_EQ(after.out.find("may be short"), std::string::npos) << after.out;
 }
 
 // PostgreSQL on the near host, a server and its trainer on the far one.
