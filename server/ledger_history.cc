@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/mechanism/traits.h"
 #include "base/status.h"
 
 namespace dpledger::server {
@@ -10,59 +11,6 @@ namespace {
 
 constexpr size_t kReadEntries = 10'000;
 constexpr size_t kReadBytes = size_t{1} << 20;
-
-using accountant::Mechanism;
-
-size_t BytesOf(const Mechanism& mechanism);
-
-// What a mechanism keeps outside of itself: one line for every kind, and no default.
-struct HeapBytes {
-  template <typename T>
-  static size_t Of(const std::vector<T>& list) {
-    return list.capacity() * sizeof(T);
-  }
-  static size_t Below(const std::vector<Mechanism>& tree) {
-    size_t bytes = 0;
-    for (const Mechanism& part : tree) bytes += BytesOf(part);
-    return bytes;
-  }
-
-  size_t operator()(const accountant::NoOp&) const { return 0; }
-  size_t operator()(const accountant::NonPrivate&) const { return 0; }
-  size_t operator()(const accountant::Unsupported& m) const { return m.description.capacity(); }
-  size_t operator()(const accountant::Gaussian&) const { return 0; }
-  size_t operator()(const accountant::Laplace&) const { return 0; }
-  size_t operator()(const accountant::DiscreteLaplace&) const { return 0; }
-  size_t operator()(const accountant::DiscreteGaussian&) const { return 0; }
-  size_t operator()(const accountant::RandomizedResponse&) const { return 0; }
-  size_t operator()(const accountant::EpsilonDelta&) const { return 0; }
-  size_t operator()(const accountant::ZCDp&) const { return 0; }
-  size_t operator()(const accountant::ExponentialMechanism&) const { return 0; }
-  size_t operator()(const accountant::PermuteAndFlip&) const { return 0; }
-  size_t operator()(const accountant::ReportNoisyMax&) const { return 0; }
-  size_t operator()(const accountant::MixtureOfGaussians& m) const {
-    return Of(m.sensitivities) + Of(m.sampling_probs);
-  }
-  size_t operator()(const accountant::TruncatedSubsampledGaussian&) const { return 0; }
-  size_t operator()(const accountant::SingleEpochTreeAggregation& m) const {
-    return Of(m.step_counts);
-  }
-  size_t operator()(const accountant::MatrixMechanism& m) const {
-    const auto* toeplitz = std::get_if<accountant::ToeplitzEncoder>(&m.encoder);
-    return toeplitz == nullptr ? 0 : Of(toeplitz->coefficients);
-  }
-  size_t operator()(const accountant::RenyiCurve& m) const { return Of(m.orders) + Of(m.epsilons); }
-  size_t operator()(const accountant::PoissonSampled& m) const { return Below(m.event); }
-  size_t operator()(const accountant::SampledWithoutReplacement& m) const { return Below(m.event); }
-  size_t operator()(const accountant::SampledWithReplacement& m) const { return Below(m.event); }
-  size_t operator()(const accountant::RepeatAndSelect& m) const { return Below(m.event); }
-  size_t operator()(const accountant::SelfComposed& m) const { return Below(m.event); }
-  size_t operator()(const accountant::Composed& m) const { return Below(m.events); }
-};
-
-size_t BytesOf(const Mechanism& mechanism) {
-  return sizeof(mechanism) + std::visit(HeapBytes(), mechanism.kind);
-}
 
 }  // namespace
 
@@ -75,7 +23,7 @@ size_t BytesOf(const LedgerHistory& history) {
       bytes += 2 * sizeof(query) + query.group.size();
   }
   for (const accountant::Mechanism& mechanism : history.history().Mechanisms()) {
-    bytes += BytesOf(mechanism) + sizeof(uint64_t);
+    bytes += accountant::BytesOf(mechanism) + sizeof(uint64_t);
   }
   constexpr size_t kWriterBytes = 256;
   bytes += history.reader.writers().size() * kWriterBytes;

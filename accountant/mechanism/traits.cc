@@ -17,9 +17,9 @@ size_t Elsewhere(const Kind&) { return 0; }
 size_t Elsewhere(const Composed&) { return 0; }
 template <typename Element>
 size_t Held(const std::vector<Element>& list) {
-  return list.size() * sizeof(Element);
+  return list.capacity() * sizeof(Element);
 }
-size_t Elsewhere(const Unsupported& m) { return m.description.size(); }
+size_t Elsewhere(const Unsupported& m) { return m.description.capacity(); }
 size_t Elsewhere(const MixtureOfGaussians& m) {
   return Held(m.sensitivities) + Held(m.sampling_probs);
 }
