@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "accountant/accountant.h"
+#include "accountant/selection/tuning_cost.h"
 #include "tests/accountant/small_laws.h"
 
 namespace dpledger::accountant {
