@@ -21,23 +21,12 @@ std::string WriterText(const v1::WriterStatus& writer) {
   return absl::StrCat(text, writer.closed() ? ", closed" : ", open");
 }
 
-// {"rdp":{"order":…,"epsilon":…}}, and so on.
+// {"rdp":{"order":…,"epsilon":…}}, and so on. Its fields are doubles, which proto JSON prints as
+// cli/json.h does.
 std::string Json(const v1::Filter& filter) {
-  JsonObject bound;
-  switch (filter.kind_case()) {
-    case v1::Filter::kRdp:
-      bound.AddNumber("order", filter.rdp().order()).AddNumber("epsilon", filter.rdp().epsilon());
-      return JsonObject().AddJson("rdp", bound.ToString()).ToString();
-    case v1::Filter::kZcdp:
-      bound.AddNumber("rho", filter.zcdp().rho());
-      return JsonObject().AddJson("zcdp", bound.ToString()).ToString();
-    case v1::Filter::kGdp:
-      bound.AddNumber("mu", filter.gdp().mu());
-      return JsonObject().AddJson("gdp", bound.ToString()).ToString();
-    case v1::Filter::KIND_NOT_SET:
-      break;
-  }
-  return bound.ToString();
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(filter, &json);
+  return status.ok() ? json : "{}";
 }
 
 std::string FilterText(const v1::Filter& filter) {

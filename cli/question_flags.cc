@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "ledger/event_from_proto.h"
 #include "cli/event_file.h"
+#include "ledger/event_from_proto.h"
 
 namespace dpledger::cli {
 namespace {

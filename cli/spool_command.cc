@@ -53,7 +53,8 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
 
 void AddSpoolCommands(CLI::App& app, Command& chosen) {
   CLI::App* spool = app.add_subcommand("spool", "What a trainer's disk holds and no server has.");
-  spool->require_subcommand(1);
+  spool->footer("  dpledger spool import run/spool --server 127.0.0.1:7070");
+  spool->require_subcommand(0, 1);  // none is told by main(), as of every command
   CLI::App* command = AddCommand(
       *spool, "import",
       "Brings in what a spool holds and its server refused: the writer had closed, the ledger was "

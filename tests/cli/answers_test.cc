@@ -159,6 +159,13 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "copy"}));
   Expect("ledger", On({"ledger", "seal", "run"}));
 
+  // A trainer leaves a spool behind; of this one the server has everything.
+  const std::string train = absl::StrCat("cd ", folder_.path(), " && ", BinaryPath("memorization"),
+                                         " --ledger heart --target-epsilon 1 --population 100 ",
+                                         "--batch-size 100 --steps 2 --server ", server_.address());
+  ASSERT_EQ(RunProgram({"/bin/bash", "-c", train}).exit_code, 0);
+  Expect("spool_import", On({"spool", "import", folder_.File("spool-heart")}));
+
   Expect("error", {"epsilom"}, 2);
   Expect("error", {"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);
   Expect("error", On({"ledger", "show", "nobody"}), 1);

@@ -39,6 +39,7 @@ std::vector<BadCommand> BadCommands() {
       {{}, "a command is missing"},
       {{"guess"}, "no command guess\n"},
       {{"ledger"}, "a command is missing"},
+      {{"spool"}, "a command is missing"},
       {{"ledger", "erase", "x"}, "no command ledger erase\n"},
       // A mistyped word gets the nearest one; the flag that is then missing is not complained of.
       {{"epsilom", "--delta", "1e-5"}, "no command epsilom; did you mean epsilon?"},
@@ -205,6 +206,9 @@ TEST(Usage, HelpLeadsWithExamples) {
                                              {"calibrate"},
                                              {"tuning"},
                                              {"ledger"},
+                                             {"ledger", "create"},
+                                             {"ledger", "verify"},
+                                             {"spool"},
                                              {"ledger", "append"}}) {
     std::vector<std::string> arguments = command;
     arguments.push_back("--help");
