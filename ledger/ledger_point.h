@@ -1,3 +1,4 @@
+// A prefix of a ledger: its size and the root of its tree.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,6 @@
 
 namespace dpledger {
 
-// A prefix of a ledger: its size and the root of its tree.
 struct LedgerPoint {
   uint64_t size = 0;
   merkle::Hash root = {};
