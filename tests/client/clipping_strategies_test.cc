@@ -201,10 +201,10 @@ TEST_F(Strategy, AQuantileDoesNotCountARowOfZeros) {
   ASSERT_EQ(sum->Accumulate({zeros.data(), 1, 2}, {0.0}), absl::OkStatus());
   EXPECT_THAT(sum->sums(), ::testing::Each(0));
   // The least norm there is counts.
-  ASSERT_EQ(sum->Accumulate({0, 1e-45f}), absl::OkStatus());
+  ASSERT_EQ(sum->Accumulate(std::vector<float>{0, 1e-45f}), absl::OkStatus());
   EXPECT_GT(sum->sums()[2], 0);
   sum->Clear();
-  ASSERT_EQ(sum->Accumulate({0, 1}), absl::OkStatus());
+  ASSERT_EQ(sum->Accumulate(std::vector<float>{0, 1}), absl::OkStatus());
   EXPECT_LT(sum->sums()[2], 0);
 }
 

@@ -295,7 +295,7 @@ TEST_P(LedgerStoreConformance, SealNeedsEveryOpenWriterNamed) {
   EXPECT_EQ(entries[4].seal().missing_writers(0), "w");
 }
 
-TEST_P(LedgerStoreConformance, SealedLedgerTakesNothing) {
+TEST_P(LedgerStoreConformance, SealedLedgerTakesNothingInTime) {
   CreateLedger(kLedger);
   ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
   v1::SealLedgerRequest seal = SealRequest(kLedger);
@@ -310,7 +310,76 @@ TEST_P(LedgerStoreConformance, SealedLedgerTakesNothing) {
   EXPECT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
   const absl::StatusOr<v1::Ledger> again = store_->Seal(seal);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->size(), 4u);
+  EXPECT_EQ(again->size(), 5u) << "with the conflict";
+  EXPECT_EQ(WholeLedger(kLedger)[4].conflict().reason(), "LEDGER_SEALED");
+  // Another refusal of the same spool is no news.
+  EXPECT_FALSE(store_->Append(RoundBatch(kLedger, "w", "r3", 3)).ok());
+  // A writer that has written nothing cannot have released anything.
+  EXPECT_FALSE(store_->Append(RoundBatch(kLedger, "stranger", "r2", 2)).ok());
+  EXPECT_EQ(store_->Get(kLedger)->size(), 5u);
+}
+
+TEST_P(LedgerStoreConformance, SealedLedgerTakesWhatIsLate) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  seal.add_missing_writers("w");
+  ASSERT_TRUE(store_->Seal(seal).ok());
+  ASSERT_FALSE(store_->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
+  const auto missing = [&] {
+    const v1::Ledger ledger = store_->Get(kLedger).value();
+    return ledger.writers(0).missing_spools_size();
+  };
+  EXPECT_EQ(missing(), 1);
+  v1::AppendBatchRequest late = Batch(kLedger, "w", "late-r2");
+  *late.add_entries()->mutable_late_event()->mutable_event() =
+      RoundBatch(kLedger, "w", "r2", 2).entries(0).event();
+  late.add_entries()->mutable_spool_imported()->set_events(1);
+  const auto stored = store_->Append(late);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(store_->Append(late)->root_hash(), stored->root_hash()) << "once";
+  Reopen();
+  EXPECT_EQ(missing(), 0);
+  const std::vector<v1::LedgerEntry> entries = WholeLedger(kLedger);
+  ASSERT_EQ(entries.size(), 7u);
+  EXPECT_EQ(entries[5].late_event().event().sampling().round(), 2u);
+  EXPECT_EQ(store_->Get(kLedger)->state(), v1::SEALED);
+  late.set_writer("stranger");
+  late.set_request_id("late-r3");
+  EXPECT_TRUE(IsError(store_->Append(late).status(), StatusCode::kFailedPrecondition,
+                      "WRITER_UNKNOWN", "writer: stranger has written nothing"));
+}
+
+TEST_P(LedgerStoreConformance, NewestIncarnationFencesOffTheOthers) {
+  CreateLedger(kLedger);
+  const auto open = [&](const std::string& token, const std::string& previous) {
+    v1::AppendBatchRequest batch = Batch(kLedger, "w", "open-" + token);
+    batch.set_incarnation(token);
+    v1::Opened& opened = *batch.add_entries()->mutable_opened();
+    opened.set_incarnation(token);
+    opened.set_previous(previous);
+    return store_->Append(batch).status();
+  };
+  const auto append = [&](const std::string& token, uint64_t round) {
+    v1::AppendBatchRequest batch =
+        RoundBatch(kLedger, "w", absl::StrCat("r-", token, "-", round), round);
+    batch.set_incarnation(token);
+    return store_->Append(batch).status();
+  };
+  ASSERT_TRUE(open("a", "").ok());
+  ASSERT_TRUE(append("a", 1).ok());
+  ASSERT_TRUE(open("b", "a").ok());
+  EXPECT_TRUE(IsError(append("a", 2), StatusCode::kFailedPrecondition, "FENCED_OFF",
+                      "was opened again, by incarnation b at entry 4"));
+  ASSERT_TRUE(append("b", 1).ok()) << "its rounds are its own";
+  ASSERT_TRUE(open("a", "").ok()) << "answered before, and that changes nothing";
+  ASSERT_TRUE(append("b", 2).ok());
+  Reopen();
+  const v1::WriterStatus writer = store_->Get(kLedger)->writers(0);
+  EXPECT_EQ(writer.incarnation(), "b");
+  EXPECT_EQ(writer.opened_sequence(), 4u);
+  EXPECT_EQ(writer.missing_spools_size(), 1);
+  EXPECT_EQ(WholeLedger(kLedger)[5].conflict().incarnation(), "a");
 }
 
 TEST_P(LedgerStoreConformance, TimesAreWholeMinutesAndNeverDecrease) {

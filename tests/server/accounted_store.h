@@ -89,10 +89,10 @@ class AccountedStore {
   }
 
   accountant::Subject Gather(const v1::Subject& subject) {
-    return Must(source_->Gather(subject, {}));
+    return Must(source_->Gather(subject, /*group_size=*/0, {}));
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::Subject& subject) {
-    const auto gathered = source_->Gather(subject, {});
+    const auto gathered = source_->Gather(subject, /*group_size=*/0, {});
     if (!gathered.ok()) return gathered.status();
     v1::ComputeEpsilonRequest request;
     request.set_delta(1e-5);

@@ -179,7 +179,7 @@ TEST_F(StoredHistoryTest, StoppedQuestionKeepsWhatItHasRead) {
   limits.cancelled = [&asked] { return ++asked > 1; };
   v1::Subject subject;
   subject.add_ledgers(LedgerName("run"));
-  EXPECT_TRUE(IsError(rig_.source().Gather(subject, limits).status(), StatusCode::kCancelled,
+  EXPECT_TRUE(IsError(rig_.source().Gather(subject, 0, limits).status(), StatusCode::kCancelled,
                       "CANCELLED", "cancelled"));
   const uint64_t first = rig_.watch().entries_read;
   EXPECT_GT(first, 0u);
