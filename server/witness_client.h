@@ -42,8 +42,8 @@ class WitnessClient {
                                                              const Log* log);
   ~WitnessClient();
 
-  // What a Cosigner does (ledger_store/evidence/notary.h): the cosignatures that the note does not have yet
-  // and that were to be had in time.
+  // What a Cosigner does (ledger_store/evidence/notary.h): the cosignatures that the note does not
+  // have yet and that were to be had in time.
   std::vector<merkle::NoteSignature> Cosign(const std::string& note, uint64_t size,
                                             const ConsistencyProver& prove_from);
 

@@ -11,7 +11,8 @@ namespace dpledger::accountant {
 // where q e^y is more than e.
 inline double SampledLoss(double q, double y) {
   if (q == 1) return y;
-  if (y > 50 && y > 1 - std::log(q)) return std::log(q) + y + std::log1p((1 - q) / q * std::exp(-y));
+  if (y > 50 && y > 1 - std::log(q))
+    return std::log(q) + y + std::log1p((1 - q) / q * std::exp(-y));
   const double u = q * std::expm1(y);
   return u > -0.5 ? std::log1p(u) : std::log((1 - q) + q * std::exp(y));
 }

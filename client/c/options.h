@@ -5,10 +5,10 @@
 
 #include "absl/status/statusor.h"
 #include "client/correlated_options.h"
-#include "dpledger.h"
 #include "client/integer_clip.h"
 #include "client/privatizer_options.h"
 #include "client/recorder.h"
+#include "dpledger.h"
 
 namespace dpledger::client::c {
 

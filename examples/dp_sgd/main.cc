@@ -1,6 +1,6 @@
 // A complete DP-SGD trainer on dpledger's client: reads data, asks the server how much noise it
-// needs, trains with every round in the ledger before its noise is released, and reports. The network
-// has no batch normalisation: a record's gradient must depend on that record alone.
+// needs, trains with every round in the ledger before its noise is released, and reports. The
+// network has no batch normalisation: a record's gradient must depend on that record alone.
 #include <unistd.h>
 
 #include <cmath>
