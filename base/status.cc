@@ -46,10 +46,15 @@ absl::Status FieldError(std::string_view field, std::string_view rule) {
 absl::Status PrefixField(std::string_view prefix, const absl::Status& status) {
   const ErrorReason reason = ReasonOf(status);
   const auto field = reason.metadata.find(kFieldKey);
-  if (reason.reason != "INVALID_FIELD" || field == reason.metadata.end()) return status;
-  const absl::string_view rule = status.message().substr(field->second.size() + 2);
+  if (field == reason.metadata.end() ||
+      !absl::StartsWith(status.message(), absl::StrCat(field->second, ": "))) {
+    return status;
+  }
   const char* const dot = absl::StartsWith(field->second, "[") || field->second.empty() ? "" : ".";
-  return FieldError(absl::StrCat(ToAbsl(prefix), dot, field->second), FromAbsl(rule));
+  ErrorReason prefixed = reason;
+  prefixed.metadata[kFieldKey] = absl::StrCat(ToAbsl(prefix), dot, field->second);
+  return WithReason(
+      absl::Status(status.code(), absl::StrCat(ToAbsl(prefix), dot, status.message())), prefixed);
 }
 
 }  // namespace dpledger

@@ -26,8 +26,9 @@ ErrorReason ReasonOf(const absl::Status& status);
 // `rule` says what must hold and what was given: "must be finite and > 0, got -1".
 absl::Status FieldError(std::string_view field, std::string_view rule);
 
-// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field of a
-// FieldError; other statuses are returned as they are.
+// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field that its
+// message begins with and its metadata names, as a FieldError's; other statuses are returned as
+// they are.
 absl::Status PrefixField(std::string_view prefix, const absl::Status& status);
 
 }  // namespace dpledger

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +29,13 @@ absl::Status Validate(const EpochSamplerOptions& options) {
                                    options.recorded->rounds));
   }
   return absl::OkStatus();
+}
+
+// The number of the first epoch of a new sampler of this process.
+uint64_t NextFirstEpoch() {
+  constexpr uint64_t kEpochsOfASampler = uint64_t{1} << 32;
+  static std::atomic<uint64_t> samplers = 0;
+  return samplers.fetch_add(1) * kEpochsOfASampler;
 }
 
 // What a partition depends on beside its key.
@@ -62,7 +70,7 @@ absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateWithRoot(
     return std::unique_ptr<EpochSampler>(new EpochSampler(options, *std::move(root)));
   }
   internal::StateReader reader(*kept);
-  const uint64_t epoch = reader.Number();
+  const uint64_t first_epoch = reader.Number(), epoch = reader.Number();
   for (const auto& [field, given] : Shape(options)) {
     const uint64_t carried = reader.Number();
     if (carried == given) continue;
@@ -71,19 +79,24 @@ absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateWithRoot(
   }
   ASSIGN_OR_RETURN(RootKey carried, RootKey::Restore(reader));
   std::unique_ptr<EpochSampler> sampler(new EpochSampler(options, std::move(carried)));
-  RETURN_IF_ERROR(sampler->CarryOnFrom(epoch));
+  RETURN_IF_ERROR(sampler->CarryOnFrom(first_epoch, epoch));
   return sampler;
 }
 
 // An epoch is kept before its first round is drawn, so the ledger may know nothing of it yet.
-absl::Status EpochSampler::CarryOnFrom(uint64_t epoch) {
+absl::Status EpochSampler::CarryOnFrom(uint64_t first_epoch, uint64_t epoch) {
   const auto& recorded = options_.recorded;
+  first_epoch_ = first_epoch;
   epoch_ = epoch;
-  if (recorded && recorded->epoch == epoch) {
+  const uint64_t number = first_epoch + epoch;
+  // Before its first epoch there is none, or one of another sampler.
+  const bool follows =
+      recorded ? epoch == 0 ? recorded->epoch < number : recorded->epoch + 1 == number : epoch == 0;
+  if (recorded && recorded->epoch == number) {
     round_ = recorded->rounds;
-  } else if (recorded ? recorded->epoch + 1 != epoch : epoch != 0) {
+  } else if (!follows) {
     return absl::FailedPreconditionError(
-        absl::StrCat("recorded.epoch: epoch ", epoch,
+        absl::StrCat("recorded.epoch: epoch ", number,
                      " is carried on, which does not follow what the ledger has"));
   }
   if (round_ == options_.rounds_per_epoch) {
@@ -97,6 +110,7 @@ absl::Status EpochSampler::CarryOnFrom(uint64_t epoch) {
 absl::Status EpochSampler::Keep() {
   if (options_.state == nullptr) return absl::OkStatus();
   internal::StateWriter kept;
+  kept.Number(first_epoch_);
   kept.Number(epoch_);
   for (const auto& [field, value] : Shape(options_)) kept.Number(value);
   root_.Save(kept);
@@ -106,7 +120,7 @@ absl::Status EpochSampler::Keep() {
 }
 
 EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
-    : options_(options), root_(std::move(root)) {
+    : options_(options), root_(std::move(root)), first_epoch_(NextFirstEpoch()) {
   scheme_.set_population_size(options.population_size);
   SetScheme();
 }
@@ -114,10 +128,10 @@ EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
 void EpochSampler::SetScheme() {
   if (options_.partition == EpochPartition::kRandomAllocation) {
     scheme_.mutable_random_allocation()->set_rounds_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_random_allocation()->set_epoch(epoch_);
+    scheme_.mutable_random_allocation()->set_epoch(first_epoch_ + epoch_);
   } else {
     scheme_.mutable_disjoint_batches()->set_batches_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_disjoint_batches()->set_epoch(epoch_);
+    scheme_.mutable_disjoint_batches()->set_epoch(first_epoch_ + epoch_);
   }
 }
 

@@ -7,10 +7,12 @@
 //    RandomAllocation.
 // 2. The rounds of an epoch depend on each other and are accounted as one: an epoch that is not
 //    finished costs as much as a whole one.
-// 3. Epochs are numbered from 0 in each incarnation of a run. A process that resumes one begins a
-// new
-//    epoch, with a new partition; the one that was cut off costs as much as a whole one. With a
-//    RunState it carries the epoch on: the same partition, its next round, the numbers that follow.
+// 3. No two samplers of a process number their epochs alike: those of the k-th one, from 0, begin
+// at
+//    k * 2^32. So rounds of two partitions are never taken for one epoch, and a writer's later
+//    sampler has the greater numbers. A process that resumes a run begins a new epoch, with a new
+//    partition; the one that was cut off is accounted for itself. With a RunState the process
+//    carries the epoch on: the same partition, its next round, the numbers that follow.
 //
 // Thread safety: thread-compatible. Takes four bytes a record and eight a round; twice that while
 // an epoch is allocated.
@@ -63,7 +65,7 @@ class EpochSampler : public Sampler {
   EpochSampler(const EpochSamplerOptions& options, RootKey root);
   static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateWithRoot(
       const EpochSamplerOptions& options, absl::StatusOr<RootKey> root);
-  absl::Status CarryOnFrom(uint64_t epoch);
+  absl::Status CarryOnFrom(uint64_t first_epoch, uint64_t epoch);
   absl::Status Keep();
   void Shuffle();
   void Allocate();
@@ -72,8 +74,9 @@ class EpochSampler : public Sampler {
   const EpochSamplerOptions options_;
   const RootKey root_;
   v1::SamplingScheme scheme_;
-  uint64_t epoch_ = 0;  // each has its own key
-  uint64_t round_ = 0;  // of the epoch, that is drawn next
+  uint64_t first_epoch_;  // its number in the ledger
+  uint64_t epoch_ = 0;    // counted from there; each has its own key
+  uint64_t round_ = 0;    // of the epoch, that is drawn next
   // Records by round, empty before the first draw: those of round r are order_[begins_[r]] to
   // order_[begins_[r + 1] - 1].
   std::vector<uint32_t> order_;

@@ -39,6 +39,20 @@ absl::Status CheckOptions(const RecorderOptions& options) {
   return absl::OkStatus();
 }
 
+uint64_t EpochOf(const v1::EpochProgress& progress) {
+  return progress.scheme().has_disjoint_batches() ? progress.scheme().disjoint_batches().epoch()
+                                                  : progress.scheme().random_allocation().epoch();
+}
+
+// After a loss of power a spool that is not synced may know fewer rounds than the server has.
+EpochPosition PositionOf(const v1::EpochProgress& spooled, const v1::EpochProgress& stored) {
+  EpochPosition position{EpochOf(spooled), spooled.rounds()};
+  if (stored.has_scheme() && EpochOf(stored) == position.epoch) {
+    position.rounds = std::max(position.rounds, stored.rounds());
+  }
+  return position;
+}
+
 v1::WriterStatus FindWriter(const v1::Ledger& ledger, const std::string& writer) {
   for (const v1::WriterStatus& status : ledger.writers()) {
     if (status.writer() == writer) return status;
@@ -117,6 +131,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   if (!ledger.ok() && !MayGoOnAfter(ledger.status())) return ledger.status();
   const v1::WriterStatus writer =
       ledger.ok() ? FindWriter(*ledger, options_.writer) : v1::WriterStatus();
+  known_epoch_ = writer.epoch();
   if (ledger.ok() && writer.entry_count() < state.acknowledged_entries) {
     return absl::DataLossError(absl::StrCat(
         "server: holds ", writer.entry_count(), " entries of writer ", options_.writer, " in ",
@@ -147,9 +162,17 @@ absl::Status PrivacyRecorder::AppendOpened() {
   v1::Opened& opened = *entries[0].mutable_opened();
   opened.set_incarnation(incarnation_);
   opened.set_previous(previous_incarnation_);
-  opened.set_carries_epochs(options_.carries_epochs != nullptr &&
-                            options_.carries_epochs(previous_incarnation_));
-  return AppendBatch(std::move(entries));
+  if (options_.carries_epochs != nullptr) {
+    ASSIGN_OR_RETURN(const bool carries,
+                     options_.carries_epochs(
+                         {options_.ledger, options_.writer, incarnation_, previous_incarnation_}));
+    opened.set_carries_epochs(carries);
+  }
+  const bool carries = opened.carries_epochs();
+  RETURN_IF_ERROR(AppendBatch(std::move(entries)));
+  const v1::WriterStatus status = spool_->state().status;
+  if (carries && status.has_epoch()) carried_epoch_ = PositionOf(status.epoch(), known_epoch_);
+  return absl::OkStatus();
 }
 
 absl::Status PrivacyRecorder::CheckEvent(const v1::Event& event) const {

@@ -39,9 +39,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "client/epoch_sampler.h"
 #include "client/event_recorder.h"
 #include "client/internal/delivery.h"
 #include "client/internal/group_sync.h"
+#include "client/run_state.h"
 #include "client/spool.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -64,10 +66,10 @@ struct RecorderOptions {
   // What the run will record, as far as it is known: a kind of event that the declared adjacency
   // can never answer for is refused at Open, and not only when it is recorded.
   std::vector<v1::Event> planned_events;
-  // Called once by Open, with the incarnation that the spool carries on (empty: none): true if the
-  // sampler goes on in the middle of its last epoch, with the very same partition. Otherwise the
-  // first sample of an epoch scheme is of a new epoch.
-  std::function<bool(const std::string& previous)> carries_epochs;
+  // Called once by Open, before the opening entry is written: true if the sampler goes on in the
+  // middle of its last epoch, with the very same partition (RunState::CarryOn). Otherwise the first
+  // sample of an epoch scheme is of a new epoch. Its error ends Open.
+  std::function<absl::StatusOr<bool>(const RunPosition&)> carries_epochs;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
   std::string spool_folder;  // on a disk that survives the trainer; made if missing
   uint64_t spool_bound_bytes = 256 << 20;
@@ -128,6 +130,9 @@ class PrivacyRecorder : public EventRecorder {
   // The token of this opening, and of the one that the spool carries on (empty: none).
   const std::string& incarnation() const { return incarnation_; }
   const std::string& previous_incarnation() const { return previous_incarnation_; }
+  // The last epoch of the incarnation before, with as many rounds as spool or ledger have, if it is
+  // carried on: EpochSamplerOptions::recorded.
+  const std::optional<EpochPosition>& carried_epoch() const { return carried_epoch_; }
 
  private:
   explicit PrivacyRecorder(RecorderOptions options);
@@ -156,6 +161,8 @@ class PrivacyRecorder : public EventRecorder {
   const RecorderOptions options_;
   // Set by Open, and not changed afterwards.
   std::string incarnation_, previous_incarnation_;
+  std::optional<EpochPosition> carried_epoch_;
+  v1::EpochProgress known_epoch_;  // of the server, when it was asked
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;

@@ -30,18 +30,6 @@ absl::Status Precondition(const std::string& message, const std::string& reason,
   return WithReason(absl::FailedPreconditionError(message), {reason, std::move(metadata)});
 }
 
-// "<prefix>." before the field that the message begins with, whatever the code.
-absl::Status AtField(const std::string& prefix, const absl::Status& status) {
-  ErrorReason reason = ReasonOf(status);
-  const auto field = reason.metadata.find("field");
-  if (status.code() == absl::StatusCode::kInvalidArgument || field == reason.metadata.end()) {
-    return PrefixField(prefix, status);
-  }
-  field->second = absl::StrCat(prefix, ".", field->second);
-  return WithReason(absl::Status(status.code(), absl::StrCat(prefix, ".", status.message())),
-                    reason);
-}
-
 absl::Status CheckOpen(const LedgerHead& head) {
   if (head.state == v1::OPEN) return absl::OkStatus();
   return Precondition(absl::StrCat(head.name, ": is sealed, nothing can follow"), "LEDGER_SEALED",
@@ -142,7 +130,7 @@ absl::Status TakeEntry(const LedgerHead& head, const BatchDraft& batch,
       events::RoundStep step{entry.round, entry.number.value_or(0), nullptr};
       if (entry.kept.has_value()) step = events::StepOf(batch.kept(*entry.kept).event());
       const absl::Status taken = events::TakeRound(step, writer);
-      return taken.ok() ? taken : AtField("event", taken);
+      return taken.ok() ? taken : PrefixField("event", taken);
     }
     case v1::NewEntry::kOpened:
       return events::TakeOpened(batch.kept(*entry.kept).opened(), sequence,
@@ -279,7 +267,7 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
   for (size_t i = 0; i < batch.entries().size(); ++i) {
     if (absl::Status appended = AppendOne(head, batch, batch.entries()[i], builder);
         !appended.ok()) {
-      return AtField(absl::StrCat("entries[", i, "]"), appended);
+      return PrefixField(absl::StrCat("entries[", i, "]"), appended);
     }
   }
   return std::move(builder).Finish(head.state);

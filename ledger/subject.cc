@@ -175,9 +175,11 @@ std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages) {
   std::vector<LedgerPart> all;
   std::map<std::string, size_t> places;
   for (const Lineage& lineage : lineages) {
+    // Two parts of one lineage are two ledgers, whatever a bundle calls them.
+    const size_t others = all.size();
     for (const LedgerPart& part : lineage) {
       const auto [place, is_new] = places.try_emplace(part.name, all.size());
-      if (is_new) {
+      if (is_new || place->second >= others) {
         all.push_back(part);
       } else if (all[place->second].size() < part.size()) {
         all[place->second] = part;

@@ -3,6 +3,11 @@
 dpledger_error* error;
 
 dpledger_recorder* open_recorder(const char* server, const char* ledger, const char* folder) {
+  return open_recorder_under(server, ledger, folder, DPLEDGER_ZERO_OUT);
+}
+
+dpledger_recorder* open_recorder_under(const char* server, const char* ledger, const char* folder,
+                                       int32_t adjacency) {
   char spool[1024];
   dpledger_declaration declaration = {sizeof(declaration)};
   dpledger_recorder_options options = {sizeof(options)};
@@ -12,7 +17,7 @@ dpledger_recorder* open_recorder(const char* server, const char* ledger, const c
   declaration.unit_of_privacy = "example";
   declaration.released = "all checkpoints";
   declaration.description = "mod\xc3\xa8le";
-  declaration.adjacency = DPLEDGER_ZERO_OUT;
+  declaration.adjacency = adjacency;
   declaration.parameters = DPLEDGER_FIXED;
   declaration.planned_rounds = 3;
   declaration.plan_independent = 1;

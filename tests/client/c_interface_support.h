@@ -43,6 +43,8 @@ extern dpledger_error* error;
 
 // Of a ledger by the writer "c" with every member of a declaration set, its spool in `folder`.
 dpledger_recorder* open_recorder(const char* server, const char* ledger, const char* folder);
+dpledger_recorder* open_recorder_under(const char* server, const char* ledger, const char* folder,
+                                       int32_t adjacency);
 
 dpledger_sampling_scheme poisson(uint64_t population_size, double probability);
 dpledger_clip_group group_of(const char* name, size_t size, double clip_norm);

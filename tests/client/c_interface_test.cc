@@ -72,8 +72,12 @@ class CInterface : public ::testing::Test {
     EXPECT_EQ(run.exit_code, 0) << run.err;
     return Entries(part);
   }
+  // But for OPENED.
   std::vector<v1::LedgerEntry> Entries(const std::string& ledger) {
-    return ReadLedger(server_.address(), absl::StrCat("projects/default/ledgers/", ledger));
+    std::vector<v1::LedgerEntry> entries =
+        ReadLedger(server_.address(), absl::StrCat("projects/default/ledgers/", ledger));
+    std::erase_if(entries, [](const v1::LedgerEntry& entry) { return entry.has_opened(); });
+    return entries;
   }
 
   TemporaryFolder folder_;
@@ -141,48 +145,53 @@ TEST_F(CInterface, ClipsByEveryStrategy) {
 TEST_F(CInterface, RecordsEveryScheme) {
   const std::vector<v1::LedgerEntry> entries = EntriesAfter("training", "schemes");
   const std::vector<v1::SamplingScheme> schemes = SchemesOf(entries);
-  ASSERT_EQ(schemes.size(), 7u);
+  ASSERT_EQ(schemes.size(), 5u);
   EXPECT_EQ(schemes[0].poisson().probability(), 0.5);
-  EXPECT_EQ(schemes[1].without_replacement().sample_size(), 60u);
-  EXPECT_EQ(schemes[2].with_replacement().sample_size(), 60u);
-  EXPECT_TRUE(schemes[3].has_full_batch());
-  EXPECT_EQ(schemes[4].disjoint_batches().batches_per_epoch(), 10u);
-  EXPECT_EQ(schemes[5].random_allocation().rounds_per_epoch(), 10u);
-  EXPECT_EQ(schemes[6].truncated_poisson().probability(), 0.5);
-  EXPECT_EQ(schemes[6].truncated_poisson().max_sample_size(), 60u);
+  EXPECT_TRUE(schemes[1].has_full_batch());
+  EXPECT_EQ(schemes[2].disjoint_batches().batches_per_epoch(), 10u);
+  EXPECT_EQ(schemes[3].random_allocation().rounds_per_epoch(), 10u);
+  EXPECT_EQ(schemes[4].truncated_poisson().probability(), 0.5);
+  EXPECT_EQ(schemes[4].truncated_poisson().max_sample_size(), 60u);
+  // Fixed sizes have an epsilon under REPLACE_ONE alone.
+  const std::vector<v1::SamplingScheme> fixed = SchemesOf(Entries("fixed-sizes"));
+  ASSERT_EQ(fixed.size(), 2u);
+  EXPECT_EQ(fixed[0].without_replacement().sample_size(), 60u);
+  EXPECT_EQ(fixed[1].with_replacement().sample_size(), 60u);
   const std::vector<v1::SumQuery> queries = QueriesOf(entries);
-  ASSERT_EQ(queries.size(), 14u);
-  EXPECT_EQ(queries[13].group(), "b");
-  EXPECT_EQ(queries[13].l2_norm_bound(), 3);
-  EXPECT_EQ(queries[13].noise_stddev(), 7);
-  EXPECT_EQ(queries[13].grid(), 0.125);
+  ASSERT_EQ(queries.size(), 10u);
+  EXPECT_EQ(queries[9].group(), "b");
+  EXPECT_EQ(queries[9].l2_norm_bound(), 3);
+  EXPECT_EQ(queries[9].noise_stddev(), 7);
+  EXPECT_EQ(queries[9].grid(), 0.125);
   EXPECT_EQ(entries[entries.size() - 2].event().mechanism().gaussian().noise_multiplier(), 2);
 }
 
 TEST_F(CInterface, SaysHowEachSamplerDraws) {
   const std::vector<v1::SamplingScheme> schemes = SchemesOf(EntriesAfter("training", "samplers"));
-  ASSERT_EQ(schemes.size(), 5u * 10);
+  ASSERT_EQ(schemes.size(), 4u * 10);
+  const std::vector<v1::SamplingScheme> fixed = SchemesOf(Entries("fixed-size-samplers"));
+  ASSERT_EQ(fixed.size(), 10u);
+  EXPECT_EQ(fixed[9].without_replacement().sample_size(), 7u);
   for (size_t i = 0; i < schemes.size(); ++i) {
     const v1::SamplingScheme& scheme = schemes[i];
-    const uint64_t epoch = 3 + i % 10 / 5;
+    const v1::SamplingScheme& first = schemes[i / 10 * 10];
+    const uint64_t epoch = i % 10 / 5;
     EXPECT_EQ(scheme.population_size(), 100u);
     switch (i / 10) {
       case 0:
         EXPECT_EQ(scheme.poisson().probability(), 0.5);
         break;
       case 1:
-        EXPECT_EQ(scheme.without_replacement().sample_size(), 7u);
-        break;
-      case 2:
         EXPECT_TRUE(scheme.has_full_batch());
         break;
-      case 3:
+      case 2:
         EXPECT_EQ(scheme.disjoint_batches().batches_per_epoch(), 5u);
-        EXPECT_EQ(scheme.disjoint_batches().epoch(), epoch) << i;
+        EXPECT_EQ(scheme.disjoint_batches().epoch(), first.disjoint_batches().epoch() + epoch) << i;
         break;
       default:
         EXPECT_EQ(scheme.random_allocation().rounds_per_epoch(), 5u);
-        EXPECT_EQ(scheme.random_allocation().epoch(), epoch) << i;
+        EXPECT_EQ(scheme.random_allocation().epoch(), first.random_allocation().epoch() + epoch)
+            << i;
     }
   }
 }

@@ -65,6 +65,8 @@ static void schemes(const char* server, const char* folder) {
   // A MechanismEvent whose kind is a Gaussian with noise multiplier 2.
   const unsigned char event[] = {0x2a, 9, 0x09, 0, 0, 0, 0, 0, 0, 0, 0x40};
   dpledger_recorder* const recorder = open_recorder(server, "schemes", folder);
+  dpledger_recorder* const fixed =
+      open_recorder_under(server, "fixed-sizes", folder, DPLEDGER_REPLACE_ONE);
   dpledger_sum_query queries[] = {{sizeof(queries[0])}, {sizeof(queries[0])}};
   uint64_t number = 0, last = 0;
   int32_t kind;
@@ -87,10 +89,19 @@ static void schemes(const char* server, const char* folder) {
     if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT || truncated) {
       scheme.sample_size = 60;
     }
+    if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT) {
+      CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
+                  DPLEDGER_FAILED_PRECONDITION, "declare REPLACE_ONE");
+      CHECK(strcmp(dpledger_error_reason(error), "NEVER_ANSWERED") == 0);
+      CHECK_OK(dpledger_recorder_record_round(fixed, &scheme, queries, 2, &number, error));
+      continue;
+    }
     CHECK_OK(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error));
     CHECK(kind == DPLEDGER_POISSON || number > last);
     last = number;
   }
+  CHECK_OK(dpledger_recorder_close(fixed, error));
+  dpledger_recorder_free(fixed);
   CHECK_OK(dpledger_recorder_record_mechanism(recorder, event, sizeof(event), &number, error));
   {
     dpledger_sampling_scheme scheme = poisson(100, 1.5);
@@ -126,11 +137,13 @@ static void schemes(const char* server, const char* folder) {
 // rounds, where there are epochs.
 static void samplers(const char* server, const char* folder) {
   enum { kPopulation = 100, kRounds = 5 };
-  const int32_t kinds[] = {DPLEDGER_POISSON, DPLEDGER_WITHOUT_REPLACEMENT, DPLEDGER_FULL_BATCH,
-                           DPLEDGER_DISJOINT_BATCHES, DPLEDGER_RANDOM_ALLOCATION};
+  const int32_t kinds[] = {DPLEDGER_POISSON, DPLEDGER_FULL_BATCH, DPLEDGER_DISJOINT_BATCHES,
+                           DPLEDGER_RANDOM_ALLOCATION, DPLEDGER_WITHOUT_REPLACEMENT};
   const dpledger_clip_group group = group_of("weights", 1, 1.0);
   const dpledger_privatizer_options options = options_of(&group, 1, 1.5);
   dpledger_recorder* const recorder = open_recorder(server, "samplers", folder);
+  dpledger_recorder* const fixed =
+      open_recorder_under(server, "fixed-size-samplers", folder, DPLEDGER_REPLACE_ONE);
   dpledger_privatizer* privatizer = NULL;
   size_t kind, i;
   CHECK_OK(dpledger_privatizer_create(&options, recorder, &privatizer, error));
@@ -143,6 +156,10 @@ static void samplers(const char* server, const char* folder) {
     scheme.population_size = kPopulation;
     if (scheme.kind == DPLEDGER_POISSON) scheme.probability = 0.5;
     if (scheme.kind == DPLEDGER_WITHOUT_REPLACEMENT) scheme.sample_size = 7;
+    if (scheme.kind == DPLEDGER_WITHOUT_REPLACEMENT) {
+      dpledger_privatizer_free(privatizer);
+      CHECK_OK(dpledger_privatizer_create(&options, fixed, &privatizer, error));
+    }
     if (scheme.kind >= DPLEDGER_DISJOINT_BATCHES) scheme.rounds_per_epoch = kRounds;
     CHECK_OK(dpledger_sampler_create_non_private_for_testing(&scheme, 5, &sampler, error));
     CHECK_OK(dpledger_sampler_create_non_private_for_testing(&scheme, 5, &twin, error));
@@ -167,6 +184,8 @@ static void samplers(const char* server, const char* folder) {
     dpledger_sampler_free(twin);
   }
   dpledger_privatizer_free(privatizer);
+  CHECK_OK(dpledger_recorder_close(fixed, error));
+  dpledger_recorder_free(fixed);
   CHECK_OK(dpledger_recorder_close(recorder, error));
   dpledger_recorder_free(recorder);
 }

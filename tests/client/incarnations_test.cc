@@ -6,13 +6,16 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/connection.h"
+#include "client/epoch_sampler.h"
 #include "client/recorder.h"
+#include "client/run_state.h"
 #include "client/spool_import.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
@@ -151,7 +154,7 @@ TEST_F(Incarnations, RoundsOfOneProcessAreOneEpoch) {
 TEST_F(Incarnations, EpochsAreCarriedOnWhereTheSamplerIs) {
   for (int process = 0; process < 2; ++process) {
     RecorderOptions options = Options();
-    options.carries_epochs = [&](const std::string& previous) { return !previous.empty(); };
+    options.carries_epochs = [](const RunPosition& at) { return !at.previous_incarnation.empty(); };
     const auto recorder = OpenRecorder(options);
     for (int round = 0; round < kRoundsPerEpoch / 2; ++round) {
       ASSERT_EQ(Release(*recorder, Batches(0)), absl::OkStatus());
@@ -159,9 +162,58 @@ TEST_F(Incarnations, EpochsAreCarriedOnWhereTheSamplerIs) {
   }
   EXPECT_NEAR(Epsilon().epsilon().upper(), EpsilonOf(1), 1e-4 * EpsilonOf(1));
   RecorderOptions options = Options();
-  options.carries_epochs = [](const std::string&) { return true; };
+  options.carries_epochs = [](const RunPosition&) { return true; };
   const auto recorder = OpenRecorder(options);
   EXPECT_EQ(ReasonOf(Release(*recorder, Batches(0))).reason, "EPOCH_FULL") << "kept in the spool";
+}
+
+// A sampler whose partition is kept goes on with it in the next process: every record is in one
+// batch of the epoch, and the ledger counts one epoch.
+TEST_F(Incarnations, AKeptPartitionIsCarriedOnExactly) {
+  const std::string key = folder_.Write("key", std::string(32, 'k'));
+  std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+  std::multiset<uint64_t> seen;
+  for (int process = 0; process < 3; ++process) {
+    const auto state = RunState::Open(folder_.path(), key);
+    ASSERT_TRUE(state.ok()) << state.status();
+    RecorderOptions options = Options();
+    options.carries_epochs = [&](const RunPosition& at) { return (*state)->CarryOn(at); };
+    const auto recorder = OpenRecorder(options);
+    EpochSamplerOptions sampling;
+    sampling.population_size = 100;
+    sampling.rounds_per_epoch = kRoundsPerEpoch;
+    sampling.state = state->get();
+    sampling.recorded = recorder->carried_epoch();
+    const auto sampler = EpochSampler::Create(sampling);
+    ASSERT_TRUE(sampler.ok()) << sampler.status();
+    for (int round = 0; round < (process == 1 ? 4 : 3); ++round) {
+      const v1::SamplingScheme scheme = (*sampler)->scheme();
+      const auto sample = (*sampler)->Draw();
+      ASSERT_TRUE(sample.ok()) << sample.status();
+      seen.insert(sample->begin(), sample->end());
+      ASSERT_EQ(Release(*recorder, scheme), absl::OkStatus());
+    }
+  }
+  EXPECT_EQ(seen.size(), 100u);
+  for (uint64_t record = 0; record < 100; ++record) EXPECT_EQ(seen.count(record), 1u) << record;
+  EXPECT_NEAR(Epsilon().epsilon().upper(), EpsilonOf(1), 1e-4 * EpsilonOf(1));
+}
+
+// Two samplers of one process have two partitions, and never one epoch.
+TEST_F(Incarnations, TwoSamplersOfOneProcessNeverShareAnEpoch) {
+  const auto recorder = OpenRecorder(Options());
+  EpochSamplerOptions sampling;
+  sampling.population_size = 100;
+  sampling.rounds_per_epoch = kRoundsPerEpoch;
+  for (int i = 0; i < 2; ++i) {
+    const auto sampler = EpochSampler::Create(sampling);
+    ASSERT_TRUE(sampler.ok()) << sampler.status();
+    for (int round = 0; round < kRoundsPerEpoch / 2; ++round) {
+      ASSERT_EQ(Release(*recorder, (*sampler)->scheme()), absl::OkStatus());
+      ASSERT_TRUE((*sampler)->Draw().ok());
+    }
+  }
+  EXPECT_NEAR(Epsilon().epsilon().upper(), EpsilonOf(2), 1e-4 * EpsilonOf(2));
 }
 
 // Ledgers of writers without incarnations, as older recorders wrote them.

@@ -264,7 +264,8 @@ TEST_F(RunStateTest, EpochsGoOnAfterAKillAtAnyPoint) {
     const auto sampler =
         EpochSampler::CreateNonPrivateForTesting({partition, kPopulation, kRounds}, /*seed=*/7);
     for (uint64_t round = 0; round < kEpochs * kRounds; ++round) {
-      const uint64_t epoch = epoch_of(**sampler);
+      // Children are forked with this process's count of samplers: theirs is the next.
+      const uint64_t epoch = epoch_of(**sampler) + (uint64_t{1} << 32);
       unbroken.push_back(line(epoch, *(*sampler)->Draw()));
     }
     // Every process is killed at the same point of its own, counted from where it goes on.
@@ -300,10 +301,12 @@ TEST_F(RunStateTest, EpochsGoOnAfterAKillAtAnyPoint) {
 TEST_F(RunStateTest, APartitionIsCarriedOnAsItWas) {
   EpochSamplerOptions options{EpochPartition::kShuffledBatches, 100, 4};
   std::vector<std::vector<uint64_t>> batches;
+  uint64_t epoch = 0;
   {
     const auto state = CarriedOn(1);
     options.state = state.get();
     const auto sampler = *EpochSampler::Create(options);
+    epoch = sampler->scheme().disjoint_batches().epoch();
     for (int i = 0; i < 3; ++i) batches.push_back(*sampler->Draw());
   }
   const auto carried = [&](int incarnation, const EpochSamplerOptions& with) {
@@ -313,19 +316,20 @@ TEST_F(RunStateTest, APartitionIsCarriedOnAsItWas) {
     auto sampler = EpochSampler::Create(own);
     return sampler.ok() ? (*sampler)->Draw() : sampler.status();
   };
-  options.recorded = EpochPosition{0, 1};
+  options.recorded = EpochPosition{epoch, 1};
   EXPECT_EQ(*carried(2, options), batches[1]);
-  options.recorded = EpochPosition{0, 2};
+  options.recorded = EpochPosition{epoch, 2};
   EXPECT_EQ(*carried(3, options), batches[2]);
   options.population_size = 101;
   EXPECT_EQ(carried(4, options).status(),
             absl::FailedPreconditionError(
                 "population_size: is 100 in the epoch that is carried on, got 101"));
   options.population_size = 100;
-  options.recorded = EpochPosition{4, 2};
+  options.recorded = EpochPosition{epoch + 4, 2};
   EXPECT_EQ(carried(5, options).status(),
-            absl::FailedPreconditionError("recorded.epoch: epoch 0 is carried on, which does not "
-                                          "follow what the ledger has"));
+            absl::FailedPreconditionError(
+                absl::StrCat("recorded.epoch: epoch ", epoch,
+                             " is carried on, which does not follow what the ledger has")));
 }
 
 CorrelatedOptions TreeOptions(uint64_t steps) {

@@ -224,13 +224,16 @@ TEST(EpochSampler, EachEpochHasEveryRecordOnceAndANewPartition) {
 TEST(EpochSampler, SchemeIsThatOfTheNextSample) {
   const auto shuffled = Epochs(EpochPartition::kShuffledBatches, 10, 3);
   const auto allocated = Epochs(EpochPartition::kRandomAllocation, 10, 3);
+  const uint64_t first = shuffled->scheme().disjoint_batches().epoch();
+  const uint64_t other = allocated->scheme().random_allocation().epoch();
+  EXPECT_GT(other, first + (uint64_t{1} << 31)) << "no epoch of both";
   for (uint64_t round = 0; round < 10; ++round) {
     EXPECT_EQ(shuffled->scheme().population_size(), 10u);
     EXPECT_EQ(shuffled->scheme().disjoint_batches().batches_per_epoch(), 3u);
-    EXPECT_EQ(shuffled->scheme().disjoint_batches().epoch(), round / 3);
+    EXPECT_EQ(shuffled->scheme().disjoint_batches().epoch(), first + round / 3);
     EXPECT_EQ(allocated->scheme().population_size(), 10u);
     EXPECT_EQ(allocated->scheme().random_allocation().rounds_per_epoch(), 3u);
-    EXPECT_EQ(allocated->scheme().random_allocation().epoch(), round / 3);
+    EXPECT_EQ(allocated->scheme().random_allocation().epoch(), other + round / 3);
     DrawFrom(*shuffled);
     DrawFrom(*allocated);
   }

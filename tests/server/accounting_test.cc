@@ -310,8 +310,9 @@ TEST_F(AccountingTest, WarnsOfASpoolThatMayHoldUndeliveredEvents) {
                   [](v1::Declaration& declaration) { declaration.set_spool_policy(v1::SPOOL); });
   running_.Append(RoundBatch(kLedger, "trainer-7", "r1", 1));
   ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger}))));
-  EXPECT_THAT(Warnings(),
-              Contains(HasSubstr("writer \"trainer-7\" has policy SPOOL and has not closed")));
+  EXPECT_THAT(
+      Warnings(),
+      Contains(HasSubstr("writer \"trainer-7\": its policy is SPOOL and it has not closed")));
   v1::AppendBatchRequest close = Batch(kLedger, "trainer-7", "r2");
   close.add_entries()->mutable_writer_closed()->set_entry_count(3);
   running_.Append(close);

@@ -122,13 +122,14 @@ TEST_F(BadEvent, InAQuestionMayNotGoBackInItsRounds) {
   const auto ask = [&] {
     return Call(running_.accounting(), &v1::AccountingService::Stub::ComputeEpsilon, request);
   };
-  EXPECT_TRUE(IsFieldError(ask(), "subject.events[2].sampling.round",
-                           "must be above the round before, 5, got 5"));
+  EXPECT_TRUE(IsError(ask(), grpc::StatusCode::FAILED_PRECONDITION, "ROUND_ALREADY_OPEN",
+                      "subject.events[2].sampling.round: round 5 has begun already"));
   request.mutable_subject()->mutable_events(2)->mutable_sampling()->set_round(6);
   EXPECT_TRUE(IsOk(ask()));
   *request.mutable_subject()->add_events() = rounds.entries(1).event();
   EXPECT_TRUE(
-      IsFieldError(ask(), "subject.events[3].sum_query.round", "must not go back, got 5 after 6"));
+      IsError(ask(), grpc::StatusCode::FAILED_PRECONDITION, "ROUND_GOES_BACK",
+              "subject.events[3].sum_query.round: must be at least 6, the last round, got 5"));
 }
 
 }  // namespace

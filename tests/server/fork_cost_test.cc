@@ -201,7 +201,8 @@ TEST_F(ForkCostTest, SpooledEventsOfAnAncestorAreWarnedOf) {
   MakeParent([](v1::Declaration& declaration) { declaration.set_spool_policy(v1::SPOOL); });
   rig_.Fork("parent", 2, "child");
   EXPECT_THAT(Warnings(rig_.Answer({"child"})),
-              Contains(HasSubstr("projects/p/ledgers/parent: writer \"w\" has policy SPOOL")));
+              Contains(HasSubstr("projects/p/ledgers/parent: this answer may be short: writer "
+                                 "\"w\": its policy is SPOOL")));
 }
 
 TEST_F(ForkCostTest, AreReadAHundredDeep) {
