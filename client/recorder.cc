@@ -157,6 +157,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
 
 absl::Status PrivacyRecorder::AppendOpened() {
   incarnation_ = internal::NewRequestId();
+  entries_before_ = spool_->state().entries;
   previous_incarnation_ = spool_->state().status.incarnation();
   std::vector<v1::NewEntry> entries(1);
   v1::Opened& opened = *entries[0].mutable_opened();
@@ -312,7 +313,7 @@ absl::Status PrivacyRecorder::Close() {
     const Spool::State state = spool_->state();
     if (state.writer_closed) return absl::OkStatus();
     std::vector<v1::NewEntry> entries(1);
-    entries[0].mutable_writer_closed()->set_entry_count(state.entries + 1);
+    entries[0].mutable_writer_closed()->set_entry_count(state.entries - entries_before_ + 1);
     return AppendBatch(std::move(entries));
   };
   RETURN_IF_ERROR(WaitForRoom(options_.close_timeout, append));

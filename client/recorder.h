@@ -163,6 +163,7 @@ class PrivacyRecorder : public EventRecorder {
   std::string incarnation_, previous_incarnation_;
   std::optional<EpochPosition> carried_epoch_;
   v1::EpochProgress known_epoch_;  // of the server, when it was asked
+  uint64_t entries_before_ = 0;    // of the writer, as the spool counts them, before this opening
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;

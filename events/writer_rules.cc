@@ -152,6 +152,8 @@ absl::Status TakeOpened(const v1::Opened& opened, uint64_t sequence, v1::SpoolPo
   }
   if (!carried_on || !opened.carries_epochs()) BeginEpochs(sequence, writer);
   writer.set_incarnation(opened.incarnation());
+  // Two copies of a spool do not know each other's entries: each incarnation counts its own.
+  writer.set_late_entries(writer.entry_count());
   writer.set_opened_sequence(sequence);
   writer.set_has_round(false);
   writer.set_last_round(0);

@@ -89,7 +89,11 @@ absl::Status HistoryReader::AddTo(size_t log, std::string_view bytes) {
                                  : "a declaration, fork or import can only be entry 0");
   }
   ++logs_[log].taken;
-  return TakeBody(log, entry);
+  const std::string name = entry.writer();
+  RETURN_IF_ERROR(TakeBody(log, entry));
+  v1::WriterStatus& writer = logs_[log].writers[name];
+  writer.set_entry_count(writer.entry_count() + 1);
+  return absl::OkStatus();
 }
 
 absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
@@ -131,7 +135,6 @@ absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
   const uint64_t sequence = entry.sequence();
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
   writer.set_writer(entry.writer());
-  writer.set_entry_count(writer.entry_count() + 1);
   switch (entry.body_case()) {
     case v1::LedgerEntry::kEvent:
       return TakeEvent(log, entry, entry.event());

@@ -416,7 +416,7 @@ class Rules:
             self.must(re.fullmatch(rb"[A-Za-z0-9._-]{1,64}", token), "incarnation")
             self.must(re.fullmatch(rb"[A-Za-z0-9._-]{0,64}", previous), "previous")
             self.must(token != writer.incarnation, "incarnation again")
-            writer.incarnation, writer.last_round = token, None
+            writer.incarnation, writer.last_round, writer.late = token, None, writer.entries
         elif body in LATE:
             self.must(writer.entries > 0, "late entries of a writer that wrote nothing")
             writer.late += 1

@@ -91,7 +91,10 @@ static void schemes(const char* server, const char* folder) {
     }
     if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT) {
       CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
-                  DPLEDGER_FAILED_PRECONDITION, "declare REPLACE_ONE");
+                  DPLEDGER_FAILED_PRECONDITION,
+                  kind == DPLEDGER_WITHOUT_REPLACEMENT
+                      ? "sampling scheme without_replacement: no epsilon can ever be answered"
+                      : "sampling scheme with_replacement: no epsilon can ever be answered");
       CHECK(strcmp(dpledger_error_reason(error), "NEVER_ANSWERED") == 0);
       CHECK_OK(dpledger_recorder_record_round(fixed, &scheme, queries, 2, &number, error));
       continue;

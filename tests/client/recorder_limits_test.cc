@@ -266,7 +266,7 @@ TEST_F(RecorderLimits, RefusesTheMechanismsOfAnOlderRecorderOfItsName) {
   ASSERT_EQ(entries.size(), 6u);
   EXPECT_EQ(entries[4].conflict().incarnation(), older->incarnation());
   EXPECT_EQ(entries[4].conflict().reason(), "FENCED_OFF");
-  EXPECT_EQ(entries[5].writer_closed().entry_count(), 4u);
+  EXPECT_EQ(entries[5].writer_closed().entry_count(), 3u);
 }
 
 }  // namespace

@@ -205,6 +205,16 @@ TEST(WriterEnd, CountsItsOwnEntriesAndNotTheLateOnes) {
   ExpectRefusal(CheckMayWrite("", writer.status), "WRITER_CLOSED", "it writes no more");
 }
 
+TEST(WriterEnd, CountsFromItsLastOpening) {
+  Writer writer;
+  writer.status.set_entry_count(5);
+  ASSERT_TRUE(writer.Open(Opening("a", "")).ok());
+  writer.status.set_entry_count(6);
+  TakeConflict("x", writer.status);
+  writer.status.set_entry_count(7);
+  ASSERT_TRUE(TakeClosed(2, writer.status).ok()) << "OPENED and the end";
+}
+
 TEST(WriterLate, EpochsAreNeverThoseThatCameInTimeNorThoseOfAnotherSpool) {
   Writer writer;
   ASSERT_TRUE(writer.Open(Opening("a", "")).ok());

@@ -54,9 +54,9 @@ TEST_F(CanaryAuditProgram, LetsTheTrainerStandAndRefutesItsSabotages) {
     EXPECT_GT(found, claimed);
     const auto entries =
         ReadLedger(server_.address(), "projects/default/ledgers/false-" + sabotage);
-    ASSERT_EQ(entries.size(), 1u + 2 * 4 + 1);
+    ASSERT_EQ(entries.size(), 2u + 2 * 4 + 1);  // with OPENED
     EXPECT_THAT(entries[0].declaration().description(), HasSubstr("claim is false"));
-    EXPECT_THAT(entries[2].event().sum_query().query().group(), HasSubstr("FALSE"));
+    EXPECT_THAT(entries[3].event().sum_query().query().group(), HasSubstr("FALSE"));
   }
 }
 

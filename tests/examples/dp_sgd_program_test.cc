@@ -50,7 +50,7 @@ TEST_F(DpSgd, KeepsTheTargetThatItsNoiseWasCalibratedFor) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("(calibrated by the server)"),
                              HasSubstr("steps              60 of 60"),
                              HasSubstr("ledger             projects/default/ledgers/target"),
-                             HasSubstr("entries            122, root ")));
+                             HasSubstr("entries            123, root ")));
   std::smatch epsilon;
   ASSERT_TRUE(std::regex_search(run.out, epsilon,
                                 std::regex(R"(epsilon +\[([0-9.]+), ([0-9.]+)\] at delta 1e-05)")))
@@ -66,11 +66,11 @@ TEST_F(DpSgd, WritesDeclarationRoundsAndEnd) {
   ASSERT_EQ(RunProgram(Command("small", {"--noise-multiplier", "1.5", "--steps", "3"})).exit_code,
             0);
   const std::vector<v1::LedgerEntry> entries = Entries("small");
-  ASSERT_EQ(entries.size(), 1u + 2 * 3 + 1);
+  ASSERT_EQ(entries.size(), 2u + 2 * 3 + 1);  // with OPENED
   EXPECT_EQ(entries[0].declaration().dataset(), "synthetic");
   EXPECT_EQ(entries[0].declaration().planned_rounds(), 3u);
   EXPECT_EQ(entries[0].declaration().parameters(), v1::FIXED);
-  for (size_t i = 1; i + 1 < entries.size(); i += 2) {
+  for (size_t i = 2; i + 1 < entries.size(); i += 2) {
     EXPECT_EQ(entries[i].event().sampling().scheme().population_size(), 15910u);
     const v1::SumQuery& query = entries[i + 1].event().sum_query().query();
     EXPECT_EQ(query.noise(), v1::ROUNDED_GAUSSIAN);
@@ -101,7 +101,7 @@ TEST_F(DpSgd, StopsAfterTheStepOnCtrlC) {
                     HasSubstr(" of 1000000 steps; closing this writer's part of the ledger"),
                     HasSubstr("epsilon, planned")));
   const auto steps = static_cast<size_t>(NumberAfter(said(), "stopped after"));
-  EXPECT_EQ(Entries("stopped").size(), 2 + 2 * steps);
+  EXPECT_EQ(Entries("stopped").size(), 3 + 2 * steps);
 }
 
 TEST_F(DpSgd, ReadsCsvBySchema) {

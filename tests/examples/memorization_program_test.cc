@@ -44,7 +44,7 @@ TEST_F(MemorizationProgram, KnowsLabelsByHeartWithoutPrivacyOnly) {
   EXPECT_THAT(run.out, HasSubstr(" at delta 1e-05"));
   // The run without privacy has left nothing in the ledger.
   const auto entries = ReadLedger(server_.address(), "projects/default/ledgers/heart");
-  EXPECT_EQ(entries.size(), 1u + 2 * 400 + 1);
+  EXPECT_EQ(entries.size(), 2u + 2 * 400 + 1);  // with OPENED
 }
 
 TEST_F(MemorizationProgram, SaysWhatIsWrong) {

@@ -244,9 +244,9 @@ TEST(Kill, AuditNoticesAServerThatWasSetBack) {
   std::filesystem::remove_all(server.files());
   std::filesystem::copy(copy.File("files"), server.files(), kAll);
   server.Start();
-  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("the ledger has 12 entries and had 23"));
+  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("the ledger has 13 entries and had 25"));
   train("third");
-  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("entry 12 is not what it was"));
+  EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("entry 13 is not what it was"));
 }
 
 }  // namespace
