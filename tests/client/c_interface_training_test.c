@@ -86,6 +86,7 @@ static void schemes(const char* server, const char* folder) {
     scheme.population_size = 100;
     scheme.probability = kind == DPLEDGER_POISSON || truncated ? 0.5 : 0;
     scheme.rounds_per_epoch = epochs ? 10 : 0;
+    scheme.epoch = epochs ? (uint64_t)kind : 0;  // a writer's epochs do not go back
     if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT || truncated) {
       scheme.sample_size = 60;
     }
