@@ -166,7 +166,8 @@ TEST_F(BundleCheck, EventWithoutAnalysisIsRefusedOnlyWhereItCounts) {
   ASSERT_TRUE(lineage.ok()) << lineage.status();
   const absl::Status refused = RecomputeEpsilon(*lineage, kDelta).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("entry 21: mechanism.kind: must be set to one of "));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("entry 21: mechanism.kind: must be set to one of "));
 }
 
 TEST_F(BundleCheck, DeclarationIsCheckedBeforeEpsilon) {
