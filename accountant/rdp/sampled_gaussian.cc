@@ -66,10 +66,17 @@ SampledGaussianMoments::SampledGaussianMoments(double q, double mu, double reach
       reach_(reach),
       digits_(Digits(q, mu)),
       h_(Step(mu, digits_)),
-      first_(std::floor(-reach / h_)) {}
+      first_(std::floor(-reach / h_)),
+      quadrature_error_(std::exp(-digits_)) {}
 
 void SampledGaussianMoments::Extend(size_t count) {
+  if (loss_.empty()) {
+    const double t = first_ * h_, u = q_ * std::expm1(mu_ * t - mu_ * mu_ / 2);
+    first_square_ = std::exp(-0.5 * t * t) * u * u;
+  }
   const double log_q = std::log(q_), linear_from = 45 + std::fmax(0, std::log1p(-q_) - log_q);
+  for (auto* nodes : {&loss_, &exponent_, &weight_, &size_, &concave_, &concave_size_})
+    if (nodes->capacity() < count) nodes->reserve(2 * count);
   for (size_t i = loss_.size(); i < count; ++i) {
     const double t = (first_ + static_cast<double>(i)) * h_;
     const double y = mu_ * t - mu_ * mu_ / 2;
@@ -116,7 +123,10 @@ double SampledGaussianMoments::FarFromOne(double order, size_t count) {
   size_t from = 0, to = count;
   while (scratch_[from] < cut) ++from;
   while (scratch_[to - 1] < cut) --to;
-  const double tails = Tails(exponent_[0] - greatest, scratch_[count - 1] - greatest) / h_;
+  const auto outermost = [&](double log) {
+    return log < cut ? std::exp(-kNegligible) : std::exp(log - greatest);
+  };
+  const double tails = Tails(outermost(scratch_[0]), outermost(scratch_[count - 1])) / h_;
   for (size_t i = from; i < to; ++i) scratch_[i] -= greatest;
   const std::span<double> window(scratch_.data() + from, to - from);
   Exp(window, window);
@@ -133,10 +143,10 @@ double SampledGaussianMoments::FarFromOne(double order, size_t count) {
                                   4 * std::fabs(value));
 }
 
-// ∫ beyond the outermost nodes, of an integrand whose logarithms there are at most these and that
-// falls faster than e^{-(reach - 1)|t|} from there on.
-double SampledGaussianMoments::Tails(double log_left, double log_right) const {
-  return (std::exp(log_left) + std::exp(log_right)) / (reach_ - 1);
+// ∫ beyond the outermost nodes, of an integrand that is at most `left` and `right` there and falls
+// faster than e^{-(reach - 1)|t|} from there on.
+double SampledGaussianMoments::Tails(double left, double right) const {
+  return (left + right) / (reach_ - 1);
 }
 
 // Σ φ (e^y - 1 - y), y = α log(1+u); adds to `error` the terms with their sizes.
@@ -175,15 +185,15 @@ double SampledGaussianMoments::Convex(double order, size_t count, double& error)
 double SampledGaussianMoments::NearOne(double order, size_t count) {
   double sizes = order * concave_size_[count - 1];
   const double sum = Convex(order, count, sizes) + order * concave_[count - 1];
-  // (1+u)^α - 1 - αu is at most f u² for u <= 0; for u >= 0 at most f u² (1+u)^{max(α,2)-2}, where
-  // u/(1+u) = 1 - e^{-l}, and at most (1+u)^α.
-  const double log_f = std::log((order - 1) * std::fmax(1, order / 2)), last = loss_[count - 1];
-  const double by_square = log_f + std::fmax(order, 2) * last + 2 * std::log(-std::expm1(-last));
-  const double tails = Tails(exponent_[0] + log_f + 2 * std::log(-std::expm1(loss_[0])),
-                             exponent_[count - 1] + std::fmin(by_square, order * last));
+  // (1+u)^α - 1 - αu is at most f u² for u <= 0; for u >= 0 at most (1+u)^α, and at most
+  // f u² (1+u)^{max(α,2)-2}, where u/(1+u) = 1 - e^{-l} < l.
+  const double f = (order - 1) * std::fmax(1, order / 2), last = loss_[count - 1];
+  const double below_two = order < 2 ? std::exp((2 - order) * last) : 1;
+  const double tails = Tails(first_square_ * f, std::exp(exponent_[count - 1] + order * last) *
+                                                    std::fmin(1, f * last * last * below_two));
   // Rounding, and the quadrature's own error on E[(1+u)^α] < 2, E[1] and α E[|u|] <= 2αq.
   const double error = h_ * sizes * (32 + static_cast<double>(count)) * kUnitRoundoff +
-                       3 * (1 + order * q_) * std::exp(-digits_) + tails;
+                       3 * (1 + order * q_) * quadrature_error_ + tails;
   return NextUp(std::log1p(h_ * sum + error) * (1 + 8 * kUnitRoundoff));
 }
 

@@ -29,9 +29,11 @@ class SampledGaussianMoments {
   double FarFromOne(double order, size_t count);
   double NearOne(double order, size_t count);
   double Convex(double order, size_t count, double& error);
-  double Tails(double log_left, double log_right) const;
+  double Tails(double left, double right) const;
 
   const double q_, mu_, reach_, digits_, h_, first_;  // nodes t_i = (first_ + i) h_
+  const double quadrature_error_;                     // relative: e^{-digits}
+  double first_square_ = 0;                           // e^{-t²/2} u² at the first node
   std::vector<double> loss_;                          // log(1 - q + q e^{μt - μ²/2}), increasing
   std::vector<double> exponent_;                      // -t²/2
   std::vector<double> weight_;                        // φ(t)
