@@ -1,0 +1,155 @@
+#include "merkle/prefix_map.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace dpledger::merkle {
+namespace {
+
+constexpr int kKeyBits = 256;
+constexpr std::string_view kLeafPrefix("\x02", 1), kNodePrefix("\x04", 1);
+
+std::string_view View(const Hash& hash) {
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+
+bool Bit(const Hash& key, int depth) {
+  return ((key[static_cast<size_t>(depth / 8)] >> (7 - depth % 8)) & 1) != 0;
+}
+
+Hash MapNodeHash(const Hash& zero, const Hash& one) {
+  return Sha256({kNodePrefix, View(zero), View(one)});
+}
+
+}  // namespace
+
+// A leaf has a key and no children; another node has at least two leaves below it.
+struct PrefixMap::Node {
+  Hash hash;
+  Hash key = {};
+  size_t leaves = 1;
+  NodePtr children[2];
+
+  bool is_leaf() const { return leaves == 1; }
+};
+
+Hash MapLeafHash(const Hash& key, std::string_view value) {
+  return Sha256({kLeafPrefix, View(key), value});
+}
+
+PrefixMap::NodePtr PrefixMap::Merge(const NodePtr& node, const Leaf* begin, const Leaf* end,
+                                    int depth) {
+  if (begin == end) return node;
+  const auto leaf = [](const Leaf& of) {
+    return std::make_shared<const Node>(Node{of.second, of.first, 1, {}});
+  };
+  const bool one = end - begin == 1;
+  if (one && (node == nullptr || (node->is_leaf() && node->key == begin->first)))
+    return leaf(*begin);
+  if (node != nullptr && node->is_leaf()) {  // it moves down among the new ones
+    std::vector<Leaf> leaves(begin, end);
+    const auto place =
+        std::lower_bound(leaves.begin(), leaves.end(), node->key,
+                         [](const Leaf& element, const Hash& key) { return element.first < key; });
+    if (place == leaves.end() || place->first != node->key)
+      leaves.insert(place, {node->key, node->hash});
+    return Merge(nullptr, leaves.data(), leaves.data() + leaves.size(), depth);
+  }
+  const Leaf* middle = std::partition_point(
+      begin, end, [depth](const Leaf& element) { return !Bit(element.first, depth); });
+  Node merged{};
+  const NodePtr none;
+  merged.children[0] = Merge(node == nullptr ? none : node->children[0], begin, middle, depth + 1);
+  merged.children[1] = Merge(node == nullptr ? none : node->children[1], middle, end, depth + 1);
+  merged.leaves = 0;
+  Hash hashes[2] = {};
+  for (const int side : {0, 1}) {
+    if (merged.children[side] == nullptr) continue;
+    merged.leaves += merged.children[side]->leaves;
+    hashes[side] = merged.children[side]->hash;
+  }
+  merged.hash = MapNodeHash(hashes[0], hashes[1]);
+  return std::make_shared<const Node>(std::move(merged));
+}
+
+PrefixMap PrefixMap::With(const std::map<Hash, Hash>& leaves) const {
+  const std::vector<Leaf> sorted(leaves.begin(), leaves.end());
+  PrefixMap with;
+  with.root_ = Merge(root_, sorted.data(), sorted.data() + sorted.size(), 0);
+  return with;
+}
+
+size_t PrefixMap::size() const { return root_ == nullptr ? 0 : root_->leaves; }
+
+Hash PrefixMap::Root() const { return root_ == nullptr ? Hash{} : root_->hash; }
+
+std::optional<MapPath> PrefixMap::Prove(const Hash& key) const {
+  MapPath path;
+  const Node* node = root_.get();
+  for (int depth = 0; node != nullptr && !node->is_leaf(); ++depth) {
+    const bool side = Bit(key, depth);
+    const Node* sibling = node->children[!side].get();
+    path.siblings.push_back(sibling == nullptr ? std::nullopt : std::optional(sibling->hash));
+    node = node->children[side].get();
+  }
+  if (node == nullptr || node->key != key) return std::nullopt;
+  std::reverse(path.siblings.begin(), path.siblings.end());
+  return path;
+}
+
+std::string MapPath::ToBytes() const {
+  const size_t depth = siblings.size();
+  std::string bytes = {static_cast<char>(depth >> 8), static_cast<char>(depth & 0xff)};
+  bytes.resize(2 + (depth + 7) / 8);
+  for (size_t i = 0; i < depth; ++i) {
+    if (!siblings[i].has_value()) continue;
+    bytes[2 + i / 8] = static_cast<char>(bytes[2 + i / 8] | (0x80 >> (i % 8)));
+    bytes += View(*siblings[i]);
+  }
+  return bytes;
+}
+
+absl::StatusOr<MapPath> MapPath::Parse(std::string_view bytes) {
+  constexpr char kShape[] =
+      "must be a depth of at most 256, a bit for each level, and a hash of 32 bytes for each bit";
+  const auto refused = [](const char* why) { return absl::InvalidArgumentError(why); };
+  if (bytes.size() < 2) return refused(kShape);
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  const size_t depth = byte(0) * size_t{256} + byte(1), bitmap = (depth + 7) / 8;
+  if (depth > kKeyBits || bytes.size() < 2 + bitmap) return refused(kShape);
+  MapPath path;
+  std::string_view hashes = bytes.substr(2 + bitmap);
+  for (size_t i = 0; i < bitmap * 8; ++i) {
+    const bool set = ((byte(2 + i / 8) >> (7 - i % 8)) & 1) != 0;
+    if (i >= depth) {
+      if (set) return refused("must have no bits beyond its depth");
+      continue;
+    }
+    std::optional<Hash>& sibling = path.siblings.emplace_back();
+    if (!set) continue;
+    sibling.emplace();
+    if (hashes.size() < sibling->size()) return refused(kShape);
+    std::copy_n(hashes.begin(), sibling->size(), sibling->begin());
+    hashes.remove_prefix(sibling->size());
+    if (*sibling == Hash{}) return refused("must not spell out an empty place as a hash");
+  }
+  if (!hashes.empty()) return refused(kShape);
+  // A subtree of one key is its leaf: the leaf would stand higher.
+  if (depth > 0 && !path.siblings[0].has_value())
+    return refused("must have a sibling at its deepest level");
+  return path;
+}
+
+Hash MapPath::RootFrom(const Hash& key, const Hash& leaf_hash) const {
+  Hash hash = leaf_hash;
+  for (size_t i = 0; i < siblings.size(); ++i) {
+    const Hash sibling = siblings[i].value_or(Hash{});
+    hash = Bit(key, static_cast<int>(siblings.size() - 1 - i)) ? MapNodeHash(sibling, hash)
+                                                               : MapNodeHash(hash, sibling);
+  }
+  return hash;
+}
+
+}  // namespace dpledger::merkle
