@@ -19,7 +19,9 @@
 #include "ledger_store/bundle/writer.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
+#include "merkle/prefix_map.h"
 #include "merkle/tlog_proof.h"
+#include "registry/head.h"
 
 namespace dpledger {
 namespace {
@@ -84,23 +86,38 @@ bundle::Evidence EvidenceOf(const merkle::Hash& root) {
   registered.mutable_registered()->set_size(kEvents + 1);
   registered.mutable_registered()->set_root_hash(merkle::ToBytes(root));
   registered.mutable_registered()->set_state(v1::OPEN);
+  const registry::Head head = *registry::Head().After({1, kEvents + 1, root, v1::OPEN});
+  const merkle::Hash map_key = registry::HeadKey(kOrigin);
+  const merkle::PrefixMap map =
+      merkle::PrefixMap().With({{map_key, registry::HeadLeaf(kOrigin, head)}});
+  v1::LedgerEntry map_root;
+  map_root.set_sequence(2);
+  map_root.mutable_recorded_time()->set_seconds(kRecordedSeconds);
+  map_root.mutable_map_root()->set_ledgers(1);
+  map_root.mutable_map_root()->set_root_hash(merkle::ToBytes(map.Root()));
   bundle::Evidence evidence;
   evidence.keys = verifier.ToText() + "\n";
   evidence.key_entries.push_back({rotate.SerializeAsString(), ""});
   evidence.registered = registered.SerializeAsString();
+  evidence.map_entry = map_root.SerializeAsString();
+  evidence.map_path = map.Prove(map_key)->ToBytes();
+  evidence.points = head.last.ToBytes();
   const merkle::Hash leaves[] = {merkle::LeafHash(evidence.key_entries[0].entry),
-                                 merkle::LeafHash(evidence.registered)};
-  evidence.registry_checkpoint = Sign(kRegistry, 2, merkle::NodeHash(leaves[0], leaves[1]), key);
+                                 merkle::LeafHash(evidence.registered),
+                                 merkle::LeafHash(evidence.map_entry)};
+  const merkle::Hash first_two = merkle::NodeHash(leaves[0], leaves[1]);
+  evidence.registry_checkpoint = Sign(kRegistry, 3, merkle::NodeHash(first_two, leaves[2]), key);
   evidence.checkpoint = Sign(kOrigin, kEvents + 1, root, key);
-  const auto prove = [&](uint64_t index) {
+  const auto prove = [&](uint64_t index, std::vector<merkle::Hash> hashes) {
     merkle::TlogProof proof;
     proof.index = index;
-    proof.hashes = {leaves[1 - index]};
+    proof.hashes = std::move(hashes);
     proof.checkpoint = *merkle::Note::Parse(evidence.registry_checkpoint);
     return *merkle::TlogProofText(proof);
   };
-  evidence.key_entries[0].proof = prove(0);
-  evidence.registered_proof = prove(1);
+  evidence.key_entries[0].proof = prove(0, {leaves[1], leaves[2]});
+  evidence.registered_proof = prove(1, {leaves[0], leaves[2]});
+  evidence.map_proof = prove(2, {first_two});
   return evidence;
 }
 

@@ -113,4 +113,9 @@ absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& r
   return Call(*audit_, &v1::AuditService::Stub::GetTile, request);
 }
 
+absl::StatusOr<v1::ListRegistrationsResponse> ServerCalls::Ask(
+    const v1::ListRegistrationsRequest& request) {
+  return Call(*audit_, &v1::AuditService::Stub::ListRegistrations, request);
+}
+
 }  // namespace dpledger::cli

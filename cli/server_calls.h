@@ -34,6 +34,7 @@ class ServerCalls {
   absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request);
   absl::StatusOr<v1::GetInclusionProofResponse> Ask(const v1::GetInclusionProofRequest& request);
   absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request);
+  absl::StatusOr<v1::ListRegistrationsResponse> Ask(const v1::ListRegistrationsRequest& request);
 
  private:
   // Makes one call. Connecting gets a second's patience: a server may be just starting.

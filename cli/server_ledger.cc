@@ -11,6 +11,7 @@
 #include "ledger_store/bundle/members.h"
 #include "merkle/checkpoint.h"
 #include "merkle/tlog_proof.h"
+#include "registry/head.h"
 
 namespace dpledger::cli {
 namespace {
@@ -82,6 +83,22 @@ absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::
       absl::StrCat("no entry of the registry names ", keys[evidence.key_entries.size()]));
 }
 
+absl::StatusOr<std::string> ReadPoints(const std::string& ledger, uint64_t registry_size,
+                                       ServerCalls& server) {
+  std::string points;
+  v1::ListRegistrationsRequest request;
+  request.set_log(ledger);
+  request.set_registry_size(registry_size);
+  while (true) {
+    ASSIGN_OR_RETURN(const v1::ListRegistrationsResponse page, server.Ask(request));
+    points += page.points();
+    request.set_first(points.size() / registry::kPointBytes);
+    if (page.points().empty() || request.first() >= page.total() ||
+        points.size() > bundle::kMaxPointsBytes)
+      return points;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerCalls& server) {
@@ -100,6 +117,13 @@ absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerC
   RETURN_IF_ERROR(CheckOrigin(ledger, registry.origin, evidence.checkpoint));
   ASSIGN_OR_RETURN(evidence.registered_proof,
                    ProofText(answer.registry().index(), answer.registry().proof(), note));
+  if (!answer.registry().map_entry().empty()) {
+    evidence.map_entry = answer.registry().map_entry();
+    evidence.map_path = answer.registry().map_path();
+    ASSIGN_OR_RETURN(evidence.map_proof,
+                     ProofText(registry.size - 1, answer.registry().map_proof(), note));
+    ASSIGN_OR_RETURN(evidence.points, ReadPoints(ledger, registry.size, server));
+  }
   const std::vector<std::string> keys(answer.verifier_keys().begin(), answer.verifier_keys().end());
   if (keys.empty() || keys.size() > bundle::kMaxKeys) {
     return Misshapen(absl::StrCat("must have 1 to ", bundle::kMaxKeys, " keys, got ", keys.size()));
@@ -145,6 +169,12 @@ absl::Status VerifyLedger(const std::string& ledger, ServerCalls& server,
   }
   RETURN_IF_ERROR(give(bundle::kRegisteredMember, std::move(evidence.registered)));
   RETURN_IF_ERROR(give(bundle::kRegisteredProofMember, std::move(evidence.registered_proof)));
+  if (evidence.has_map()) {
+    RETURN_IF_ERROR(give(bundle::kMapEntryMember, std::move(evidence.map_entry)));
+    RETURN_IF_ERROR(give(bundle::kMapProofMember, std::move(evidence.map_proof)));
+    RETURN_IF_ERROR(give(bundle::kMapPathMember, std::move(evidence.map_path)));
+    RETURN_IF_ERROR(give(bundle::kPointsMember, std::move(evidence.points)));
+  }
   RETURN_IF_ERROR(give(bundle::kCheckpointMember, std::move(evidence.checkpoint)));
 
   Progress progress("verified");

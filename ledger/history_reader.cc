@@ -181,6 +181,7 @@ absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
     case v1::LedgerEntry::kKeyRotate:
       return absl::OkStatus();
     case v1::LedgerEntry::kRegistered:
+    case v1::LedgerEntry::kMapRoot:
       return NoAnalysis(log, sequence, "a checkpoint belongs into the registry");
     case v1::LedgerEntry::BODY_NOT_SET:
       return NoAnalysis(log, sequence, "a kind of entry that this version does not know");

@@ -20,6 +20,10 @@ namespace {
 
 using events::CheckNoUnknownFields;
 
+// How often a ledger may be signed again while we look at it.
+constexpr int kMaxLooks = 100;
+constexpr uint64_t kMaxPagePoints = 20'000, kMaxReadEntries = 256;
+
 absl::Status CheckLog(const std::string& log) {
   return log == kRegistryLog ? absl::OkStatus() : events::CheckLedgerName("log", log);
 }
@@ -56,44 +60,110 @@ absl::StatusOr<v1::GetCheckpointResponse> AuditService::GetCheckpoint(
     const v1::GetCheckpointRequest& request, const CallContext& call) {
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   RETURN_IF_ERROR(CheckLog(request.log()));
-  ASSIGN_OR_RETURN(
-      const SignedCheckpoint checkpoint,
-      AtLeast("at_least", request.log(), std::max<uint64_t>(request.at_least(), 1), call));
+  const uint64_t at_least = std::max<uint64_t>(request.at_least(), 1);
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, AtLeast("at_least", request.log(), at_least, call));
   // Taken after the ledger's, so that it holds the entry that registers it.
-  const std::shared_ptr<const PublicRegistry> registry = signing_.notary().registry();
+  std::shared_ptr<const PublicRegistry> registry = signing_.notary().registry();
   v1::GetCheckpointResponse response;
-  response.set_note(checkpoint.note);
   if (request.log() != kRegistryLog) {
-    ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, registry->checkpoint));
+    Registrations registrations = signing_.notary().RegistrationsOf(request.log());
+    // Signed again between the two looks?
+    for (int look = 0; look < kMaxLooks && !registrations.indices.empty() &&
+                       registrations.indices.back() != checkpoint.registry_index;
+         ++look) {
+      ASSIGN_OR_RETURN(checkpoint, AtLeast("at_least", request.log(), at_least, call));
+      registrations = signing_.notary().RegistrationsOf(request.log());
+    }
+    ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, registrations));
+    registry = registrations.registry;
   }
+  response.set_note(checkpoint.note);
   for (const merkle::VerifierKey& key : registry->keys) {
     response.add_verifier_keys(key.ToText());
   }
   return response;
 }
 
-absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheckpoint& checkpoint,
-                                                               const SignedCheckpoint& registry) {
-  const uint64_t index = checkpoint.registry_index;
+absl::StatusOr<v1::LedgerEntry> AuditService::ProvenEntry(uint64_t index,
+                                                          const SignedCheckpoint& registry,
+                                                          std::string& bytes, LeafProof& proof) {
   LogReader reader(store_, kRegistryLog, registry);
-  ASSIGN_OR_RETURN(const LeafProof proof, reader.ProveInclusion(index, reader.size()));
+  ASSIGN_OR_RETURN(proof, reader.ProveInclusion(index, reader.size()));
   ASSIGN_OR_RETURN(std::vector<std::string> entries, ReadLog(store_, kRegistryLog, index, 1));
   v1::LedgerEntry entry;
   if (entries.empty() || merkle::LeafHash(entries[0]) != proof.leaf_hash ||
-      !entry.ParseFromString(entries[0]) ||
-      entry.registered().origin() != checkpoint.checkpoint.origin ||
+      !entry.ParseFromString(entries[0])) {
+    return absl::DataLossError(
+        absl::StrCat("the registry: entry ", index, " is not the one that was signed"));
+  }
+  bytes = std::move(entries[0]);
+  return entry;
+}
+
+absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheckpoint& checkpoint,
+                                                               const Registrations& registrations) {
+  const SignedCheckpoint& registry = registrations.registry->checkpoint;
+  const uint64_t index = checkpoint.registry_index;
+  v1::RegistryEvidence evidence;
+  LeafProof proof;
+  ASSIGN_OR_RETURN(const v1::LedgerEntry entry,
+                   ProvenEntry(index, registry, *evidence.mutable_entry(), proof));
+  if (entry.registered().origin() != checkpoint.checkpoint.origin ||
       entry.registered().size() != checkpoint.checkpoint.size ||
-      entry.registered().root_hash() != merkle::ToBytes(checkpoint.checkpoint.root)) {
+      entry.registered().root_hash() != merkle::ToBytes(checkpoint.checkpoint.root) ||
+      registrations.indices.empty() || registrations.indices.back() != index) {
     return absl::DataLossError(absl::StrCat("the registry: entry ", index, " does not register ",
                                             checkpoint.checkpoint.origin, " at size ",
-                                            checkpoint.checkpoint.size));
+                                            checkpoint.checkpoint.size, " as its last size"));
   }
-  v1::RegistryEvidence evidence;
   evidence.set_note(registry.note);
   evidence.set_index(index);
-  evidence.set_entry(std::move(entries[0]));
   AddHashes(proof.hashes, *evidence.mutable_proof());
+  ASSIGN_OR_RETURN(const v1::LedgerEntry last, ProvenEntry(registry.checkpoint.size - 1, registry,
+                                                           *evidence.mutable_map_entry(), proof));
+  const merkle::PrefixMap& map = registrations.registry->map;
+  const auto path = map.Prove(registry::HeadKey(checkpoint.checkpoint.origin));
+  if (last.map_root().root_hash() != merkle::ToBytes(map.Root()) || !path.has_value())
+    return absl::DataLossError("the registry: its last entry has the root of another map");
+  AddHashes(proof.hashes, *evidence.mutable_map_proof());
+  evidence.set_map_path(path->ToBytes());
+  evidence.set_registrations(registrations.indices.size());
   return evidence;
+}
+
+absl::StatusOr<v1::ListRegistrationsResponse> AuditService::ListRegistrations(
+    const v1::ListRegistrationsRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(events::CheckLedgerName("log", request.log()));
+  RETURN_IF_ERROR(AtLeast("log", request.log(), 1, call).status());
+  Registrations of = signing_.notary().RegistrationsOf(request.log());
+  const merkle::Checkpoint& registry = of.registry->checkpoint.checkpoint;
+  const uint64_t size = request.registry_size() == 0 ? registry.size : request.registry_size();
+  if (size > registry.size) return BeyondLog("registry_size", kRegistryLog, registry.size, size);
+  of.indices.erase(std::lower_bound(of.indices.begin(), of.indices.end(), size), of.indices.end());
+  v1::ListRegistrationsResponse response;
+  response.set_registry_size(size);
+  response.set_total(of.indices.size());
+  const uint64_t end = std::min<uint64_t>(of.indices.size(), request.first() + kMaxPagePoints);
+  for (uint64_t i = request.first(); i < end;) {
+    // Registrations of a busy ledger stand close together: one read gives several.
+    const uint64_t first = of.indices[i];
+    const uint64_t wanted = of.indices[std::min(end, i + kMaxReadEntries) - 1] - first + 1;
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     ReadLog(store_, kRegistryLog, first, std::min(wanted, kMaxReadEntries)));
+    if (entries.empty()) return absl::DataLossError("the registry: has lost entries");
+    for (; i < end && of.indices[i] - first < entries.size(); ++i) {
+      v1::LedgerEntry entry;
+      entry.ParseFromString(entries[of.indices[i] - first]);
+      const absl::StatusOr<registry::Point> point = registry::PointOf(entry, registry.origin);
+      if (!point.ok()) {
+        return absl::DataLossError(
+            absl::StrCat("the registry: entry ", of.indices[i], " ", point.status().message()));
+      }
+      *response.mutable_points() += point->ToBytes();
+    }
+  }
+  return response;
 }
 
 absl::StatusOr<v1::GetInclusionProofResponse> AuditService::GetInclusionProof(

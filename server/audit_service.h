@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "dpledger/v1/audit_service.pb.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
 #include "server/signing_loop.h"
@@ -27,14 +28,20 @@ class AuditService {
       const v1::GetConsistencyProofRequest& request, const CallContext& call);
   absl::StatusOr<v1::GetTileResponse> GetTile(const v1::GetTileRequest& request,
                                               const CallContext& call);
+  absl::StatusOr<v1::ListRegistrationsResponse> ListRegistrations(
+      const v1::ListRegistrationsRequest& request, const CallContext& call);
 
  private:
   // A checkpoint of the log of at least `size` entries, signed first if need be. OUT_OF_RANGE
   // (BEYOND_LOG), naming `field`, if the log has not so many.
   absl::StatusOr<SignedCheckpoint> AtLeast(std::string_view field, const std::string& log,
                                            uint64_t size, const CallContext& call);
+  // That the ledger's checkpoint is the last one that the registry has of it.
   absl::StatusOr<v1::RegistryEvidence> EvidenceFor(const SignedCheckpoint& checkpoint,
-                                                   const SignedCheckpoint& registry);
+                                                   const Registrations& registrations);
+  // An entry of the registry and its proof at the checkpoint's size.
+  absl::StatusOr<v1::LedgerEntry> ProvenEntry(uint64_t index, const SignedCheckpoint& registry,
+                                              std::string& bytes, LeafProof& proof);
 
   LedgerReader& store_;
   SigningLoop& signing_;

@@ -20,6 +20,7 @@ inline constexpr char kFormatClass[] = "format";
 inline constexpr char kKeysClass[] = "keys";
 inline constexpr char kSignatureClass[] = "signature";
 inline constexpr char kRegistryClass[] = "registry";
+inline constexpr char kMapClass[] = "map";
 inline constexpr char kCheckpointClass[] = "checkpoint";
 inline constexpr char kTileClass[] = "tile";
 inline constexpr char kEntryClass[] = "entry";
@@ -27,6 +28,11 @@ inline constexpr char kImportClass[] = "import";
 inline constexpr char kRootClass[] = "root";
 inline constexpr char kSealClass[] = "seal";
 inline constexpr char kOlderClass[] = "older";
+// Of whoever verifies, not of the bundle alone:
+inline constexpr char kForkClass[] = "fork";            // with its parent's bundle
+inline constexpr char kEventsClass[] = "events";        // events.jsonl
+inline constexpr char kStatementClass[] = "statement";  // statement.json
+inline constexpr char kTrustClass[] = "trust";          // nobody that the auditor named signed
 
 // "<where>: <what>".
 absl::Status Differs(std::string_view difference_class, std::string_view where,

@@ -12,6 +12,7 @@
 #include "merkle/proof.h"
 #include "merkle/text_lines.h"
 #include "merkle/tlog_proof.h"
+#include "registry/registry_log.h"
 
 namespace dpledger::bundle {
 namespace {
@@ -38,11 +39,14 @@ absl::StatusOr<SignedCheckpoint> ParseSigned(std::string_view text) {
   return SignedCheckpoint{*std::move(note), *std::move(checkpoint)};
 }
 
+std::string NameOf(std::string_view name, uint32_t key_id) {
+  return absl::StrCat(ToAbsl(name), "+", absl::Hex(key_id, absl::kZeroPad8));
+}
+
 std::string NamesOfSignatures(const Note& note) {
   std::string names;
   for (const merkle::NoteSignature& signature : note.signatures) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", signature.name, "+",
-                    absl::Hex(signature.key_id, absl::kZeroPad8));
+    absl::StrAppend(&names, names.empty() ? "" : ", ", NameOf(signature.name, signature.key_id));
   }
   return names;
 }
@@ -60,22 +64,6 @@ absl::StatusOr<std::vector<VerifierKey>> Signers(std::string_view where, const N
     signers.push_back(keys[signature.key]);
   }
   return signers;
-}
-
-// Whether the entry's bytes are the one spelling of an entry of the registry: what a reader skips,
-// or takes the last of two of, could tell another one something else.
-bool IsCanonical(const v1::LedgerEntry& entry, std::string_view bytes) {
-  v1::LedgerEntry plain;
-  plain.set_sequence(entry.sequence());
-  *plain.mutable_recorded_time() = entry.recorded_time();
-  if (entry.has_key_rotate()) {
-    *plain.mutable_key_rotate() = entry.key_rotate();
-  } else {
-    *plain.mutable_registered() = entry.registered();
-  }
-  plain.DiscardUnknownFields();
-  return plain.SerializeAsString() == bytes && entry.recorded_time().seconds() % 60 == 0 &&
-         entry.recorded_time().nanos() == 0;
 }
 
 std::string Text(const Checkpoint& checkpoint) {
@@ -120,8 +108,26 @@ absl::Status EvidenceCheck::RegistryCheckpoint(std::string_view text) {
       Signers(kRegistryCheckpointMember, read->note, log_keys_);
   if (!signers.ok()) return signers.status();
   for (const VerifierKey& witness : witnesses_) {
-    const auto cosigned = Signers(kRegistryCheckpointMember, read->note, {witness});
-    if (!cosigned.ok()) return cosigned.status();
+    const auto cosigned = merkle::VerifyNote(read->note, {&witness, 1});
+    if (absl::IsPermissionDenied(cosigned.status())) {
+      return Differs(kSignatureClass, kRegistryCheckpointMember,
+                     absl::StrCat("cosigned by the witness ", NameOf(witness.name, witness.Id())),
+                     absl::StrCat("signatures of ", NamesOfSignatures(read->note), " only"));
+    }
+    if (!cosigned.ok()) {
+      return Differs(kSignatureClass, kRegistryCheckpointMember,
+                     FromAbsl(cosigned.status().message()));
+    }
+    cosigners_.push_back({witness, cosigned->front().unix_seconds.value_or(0)});
+  }
+  for (const merkle::NoteSignature& signature : read->note.signatures) {
+    const auto is_of = [&](const VerifierKey& key) {
+      return key.name == signature.name && key.Id() == signature.key_id;
+    };
+    if (std::none_of(log_keys_.begin(), log_keys_.end(), is_of) &&
+        std::none_of(witnesses_.begin(), witnesses_.end(), is_of)) {
+      unknown_signatures_.push_back(NameOf(signature.name, signature.key_id));
+    }
   }
   for (const VerifierKey& key : keys_) {
     if (key.name == read->checkpoint.origin) continue;
@@ -148,16 +154,15 @@ absl::Status EvidenceCheck::CheckInclusion(std::string_view difference_class,
   const absl::Status included = merkle::VerifyInclusion(
       merkle::LeafHash(entry), read->index, registry_.size, registry_.root, read->hashes);
   if (!included.ok()) return Differs(difference_class, where, FromAbsl(included.message()));
-  if (!parsed.ParseFromArray(entry.data(), static_cast<int>(entry.size())) ||
-      parsed.sequence() != read->index) {
+  absl::StatusOr<v1::LedgerEntry> one = registry::ParseRegistryEntry(entry);
+  if (!one.ok()) {
+    return Differs(difference_class, where, absl::StrCat("the entry ", one.status().message()));
+  }
+  if (one->sequence() != read->index) {
     return Differs(difference_class, where,
                    absl::StrCat("the entry must be entry ", read->index, " of the registry"));
   }
-  if (!IsCanonical(parsed, entry)) {
-    return Differs(difference_class, where,
-                   "the entry must have a sequence, a recorded_time of a whole minute and a key or "
-                   "a registered ledger, in the one spelling of a LedgerEntry");
-  }
+  parsed = *std::move(one);
   return absl::OkStatus();
 }
 
@@ -202,14 +207,72 @@ absl::Status EvidenceCheck::RegisteredProof(std::string_view text) {
   absl::Status included =
       CheckInclusion(kRegistryClass, kRegisteredProofMember, text, entry_, entry);
   if (!included.ok()) return included;
+  const absl::StatusOr<registry::Point> point = registry::PointOf(entry, registry_.origin);
+  if (!point.ok())
+    return Differs(kRegistryClass, kRegisteredMember, FromAbsl(point.status().message()));
+  registered_point_ = *point;
+  registered_seconds_ = entry.recorded_time().seconds();
   registered_ = std::move(*entry.mutable_registered());
-  if (registered_.size() > 0 && registered_.root_hash().size() == merkle::kHashBytes &&
-      (registered_.state() == v1::OPEN || registered_.state() == v1::SEALED) &&
-      registered_.origin().starts_with(registry_.origin + "/")) {
-    return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status EvidenceCheck::MapEntry(std::string entry) {
+  entry_ = std::move(entry);
+  return absl::OkStatus();
+}
+
+absl::Status EvidenceCheck::MapProof(std::string_view text) {
+  v1::LedgerEntry entry;
+  absl::Status included = CheckInclusion(kMapClass, kMapProofMember, text, entry_, entry);
+  if (!included.ok()) return included;
+  if (entry.map_root().root_hash().size() != map_root_.size()) {
+    return Differs(kMapClass, kMapEntryMember, "must have the root of a map");
   }
-  return Differs(kRegistryClass, kRegisteredMember,
-                 "must register a ledger of this registry with size, root and state");
+  if (entry.sequence() != registry_.size - 1) {
+    return Differs(kMapClass, kMapEntryMember,
+                   absl::StrCat("entry ", registry_.size - 1, ", the registry's last"),
+                   absl::StrCat("entry ", entry.sequence()));
+  }
+  std::copy_n(entry.map_root().root_hash().begin(), map_root_.size(), map_root_.begin());
+  return absl::OkStatus();
+}
+
+absl::Status EvidenceCheck::MapPath(std::string_view bytes) {
+  absl::StatusOr<merkle::MapPath> path = merkle::MapPath::Parse(bytes);
+  if (!path.ok()) return Differs(kMapClass, kMapPathMember, FromAbsl(path.status().message()));
+  map_path_ = *std::move(path);
+  return absl::OkStatus();
+}
+
+absl::Status EvidenceCheck::Points(std::string_view bytes) {
+  absl::StatusOr<std::vector<registry::Point>> points = registry::ParsePoints(bytes);
+  if (!points.ok()) return Differs(kMapClass, kPointsMember, FromAbsl(points.status().message()));
+  registry::Head head;
+  for (const registry::Point& point : *points) {
+    absl::StatusOr<registry::Head> next = head.After(point);
+    if (!next.ok()) {
+      return Differs(kMapClass, absl::StrCat(kPointsMember, ", point ", head.points),
+                     FromAbsl(next.status().message()));
+    }
+    head = *std::move(next);
+  }
+  if (head.last != registered_point_) {
+    return Differs(kMapClass, absl::StrCat(kPointsMember, ", last point"),
+                   absl::StrCat("the registration of registry/entry, entry ",
+                                registered_point_.index, " at size ", registered_point_.size),
+                   absl::StrCat("entry ", head.last.index, " at size ", head.last.size));
+  }
+  const std::string& origin = registered_.origin();
+  if (map_path_.RootFrom(registry::HeadKey(origin), registry::HeadLeaf(origin, head)) !=
+      map_root_) {
+    return Differs(
+        kMapClass, kPointsMember,
+        absl::StrCat("the registrations that the registry's map has of ", Quoted(origin), " at ",
+                     registry_.size, " entries; the registry knows a later head, or another past"),
+        absl::StrCat(head.points, " other registrations"));
+  }
+  points_ = *std::move(points);
+  return absl::OkStatus();
 }
 
 absl::Status EvidenceCheck::LedgerCheckpoint(std::string_view text) {
@@ -220,6 +283,7 @@ absl::Status EvidenceCheck::LedgerCheckpoint(std::string_view text) {
   const auto signers = Signers(kCheckpointMember, read->note, log_keys_);
   if (!signers.ok()) return signers.status();
   checkpoint_ = std::move(read->checkpoint);
+  checkpoint_note_ = std::move(read->note);
   Checkpoint registered{registered_.origin(), registered_.size(), {}, {}};
   std::copy_n(registered_.root_hash().begin(), registered.root.size(), registered.root.begin());
   if (checkpoint_.origin == registered.origin && checkpoint_.size == registered.size &&

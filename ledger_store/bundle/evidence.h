@@ -1,7 +1,6 @@
-// Who vouches for the root of a ledger: its checkpoint, the registry in which that stands, and the
-// keys that signed both. The first part of a bundle (docs/formats.md, section "Bundles"), checked
-// member by member.
-// Not thread safe.
+// Who vouches for the root of a ledger: its checkpoint, the registry in which that is the ledger's
+// last one, and the keys that signed both. The first part of a bundle (docs/formats.md, section
+// "Bundles"), checked member by member. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,9 @@
 #include "absl/status/status.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "merkle/checkpoint.h"
+#include "merkle/prefix_map.h"
 #include "merkle/signed_note.h"
+#include "registry/head.h"
 
 namespace dpledger::bundle {
 
@@ -27,7 +28,15 @@ struct Evidence {
   std::vector<Key> key_entries;  // one for each line of keys
   std::string registered;        // the registry's entry
   std::string registered_proof;
+  // That this is the ledger's head at the registry's size. All empty in what was written before
+  // registries had a map.
+  std::string map_entry;  // the registry's last entry, with map_root
+  std::string map_proof;
+  std::string map_path;  // merkle::MapPath
+  std::string points;    // registry::Point, each registration of the ledger
   std::string checkpoint;
+
+  bool has_map() const { return !map_entry.empty(); }
 };
 
 // Checks the members in the order of its methods; each returns a difference (difference.h).
@@ -45,6 +54,10 @@ class EvidenceCheck {
   absl::Status KeyProof(std::string_view text);  // of the entry before
   absl::Status Registered(std::string entry);
   absl::Status RegisteredProof(std::string_view text);
+  absl::Status MapEntry(std::string entry);
+  absl::Status MapProof(std::string_view text);
+  absl::Status MapPath(std::string_view bytes);
+  absl::Status Points(std::string_view bytes);
   absl::Status LedgerCheckpoint(std::string_view text);
   // Another checkpoint of the same ledger that the auditor holds; of class older.
   absl::Status Older(const merkle::Note& note) const;
@@ -56,9 +69,23 @@ class EvidenceCheck {
   bool own_keys() const { return own_keys_; }
   // The keys that signed the registry's checkpoint, of those that are believed.
   const std::vector<merkle::VerifierKey>& signers() const { return signers_; }
+  // The witnesses that cosigned it, of those that are believed, and when each says that it did.
+  struct Cosigner {
+    merkle::VerifierKey key;
+    uint64_t unix_seconds = 0;
+  };
+  const std::vector<Cosigner>& cosigners() const { return cosigners_; }
+  // Signatures on it by keys that nobody brought, as name+id: they prove nothing.
+  const std::vector<std::string>& unknown_signatures() const { return unknown_signatures_; }
   const merkle::Checkpoint& registry() const { return registry_; }
   const merkle::Checkpoint& checkpoint() const { return checkpoint_; }
+  const merkle::Note& checkpoint_note() const { return checkpoint_note_; }
   v1::LedgerState state() const { return registered_.state(); }
+  // When the registry entered the checkpoint, by the server's clock.
+  int64_t registered_seconds() const { return registered_seconds_; }
+  // Every registration of the ledger, the last one that of checkpoint(): their roots are to be
+  // compared with those of its entries. Empty if the evidence has no map.
+  const std::vector<registry::Point>& points() const { return points_; }
 
  private:
   absl::Status CheckInclusion(std::string_view difference_class, const std::string& where,
@@ -70,13 +97,21 @@ class EvidenceCheck {
   bool own_keys_ = false;
   std::vector<merkle::VerifierKey> keys_;
   std::vector<merkle::VerifierKey> signers_;
+  std::vector<Cosigner> cosigners_;
+  std::vector<std::string> unknown_signatures_;
   std::string registry_note_;
   merkle::Checkpoint registry_;
   std::string entry_;  // whose proof comes next
   size_t proven_keys_ = 0;
   uint64_t last_key_index_ = 0;
   v1::Registered registered_;
+  registry::Point registered_point_;
+  int64_t registered_seconds_ = 0;
+  merkle::Hash map_root_ = {};
+  merkle::MapPath map_path_;
+  std::vector<registry::Point> points_;
   merkle::Checkpoint checkpoint_;
+  merkle::Note checkpoint_note_;
 };
 
 }  // namespace dpledger::bundle

@@ -220,7 +220,7 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
     }
     default:
       return Wrong(
-          "a declaration, fork or import stands at 0 only, and key_rotate and registered "
+          "a declaration, fork or import stands at 0 only, and key_rotate, registered and map_root "
           "in the registry");
   }
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "merkle/tile.h"
+#include "registry/head.h"
 
 namespace dpledger::bundle {
 
@@ -19,6 +20,10 @@ inline constexpr char kKeysMember[] = "keys";
 inline constexpr char kRegistryCheckpointMember[] = "registry/checkpoint";
 inline constexpr char kRegisteredMember[] = "registry/entry";
 inline constexpr char kRegisteredProofMember[] = "registry/proof";
+inline constexpr char kMapEntryMember[] = "registry/map/entry";
+inline constexpr char kMapProofMember[] = "registry/map/proof";
+inline constexpr char kMapPathMember[] = "registry/map/path";
+inline constexpr char kPointsMember[] = "registry/points";
 inline constexpr char kCheckpointMember[] = "checkpoint";
 inline constexpr char kEventsMember[] = "events.jsonl";
 inline constexpr char kStatementMember[] = "statement.json";
@@ -31,6 +36,8 @@ inline constexpr size_t kMaxKeys = 256;
 // Witnesses add signatures to the registry's checkpoint, which stands in every proof.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxProofBytes = uint64_t{2} << 20;
+inline constexpr uint64_t kMaxMapPathBytes = 2 + 256 / 8 + uint64_t{256} * 32;
+inline constexpr uint64_t kMaxPointsBytes = registry::kMaxPoints * registry::kPointBytes;
 inline constexpr uint64_t kMaxEntriesBytes =
     uint64_t{merkle::kTileWidth} * (2 + merkle::kMaxEntryBytes);
 

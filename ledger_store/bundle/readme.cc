@@ -18,11 +18,15 @@ registry/keys/N/...   the registry's entry with line N of keys, and the proof th
                       it (C2SP tlog-proof)
 registry/entry        the registry's entry with this ledger's size, root and state
 registry/proof        the proof that the registry has that entry
+registry/map/...      the registry's last entry, with the root of the map of all ledgers' latest
+                      sizes, its proof, and the path to this ledger in the map
+registry/points       every size at which this ledger was registered: 49 bytes each
 checkpoint            the signed root of this ledger
 tile/entries/...      the entries, 256 in a file, each behind its length (16 bits, big-endian)
 tile/N/...            the ledger's Merkle tree (RFC 6962, SHA-256; C2SP tlog-tiles)
-events.jsonl          the entries as text, for reading. No signature covers it; nothing verifies it.
-statement.json        what the server said the privacy loss was. Compared with what the entries say.
+events.jsonl          the entries as text, for reading. No signature covers it; `ledger verify` compares
+                      it with the entries.
+statement.json        what the server said the privacy loss was. `ledger verify` recomputes it.
 
 The hash of an entry e is SHA-256(0x00 e), that of two subtrees l and r is SHA-256(0x01 l r). The
 entries are dpledger.v1.LedgerEntry messages in protobuf's wire format. docs/formats.md of dpledger,

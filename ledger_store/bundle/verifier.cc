@@ -45,6 +45,14 @@ Verifier::Member Verifier::Expected() const {
       return {kRegisteredMember, merkle::kMaxEntryBytes};
     case Step::kRegisteredProof:
       return {kRegisteredProofMember, kMaxProofBytes};
+    case Step::kMapEntry:
+      return {kMapEntryMember, merkle::kMaxEntryBytes};
+    case Step::kMapProof:
+      return {kMapProofMember, kMaxProofBytes};
+    case Step::kMapPath:
+      return {kMapPathMember, kMaxMapPathBytes};
+    case Step::kPoints:
+      return {kPointsMember, kMaxPointsBytes};
     case Step::kCheckpoint:
       return {kCheckpointMember, kMaxTextBytes};
     case Step::kTree:
@@ -88,6 +96,14 @@ void Verifier::Advance() {
 
 absl::StatusOr<bool> Verifier::Begin(const std::string& name, uint64_t size) {
   if (step_ == Step::kEvents && name == kStatementMember) step_ = Step::kStatement;
+  if (step_ == Step::kMapEntry && name == kCheckpointMember) {
+    if (!options_.allow_no_map) {
+      return Differs(kMapClass, kMapEntryMember,
+                     "is missing: nothing shows that this is the registry's latest head of the "
+                     "ledger, and not an earlier or another one");
+    }
+    step_ = Step::kCheckpoint;
+  }
   const Member expected = Expected();
   if (name != expected.name) {
     return NoBundle(Quoted(name), expected.name.empty()
@@ -135,6 +151,14 @@ absl::Status Verifier::AddEvidence(std::string content) {
       return evidence_.Registered(std::move(content));
     case Step::kRegisteredProof:
       return evidence_.RegisteredProof(content);
+    case Step::kMapEntry:
+      return evidence_.MapEntry(std::move(content));
+    case Step::kMapProof:
+      return evidence_.MapProof(content);
+    case Step::kMapPath:
+      return evidence_.MapPath(content);
+    case Step::kPoints:
+      return evidence_.Points(content);
     default:
       return evidence_.LedgerCheckpoint(content);
   }
@@ -162,6 +186,7 @@ absl::Status Verifier::AddEntries(const std::string& path, std::string content) 
     tree_.Append(merkle::LeafHash(entry));
     const auto root = roots_.find(tree_.size());
     if (root != roots_.end()) root->second = tree_.Root();
+    RETURN_IF_ERROR(CheckPoint());
   }
   if (bytes != bundle_.size()) {
     return Differs(
@@ -171,6 +196,20 @@ absl::Status Verifier::AddEntries(const std::string& path, std::string content) 
   }
   for (auto& [id, hashes] : tree_.TakeChanged()) computed_[id] = std::move(hashes);
   return absl::OkStatus();
+}
+
+absl::Status Verifier::CheckPoint() {
+  const std::vector<registry::Point>& points = evidence_.points();
+  if (next_point_ == points.size() || points[next_point_].size != tree_.size())
+    return absl::OkStatus();
+  const registry::Point& point = points[next_point_++];
+  // The last one is the checkpoint's, whose root is compared at the end.
+  if (next_point_ == points.size() || point.root == tree_.Root()) return absl::OkStatus();
+  return Differs(kMapClass,
+                 absl::StrCat(kPointsMember, ", point ", next_point_ - 1, " (entry ", point.index,
+                              " of the registry)"),
+                 absl::StrCat(Hex(tree_.Root()), " as the first ", point.size, " entries say"),
+                 absl::StrCat(Hex(point.root), ": the ledger was registered with another past"));
 }
 
 absl::Status Verifier::CheckTile(const std::string& path, std::string_view content) {

@@ -30,6 +30,9 @@ struct VerifierOptions {
   std::vector<merkle::Note> older;           // checkpoints of the same ledger
   std::vector<uint64_t> root_sizes;          // prefixes whose roots are asked for
   EntrySink entries;                         // may be null
+  // Accepts what was written before registries had a map: nothing in it says that its head is the
+  // registry's latest.
+  bool allow_no_map = false;
 };
 
 class Verifier {
@@ -64,6 +67,10 @@ class Verifier {
     kKeyProof,
     kRegistered,
     kRegisteredProof,
+    kMapEntry,
+    kMapProof,
+    kMapPath,
+    kPoints,
     kCheckpoint,
     kTree,
     kEvents,
@@ -81,6 +88,8 @@ class Verifier {
   absl::Status AddTreeMember(std::string content);
   absl::Status AddEntries(const std::string& path, std::string content);
   absl::Status CheckTile(const std::string& path, std::string_view content);
+  // That the entries so far have the root that was registered of them, if one was.
+  absl::Status CheckPoint();
   absl::Status CheckWhole();
 
   VerifierOptions options_;
@@ -95,6 +104,7 @@ class Verifier {
   std::string bundle_;                              // the entries under the tile that is next
   std::vector<std::string_view> entries_;           // in it
   std::map<uint64_t, merkle::Hash> roots_;
+  size_t next_point_ = 0;  // of the evidence's
   std::optional<std::string> statement_;
 };
 

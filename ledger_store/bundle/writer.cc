@@ -41,16 +41,22 @@ absl::StatusOr<BundleWriter> BundleWriter::Begin(ByteSink* sink, const Evidence&
   }
   texts.emplace_back(kRegisteredMember, &evidence.registered);
   texts.emplace_back(kRegisteredProofMember, &evidence.registered_proof);
+  if (evidence.has_map()) {
+    texts.emplace_back(kMapEntryMember, &evidence.map_entry);
+    texts.emplace_back(kMapProofMember, &evidence.map_proof);
+    texts.emplace_back(kMapPathMember, &evidence.map_path);
+    texts.emplace_back(kPointsMember, &evidence.points);
+  }
   texts.emplace_back(kCheckpointMember, &evidence.checkpoint);
 
   BundleWriter writer(sink, std::move(checkpoint));
   RETURN_IF_ERROR(writer.WriteMember(kReadmeMember, kReadme));
   for (const auto& [name, content] : texts) {
-    const bool is_entry = name.ends_with("/entry");
-    const bool is_proof = name.ends_with("/proof");
-    RETURN_IF_ERROR(
-        CheckSize(name, content->size(),
-                  is_entry ? merkle::kMaxEntryBytes : (is_proof ? kMaxProofBytes : kMaxTextBytes)));
+    const uint64_t max_bytes = name.ends_with("/entry")   ? merkle::kMaxEntryBytes
+                               : name.ends_with("/proof") ? kMaxProofBytes
+                               : name == kPointsMember    ? kMaxPointsBytes
+                                                          : kMaxTextBytes;
+    RETURN_IF_ERROR(CheckSize(name, content->size(), max_bytes));
     RETURN_IF_ERROR(writer.WriteMember(name, *content));
   }
   return writer;

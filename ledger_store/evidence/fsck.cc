@@ -328,10 +328,10 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
     if (ledgers->size() < kPageLedgers) break;
     after = ledgers->back().name();
   }
-  for (const auto& [origin, registered] : registry.ledgers()) {
+  for (const auto& [origin, head] : registry.ledgers()) {
     if (origins.count(origin) > 0) continue;
-    report.Add(EntryPlace(kRegistryLog, registered.index),
-               absl::StrCat("signs ", registered.size, " entries of ", origin,
+    report.Add(EntryPlace(kRegistryLog, head.last.index),
+               absl::StrCat("signs ", head.last.size, " entries of ", origin,
                             ", but no such ledger can be read"));
   }
 }

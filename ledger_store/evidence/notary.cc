@@ -36,8 +36,9 @@ LedgerPoint PointOf(const v1::Ledger& head) {
 // A publication being made.
 struct Notary::Draft {
   Publication publication;
-  merkle::TileBuilder registry;  // with the entries of the publication
-  absl::Time recorded_time;      // of those entries
+  merkle::TileBuilder registry;                // with the entries of the publication
+  absl::Time recorded_time;                    // of those entries
+  std::map<merkle::Hash, merkle::Hash> heads;  // leaves of the map that those entries change
   SigningRound round;
   absl::Status damage;  // DATA_LOSS of the first ledger that is not what was acknowledged
 };
@@ -75,7 +76,8 @@ absl::StatusOr<SigningRound> Notary::Sign() {
   }
   RETURN_IF_ERROR(CheckKey());
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch));
-  if (!draft.publication.registry_entries.empty()) {
+  if (!draft.publication.registry_entries.empty() || !registry_.has_map()) {
+    RETURN_IF_ERROR(AddMapRoot(draft));
     RETURN_IF_ERROR(AddRegistry(draft));
     RETURN_IF_ERROR(checkpoints.Publish(draft.publication));
     RETURN_IF_ERROR(registry_.CatchUp(checkpoints));  // reads back what was written
@@ -104,6 +106,12 @@ absl::StatusOr<std::optional<SignedCheckpoint>> Notary::Latest(const std::string
 std::shared_ptr<const PublicRegistry> Notary::registry() const {
   absl::MutexLock lock(&mutex_);
   return public_;
+}
+
+Registrations Notary::RegistrationsOf(const std::string& ledger) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = registrations_.find(OriginOf(public_->checkpoint.checkpoint.origin, ledger));
+  return {public_, found == registrations_.end() ? std::vector<uint64_t>() : found->second};
 }
 
 std::string Notary::Origin() const {
@@ -183,7 +191,7 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
   // Those that have little to sign first: one that has much must not keep them waiting.
   const auto behind = [this](const v1::Ledger& head) {
     const auto signed_of = registry_.ledgers().find(OriginOf(Origin(), head.name()));
-    return head.size() - (signed_of == registry_.ledgers().end() ? 0 : signed_of->second.size);
+    return head.size() - (signed_of == registry_.ledgers().end() ? 0 : signed_of->second.last.size);
   };
   std::stable_sort(heads.begin(), heads.end(),
                    [&](const v1::Ledger& a, const v1::Ledger& b) { return behind(a) < behind(b); });
@@ -226,25 +234,43 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, Draft& draft) {
   ASSIGN_OR_RETURN(const LedgerPoint point, NextPoint(head, tree, draft.round));
   RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
 
+  const std::string origin = OriginOf(Origin(), name);
   v1::LedgerEntry entry;
   v1::Registered& registered = *entry.mutable_registered();
-  registered.set_origin(OriginOf(Origin(), name));
+  registered.set_origin(origin);
   registered.set_size(point.size);
   registered.set_root_hash(merkle::ToBytes(point.root));
-  // SEAL is a ledger's last entry: what lies before it is open.
-  registered.set_state(point.size == head.size() ? head.state() : v1::OPEN);
+  // What lies before the end may lie before SEAL too, unless SEAL was signed before.
+  const registry::Head last_head = registry_.HeadOf(origin);
+  registered.set_state(
+      last_head.last.state == v1::SEALED || point.size == head.size() ? head.state() : v1::OPEN);
   SignedLog log;
   log.log = name;
   ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(), SignedNote(name, point.size, point.root));
   log.checkpoint.set_size(point.size);
   log.checkpoint.set_registry_index(draft.registry.size());
   log.tiles = tree.TakeChanged();
+  const absl::StatusOr<registry::Head> next =
+      last_head.After({draft.registry.size(), point.size, point.root, registered.state()});
+  if (!next.ok()) {
+    return absl::DataLossError(absl::StrCat(name, ": cannot be registered at size ", point.size,
+                                            ": ", next.status().message()));
+  }
+  draft.heads[registry::HeadKey(origin)] = registry::HeadLeaf(origin, *next);
   RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
   draft.publication.logs.push_back(std::move(log));
   draft.round.ledgers += 1;
   draft.round.entries += point.size - last.checkpoint.size;
   draft.round.more |= point.size < head.size();
   return absl::OkStatus();
+}
+
+absl::Status Notary::AddMapRoot(Draft& draft) {
+  const merkle::PrefixMap map = registry_.map().With(draft.heads);
+  v1::LedgerEntry entry;
+  entry.mutable_map_root()->set_ledgers(map.size());
+  entry.mutable_map_root()->set_root_hash(merkle::ToBytes(map.Root()));
+  return AddEntry(std::move(entry), draft);
 }
 
 absl::Status Notary::AddRegistry(Draft& draft) const {
@@ -327,9 +353,11 @@ absl::Status Notary::MakePublic() {
     second_note_ = note;
   }
   absl::MutexLock lock(&mutex_);
+  for (const auto& [origin, index] : registry_.TakeRegistrations())
+    registrations_[origin].push_back(index);
   if (public_ == nullptr || public_->checkpoint.note != note) {
-    public_ =
-        std::make_shared<PublicRegistry>(PublicRegistry{registry_.checkpoint(), registry_.keys()});
+    public_ = std::make_shared<PublicRegistry>(
+        PublicRegistry{registry_.checkpoint(), registry_.keys(), registry_.map()});
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -73,6 +74,13 @@ struct SigningRound {
 struct PublicRegistry {
   SignedCheckpoint checkpoint;
   std::vector<merkle::VerifierKey> keys;  // all that signed it, oldest first
+  merkle::PrefixMap map;                  // of the ledgers' heads
+};
+
+// Where the registry registers a ledger.
+struct Registrations {
+  std::shared_ptr<const PublicRegistry> registry;
+  std::vector<uint64_t> indices;  // of the entries, among those of its checkpoint
 };
 
 class Notary {
@@ -96,6 +104,8 @@ class Notary {
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
   // Precondition: Sign has returned OK once. Never null after that.
   std::shared_ptr<const PublicRegistry> registry() const;
+  // The registry and the ledger's registrations in it, of one moment. Same precondition.
+  Registrations RegistrationsOf(const std::string& ledger) const;
 
  private:
   struct Draft;  // a publication being made
@@ -112,6 +122,7 @@ class Notary {
   absl::StatusOr<Draft> MakeDraft(uint64_t lease_epoch);
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
   absl::Status AddLedger(const v1::Ledger& head, Draft& draft);
+  absl::Status AddMapRoot(Draft& draft);
   absl::Status AddRegistry(Draft& draft) const;
   // How far the ledger is signed next. Its root was checked up to a head.
   absl::StatusOr<LedgerPoint> NextPoint(const v1::Ledger& head, const merkle::TileBuilder& tree,
@@ -133,6 +144,8 @@ class Notary {
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const PublicRegistry> public_ ABSL_GUARDED_BY(mutex_);
+  // By the ledger's origin: 8 bytes for each registration there ever was.
+  std::unordered_map<std::string, std::vector<uint64_t>> registrations_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger

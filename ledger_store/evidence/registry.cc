@@ -18,10 +18,6 @@ absl::Status Damaged(std::string_view what) {
   return absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what)));
 }
 
-absl::Status BadEntry(uint64_t index, std::string_view what) {
-  return Damaged(absl::StrCat("entry ", index, " ", ToAbsl(what)));
-}
-
 }  // namespace
 
 std::string OriginOf(std::string_view registry_origin, const std::string& log) {
@@ -70,7 +66,7 @@ absl::Status Registry::CatchUp(CheckpointReader& store) {
       return Damaged(
           absl::StrCat("its checkpoint cannot be read: ", checkpoint.status().message()));
     }
-    origin_ = checkpoint->origin;
+    log_ = registry::RegistryLog(checkpoint->origin);
   }
   while (size() < latest->size()) {
     const size_t wanted = std::min<uint64_t>(kPageEntries, latest->size() - size());
@@ -82,49 +78,27 @@ absl::Status Registry::CatchUp(CheckpointReader& store) {
     for (const std::string& entry : entries) RETURN_IF_ERROR(Append(entry));
     tree_.TakeChanged();  // they are stored
   }
-  if (keys_.empty()) return Damaged("its checkpoint is that of no entries");
-  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, OpenStored(*latest, origin_, {keys_.back()}));
+  if (keys().empty()) return Damaged("its checkpoint is that of no entries");
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, OpenStored(*latest, origin(), {keys().back()}));
   if (checkpoint.checkpoint.root != Root()) {
     return Damaged(absl::StrCat("its ", size(), " entries do not hash to the signed root"));
   }
+  if (log_.has_map() && !log_.ends_with_map())
+    return Damaged(absl::StrCat("its ", size(), " signed entries do not end with the map's root"));
   checkpoint_ = std::move(checkpoint);
   return absl::OkStatus();
 }
 
-absl::Status Registry::Append(const std::string& bytes) {
-  v1::LedgerEntry entry;
-  if (!entry.ParseFromString(bytes)) return BadEntry(size(), "is not a LedgerEntry");
-  if (entry.sequence() != size()) {
-    return BadEntry(size(), absl::StrCat("says that it is entry ", entry.sequence()));
+absl::Status Registry::Append(std::string_view entry) {
+  const absl::Status taken = log_.Take(entry);
+  if (!taken.ok()) {
+    const absl::Status damaged = Damaged(FromAbsl(taken.message()));
+    const ErrorReason reason = ReasonOf(taken);
+    return reason.reason.empty() ? damaged : WithReason(damaged, reason);
   }
-  if (entry.has_key_rotate()) {
-    RETURN_IF_ERROR(AppendKey(entry.key_rotate()));
-  } else if (!entry.has_registered() || keys_.empty()) {
-    return BadEntry(size(), "is neither a key nor a ledger's checkpoint after the first key");
-  } else {
-    const v1::Registered& registered = entry.registered();
-    Registered& last = ledgers_[registered.origin()];
-    if (registered.size() <= last.size || registered.root_hash().size() != merkle::kHashBytes) {
-      return BadEntry(size(),
-                      absl::StrCat("does not carry on the checkpoints of ", registered.origin()));
-    }
-    last = {size(), registered.size(), registered.root_hash()};
-  }
-  last_recorded_time_ =
-      std::max(last_recorded_time_, absl::FromUnixSeconds(entry.recorded_time().seconds()));
-  tree_.Append(merkle::LeafHash(bytes));
-  return absl::OkStatus();
-}
-
-absl::Status Registry::AppendKey(const v1::KeyRotate& rotate) {
-  const absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(rotate.verifier_key());
-  if (!key.ok() || key->type != merkle::SignatureType::kEd25519 || key->name != origin_) {
-    return BadEntry(size(), absl::StrCat("names no Ed25519 key of ", origin_));
-  }
-  if (std::find(keys_.begin(), keys_.end(), *key) != keys_.end()) {
-    return BadEntry(size(), "names a key that was used before");
-  }
-  keys_.push_back(*key);
+  tree_.Append(merkle::LeafHash(entry));
+  if (!log_.last_registered().empty())
+    registrations_.emplace_back(log_.last_registered(), log_.size() - 1);
   return absl::OkStatus();
 }
 

@@ -1,15 +1,15 @@
 // The registry as its entries tell it: the log of all ledgers' checkpoints, the name it is signed
 // under (its origin), and the keys that signed it.
 //
-// 1. Every entry that it holds was hashed here; its root is never taken from elsewhere.
-// 2. Entry 0 names the first key; an entry that names a key makes it the current one.
-// docs/formats.md says what an entry is. A Registry is a value: copies are independent.
+// Every entry that it holds was hashed and checked here (registry/registry_log.h); its root is
+// never taken from elsewhere.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +19,7 @@
 #include "merkle/checkpoint.h"
 #include "merkle/signed_note.h"
 #include "merkle/tile_tree.h"
+#include "registry/registry_log.h"
 
 namespace dpledger {
 
@@ -40,48 +41,46 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
 
 class Registry {
  public:
-  // What the registry says of a ledger.
-  struct Registered {
-    uint64_t index = 0;  // of the entry
-    uint64_t size = 0;
-    std::string root_hash;
-    bool operator==(const Registered&) const = default;
-  };
-
   // Reads on to the end of the stored registry and compares with its checkpoint, which the current
-  // key must have signed. Does nothing if nothing is stored. DATA_LOSS if entries, root and
+  // key must have signed. Does nothing if nothing is stored. DATA_LOSS if entries, root, map and
   // signatures do not fit together or the registry has become shorter.
   absl::Status CatchUp(CheckpointReader& store);
 
   // Takes the next entry. DATA_LOSS if it is none, or not one that can stand there.
-  absl::Status Append(const std::string& entry);
+  absl::Status Append(std::string_view entry);
 
-  bool empty() const { return tree_.size() == 0; }
-  uint64_t size() const { return tree_.size(); }
+  bool empty() const { return log_.size() == 0; }
+  uint64_t size() const { return log_.size(); }
   merkle::Hash Root() const { return tree_.Root(); }
   // A copy, to which the entries of the next publication are added.
   merkle::TileBuilder tree() const { return tree_; }
 
   // Nothing while it is empty.
-  const std::string& origin() const { return origin_; }
+  const std::string& origin() const { return log_.origin(); }
   // Oldest first; the last one signs.
-  const std::vector<merkle::VerifierKey>& keys() const { return keys_; }
+  const std::vector<merkle::VerifierKey>& keys() const { return log_.keys(); }
   // The latest, as CatchUp found it; its size is 0 before.
   const SignedCheckpoint& checkpoint() const { return checkpoint_; }
-  absl::Time last_recorded_time() const { return last_recorded_time_; }
+  absl::Time last_recorded_time() const { return log_.last_recorded_time(); }
 
   // By the origin of the ledger's checkpoint; what was said last.
-  const std::map<std::string, Registered>& ledgers() const { return ledgers_; }
+  const std::map<std::string, registry::Head>& ledgers() const { return log_.ledgers(); }
+  registry::Head HeadOf(const std::string& ledger_origin) const {
+    return log_.HeadOf(ledger_origin);
+  }
+  const merkle::PrefixMap& map() { return log_.map(); }
+  bool has_map() const { return log_.has_map(); }
+
+  // The registrations taken since the last call: a ledger's origin and the entry's index, in order.
+  std::vector<std::pair<std::string, uint64_t>> TakeRegistrations() {
+    return std::exchange(registrations_, {});
+  }
 
  private:
-  absl::Status AppendKey(const v1::KeyRotate& rotate);
-
+  registry::RegistryLog log_{""};
   merkle::TileBuilder tree_;
-  std::string origin_;
-  std::vector<merkle::VerifierKey> keys_;
   SignedCheckpoint checkpoint_;
-  absl::Time last_recorded_time_ = absl::InfinitePast();
-  std::map<std::string, Registered> ledgers_;
+  std::vector<std::pair<std::string, uint64_t>> registrations_;
 };
 
 }  // namespace dpledger

@@ -74,12 +74,10 @@ absl::Status CheckLedger(LedgerReader& store, Registry& registry, const v1::Ledg
 absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry& registry,
                                         const std::string& ledger) {
   const std::string origin = OriginOf(registry.origin(), ledger);
-  const auto named = registry.ledgers().find(origin);
-  const Registry::Registered registered =
-      named == registry.ledgers().end() ? Registry::Registered() : named->second;
+  const registry::Point registered = registry.HeadOf(origin).last;
   const absl::StatusOr<v1::StoredCheckpoint> stored = store.Latest(ledger);
   if (absl::IsNotFound(stored.status())) {
-    if (registered == Registry::Registered()) return SignedCheckpoint();
+    if (registered == registry::Point()) return SignedCheckpoint();
     return absl::DataLossError(absl::StrCat(ledger, ": entry ", registered.index,
                                             " of the registry names a checkpoint of it at size ",
                                             registered.size, ", but the store has none"));
@@ -91,8 +89,8 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry&
   }
   ASSIGN_OR_RETURN(SignedCheckpoint last, OpenStored(*stored, origin, registry.keys()));
   const merkle::Checkpoint& checkpoint = last.checkpoint;
-  if (registered == Registry::Registered{last.registry_index, checkpoint.size,
-                                         merkle::ToBytes(checkpoint.root)}) {
+  if (registered.index == last.registry_index && registered.size == checkpoint.size &&
+      registered.root == checkpoint.root) {
     return last;
   }
   return absl::DataLossError(absl::StrCat(
@@ -138,12 +136,12 @@ absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
     after = ledgers.back().name();
   }
   if (registered == registry.ledgers().size()) return absl::OkStatus();
-  for (const auto& [origin, checkpoint] : registry.ledgers()) {
+  for (const auto& [origin, head] : registry.ledgers()) {
     const bool ours = origin.starts_with(absl::StrCat(registry.origin(), "/"));
     const std::string name = ours ? origin.substr(registry.origin().size() + 1) : origin;
     const absl::Status found = ours ? store.Get(name).status() : absl::NotFoundError("");
     if (absl::IsNotFound(found) || absl::IsInvalidArgument(found)) {
-      return Refused(absl::StrCat(name, ": ", checkpoint.size,
+      return Refused(absl::StrCat(name, ": ", head.last.size,
                                   " entries of it were signed, but the store has no such ledger"));
     }
     RETURN_IF_ERROR(found);

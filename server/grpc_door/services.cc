@@ -175,4 +175,11 @@ ServerUnaryReactor* AuditDoor::GetTile(CallbackServerContext* context, const Byt
       Bounded(service_, &AuditService::GetTile));
 }
 
+ServerUnaryReactor* AuditDoor::ListRegistrations(CallbackServerContext* context,
+                                                 const ByteBuffer* request, ByteBuffer* response) {
+  return ServeOn<v1::ListRegistrationsRequest>(
+      *pool_, new UnaryCall(context, request, response, "ListRegistrations", environment_),
+      Bounded(service_, &AuditService::ListRegistrations));
+}
+
 }  // namespace dpledger::server

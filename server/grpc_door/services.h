@@ -104,11 +104,12 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
   const DoorEnvironment environment_;
 };
 
-class AuditDoor
-    : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
-          v1::AuditService::WithRawCallbackMethod_GetInclusionProof<
-              v1::AuditService::WithRawCallbackMethod_GetConsistencyProof<
-                  v1::AuditService::WithRawCallbackMethod_GetTile<v1::AuditService::Service>>>> {
+class AuditDoor : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
+                      v1::AuditService::WithRawCallbackMethod_GetInclusionProof<
+                          v1::AuditService::WithRawCallbackMethod_GetConsistencyProof<
+                              v1::AuditService::WithRawCallbackMethod_GetTile<
+                                  v1::AuditService::WithRawCallbackMethod_ListRegistrations<
+                                      v1::AuditService::Service>>>>> {
  public:
   AuditDoor(AuditService* service, WorkerPool* pool, const DoorEnvironment& environment)
       : service_(service), pool_(pool), environment_(environment) {}
@@ -125,6 +126,9 @@ class AuditDoor
   grpc::ServerUnaryReactor* GetTile(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListRegistrations(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response) override;
 
  private:
   AuditService* const service_;

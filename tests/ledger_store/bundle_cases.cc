@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/compact_tree.h"
+#include "registry/head.h"
 #include "tests/ledger_store/bundle_sample.h"
 
 namespace dpledger::bundle {
@@ -198,6 +199,14 @@ void AddGood(CaseList& list) {
   aged.checkpoint = OlderCheckpoint(ThreeEntries(), 3, 1);
   list.Good("signed before the rotation", SampleBundle(ThreeEntries(), aged)).trusted = {3};
   list.Good("unknown key beside", SampleBundle(ThreeEntries())).trusted = {1, 5};
+  SampleRegistry grown = RegistryOf(LongLedger());
+  for (const uint64_t size : {1, 3, 256, 299})
+    grown.earlier.push_back(RegisteredAt(LongLedger(), size));
+  list.Good("registered five times", SampleBundle(LongLedger(), EvidenceOf(grown)));
+  SampleRegistry late = RegistryOf(LateLedger());
+  late.earlier = {RegisteredAt(LateLedger(), LateLedger().entries.size() - 2)};
+  late.earlier[0].set_state(v1::SEALED);
+  list.Good("sealed, then late entries", SampleBundle(LateLedger(), EvidenceOf(late)));
   list.Good("readable events", SampleBundle(ThreeEntries(), EvidenceOf(RegistryOf(ThreeEntries())),
                                             "{\"not\":\"verified\"}\n"));
   for (const uint64_t size : {0, 1, 255, 256, 299, 300}) {
@@ -245,7 +254,7 @@ void AddBadEvidence(CaseList& list) {
                   "does not verify");
   list.BadContent(
       "registry's size", ledger, "registry/checkpoint",
-      [](std::string& c) { c[c.find('\n') + 1] = '4'; }, "signature", "does not verify");
+      [](std::string& c) { c[c.find('\n') + 1] = '5'; }, "signature", "does not verify");
   list.BadContent("key's entry", ledger, "registry/keys/0/entry", flips(3), "keys",
                   "registry/keys/0/proof");
   list.BadContent("key's proof", ledger, "registry/keys/0/proof", becomes("c2sp.org"), "keys",
@@ -313,6 +322,71 @@ void AddBadEvidence(CaseList& list) {
            "one spelling");
 }
 
+// A registry that signs two heads of one ledger, and a bundle of each.
+void AddBadHeads(CaseList& list) {
+  const SampleLedger ledger = LongLedger();
+  const auto with = [&](const std::function<void(SampleRegistry&)>& change) {
+    SampleRegistry registry = RegistryOf(ledger);
+    change(registry);
+    return SampleBundle(ledger, EvidenceOf(registry));
+  };
+  v1::Registered rewritten = RegisteredAt(ledger, 200);
+  rewritten.set_root_hash(std::string(32, 'x'));
+  v1::Registered sealed = RegisteredAt(ledger, 200);
+  sealed.set_state(v1::SEALED);
+  v1::Registered longer = RegisteredAt(ledger, 300);
+  longer.set_size(400);
+  const auto earlier = [&](const v1::Registered& registered) {
+    return with([&](SampleRegistry& r) { r.earlier = {RegisteredAt(ledger, 3), registered}; });
+  };
+  list.Bad("no map", with([](SampleRegistry& r) { r.with_map = false; }), "map",
+           "registry/map/entry: is missing");
+  list.Bad("registered later", with([&](SampleRegistry& r) { r.later = {longer}; }), "map",
+           "knows a later head");
+  list.Bad("registered again with another root", with([&](SampleRegistry& r) {
+             r.later = {r.registered};
+             r.later[0].set_root_hash(std::string(32, 'x'));
+           }),
+           "map", "knows a later head");
+  list.Bad("rewritten while it grew", earlier(rewritten), "map",
+           "registry/points, point 1 (entry 3 of the registry): must be");
+  list.Bad("shrunk", earlier(longer), "map", "point 2: size must be greater than 400");
+  list.Bad("unsealed", earlier(sealed), "map", "point 2: state must stay SEALED");
+
+  const auto becomes = [](const std::string& text) { return [text](std::string& c) { c = text; }; };
+  list.BadContent("map entry", ledger, "registry/map/entry", becomes("entry"), "map",
+                  "registry/map/proof");
+  list.BadContent("map proof", ledger, "registry/map/proof", becomes("c2sp.org"), "map",
+                  "registry/map/proof: tlog-proof");
+  list.BadContent("no path", ledger, "registry/map/path", becomes(""), "map", "registry/map/path");
+  list.BadContent(
+      "path to elsewhere", ledger, "registry/map/path", [](std::string& c) { c.back() ^= 1; },
+      "map", "knows a later head");
+  list.BadContent("no points", ledger, "registry/points", becomes(""), "map", "last point: must");
+  list.BadContent(
+      "point cut", ledger, "registry/points", [](std::string& c) { c.pop_back(); }, "map",
+      "points of 49 bytes");
+  list.BadContent(
+      "another point", ledger, "registry/points", [](std::string& c) { c[20] ^= 1; }, "map",
+      "last point: must");
+  SampleRegistry twice = RegistryOf(ledger);
+  twice.earlier = {RegisteredAt(ledger, 3)};
+  Members members = MembersOf(SampleBundle(ledger, EvidenceOf(twice)));
+  for (SampleMember& member : members)
+    if (member.name == "registry/points") member.content.erase(0, registry::kPointBytes);
+  list.Bad("point left out", TarOf(members), "map", "another past");
+  // The entry that registers the ledger, as if it were the map's.
+  members = MembersOf(SampleBundle(ledger));
+  const auto content = [&](const std::string& name) -> std::string& {
+    for (SampleMember& member : members)
+      if (member.name == name) return member.content;
+    return members[0].content;
+  };
+  content("registry/map/entry") = content("registry/entry");
+  content("registry/map/proof") = content("registry/proof");
+  list.Bad("no root of a map", TarOf(members), "map", "must have the root of a map");
+}
+
 void AddBadTrees(CaseList& list) {
   const SampleLedger ledger = LongLedger();
   const auto flip = [](size_t at) { return [at](std::string& c) { c.at(at) ^= 1; }; };
@@ -333,23 +407,23 @@ void AddBadTrees(CaseList& list) {
       "entries with more behind", ledger, "tile/entries/001.p/44",
       [](std::string& c) { c += "more"; }, "tile", "tile/entries/001.p/44: ");
   list.BadMembers(
-      "entries of another bundle", ledger, [](Members& m) { m[8].content = m[10].content; }, "tile",
-      "tile/entries/000");
+      "entries of another bundle", ledger, [](Members& m) { m[12].content = m[14].content; },
+      "tile", "tile/entries/000");
   // All of it another ledger's, consistent in itself.
   SampleLedger other = LongLedger();
   other.entries.back() = other.entries.front();
   const Members others = MembersOf(SampleBundle(other));
   list.BadMembers(
       "another tree", ledger,
-      [&](Members& m) { std::copy(others.begin() + 8, others.end(), m.begin() + 8); }, "entry",
+      [&](Members& m) { std::copy(others.begin() + 12, others.end(), m.begin() + 12); }, "entry",
       "entry 299");
   SampleLedger same_rules = ThreeEntries();
   same_rules.AddQueries("worker-3", 297);
   const Members plausible = MembersOf(SampleBundle(same_rules));
   list.BadMembers(
       "another tree that keeps the rules", ledger,
-      [&](Members& m) { std::copy(plausible.begin() + 8, plausible.end(), m.begin() + 8); }, "root",
-      "root of 300 entries: must be");
+      [&](Members& m) { std::copy(plausible.begin() + 12, plausible.end(), m.begin() + 12); },
+      "root", "root of 300 entries: must be");
 
   SampleRegistry open = RegistryOf(SealedLedger());
   open.registered.set_state(v1::OPEN);
@@ -525,7 +599,7 @@ void AddBadFiles(CaseList& list) {
       "order", ledger, [](Members& m) { std::swap(m[5], m[7]); }, "format",
       "here must stand registry/entry");
   list.BadMembers(
-      "tile before its entries", ledger, [](Members& m) { std::swap(m[8], m[9]); }, "format",
+      "tile before its entries", ledger, [](Members& m) { std::swap(m[12], m[13]); }, "format",
       "here must stand tile/entries/000.p/3");
   list.BadMembers(
       "another file", ledger,
@@ -550,7 +624,7 @@ void AddBadFiles(CaseList& list) {
       "too large", ledger, [](Members& m) { m[1].content.resize((1 << 20) + 1, 'k'); }, "format",
       "keys: must be at most 1048576 bytes");
   list.BadMembers(
-      "tile too large", ledger, [](Members& m) { m[9].content.resize(97); }, "format",
+      "tile too large", ledger, [](Members& m) { m[13].content.resize(97); }, "format",
       "must be at most 96 bytes");
   // Headers that other programs write: a link, a folder, another owner, a time, an extension.
   const auto header = [&](const std::string& name, size_t at, const std::string& bytes) {
@@ -591,6 +665,7 @@ std::vector<BundleCase> BundleCases() {
   CaseList list;
   AddGood(list);
   AddBadEvidence(list);
+  AddBadHeads(list);
   AddBadTrees(list);
   AddBadEntries(list);
   AddBadFiles(list);

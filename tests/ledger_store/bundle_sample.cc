@@ -11,8 +11,10 @@
 #include "ledger_store/bundle/writer.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
+#include "merkle/prefix_map.h"
 #include "merkle/proof.h"
 #include "merkle/tlog_proof.h"
+#include "registry/head.h"
 
 namespace dpledger::bundle {
 namespace {
@@ -138,6 +140,16 @@ SampleRegistry RegistryOf(const SampleLedger& ledger) {
   return registry;
 }
 
+v1::Registered RegisteredAt(const SampleLedger& ledger, uint64_t size) {
+  v1::Registered registered;
+  registered.set_origin(kSampleOrigin);
+  registered.set_size(size);
+  const auto first = ledger.entries.begin();
+  registered.set_root_hash(merkle::ToBytes(RootOf({first, first + static_cast<ptrdiff_t>(size)})));
+  registered.set_state(v1::OPEN);
+  return registered;
+}
+
 Evidence EvidenceOf(const SampleRegistry& registry) {
   Evidence evidence;
   // Each key, then another ledger's checkpoint, so that the registry has more than what is asked.
@@ -150,20 +162,43 @@ Evidence EvidenceOf(const SampleRegistry& registry) {
     entries.push_back(SerializeDeterministically(entry));
     return entries.size() - 1;
   };
+  std::map<merkle::Hash, merkle::Hash> leaves;
+  std::map<std::string, registry::Head> heads;
+  const auto register_one = [&](const v1::Registered& registered) {
+    const uint64_t index =
+        add([&](v1::LedgerEntry& entry) { *entry.mutable_registered() = registered; });
+    registry::Point point{index, registered.size(), {}, registered.state()};
+    std::copy_n(registered.root_hash().begin(),
+                std::min(registered.root_hash().size(), point.root.size()), point.root.begin());
+    registry::Head& head = heads[registered.origin()];
+    // What breaks the rules of registrations is chained all the same.
+    head = {head.points + 1, point,
+            merkle::Sha256(
+                {std::string_view("\x03", 1), merkle::ToBytes(head.chain), point.ToBytes()})};
+    leaves[registry::HeadKey(registered.origin())] = registry::HeadLeaf(registered.origin(), head);
+    return point;
+  };
   std::vector<uint64_t> key_indexes;
   for (const int key : registry.keys) {
     const std::string text = SampleVerifierKey(key).ToText();
     evidence.keys += text + "\n";
     key_indexes.push_back(
         add([&](v1::LedgerEntry& entry) { entry.mutable_key_rotate()->set_verifier_key(text); }));
-    add([&](v1::LedgerEntry& entry) {
-      *entry.mutable_registered() = registry.registered;
-      entry.mutable_registered()->set_origin("registry.example/projects/default/ledgers/other");
-    });
+    v1::Registered other = registry.registered;
+    other.set_origin(absl::StrCat("registry.example/projects/default/ledgers/other-", key));
+    register_one(other);
   }
-  const uint64_t registered_index =
-      add([&](v1::LedgerEntry& entry) { *entry.mutable_registered() = registry.registered; });
-  entries[registered_index] += registry.after_registered;
+  for (const v1::Registered& earlier : registry.earlier)
+    evidence.points += register_one(earlier).ToBytes();
+  const registry::Point point = register_one(registry.registered);
+  evidence.points += point.ToBytes();
+  entries[point.index] += registry.after_registered;
+  for (const v1::Registered& later : registry.later) register_one(later);
+  const merkle::PrefixMap map = merkle::PrefixMap().With(leaves);
+  const uint64_t map_index = add([&](v1::LedgerEntry& entry) {
+    entry.mutable_map_root()->set_ledgers(map.size());
+    entry.mutable_map_root()->set_root_hash(merkle::ToBytes(map.Root()));
+  });
 
   const int signer = registry.keys.back();
   evidence.registry_checkpoint =
@@ -172,13 +207,15 @@ Evidence EvidenceOf(const SampleRegistry& registry) {
     evidence.key_entries.push_back(
         {entries[index], ProofOf(entries, index, evidence.registry_checkpoint)});
   }
-  evidence.registered = entries[registered_index];
-  evidence.registered_proof = ProofOf(entries, registered_index, evidence.registry_checkpoint);
-  merkle::Hash root = {};
-  std::copy(registry.registered.root_hash().begin(), registry.registered.root_hash().end(),
-            root.begin());
+  evidence.registered = entries[point.index];
+  evidence.registered_proof = ProofOf(entries, point.index, evidence.registry_checkpoint);
+  if (registry.with_map) {
+    evidence.map_entry = entries[map_index];
+    evidence.map_proof = ProofOf(entries, map_index, evidence.registry_checkpoint);
+    evidence.map_path = map.Prove(registry::HeadKey(registry.registered.origin()))->ToBytes();
+  }
   evidence.checkpoint =
-      SignedCheckpoint(registry.checkpoint_origin, registry.registered.size(), root, signer);
+      SignedCheckpoint(registry.checkpoint_origin, registry.registered.size(), point.root, signer);
   return evidence;
 }
 

@@ -58,13 +58,18 @@ std::string SignedCheckpoint(const std::string& origin, uint64_t size, const mer
 std::string OlderCheckpoint(const SampleLedger& ledger, uint64_t size, int key = 1);
 
 struct SampleRegistry {
-  std::vector<int> keys = {1};  // that have signed; the last one signs
-  v1::Registered registered;    // as the ledger has it, unless changed
+  std::vector<int> keys = {1};          // that have signed; the last one signs
+  v1::Registered registered;            // as the ledger has it, unless changed
+  std::vector<v1::Registered> earlier;  // the same ledger's, before that
+  std::vector<v1::Registered> later;    // and after that: the map knows them, points has not
+  bool with_map = true;
   std::string checkpoint_origin = kSampleOrigin;
   std::string after_registered;  // bytes behind the ledger's entry
 };
 // As the ledger is.
 SampleRegistry RegistryOf(const SampleLedger& ledger);
+// The same at an earlier size of the ledger.
+v1::Registered RegisteredAt(const SampleLedger& ledger, uint64_t size);
 Evidence EvidenceOf(const SampleRegistry& registry);
 
 class StringSource : public ByteSource {

@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 #include <thread>
 
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"
+#include "merkle/tile_tree.h"
+#include "registry/registry_log.h"
 #include "tests/ledger_store/signed_store.h"
 #include "tests/ledger_store/tampered_store.h"
 
@@ -59,11 +62,13 @@ TEST_F(NotaryTest, NewRegistryNamesItsKeyAndIsSignedAtOnce) {
   const SignedCheckpoint registry = Latest(*notary, kRegistryLog);
   const merkle::VerifierKey key{DefaultOrigin(KeyFromByte('a')->public_key()),
                                 merkle::SignatureType::kEd25519, KeyFromByte('a')->public_key()};
-  EXPECT_EQ(registry.checkpoint.size, 1u);
+  EXPECT_EQ(registry.checkpoint.size, 2u);
   EXPECT_EQ(registry.checkpoint.origin, key.name);
-  EXPECT_EQ(registry.note.substr(0, key.name.size() + 3), key.name + "\n1\n");
+  EXPECT_EQ(registry.note.substr(0, key.name.size() + 3), key.name + "\n2\n");
   EXPECT_EQ(RegistryEntry(0).key_rotate().verifier_key(), key.ToText());
   EXPECT_EQ(RegistryEntry(0).recorded_time().seconds(), 1'700'000'040);
+  EXPECT_EQ(RegistryEntry(1).map_root().ledgers(), 0u);
+  EXPECT_EQ(RegistryEntry(1).map_root().root_hash(), std::string(32, '\0'));
   ExpectTreeOfEntries(*notary, kRegistryLog);
 }
 
@@ -87,7 +92,7 @@ TEST_F(NotaryTest, SignsWhatLedgersHoldAndEntersItInTheRegistry) {
   seal.add_missing_writers("w");
   ASSERT_TRUE(store_->Seal(seal).ok());
   EXPECT_EQ(MustSign(*notary).entries, 1u);
-  EXPECT_EQ(RegistryEntry(2).registered().state(), v1::SEALED);
+  EXPECT_EQ(RegistryEntry(3).registered().state(), v1::SEALED);
 }
 
 TEST_F(NotaryTest, SignsNothingWhereNothingIsNew) {
@@ -96,7 +101,7 @@ TEST_F(NotaryTest, SignsNothingWhereNothingIsNew) {
   const std::string before = Latest(*notary, kRegistryLog).note;
   EXPECT_EQ(MustSign(*notary).ledgers, 0u);
   EXPECT_EQ(Latest(*notary, kRegistryLog).note, before);
-  EXPECT_THAT(Entries(kRegistryLog), SizeIs(2));
+  EXPECT_THAT(Entries(kRegistryLog), SizeIs(3));
 }
 
 TEST_F(NotaryTest, TilesAreThoseOfTheTreeOverTheEntriesHoweverTheyCame) {
@@ -254,7 +259,7 @@ TEST_F(NotaryTest, OtherCheckpointThanTheRegistryNamesIsRefused) {
   };
   EXPECT_TRUE(IsError(Notary::Open(Options(), store).status(), StatusCode::kDataLoss, "",
                       "its stored checkpoint, of 4 entries, is not the one of 7 entries that entry "
-                      "2 of the registry names"));
+                      "3 of the registry names"));
   tampering_.checkpoint = [&](const std::string& log, auto& checkpoint) {
     if (log == kLedger) checkpoint = absl::NotFoundError("");
   };
@@ -275,15 +280,15 @@ TEST_F(NotaryTest, ChangedRegistryIsRefused) {
   MustOpen(Options(), store);
   tampering_.registry = [](std::vector<std::string>& entries) {
     v1::LedgerEntry entry;
-    ASSERT_TRUE(entry.ParseFromString(entries[1]));
-    entry.mutable_recorded_time()->set_seconds(0);
-    entries[1] = entry.SerializeAsString();
+    ASSERT_TRUE(entry.ParseFromString(entries[2]));
+    entry.mutable_recorded_time()->set_seconds(entry.recorded_time().seconds() + 60);
+    entries[2] = entry.SerializeAsString();
   };
   EXPECT_TRUE(IsError(Notary::Open(Options(), store).status(), StatusCode::kDataLoss, "",
-                      "the registry: its 2 entries do not hash to the signed root"));
+                      "the registry: its 3 entries do not hash to the signed root"));
   tampering_.registry = [](std::vector<std::string>& entries) { entries.pop_back(); };
   EXPECT_TRUE(IsError(Notary::Open(Options(), store).status(), StatusCode::kDataLoss, "",
-                      "the registry: has 1 entries, but 2 were signed"));
+                      "the registry: has 2 entries, but 3 were signed"));
   tampering_ = {};
   EXPECT_TRUE(Notary::Open(Options(), store).ok());
 }
@@ -302,7 +307,7 @@ TEST_F(NotaryTest, TwoNotariesNeverPublishOnTheSameRegistry) {
     return absl::OkStatus();
   };
   EXPECT_TRUE(IsError(first->Sign().status(), StatusCode::kAborted, "SIGNER_REPLACED",
-                      "registry_size: the registry has 3 entries, got 2"));
+                      "registry_size: the registry has 5 entries, got 3"));
   EXPECT_EQ(Latest(*second, kLedger).checkpoint.size, 11u);
   // It has not shown what it could not publish, and carries on from what the other did.
   EXPECT_FALSE(first->Latest(kLedger)->has_value());
@@ -379,7 +384,7 @@ TEST_F(NotaryTest, ShowsNothingBeforeItIsPublished) {
   };
   EXPECT_TRUE(absl::IsUnavailable(notary->Sign().status()));
   EXPECT_EQ(Latest(*notary, kLedger).checkpoint.size, 1u);
-  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 2u);
+  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 3u);
   tampering_ = {};
   MustSign(*notary);
   EXPECT_EQ(Latest(*notary, kLedger).checkpoint.size, 2u);
@@ -418,13 +423,127 @@ TEST_F(NotaryTest, CosignaturesAreAddedBeforeTheCheckpointIsShown) {
   AppendNotes(kLedger, 1);
   MustSign(*notary);
   const SignedCheckpoint registry = Latest(*notary, kRegistryLog);
-  EXPECT_EQ(registry.checkpoint.size, 3u);
+  EXPECT_EQ(registry.checkpoint.size, 5u);
   const auto signers = merkle::VerifyNote(*merkle::Note::Parse(registry.note),
                                           std::vector{notary->registry()->keys.back(), witness});
   ASSERT_TRUE(signers.ok()) << signers.status();
   EXPECT_THAT(*signers, SizeIs(2));
   EXPECT_EQ((*signers)[1].unix_seconds, 1234u);
   EXPECT_EQ(store_->checkpoints().Latest(kRegistryLog)->note(), registry.note);
+}
+
+// What this program wrote before registries had a map.
+class OldRegistry {
+ public:
+  explicit OldRegistry(const std::string& origin) : origin_(origin) {}
+
+  OldRegistry& Add(const std::function<void(v1::LedgerEntry&)>& edit) {
+    v1::LedgerEntry entry;
+    entry.set_sequence(tree_.size());
+    entry.mutable_recorded_time()->set_seconds(1'700'000'040);
+    edit(entry);
+    publication.registry_entries.push_back(entry.SerializeAsString());
+    tree_.Append(merkle::LeafHash(publication.registry_entries.back()));
+    return *this;
+  }
+  OldRegistry& Register(LedgerStore& store, const std::string& ledger, uint64_t size) {
+    merkle::TileBuilder tree;
+    const auto entries = ReadLog(store, ledger, 0, size);
+    for (const std::string& entry : *entries) tree.Append(merkle::LeafHash(entry));
+    Sign(ledger, tree);
+    return Add([&](v1::LedgerEntry& entry) {
+      entry.mutable_registered()->set_origin(origin_ + "/" + ledger);
+      entry.mutable_registered()->set_size(size);
+      entry.mutable_registered()->set_root_hash(merkle::ToBytes(tree.Root()));
+      entry.mutable_registered()->set_state(v1::OPEN);
+    });
+  }
+  absl::Status Publish(LedgerStore& store) {
+    Sign(kRegistryLog, tree_);
+    publication.lease_epoch = *store.checkpoints().AcquireLease("old", absl::ZeroDuration());
+    return store.checkpoints().Publish(publication);
+  }
+
+  Publication publication;
+
+ private:
+  void Sign(const std::string& log, merkle::TileBuilder& tree) {
+    SignedLog& of = publication.logs.emplace_back();
+    of.log = log;
+    merkle::Note note;
+    note.text = *merkle::CheckpointText({OriginOf(origin_, log), tree.size(), tree.Root(), {}});
+    note.signatures = {*merkle::SignNote(note.text, origin_, *KeyFromByte('a'))};
+    of.checkpoint.set_note(note.ToText());
+    of.checkpoint.set_size(tree.size());
+    if (log != kRegistryLog) of.checkpoint.set_registry_index(tree_.size());
+    of.tiles = tree.TakeChanged();
+  }
+
+  const std::string origin_;
+  merkle::TileBuilder tree_;
+};
+
+TEST_F(NotaryTest, RegistryWithoutAMapIsCarriedOver) {
+  Create(kLedger);
+  AppendNotes(kLedger, 4);
+  const std::string origin = DefaultOrigin(KeyFromByte('a')->public_key());
+  const merkle::VerifierKey key{origin, merkle::SignatureType::kEd25519,
+                                KeyFromByte('a')->public_key()};
+  OldRegistry old(origin);
+  old.Add([&](v1::LedgerEntry& e) { e.mutable_key_rotate()->set_verifier_key(key.ToText()); });
+  old.Register(*store_, kLedger, 5);
+  ASSERT_EQ(old.Publish(*store_), absl::OkStatus());
+  Create(kOther);  // as new as the map
+  const auto notary = MustOpen(Options(), *store_);
+  ASSERT_THAT(Entries(kRegistryLog), SizeIs(4));
+  EXPECT_EQ(RegistryEntry(3).map_root().ledgers(), 2u);
+  const Registrations registrations = notary->RegistrationsOf(kLedger);
+  EXPECT_THAT(registrations.indices, ::testing::ElementsAre(1));
+  registry::RegistryLog log(origin);
+  for (const std::string& entry : Entries(kRegistryLog))
+    ASSERT_EQ(log.Take(entry), absl::OkStatus());
+  EXPECT_EQ(log.map().Root(), registrations.registry->map.Root());
+  const auto path = registrations.registry->map.Prove(registry::HeadKey(origin + "/" + kLedger));
+  ASSERT_TRUE(path.has_value());
+  EXPECT_EQ(path->RootFrom(
+                registry::HeadKey(origin + "/" + kLedger),
+                registry::HeadLeaf(origin + "/" + kLedger, log.HeadOf(origin + "/" + kLedger))),
+            log.map().Root());
+  // Quiet again: the map is written once.
+  MustSign(*notary);
+  EXPECT_THAT(Entries(kRegistryLog), SizeIs(4));
+}
+
+TEST_F(NotaryTest, OldRegistryThatContradictsItselfIsRefusedWithBothEntries) {
+  Create(kLedger);
+  AppendNotes(kLedger, 4);
+  const std::string origin = DefaultOrigin(KeyFromByte('a')->public_key());
+  const merkle::VerifierKey key{origin, merkle::SignatureType::kEd25519,
+                                KeyFromByte('a')->public_key()};
+  OldRegistry old(origin);
+  old.Add([&](v1::LedgerEntry& e) { e.mutable_key_rotate()->set_verifier_key(key.ToText()); });
+  old.Add([&](v1::LedgerEntry& e) {
+    e.mutable_registered()->set_origin(origin + "/" + kLedger);
+    e.mutable_registered()->set_size(5);
+    e.mutable_registered()->set_root_hash(std::string(32, 'x'));
+    e.mutable_registered()->set_state(v1::SEALED);
+  });
+  old.Register(*store_, kLedger, 5);
+  ASSERT_EQ(old.Publish(*store_), absl::OkStatus());
+  EXPECT_TRUE(IsError(Notary::Open(Options(), *store_).status(), StatusCode::kDataLoss,
+                      "REGISTRY_CONTRADICTION", "entry 2 contradicts entry 1"));
+}
+
+TEST_F(NotaryTest, SealedLedgerStaysSealedWhenLateEntriesCome) {
+  Create(kLedger);
+  const auto notary = MustOpen(Options(), *store_);
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  ASSERT_TRUE(store_->Seal(seal).ok());
+  MustSign(*notary);
+  EXPECT_EQ(RegistryEntry(3).registered().state(), v1::SEALED);
+  EXPECT_EQ(RegistryEntry(4).map_root().ledgers(), 1u);
+  MustSign(*notary);
+  EXPECT_THAT(Entries(kRegistryLog), SizeIs(5));
 }
 
 }  // namespace

@@ -54,12 +54,12 @@ TEST_F(StartCheck, StoreThatLostSignedEntriesIsRefused) {
   const absl::Status refused = Open(Options());
   EXPECT_TRUE(
       IsError(refused, StatusCode::kDataLoss, "STORE_WENT_BACK",
-              "its registry has 2 entries, the checkpoint in " + CheckpointPath() + " says 3"));
+              "its registry has 3 entries, the checkpoint in " + CheckpointPath() + " says 5"));
   EXPECT_TRUE(IsError(refused, StatusCode::kDataLoss, "STORE_WENT_BACK",
                       "`dpledger-server recover --help`"));
   // By the copy before alone, too, when it says more.
   std::filesystem::rename(CheckpointPath(), CheckpointPath() + ".previous");
-  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK", "says 3"));
+  EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK", "says 5"));
   // The control: nothing else in the folder could have told.
   std::filesystem::remove(CheckpointPath() + ".previous");
   EXPECT_EQ(Open(Options()), absl::OkStatus());
@@ -108,7 +108,7 @@ TEST_F(StartCheck, StoreWithAnotherHistoryIsRefused) {
   elsewhere.checkpoint_file += ".elsewhere";
   MustOpen(elsewhere, *store_);
   EXPECT_TRUE(IsError(Open(Options()), StatusCode::kDataLoss, "STORE_WENT_BACK",
-                      "another root at size 3 than the checkpoint in"));
+                      "another root at size 5 than the checkpoint in"));
 }
 
 TEST_F(StartCheck, OneDamagedCopyIsMadeGoodByTheOther) {
@@ -165,7 +165,7 @@ TEST_F(StartCheck, NothingIsShownThatTheSecondPlaceDoesNotHold) {
   std::filesystem::create_directories(CheckpointPath() + "/x");
   EXPECT_TRUE(IsError(notary->Sign().status(), StatusCode::kInternal, "CHECKPOINT_FILE_FAILED",
                       "the checkpoint's second place cannot be written: rename "));
-  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 2u);
+  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 3u);
   EXPECT_FALSE(notary->Latest(kLedger)->has_value());
 }
 
@@ -194,7 +194,7 @@ TEST_F(StartCheck, KeyChangesOnlyBesideTheOneBefore) {
   ASSERT_THAT(notary->registry()->keys, SizeIs(2));
   EXPECT_EQ(notary->registry()->keys[1].public_key, KeyFromByte('b')->public_key());
   EXPECT_EQ(notary->registry()->keys[1].name, DefaultOrigin(KeyFromByte('a')->public_key()));
-  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 3u);
+  EXPECT_EQ(Latest(*notary, kRegistryLog).checkpoint.size, 5u);
   EXPECT_THAT(signers(kRegistryLog), ElementsAre(0, 1));
   EXPECT_THAT(signers(kLedger), ElementsAre(0));  // not signed since: still good
   AppendNotes(kLedger, 1);
