@@ -1,8 +1,5 @@
 #include "cli/bundle_check.h"
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -23,8 +20,6 @@ namespace {
 
 constexpr uint64_t kAllEntries = std::numeric_limits<uint64_t>::max();
 constexpr size_t kMaxLineage = 64;  // a server may make up parents without end
-constexpr char kStatementClass[] = "statement";
-constexpr char kForkClass[] = "fork";
 
 // Shows how far the verifier has come, as it reads on.
 class WatchedSource : public bundle::ByteSource {
@@ -82,11 +77,11 @@ absl::Status CheckParent(const VerifiedLineage& lineage) {
     const char* field =
         events::NotInherited(parent.rules().declaration(), child.rules().declaration());
     if (field == nullptr) return absl::OkStatus();
-    return bundle::Differs(kForkClass, NameOf(child),
+    return bundle::Differs(bundle::kForkClass, NameOf(child),
                            absl::StrCat("declaration.", field, " must be the parent's"));
   }
   return bundle::Differs(
-      kForkClass, NameOf(parent),
+      bundle::kForkClass, NameOf(parent),
       absl::StrCat("the parent of ", NameOf(child), ", with root ", HexEncode(fork.parent_root()),
                    " at ", fork.parent_size(), " entries"),
       root.has_value() ? HexEncode(merkle::ToBytes(*root))
@@ -129,40 +124,6 @@ absl::StatusOr<accountant::Subject> SubjectOf(const VerifiedLineage& lineage, ui
   accountant::SubjectOptions options;
   options.group_size = group_size;
   return accountant::SubjectOf({std::move(parts)}, options);
-}
-
-// A member of a JSON object, by a path of names; null if there is none.
-const google::protobuf::Value* Find(const google::protobuf::Struct& object,
-                                    const std::vector<std::string>& path) {
-  const google::protobuf::Struct* at = &object;
-  const google::protobuf::Value* value = nullptr;
-  for (const std::string& name : path) {
-    if (at == nullptr) return nullptr;
-    const auto found = at->fields().find(name);
-    if (found == at->fields().end()) return nullptr;
-    value = &found->second;
-    at = value->has_struct_value() ? &value->struct_value() : nullptr;
-  }
-  return value;
-}
-
-// The root of the one ledger that a statement is about; null if it is about another number of them.
-// Bundles of version 0.1.0 have `ledger`, later ones a list.
-const google::protobuf::Value* StatedRoot(const google::protobuf::Struct& statement) {
-  const google::protobuf::Value* ledgers = Find(statement, {"ledgers"});
-  if (ledgers == nullptr) return Find(statement, {"ledger", "root"});
-  if (ledgers->list_value().values_size() != 1) return nullptr;
-  return Find(ledgers->list_value().values(0).struct_value(), {"root"});
-}
-
-// A number as cli/json.h prints it.
-std::optional<double> NumberIn(const google::protobuf::Struct& object,
-                               const std::vector<std::string>& path) {
-  const google::protobuf::Value* value = Find(object, path);
-  if (value == nullptr) return {};
-  if (value->has_number_value()) return value->number_value();
-  if (value->string_value() == "Infinity") return std::numeric_limits<double>::infinity();
-  return {};
 }
 
 }  // namespace
@@ -262,31 +223,14 @@ absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineag
   return accountant::AnswerEpsilon(subject, request, accountant::Limits());
 }
 
-absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std::string& json) {
-  google::protobuf::Struct statement;
-  const bool parsed = google::protobuf::util::JsonStringToMessage(json, &statement).ok();
-  const std::optional<double> delta = NumberIn(statement, {"delta"});
-  const std::optional<double> lower = NumberIn(statement, {"epsilon", "lower"});
-  const std::optional<double> upper = NumberIn(statement, {"epsilon", "upper"});
-  const google::protobuf::Value* root = StatedRoot(statement);
-  if (!parsed || !delta.has_value() || !(*delta > 0 && *delta < 1) || !lower.has_value() ||
-      !upper.has_value() || root == nullptr) {
-    return bundle::Differs(kStatementClass, "statement.json",
-                           "must be an answer of epsilon about one ledger, in JSON");
-  }
-  const std::string own_root =
-      HexEncode(merkle::ToBytes(lineage.own().evidence().checkpoint().root));
-  if (root->string_value() != own_root) {
-    return bundle::Differs(kStatementClass, "statement.json, ledgers[0].root", own_root,
-                           bundle::Quoted(root->string_value()));
-  }
-  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse recomputed, RecomputeEpsilon(lineage, *delta));
-  const v1::Interval& epsilon = recomputed.epsilon();
-  if (*lower <= epsilon.upper() && epsilon.lower() <= *upper) return *delta;
-  return bundle::Differs(
-      kStatementClass, absl::StrCat("statement.json, epsilon at delta ", *delta),
-      absl::StrCat("in [", epsilon.lower(), ", ", epsilon.upper(), "] as the entries say"),
-      absl::StrCat("[", *lower, ", ", *upper, "]"));
+absl::StatusOr<v1::ComputeDeltaResponse> RecomputeDelta(const VerifiedLineage& lineage,
+                                                        double epsilon,
+                                                        const v1::AccountingOptions& options) {
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage, options.group_size()));
+  v1::ComputeDeltaRequest request;
+  request.set_epsilon(epsilon);
+  *request.mutable_options() = options;
+  return accountant::AnswerDelta(subject, request, accountant::Limits());
 }
 
 }  // namespace dpledger::cli

@@ -77,9 +77,9 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
 absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
     const VerifiedLineage& lineage, double delta, const v1::AccountingOptions& options = {});
 
-// The server's statement in the bundle against the entries: of class statement unless it speaks of
-// this ledger, and its interval and the recomputed one have a number in common. The δ that it is
-// about.
-absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std::string& json);
+// δ at `epsilon`, in the same way.
+absl::StatusOr<v1::ComputeDeltaResponse> RecomputeDelta(const VerifiedLineage& lineage,
+                                                        double epsilon,
+                                                        const v1::AccountingOptions& options = {});
 
 }  // namespace dpledger::cli

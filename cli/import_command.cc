@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/bundle_check.h"
 #include "cli/commands.h"
+#include "cli/difference_advice.h"
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
@@ -173,10 +174,7 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
   LedgerCheck check(options, 0);
   RETURN_IF_ERROR(check.VerifyFile(file));
   const bundle::EvidenceCheck& evidence = check.verifier().evidence();
-  if (evidence.own_keys()) {
-    out.Note(absl::StrCat("warning: no key was given: the signatures are by the bundle's own key, ",
-                          evidence.signers().front().ToText(), "; compare it"));
-  }
+  RETURN_IF_ERROR(flags.trust.CheckTrust(evidence));
   std::string name = flags.name;
   if (name.empty()) {
     ASSIGN_OR_RETURN(name, NameFromOrigin(evidence.checkpoint().origin));
@@ -236,8 +234,9 @@ void AddImportCommand(CLI::App& ledger, Command& chosen) {
   AddServer(*command, flags->server)->required();
   AddLedgerName(*command, "--as", flags->name, "the copy's name; default: the original's");
   flags->trust.AddTo(*command);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Import(*flags, out); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) { return WithAdvice(Import(*flags, out)); };
+  });
 }
 
 }  // namespace dpledger::cli

@@ -1,10 +1,14 @@
 #include "cli/trust_flags.h"
 
+#include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/pin_file.h"
+#include "ledger_store/bundle/difference.h"
 #include "merkle/checkpoint.h"
 
 namespace dpledger::cli {
@@ -36,6 +40,16 @@ void TrustFlags::AddTo(CLI::App& app) {
                  "a checkpoint that you kept: the ledger must still begin with what it signed; may "
                  "repeat")
       ->type_name("FILE");
+  app.add_option(
+         "--pin", pin,
+         "believes the keys in this file and goes on from the checkpoint in it; written anew "
+         "when the ledger holds, so that the next time needs no --key")
+      ->type_name("FILE");
+  app.add_flag("--self-signed", self_signed,
+               "does without a key of yours: shows only that the ledger agrees with itself");
+  app.add_flag("--no-map", no_map,
+               "accepts a bundle made before registries had a map: nothing shows that its head is "
+               "the latest one");
 }
 
 absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {
@@ -66,7 +80,32 @@ absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {
     ASSIGN_OR_RETURN(merkle::Note note, ReadCheckpoint(path));
     options.older.push_back(std::move(note));
   }
+  if (!pin.empty()) {
+    ASSIGN_OR_RETURN(std::optional<Pin> kept, ReadPin(pin));
+    if (kept.has_value()) {
+      for (merkle::VerifierKey& key : kept->keys)
+        if (std::find(options.trusted.begin(), options.trusted.end(), key) == options.trusted.end())
+          options.trusted.push_back(std::move(key));
+      options.older.push_back(std::move(kept->checkpoint));
+    }
+  }
+  options.allow_no_map = no_map;
   return options;
+}
+
+absl::Status TrustFlags::CheckTrust(const bundle::EvidenceCheck& evidence) const {
+  if (!evidence.own_keys() || self_signed) return absl::OkStatus();
+  return bundle::Differs(
+      bundle::kTrustClass, evidence.checkpoint().origin,
+      absl::StrCat(
+          "agrees with itself, but no key was given to verify it with: whoever made it may "
+          "have signed it, with the key ",
+          evidence.signers().front().ToText()));
+}
+
+absl::Status TrustFlags::Keep(const bundle::EvidenceCheck& evidence) const {
+  if (pin.empty() || evidence.own_keys()) return absl::OkStatus();
+  return WritePin(pin, {evidence.keys(), evidence.checkpoint_note()});
 }
 
 }  // namespace dpledger::cli

@@ -1,4 +1,5 @@
-// Whom an auditor believes: keys and older checkpoints from elsewhere than what is verified.
+// Whom an auditor believes: keys and older checkpoints from elsewhere than what is verified, and
+// what is kept for the next time.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,10 +15,18 @@ struct TrustFlags {
   std::vector<std::string> keys;
   std::string key_file;
   std::vector<std::string> older;
+  std::string pin;
+  bool self_signed = false;
+  bool no_map = false;
 
   void AddTo(CLI::App& app);
   // Errors name the flag or the file and its line.
   absl::StatusOr<bundle::VerifierOptions> Options() const;
+  // After a verification: OK if a key that the auditor brought signed, or nobody had to. A
+  // difference of class trust otherwise.
+  absl::Status CheckTrust(const bundle::EvidenceCheck& evidence) const;
+  // Writes the pin, if there is to be one.
+  absl::Status Keep(const bundle::EvidenceCheck& evidence) const;
 };
 
 }  // namespace dpledger::cli

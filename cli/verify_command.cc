@@ -5,15 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
 #include "cli/answer_parts.h"
 #include "cli/bundle_check.h"
 #include "cli/commands.h"
+#include "cli/difference_advice.h"
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/question_flags.h"
+#include "cli/readable_check.h"
 #include "cli/trust_flags.h"
 #include "events/names.h"
 #include "merkle/compact_tree.h"
@@ -25,7 +28,8 @@ struct VerifyFlags {
   std::vector<std::string> subjects;
   std::string server;
   TrustFlags trust;
-  double delta = 0;  // 0: none
+  double delta = 0;     // 0: none
+  double epsilon = -1;  // below 0: none
   MethodFlags method;
 };
 
@@ -33,11 +37,10 @@ struct VerifyFlags {
 std::vector<std::string> WarningsOf(const VerifiedLineage& lineage, bool original_verified) {
   std::vector<std::string> warnings;
   const bundle::EvidenceCheck& evidence = lineage.own().evidence();
-  if (evidence.own_keys()) {
-    warnings.push_back(absl::StrCat(
-        "no key was given: the signatures are by the key that came with the ledger itself, ",
-        evidence.signers().front().ToText(),
-        "; compare it with the server's from elsewhere, and give it with --key"));
+  if (evidence.points().empty()) {
+    warnings.push_back(
+        "made before registries had a map: nothing shows that this is the registry's latest record "
+        "of the ledger");
   }
   const bundle::LedgerRules& rules = lineage.own().rules();
   if (rules.original() != nullptr && !original_verified) {
@@ -73,82 +76,142 @@ std::string RootOf(const bundle::Verifier& verifier) {
   return HexEncode(merkle::ToBytes(verifier.evidence().checkpoint().root));
 }
 
-std::string TextOf(const VerifiedLineage& lineage, size_t older,
-                   const std::optional<double>& statement_delta) {
+std::string Time(int64_t unix_seconds) {
+  return absl::FormatTime("%Y-%m-%d %H:%MZ", absl::FromUnixSeconds(unix_seconds),
+                          absl::UTCTimeZone());
+}
+
+// What else was found out than that the ledger is what was signed.
+struct Findings {
+  size_t older = 0;                       // checkpoints that it carries on
+  bool events = false;                    // events.jsonl says what the entries say
+  std::optional<double> statement_delta;  // statement.json agrees
+  std::vector<std::string> warnings;
+};
+
+std::string TextOf(const VerifiedLineage& lineage, const Findings& findings) {
   const bundle::Verifier& own = lineage.own();
-  std::string text = Row("verified", own.evidence().checkpoint().origin);
+  const bundle::EvidenceCheck& evidence = own.evidence();
+  std::string text;
+  if (evidence.own_keys()) {
+    text = Row("SELF-SIGNED", "no key of yours signed this: whoever made it may have made it up");
+  }
+  text +=
+      Row(evidence.own_keys() ? "agrees with itself" : "verified", evidence.checkpoint().origin);
   text += Row("entries", absl::StrCat(own.rules().size(), ", ", StateOf(own)));
   text += Row("root", RootOf(own));
-  text += Row("signed by", absl::StrJoin(SignersOf(own), ", "));
-  text += Row("registry", absl::StrCat(own.evidence().registry().origin, ", ",
-                                       own.evidence().registry().size, " entries"));
-  if (older > 0) text += Row("carries on", absl::StrCat(older, " older checkpoint(s)"));
+  for (const std::string& signer : SignersOf(own)) text += Row("signed by log", signer);
+  text += Row("registered", absl::StrCat("by ", Time(evidence.registered_seconds()),
+                                         ", as the server's clock says"));
+  for (const auto& cosigner : evidence.cosigners()) {
+    text +=
+        Row("signed by witness", absl::StrCat(cosigner.key.ToText(), " at ",
+                                              Time(static_cast<int64_t>(cosigner.unix_seconds))));
+  }
+  if (!evidence.unknown_signatures().empty()) {
+    text += Row("not looked at",
+                absl::StrCat("signatures by ", absl::StrJoin(evidence.unknown_signatures(), ", "),
+                             ", whose keys were not given"));
+  }
+  text += Row("registry",
+              absl::StrCat(evidence.registry().origin, ", ", evidence.registry().size, " entries"));
+  if (!evidence.points().empty()) {
+    text += Row("head", absl::StrCat("the registry's latest, after ", evidence.points().size(),
+                                     " registration(s), each the beginning of the next"));
+  }
+  if (findings.older > 0)
+    text += Row("carries on", absl::StrCat(findings.older, " older checkpoint(s)"));
   for (size_t i = 1; i < lineage.ledgers.size(); ++i) {
     const LedgerCheck& parent = *lineage.ledgers[i];
     text += Row("fork of", absl::StrCat(parent.verifier().evidence().checkpoint().origin, ", ",
                                         parent.counted(), " entries"));
   }
-  if (statement_delta.has_value()) {
-    text += Row("statement", absl::StrCat("agrees, at delta ", *statement_delta));
+  if (findings.events) text += Row("events.jsonl", "says what the entries say");
+  if (findings.statement_delta.has_value()) {
+    text += Row("statement", absl::StrCat("agrees, at delta ", *findings.statement_delta));
   }
   return text;
 }
 
-JsonObject JsonOf(const VerifiedLineage& lineage, size_t older,
-                  const std::optional<double>& statement_delta,
-                  const std::vector<std::string>& warnings) {
+std::string Json(const bundle::EvidenceCheck::Cosigner& cosigner) {
+  return JsonObject()
+      .AddText("key", cosigner.key.ToText())
+      .AddCount("unix_seconds", cosigner.unix_seconds)
+      .ToString();
+}
+
+JsonObject JsonOf(const VerifiedLineage& lineage, const Findings& findings) {
   const bundle::Verifier& own = lineage.own();
+  const bundle::EvidenceCheck& evidence = own.evidence();
   JsonObject object;
-  object.AddFlag("verified", true);
-  object.AddText("origin", own.evidence().checkpoint().origin);
+  object.AddFlag("verified", !evidence.own_keys());
+  object.AddText("origin", evidence.checkpoint().origin);
   object.AddCount("size", own.rules().size());
   object.AddText("root", RootOf(own));
   object.AddText("state", StateOf(own));
   object.AddTexts("signed_by", SignersOf(own));
-  object.AddFlag("key_given", !own.evidence().own_keys());
+  object.AddJson("witnessed_by",
+                 JsonList(evidence.cosigners(), [](const auto& one) { return Json(one); }));
+  object.AddTexts("unknown_signatures", evidence.unknown_signatures());
+  object.AddFlag("key_given", !evidence.own_keys());
   object.AddJson("registry", JsonObject()
-                                 .AddText("origin", own.evidence().registry().origin)
-                                 .AddCount("size", own.evidence().registry().size)
+                                 .AddText("origin", evidence.registry().origin)
+                                 .AddCount("size", evidence.registry().size)
                                  .ToString());
+  object.AddCount("registrations", evidence.points().size());
   object.AddCount("writers", own.rules().writers());
-  object.AddCount("older", older);
+  object.AddCount("older", findings.older);
   object.AddCount("parents", lineage.ledgers.size() - 1);
-  if (statement_delta.has_value()) object.AddNumber("statement_delta", *statement_delta);
-  object.AddTexts("warnings", warnings);
+  object.AddFlag("events_agree", findings.events);
+  if (findings.statement_delta.has_value())
+    object.AddNumber("statement_delta", *findings.statement_delta);
+  object.AddTexts("warnings", findings.warnings);
   return object;
+}
+
+absl::StatusOr<VerifiedLineage> Read(const VerifyFlags& flags,
+                                     const bundle::VerifierOptions& options) {
+  if (flags.server.empty()) return VerifyFiles(flags.subjects, options);
+  ASSIGN_OR_RETURN(const std::string name, events::FullLedgerName(flags.subjects.front()));
+  ServerCalls server(flags.server);
+  return VerifyOnServer(name, server, options);
 }
 
 absl::Status Verify(const VerifyFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const bundle::VerifierOptions options, flags.trust.Options());
-  absl::StatusOr<VerifiedLineage> lineage = VerifiedLineage();
-  if (flags.server.empty()) {
-    lineage = VerifyFiles(flags.subjects, options);
-  } else {
-    ASSIGN_OR_RETURN(const std::string name, events::FullLedgerName(flags.subjects.front()));
-    ServerCalls server(flags.server);
-    lineage = VerifyOnServer(name, server, options);
+  ASSIGN_OR_RETURN(const VerifiedLineage lineage, Read(flags, options));
+  Findings findings;
+  findings.older = options.older.size();
+  for (size_t i = 0; flags.server.empty() && i < lineage.ledgers.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool events, CheckEvents(flags.subjects[i], *lineage.ledgers[i]));
+    if (i == 0) findings.events = events;
   }
-  RETURN_IF_ERROR(lineage.status());
-  std::optional<double> statement_delta;
   // Of a fork without its parent there is no epsilon to compare with; the warning says so.
-  if (lineage->own().statement().has_value() && lineage->whole()) {
-    ASSIGN_OR_RETURN(statement_delta, CheckStatement(*lineage, *lineage->own().statement()));
+  if (lineage.own().statement().has_value() && lineage.whole()) {
+    ASSIGN_OR_RETURN(findings.statement_delta, CheckStatement(lineage, *lineage.own().statement()));
   }
   bool original_verified = false;
-  if (lineage->own().rules().original() != nullptr) {
-    ASSIGN_OR_RETURN(original_verified, CheckOriginal(*lineage, options.trusted));
+  if (lineage.own().rules().original() != nullptr) {
+    ASSIGN_OR_RETURN(original_verified, CheckOriginal(lineage, options.trusted));
   }
-  const std::vector<std::string> warnings = WarningsOf(*lineage, original_verified);
-  const size_t older = options.older.size();
-  std::string text = TextOf(*lineage, older, statement_delta);
-  JsonObject json = JsonOf(*lineage, older, statement_delta, warnings);
+  RETURN_IF_ERROR(flags.trust.CheckTrust(lineage.own().evidence()));
+  findings.warnings = WarningsOf(lineage, original_verified);
+  std::string text = TextOf(lineage, findings);
+  JsonObject json = JsonOf(lineage, findings);
   if (flags.delta > 0) {
     ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
-                     RecomputeEpsilon(*lineage, flags.delta, flags.method.Options()));
+                     RecomputeEpsilon(lineage, flags.delta, flags.method.Options()));
     text += ToText(answer);
     json.AddJson("answer", ToJson(answer).ToString());
   }
-  for (const std::string& warning : warnings) out.Note("warning: " + warning);
+  if (flags.epsilon >= 0) {
+    ASSIGN_OR_RETURN(const v1::ComputeDeltaResponse answer,
+                     RecomputeDelta(lineage, flags.epsilon, flags.method.Options()));
+    text += ToText(answer);
+    json.AddJson("delta_answer", ToJson(answer).ToString());
+  }
+  RETURN_IF_ERROR(flags.trust.Keep(lineage.own().evidence()));
+  for (const std::string& warning : findings.warnings) out.Note("warning: " + warning);
   out.Answer(text, json);
   return absl::OkStatus();
 }
@@ -161,6 +224,7 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
       "Checks a ledger against its signed checkpoint, every entry of it: offline from a bundle, or "
       "on a server. Exit code 3, and the first difference, if it is not what was signed.",
       "  dpledger ledger verify mnist.bundle --key-file server.keys --delta 1e-5\n"
+      "  dpledger ledger verify mnist.bundle --key-file server.keys --pin mnist.pin\n"
       "  dpledger ledger verify mnist.bundle --older checkpoint-of-may\n"
       "  dpledger ledger verify child.bundle parent.bundle --delta 1e-5 --group-size 4\n"
       "  dpledger ledger verify mnist --server 127.0.0.1:7070");
@@ -173,16 +237,19 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
   flags->trust.AddTo(*command);
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
           "also computes epsilon at this delta from the verified entries");
+  AddReal(*command, "--epsilon", flags->epsilon, kFiniteNotNegative,
+          "also computes delta at this epsilon from the verified entries");
   flags->method.AddTo(*command);
   command->callback([flags, command, &chosen] {
     for (const char* flag : {"--method", "--adjacency", "--group-size"}) {
-      if (flags->delta > 0 || command->count(flag) == 0) continue;
-      throw CLI::ValidationError(flag, "is for the epsilon at --delta, which must be given");
+      if (flags->delta > 0 || flags->epsilon >= 0 || command->count(flag) == 0) continue;
+      throw CLI::ValidationError(
+          flag, "is for the epsilon at --delta or the delta at --epsilon: give one of them");
     }
     if (!flags->server.empty() && flags->subjects.size() > 1) {
       throw CLI::ValidationError("SUBJECT", "must be one ledger with --server");
     }
-    chosen = [flags](Output& out) { return Verify(*flags, out); };
+    chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };
   });
 }
 

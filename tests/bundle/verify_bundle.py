@@ -29,7 +29,7 @@ MAX_WRITERS = 1 << 20
 LOG_KEY, WITNESS_KEY = 1, 4
 # LedgerEntry's bodies, and who writes them.
 EVENT, DECLARATION, RESUME, NOTE, WRITER_CLOSED, SEAL, CORRECTION, FORK, FORK_NOTICE, KEY_ROTATE, IMPORT, IMPORTED, \
-    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED = range(10, 27)
+    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED, MAP_ROOT = range(10, 28)
 OF_THE_SERVER = {DECLARATION, FORK, IMPORT, FORK_NOTICE, SEAL}
 LATE = {CONFLICT, LATE_EVENT, SPOOL_IMPORTED}  # these may follow a writer's end and SEAL
 OPEN, SEALED = 1, 2
@@ -260,7 +260,7 @@ ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "messa
 ONLY_NUMBER = {1: "uint"}
 # What stands in the registry.
 REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
-                  REGISTERED: {1: "string", 2: "uint", 3: "bytes", 4: "enum"}}
+                  REGISTERED: {1: "string", 2: "uint", 3: "bytes", 4: "enum"}, MAP_ROOT: {1: "uint", 2: "bytes"}}
 ROUND = {1: "uint", 2: "message"}
 ONE_OF_FOUR = {1: "message", 2: "message", 3: "message", 4: "message"}
 BODIES = {
@@ -393,7 +393,7 @@ class Rules:
     def follow(self, body, content, writer):
         anywhere = body in (WRITER_CLOSED, FORK_NOTICE, SEAL)
         self.must(anywhere or (body == IMPORTED) == (self.original is not None), "copies and originals")
-        self.must(body not in (DECLARATION, FORK, IMPORT, KEY_ROTATE, REGISTERED), "out of place")
+        self.must(body not in (DECLARATION, FORK, IMPORT, KEY_ROTATE, REGISTERED, MAP_ROOT), "out of place")
         if body == EVENT:
             kind, event = self.event(content)
             if kind in (1, 2):
@@ -514,6 +514,28 @@ def tiles_of(size):
             yield level, hashes // 256, hashes % 256
 
 
+def map_root_from(path, key, leaf):
+    """The root of the map in which the leaf stands at the path's end; None if the path is no path."""
+    if len(path) < 2:
+        return None
+    depth = int.from_bytes(path[:2], "big")
+    bitmap, hashes = path[2:2 + (depth + 7) // 8], path[2 + (depth + 7) // 8:]
+    bits = [byte >> (7 - i) & 1 for byte in bitmap for i in range(8)]
+    if depth > 256 or len(bits) < depth or any(bits[depth:]) or len(hashes) != 32 * sum(bits) or bits[:1] == [0]:
+        return None
+    node = leaf
+    for i in range(depth):
+        sibling = bytes(32)
+        if bits[i]:
+            sibling, hashes = hashes[:32], hashes[32:]
+            if sibling == bytes(32):
+                return None
+        level = depth - 1 - i
+        pair = sibling + node if key[level // 8] >> (7 - level % 8) & 1 else node + sibling
+        node = hashlib.sha256(b"\4" + pair).digest()
+    return node
+
+
 class Verifier:
     def __init__(self, file, keys, older):
         self.reader = Reader(file)
@@ -526,6 +548,7 @@ class Verifier:
         found = self.reader.next()
         demand(found is not None, "format", wanted + " is missing")
         name, size = found
+        demand((wanted, name) != ("registry/map/entry", "checkpoint"), "map", "the registry's map is missing")
         demand(name == wanted, "format", wanted + " must stand here")
         demand(size <= limit, "format", wanted + " is too large")
         return self.reader.content(size, keep=wanted != "README")
@@ -545,12 +568,13 @@ class Verifier:
             last = index
         self.log_keys += keys
         entry = self.member("registry/entry", MAX_ENTRY)
-        _, message = self.included("registry", entry, self.member("registry/proof", 2 * MIB))
+        index, message = self.included("registry", entry, self.member("registry/proof", 2 * MIB))
         registered = strict(message.get(REGISTERED, b""), REGISTRY_ENTRY[REGISTERED])
         origin, size, root, state = (registered.get(number, default)
                                      for number, default in ((1, b""), (2, 0), (3, b""), (4, 0)))
         demand(size and len(root) == 32 and state in (OPEN, SEALED)
                and origin.startswith(self.registry_note.origin.encode() + b"/"), "registry", "registered")
+        self.points(origin, (index, size, root, state))
         note = self.note("checkpoint", self.member("checkpoint", MIB))
         demand((note.origin.encode(), note.size, note.root) == (origin, size, root), "registry", "not as registered")
         roots = self.entries(note.size)
@@ -561,6 +585,33 @@ class Verifier:
             demand(older.size <= note.size and roots[older.size] == older.root, "older", "another past")
         self.rest()
         return {"class": "", "origin": note.origin, "size": note.size, "root": note.root.hex()}
+
+    def points(self, origin, registered):
+        """That the ledger's head is the registry's latest; keeps all roots that were registered."""
+        entry = self.member("registry/map/entry", MAX_ENTRY)
+        index, message = self.included("map", entry, self.member("registry/map/proof", 2 * MIB))
+        path = self.member("registry/map/path", 2 + 32 + 256 * 32)
+        data = self.member("registry/points", 49 << 20)
+        map_root = strict(message.get(MAP_ROOT, b""), REGISTRY_ENTRY[MAP_ROOT]).get(2, b"")
+        demand(len(map_root) == 32 and index == self.registry_note.size - 1, "map", "the registry's last entry")
+        demand(len(data) % 49 == 0, "map", "points")
+        chain, last, self.registered_roots = bytes(32), None, {}
+        for at in range(0, len(data), 49):
+            point = data[at:at + 49]
+            index, size, root, state = (int.from_bytes(point[:8], "big"), int.from_bytes(point[8:16], "big"),
+                                        point[16:48], point[48])
+            demand(size and state in (OPEN, SEALED), "map", "point")
+            demand(last is None or (index > last[0] and size > last[1] and not (last[3] == SEALED and state == OPEN)),
+                   "map", "order of points")
+            last = (index, size, root, state)
+            chain = hashlib.sha256(b"\3" + chain + point).digest()
+            self.registered_roots[size] = root
+        demand(last == registered, "map", "the last point")
+        value = (len(data) // 49).to_bytes(8, "big") + data[-49:] + chain
+        key = hashlib.sha256(origin).digest()
+        leaf = hashlib.sha256(b"\2" + key + value).digest()
+        demand(map_root_from(path, key, leaf) == map_root, "map", "another head")
+        del self.registered_roots[registered[1]]  # the checkpoint's own is compared at the end
 
     @staticmethod
     def keys(data):
@@ -599,7 +650,8 @@ class Verifier:
             demand(message.get(1, 0) == proof.index, difference_class, "index")
             demand(6 in message, difference_class, "recorded_time")
             minute(message[6])
-            demand((KEY_ROTATE in message) != (REGISTERED in message), difference_class, "body")
+            bodies = [body for body in (KEY_ROTATE, REGISTERED, MAP_ROOT) if body in message]
+            demand(len(bodies) == 1, difference_class, "body")
         except ValueError as error:
             raise Difference(difference_class, str(error)) from error
         return proof.index, message
@@ -621,6 +673,8 @@ class Verifier:
                     self.tree.append(leaf_hash(waiting[-1]))
                     if self.tree.size in roots:
                         roots[self.tree.size] = self.tree.root()
+                    registered = self.registered_roots.get(self.tree.size)
+                    demand(registered is None or registered == self.tree.root(), "map", "registered with another past")
                 demand(at == len(data), "tile", path)
             else:
                 data = self.member(path, 32 * width)

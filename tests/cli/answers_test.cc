@@ -153,9 +153,10 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
 
   const std::string bundle = folder_.File("run.bundle");
   Expect("ledger_export", On({"ledger", "export", "run", "--output", bundle, "--delta", "1e-5"}));
-  Expect("ledger_verify", {"ledger", "verify", bundle, "--delta", "1e-5", "--group-size", "2"});
-  Expect("ledger_verify", On({"ledger", "verify", "child"}));
-  Expect("ledger", On({"ledger", "import", bundle, "--as", "copy"}));
+  Expect("ledger_verify", {"ledger", "verify", "--self-signed", bundle, "--epsilon", "1", "--delta",
+                           "1e-5", "--group-size", "2"});
+  Expect("ledger_verify", On({"ledger", "verify", "--self-signed", "child"}));
+  Expect("ledger", On({"ledger", "import", "--self-signed", bundle, "--as", "copy"}));
   Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "copy"}));
   Expect("ledger", On({"ledger", "seal", "run"}));
 

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "cli/readable_check.h"
 #include "ledger_store/bundle/difference.h"
 #include "merkle/compact_tree.h"
 #include "tests/cli/process.h"
@@ -187,14 +189,21 @@ TEST_F(BundleCheck, StatementMustFitTheEntries) {
   ASSERT_TRUE(lineage.ok()) << lineage.status();
   const double epsilon = Epsilon(*lineage);
   const auto statement = [&](double lower, double upper, const std::string& root) {
-    return absl::StrCat("{\"epsilon\":{\"lower\":", lower, ",\"upper\":", upper,
-                        "},\"delta\":1e-5,\"ledger\":{\"root\":\"", root, "\"}}");
+    const auto exact = [](double value) { return absl::StrFormat("%.17g", value); };
+    return absl::StrCat(
+        "{\"epsilon\":{\"lower\":", exact(lower), ",\"upper\":", exact(upper),
+        "},\"delta\":1e-5,\"ledger\":{\"name\":\"projects/default/ledgers/sample\",", "\"root\":\"",
+        root, "\"}}");
   };
   const std::string root = HexEncode(merkle::ToBytes(lineage->own().evidence().checkpoint().root));
   EXPECT_EQ(*CheckStatement(*lineage, statement(0, 2 * epsilon, root)), 1e-5);
   for (const std::string& wrong :
-       {statement(0, epsilon / 2, root), statement(2 * epsilon, 3 * epsilon, root),
-        statement(0, 2 * epsilon, "00"), std::string("{}"), std::string("{\"delta\":")}) {
+       {statement(0, epsilon / 2, root), statement(0, epsilon * (1 - 1e-9), root),
+        statement(2 * epsilon, 3 * epsilon, root), statement(-1, 2 * epsilon, root),
+        statement(0, 2 * epsilon, "00"),
+        absl::StrCat("{\"epsilon\":{\"lower\":0,\"upper\":0.001},",
+                     statement(0, 2 * epsilon, root).substr(1)),
+        std::string("{}"), std::string("{\"delta\":")}) {
     EXPECT_EQ(bundle::ClassOf(CheckStatement(*lineage, wrong).status()), "statement") << wrong;
   }
 }

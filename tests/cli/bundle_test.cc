@@ -136,23 +136,64 @@ TEST_F(Bundle, IsTheSameBytesTwice) {
   EXPECT_EQ(ReadAll(bundle_), first);
 }
 
-TEST_F(Bundle, WithoutAKeyIsVerifiedWithAWarningThatNamesIt) {
+// Whoever is handed a file must not take it for verified because its maker signed it.
+TEST_F(Bundle, WithoutAKeyIsNotVerified) {
   Make(1);
   Export();
-  const JsonObject verified = Ok({"ledger", "verify", bundle_});
-  ASSERT_EQ(verified.Texts("warnings").size(), 1u);
-  EXPECT_THAT(verified.Texts("warnings")[0], HasSubstr(verified.Texts("signed_by")[0]));
-  EXPECT_THAT(verified.Texts("warnings")[0], HasSubstr("no key was given"));
+  const std::string key = Member("keys").substr(0, Member("keys").find('\n'));
+  const JsonObject refused = Fails({"ledger", "verify", bundle_}, 3);
+  EXPECT_EQ(refused.Text("error.class"), "trust");
+  EXPECT_THAT(refused.Text("error.message"), HasSubstr("no key was given"));
+  EXPECT_THAT(refused.Text("error.message"), HasSubstr(key));
+  EXPECT_THAT(refused.Text("error.message"), HasSubstr("This means: "));
+  EXPECT_THAT(refused.Text("error.message"), HasSubstr("What to do: "));
+  Fails(OnServer({"ledger", "verify", name_}), 3);
+  const JsonObject self_signed = Ok({"ledger", "verify", bundle_, "--self-signed"});
+  EXPECT_FALSE(self_signed.Flag("verified"));
+  EXPECT_FALSE(self_signed.Flag("key_given"));
+  const RunResult text = Dpledger({"ledger", "verify", bundle_, "--self-signed"});
+  EXPECT_THAT(text.out, ::testing::StartsWith("SELF-SIGNED "));
+  EXPECT_TRUE(Ok({"ledger", "verify", bundle_, "--key", key}).Flag("verified"));
+}
+
+TEST_F(Bundle, PinIsBelievedTheNextTime) {
+  Make(2);
+  Export();
+  const std::string key = Member("keys").substr(0, Member("keys").find('\n'));
+  const std::string pin = folder_.File("ledger.pin");
+  Fails({"ledger", "verify", bundle_, "--pin", pin}, 3);
+  EXPECT_FALSE(std::filesystem::exists(pin));
+  Ok({"ledger", "verify", bundle_, "--self-signed", "--pin", pin});
+  EXPECT_FALSE(std::filesystem::exists(pin)) << "nobody vouches for that key";
+  Ok({"ledger", "verify", bundle_, "--key", key, "--pin", pin});
+  Append(2, 3);
+  Export();
+  const JsonObject verified = Ok({"ledger", "verify", bundle_, "--pin", pin});
+  EXPECT_TRUE(verified.Flag("verified"));
+  EXPECT_EQ(verified.Number("older"), 1);
+  // It moves on: the ledger as it was before is now an older one.
+  const std::string newest = ReadAll(pin);
+  EXPECT_THAT(newest, HasSubstr("\n11\n"));
+  const std::string same_key_other_ledger = name_ + "-other";
+  name_ = same_key_other_ledger;
+  Make(9);
+  Export();
+  EXPECT_EQ(Fails({"ledger", "verify", bundle_, "--pin", pin}, 3).Text("error.class"), "older");
+  EXPECT_EQ(ReadAll(pin), newest);
+  const std::string no_pin = folder_.Write("no.pin", "text\n");
+  EXPECT_THAT(Fails({"ledger", "verify", bundle_, "--pin", no_pin}, 1).Text("error.message"),
+              HasSubstr("must be a pin"));
 }
 
 TEST_F(Bundle, IsRefusedByAnotherKey) {
   Make(1);
   Export();
   const std::string foreign = "example.com+6ab17b87+AZyPgnwFFfkSJRaYRGCuqxZ9sTy6qeYFFnRAKhLtVGWX";
-  EXPECT_EQ(RunJson({"ledger", "verify", bundle_, "--key", foreign}).exit_code,
+  EXPECT_EQ(RunJson({"ledger", "verify", "--self-signed", bundle_, "--key", foreign}).exit_code,
             2);  // a wrong key id
   const std::string file = folder_.Write("keys", "not a key\n");
-  EXPECT_THAT(Fails({"ledger", "verify", bundle_, "--key-file", file}, 1).Text("error.message"),
+  EXPECT_THAT(Fails({"ledger", "verify", "--self-signed", bundle_, "--key-file", file}, 1)
+                  .Text("error.message"),
               HasSubstr(file + ":1: "));
 }
 
@@ -181,19 +222,25 @@ TEST_F(Bundle, CarriesOnAnOlderCheckpoint) {
   const std::string older = folder_.Write("older", Member("checkpoint"));
   Append(2, 5);
   Export();
-  EXPECT_EQ(Ok({"ledger", "verify", bundle_, "--older", older}).Number("older"), 1);
-  EXPECT_EQ(Ok(OnServer({"ledger", "verify", name_, "--older", older})).Number("older"), 1);
+  EXPECT_EQ(Ok({"ledger", "verify", "--self-signed", bundle_, "--older", older}).Number("older"),
+            1);
+  EXPECT_EQ(
+      Ok(OnServer({"ledger", "verify", "--self-signed", name_, "--older", older})).Number("older"),
+      1);
   // The other way round: the later checkpoint is not a prefix of the earlier bundle.
   const std::string later = folder_.Write("later", Member("checkpoint"));
   name_ += "-other";
   Make(9);
   Export();
-  EXPECT_EQ(Fails({"ledger", "verify", bundle_, "--older", later}, 3).Text("error.class"), "older");
+  EXPECT_EQ(Fails({"ledger", "verify", "--self-signed", bundle_, "--older", later}, 3)
+                .Text("error.class"),
+            "older");
 }
 
 TEST_F(Bundle, LiveLedgerIsVerified) {
   Make(200);
-  const JsonObject verified = Ok(OnServer({"ledger", "verify", name_, "--delta", "1e-5"}));
+  const JsonObject verified =
+      Ok(OnServer({"ledger", "verify", "--self-signed", name_, "--delta", "1e-5"}));
   EXPECT_EQ(verified.Number("size"), 401);
   EXPECT_GT(verified.Number("answer.epsilon.upper"), 0);
   EXPECT_EQ(Fails(OnServer({"ledger", "verify", "absent"}), 1).Text("error.code"), "NOT_FOUND");
@@ -202,17 +249,73 @@ TEST_F(Bundle, LiveLedgerIsVerified) {
 TEST_F(Bundle, StatementIsComparedWithTheEntries) {
   Make(50);
   Export({"--delta", "1e-6"});
-  EXPECT_EQ(Ok({"ledger", "verify", bundle_}).Number("statement_delta"), 1e-6);
-  // The server's number made smaller: the first digits after "lower" and after "upper".
-  std::string bytes = ReadAll(bundle_);
-  for (const char* bound : {"\"lower\":", "\"upper\":"}) {
-    const size_t at = bytes.rfind(std::string("{\"epsilon\":{\"lower\""));
-    ASSERT_NE(at, std::string::npos);
-    bytes.replace(bytes.find(bound, at) + 8, 5, "0.000");
-  }
-  const JsonObject error =
-      Fails({"ledger", "verify", folder_.Write("claims-less.bundle", bytes)}, 3);
-  EXPECT_EQ(error.Text("error.class"), "statement");
+  EXPECT_EQ(Ok({"ledger", "verify", "--self-signed", bundle_}).Number("statement_delta"), 1e-6);
+  // What is false in it, one at a time; lengths stay as they are.
+  const std::string bytes = ReadAll(bundle_);
+  const size_t at = bytes.rfind(std::string("{\"epsilon\":{\"lower\""));
+  ASSERT_NE(at, std::string::npos);
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    ASSERT_EQ(from.size(), to.size());
+    std::string changed = bytes;
+    const size_t place = changed.find(from, at);
+    ASSERT_NE(place, std::string::npos) << from;
+    changed.replace(place, from.size(), to);
+    const JsonObject error =
+        Fails({"ledger", "verify", "--self-signed", folder_.Write("claims.bundle", changed)}, 3);
+    EXPECT_EQ(error.Text("error.class"), "statement") << from;
+  };
+  const size_t upper = bytes.find("\"upper\":", at) + 8;
+  refused(bytes.substr(upper - 8, 13), "\"upper\":0.000");
+  const size_t lower = bytes.find("\"lower\":", at) + 8;
+  refused(bytes.substr(lower - 8, 13), "\"lower\":9e999");
+  refused("\"ADD_OR_REMOVE_ONE\"", "\"REPLACE_ONE\"      ");
+  refused("\"group_size\":1", "\"group_size\":9");
+  refused("\"mnist\"", "\"other\"");
+  refused("\"may_be_short\":false", "\"may_be_short\":true ");
+  refused("\"rounds\":50", "\"rounds\":49");
+  refused("\"delta\":1e-06", "\"delta\":2e-06");
+  // More than is true may be claimed.
+  std::string more = bytes;
+  more.replace(upper, 3, "9e9");
+  size_t end = upper + 3;
+  while (more[end] != '}') more[end++] = ' ';
+  Ok({"ledger", "verify", "--self-signed", folder_.Write("claims-more.bundle", more)});
+}
+
+TEST_F(Bundle, ReadableEventsAreComparedWithTheEntries) {
+  Make(3);
+  Export();
+  EXPECT_TRUE(Ok({"ledger", "verify", "--self-signed", bundle_}).Flag("events_agree"));
+  const std::string bytes = ReadAll(bundle_);
+  const size_t at = bytes.find("{\"sequence\":\"2\"");
+  ASSERT_NE(at, std::string::npos);
+  const auto refused = [&](size_t place, char to, const char* where) {
+    std::string changed = bytes;
+    changed[place] = to;
+    const JsonObject error =
+        Fails({"ledger", "verify", "--self-signed", folder_.Write("reads.bundle", changed)}, 3);
+    EXPECT_EQ(error.Text("error.class"), "events");
+    EXPECT_THAT(error.Text("error.message"), HasSubstr(where));
+  };
+  const size_t noise = bytes.find("\"noise_stddev\":", at) + 15;
+  refused(noise, '9', "events.jsonl, line 3: must be what entry 2 says");
+  refused(bytes.find('\n', at), ' ', "events.jsonl, line 3");
+  refused(bytes.rfind("}\n") + 1, ' ', "must end with a newline");
+  // Another spelling of the same, as another version may print it.
+  std::string spaced = bytes;
+  const size_t comma = spaced.find(",\"writer\"", at);
+  ASSERT_NE(comma, std::string::npos);
+  spaced.replace(at, comma + 1 - at, "{\"sequence\":2  ,");
+  Ok({"ledger", "verify", "--self-signed", folder_.Write("spaced.bundle", spaced)});
+}
+
+TEST_F(Bundle, DeltaIsRecomputedToo) {
+  Make(20);
+  Export();
+  const JsonObject verified =
+      Ok({"ledger", "verify", "--self-signed", bundle_, "--epsilon", "0.5"});
+  const JsonObject asked = Ok(OnServer({"delta", "--epsilon", "0.5", "--ledger", name_}));
+  EXPECT_EQ(verified.Number("delta_answer.delta.upper"), asked.Number("delta.upper"));
 }
 
 // The same question offline and of the server has the same answer.
@@ -221,7 +324,8 @@ TEST_F(Bundle, EpsilonIsAnsweredByMethodAdjacencyAndGroupSize) {
   Export();
   for (const std::vector<std::string>& how : std::vector<std::vector<std::string>>{
            {"--group-size", "3"}, {"--method", "rdp"}, {"--adjacency", "replace-one"}}) {
-    std::vector<std::string> verify = {"ledger", "verify", bundle_, "--delta", "1e-5"};
+    std::vector<std::string> verify = {"ledger", "verify",  "--self-signed",
+                                       bundle_,  "--delta", "1e-5"};
     std::vector<std::string> ask = {"epsilon", "--delta", "1e-5", "--ledger", name_};
     verify.insert(verify.end(), how.begin(), how.end());
     ask.insert(ask.end(), how.begin(), how.end());
@@ -241,7 +345,7 @@ TEST_F(Bundle, SealedLedgerIsVerified) {
   Make(2);
   Ok(OnServer({"ledger", "seal", name_}));
   Export();
-  EXPECT_EQ(Ok({"ledger", "verify", bundle_}).Text("state"), "SEALED");
+  EXPECT_EQ(Ok({"ledger", "verify", "--self-signed", bundle_}).Text("state"), "SEALED");
 }
 
 TEST_F(Bundle, ForkIsVerifiedWithItsParent) {
@@ -254,17 +358,20 @@ TEST_F(Bundle, ForkIsVerifiedWithItsParent) {
   Ok(OnServer({"ledger", "fork", parent, name_}));
   Append(0, 5);
   Export();
-  const std::vector<std::string> verify = {"ledger", "verify", bundle_};
+  const std::vector<std::string> verify = {"ledger", "verify", "--self-signed", bundle_};
   EXPECT_THAT(Ok(verify).Texts("warnings"),
               ::testing::Contains(HasSubstr("a fork of projects/default/ledgers/" + parent)));
-  EXPECT_EQ(Fails({"ledger", "verify", bundle_, "--delta", "1e-5"}, 1).Text("error.reason"),
+  EXPECT_EQ(Fails({"ledger", "verify", "--self-signed", bundle_, "--delta", "1e-5"}, 1)
+                .Text("error.reason"),
             "PARENT_MISSING");
   const double asked =
       Ok(OnServer({"epsilon", "--delta", "1e-5", "--ledger", name_})).Number("epsilon.upper");
-  const JsonObject offline = Ok({"ledger", "verify", bundle_, parent_bundle, "--delta", "1e-5"});
+  const JsonObject offline =
+      Ok({"ledger", "verify", "--self-signed", bundle_, parent_bundle, "--delta", "1e-5"});
   EXPECT_EQ(offline.Number("answer.epsilon.upper"), asked);
   EXPECT_EQ(offline.Number("parents"), 1);
-  const JsonObject live = Ok(OnServer({"ledger", "verify", name_, "--delta", "1e-5"}));
+  const JsonObject live =
+      Ok(OnServer({"ledger", "verify", "--self-signed", name_, "--delta", "1e-5"}));
   EXPECT_EQ(live.Number("answer.epsilon.upper"), asked);
 }
 
@@ -273,17 +380,17 @@ TEST_F(Bundle, IsImportedAsASealedCopyOnce) {
   Export();
   ServerProcess other;
   ASSERT_TRUE(other.running());
-  const std::vector<std::string> import = {"ledger",        "import", bundle_, "--server",
-                                           other.address(), "--as",   "copy"};
+  const std::vector<std::string> import = {"ledger",   "import",        "--self-signed", bundle_,
+                                           "--server", other.address(), "--as",          "copy"};
   const JsonObject made = Ok(import);
   EXPECT_EQ(made.Text("state"), "SEALED");
   // Import, 1401 copies, the writer's end and SEAL.
   EXPECT_EQ(made.Number("size"), 1404);
   EXPECT_EQ(Ok(import).Text("root"), made.Text("root"));
   // The copy is verified on its server: its original within it, and the same epsilon.
-  const JsonObject copy =
-      Ok({"ledger", "verify", "copy", "--server", other.address(), "--delta", "1e-5"});
-  const JsonObject original = Ok({"ledger", "verify", bundle_, "--delta", "1e-5"});
+  const JsonObject copy = Ok({"ledger", "verify", "--self-signed", "copy", "--server",
+                              other.address(), "--delta", "1e-5"});
+  const JsonObject original = Ok({"ledger", "verify", "--self-signed", bundle_, "--delta", "1e-5"});
   EXPECT_EQ(copy.Number("answer.epsilon.upper"), original.Number("answer.epsilon.upper"));
   EXPECT_EQ(other.Stop(), 0);
 }
@@ -294,8 +401,8 @@ TEST_F(Bundle, InterruptedImportGoesOn) {
   Export();
   ServerProcess other;
   ASSERT_TRUE(other.running());
-  const std::vector<std::string> import = {"ledger",        "import", bundle_, "--server",
-                                           other.address(), "--as",   "copy"};
+  const std::vector<std::string> import = {"ledger",   "import",        "--self-signed", bundle_,
+                                           "--server", other.address(), "--as",          "copy"};
   std::vector<std::string> program = {BinaryPath("dpledger")};
   program.insert(program.end(), import.begin(), import.end());
   const pid_t pid = StartProgram(program, folder_.File("import.log"));
@@ -309,7 +416,9 @@ TEST_F(Bundle, InterruptedImportGoesOn) {
   const JsonObject made = Ok(import);
   EXPECT_EQ(made.Number("size"), 6004);
   EXPECT_EQ(made.Text("state"), "SEALED");
-  EXPECT_EQ(Ok({"ledger", "verify", "copy", "--server", other.address()}).Number("size"), 6004);
+  EXPECT_EQ(
+      Ok({"ledger", "verify", "--self-signed", "copy", "--server", other.address()}).Number("size"),
+      6004);
   EXPECT_EQ(other.Stop(), 0);
 }
 

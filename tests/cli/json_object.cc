@@ -51,6 +51,11 @@ double JsonObject::Number(const std::string& path) const {
   return At(path).number_value();
 }
 
+bool JsonObject::Flag(const std::string& path) const {
+  EXPECT_EQ(At(path).kind_case(), google::protobuf::Value::kBoolValue) << path;
+  return At(path).bool_value();
+}
+
 std::string JsonObject::Text(const std::string& path) const {
   EXPECT_TRUE(At(path).has_string_value()) << path;
   return At(path).string_value();

@@ -18,6 +18,7 @@ class JsonObject {
   // Each fails the test, and returns an empty value, unless the member is there and of that type. A
   // dot goes into an object or a list: "epsilon.upper", "ledgers.0.name".
   double Number(const std::string& path) const;
+  bool Flag(const std::string& path) const;
   std::string Text(const std::string& path) const;
   std::vector<std::string> Texts(const std::string& path) const;
   std::vector<google::protobuf::Value> Array(const std::string& path) const;
