@@ -1,4 +1,4 @@
-// Whom an auditor believes: keys and older checkpoints from elsewhere than what is verified.
+// What an auditor trusts: keys and older checkpoints from another source than the verified ledger.
 #pragma once
 
 #include <CLI/CLI.hpp>
