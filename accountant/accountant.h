@@ -1,8 +1,8 @@
 // The accountant's front door: one question, several methods, one answer type.
 //
-// Every answer is an interval that contains the true value for what the composition describes;
-// discretisation, truncation and floating-point error are inside it (each method's CLAIM.md).
-// Functions are pure and thread safe.
+// Every answer is an interval that contains the true value for the composition. Its bounds account
+// for discretisation, truncation and floating-point error (each method's CLAIM.md). Functions are
+// pure and thread safe.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -24,12 +24,12 @@ struct Options {
 absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
                                       const Options& options);
 
-// δ(epsilon), the hockey-stick divergence; the larger of both directions. epsilon in [0, inf).
+// δ(epsilon): the hockey-stick divergence, the larger of both directions. epsilon in [0, inf).
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
                                     const Options& options);
 
-// The same for one direction alone. Where a method knows a bound for both directions only, that
-// bound is the answer (rdp).
+// The same for one direction. Where a method (rdp) bounds only the larger of both directions, that
+// bound is the answer.
 absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
                                         double delta, const Options& options);
 absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,

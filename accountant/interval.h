@@ -1,4 +1,4 @@
-// The shape of every answer: two bounds that contain the true value, and what they are worth.
+// The type of every answer: two bounds that contain the true value, the method and its warnings.
 #pragma once
 
 #include <limits>
@@ -19,8 +19,8 @@ struct Interval {
 
 enum class Method { kBest, kRdp, kPld, kContour, kGaussian };
 enum class Adjacency { kAddOrRemoveOne, kReplaceOne, kZeroOut };
-// Which of a dominating pair's distributions is asked about: P against Q, or Q against P
-// (mechanism/pair.h). A guarantee is the worse of both.
+// The direction of the hockey-stick divergence of a dominating pair: P against Q (remove), or Q
+// against P (add); see mechanism/pair.h. A guarantee is the worse of both.
 enum class Direction { kRemove, kAdd };
 
 // "rdp", "pld", ...
@@ -28,7 +28,7 @@ std::string MethodName(Method method);
 // "ADD_OR_REMOVE_ONE", ...
 std::string AdjacencyName(Adjacency adjacency);
 
-// An interval with the method that gave it and the reader's cautions.
+// An interval, the method that gave it, and what its reader has to know.
 struct Answer {
   Interval value;
   Method method = Method::kBest;

@@ -1,5 +1,5 @@
-// What a question may cost. Every loop of the accountant that can run long asks Check() now and
-// then.
+// How much time and memory a question may take. Every long loop of the accountant calls Check()
+// regularly.
 #pragma once
 
 #include <cstdint>

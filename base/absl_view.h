@@ -1,5 +1,5 @@
-// Debian builds Abseil with a string_view of its own; these two turn one kind into the other,
-// without a copy.
+// Debian builds Abseil with a string_view type of its own. These functions convert between it and
+// std::string_view, without a copy.
 #pragma once
 
 #include <string_view>

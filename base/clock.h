@@ -10,11 +10,12 @@ class Clock {
   virtual ~Clock() = default;
   virtual absl::Time Now() = 0;
 
-  // The system's clock; lives for ever.
+  // The system's clock; never destroyed.
   static Clock* System();
 };
 
-// Ledgers hold whole minutes only: the length of a step tells its batch size.
+// Rounds down to the minute. Ledgers hold whole minutes only, because the length of a training step
+// would reveal its batch size.
 absl::Time CutToMinute(absl::Time time);
 
 }  // namespace dpledger

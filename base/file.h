@@ -9,14 +9,14 @@
 
 namespace dpledger {
 
-// The whole of it, or an error: NOT_FOUND if there is none.
+// The whole content. NOT_FOUND if there is no such file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On
 // return the content is durable. Errors carry errno's text and the path.
 absl::Status WriteFileDurably(const std::string& path, std::string_view content);
 
-// Makes the names in a folder durable (after a create, rename or unlink).
+// Makes the file names in a folder durable, after a create, rename or unlink.
 absl::Status SyncDirectory(const std::string& path);
 
 // "<operation> <path>: <errno text>", with the code that fits errno.

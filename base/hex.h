@@ -1,4 +1,4 @@
-// Bytes as lower-case hexadecimal and back.
+// Converts bytes to lower-case hexadecimal and back.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// Structured log lines: one JSON object a line on stderr, for machines and patient people.
+// Structured log lines: one JSON object a line.
 //
 //   {"time":"2024-05-01T12:00:00.000Z","level":"info","event":"listening","address":"127.0.0.1:7070"}
 //
-// Log lines never hold the content of events or declarations; names of ledgers, sizes, codes and
-// times only. Thread safe; a line is written whole.
+// Log lines hold names of ledgers, sizes, codes and times, never the content of events or
+// declarations. Thread safe; each line is written whole.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Log {
   Log(LogLevel level, int file_descriptor) : level_(level), file_descriptor_(file_descriptor) {}
 
   bool Wants(LogLevel level) const { return level >= level_; }
-  // `event` says what happened, in snake_case; `fields` say to what.
+  // `event` names what happened, in snake_case; `fields` hold its details.
   void Write(LogLevel level, std::string_view event, LogFields fields = {}) const;
 
  private:

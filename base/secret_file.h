@@ -1,6 +1,6 @@
 // Files that hold a secret, such as a private key: readable by their owner alone, written once and
-// never changed. Nothing here writes the content anywhere else, errors included; whoever holds it
-// wipes it. Thread safe.
+// never changed. The content is never written elsewhere, not even into an error; the caller wipes
+// its copy. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace dpledger {
 
-// At most the first `max_bytes` of the file. NOT_FOUND if there is none; FAILED_PRECONDITION
-// (KEY_FILE_EXPOSED) if it is not a regular file, belongs to another user than this process or
-// root, or group or others may read or write it.
+// At most the first `max_bytes` of the file. NOT_FOUND if there is no such file;
+// FAILED_PRECONDITION (KEY_FILE_EXPOSED) if it is not a regular file, if neither this process's
+// user nor root owns it, or if group or others may read or write it.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes);
 
-// A new file, mode 0600, durable on return; no crash leaves a part of it under its name.
-// ALREADY_EXISTS if something has that name.
+// Makes a new file of mode 0600, durable on return. A crash never leaves a part of it under its
+// name. ALREADY_EXISTS if the name is taken.
 absl::Status MakeSecretFile(const std::string& path, std::string_view content);
 
 }  // namespace dpledger

@@ -1,6 +1,6 @@
-// Errors are absl::Status values. This header adds the two macros that pass them on, and the one
-// shape that our own errors have: a code, a reason for programs (UPPER_SNAKE_CASE) and details such
-// as the field that is wrong.
+// Errors are absl::Status values. This header adds the two macros that pass them on, and the form
+// of this project's own errors: a code, a reason for programs (UPPER_SNAKE_CASE), and metadata such
+// as the wrong field.
 #pragma once
 
 #include <map>
@@ -26,9 +26,8 @@ ErrorReason ReasonOf(const absl::Status& status);
 // `rule` says what must hold and what was given: "must be finite and > 0, got -1".
 absl::Status FieldError(std::string_view field, std::string_view rule);
 
-// The same status with "<prefix>." (or "<prefix>" before a "[") put before the field that its
-// message begins with and its metadata names, as a FieldError's; other statuses are returned as
-// they are.
+// Puts "<prefix>." (or "<prefix>" before a "[") before the field of a FieldError, in its message
+// and its metadata. Returns other statuses unchanged.
 absl::Status PrefixField(std::string_view prefix, const absl::Status& status);
 
 }  // namespace dpledger

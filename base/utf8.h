@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 has it: the shortest form, no surrogates, nothing above U+10FFFF.
+// UTF-8 as RFC 3629 defines it: the shortest form, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,8 @@
 
 namespace dpledger {
 
-// Takes one character from the front of `text`, which is not empty; nothing if it is not UTF-8.
+// Removes one character from the front of `text` and returns it; nullopt if the front is not UTF-8.
+// Precondition: `text` is not empty.
 std::optional<char32_t> TakeCharacter(std::string_view& text);
 
 bool IsUtf8(std::string_view text);

@@ -1,6 +1,6 @@
-// Answers to questions, as text for people and as the JSON object that scripts depend on. Both are
-// made from the wire's responses, so an answer looks the same whether this program or a server
-// computed it.
+// Prints answers to questions, as text for people and as the JSON object that scripts depend on.
+// Both are made from the wire's responses, so an answer looks the same whether this program or a
+// server computed it.
 #pragma once
 
 #include <string>

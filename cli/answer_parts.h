@@ -1,5 +1,4 @@
-// What printed answers and ledgers have in common. For the files that print them, and for nobody
-// else.
+// The parts that printed answers and ledgers share. Private to the files that print them.
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -13,15 +12,15 @@
 
 namespace dpledger::cli {
 
-// A line: the label, and what stands beside it.
+// A line with a label and a value.
 std::string Row(const std::string& label, const std::string& value);
-// The bound to report first, then the interval it comes from.
+// The bound to report, then its interval.
 std::string BoundRow(const std::string& label, const v1::Interval& interval);
 
-// Whether releases may be missing in a ledger that the answer stands on.
+// Whether releases may be missing in one of the answer's ledgers.
 bool MayBeShort(const v1::AnswerDetails& details);
-// Rows for the releases that may be missing: whoever reads the bound has to read them too, so they
-// come right below it.
+// Rows for the releases that may be missing. They are printed right below the bound, because its
+// reader has to see them.
 std::string MissingText(const v1::AnswerDetails& details);
 std::string DetailsText(const v1::AnswerDetails& details);
 void AddDetails(const v1::AnswerDetails& details, JsonObject& object);

@@ -1,4 +1,4 @@
-// Bringing an event file into a ledger.
+// Appends an event file to a ledger.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace dpledger::cli {
 
-// Batches of at most 1000 events and about 1 MiB. The same events, ledger, writer, id and expected
-// sequence give the same batches, with the request ids `request_id`, `request_id`.1,
-// `request_id`.2, …: sending them again stores nothing twice.
+// Splits events into batches of at most 1000 events and about 1 MiB, with the request ids
+// `request_id`, `request_id`.1, `request_id`.2, … The same events, ledger, writer, id and expected
+// sequence give the same batches, so sending them again stores nothing twice.
 std::vector<v1::AppendBatchRequest> MakeBatches(const v1::AppendBatchRequest& base,
                                                 const std::vector<v1::Event>& events);
 
-// Sends the batches in order, one after the other's receipt. On an error the message says how many
-// events are stored. The receipt covers all of them, with the size and root after the last.
+// Sends the batches in order, each after the receipt of the one before. An error's message says how
+// many events are stored. The receipt covers all batches, with the size and root after the last.
 absl::StatusOr<v1::Receipt> SendBatches(const std::vector<v1::AppendBatchRequest>& batches,
                                         ServerCalls& server);
 

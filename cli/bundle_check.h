@@ -1,5 +1,5 @@
-// Ledgers verified, and what their events come to: a ledger by itself, or a fork with the ledgers
-// that it carries on from. Not thread safe.
+// Verifies ledgers and builds the history of their events, for a ledger by itself or for a fork
+// with its ancestors. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace dpledger::cli {
 
-// One ledger, and what its entries come to as they are verified.
+// Verifies one ledger and builds its history from the entries as they are verified.
 class LedgerCheck {
  public:
-  // Of the ledger's entries only the first `counted` are added to the history.
+  // Adds only the ledger's first `counted` entries to the history.
   LedgerCheck(bundle::VerifierOptions options, uint64_t counted);
   LedgerCheck(const LedgerCheck&) = delete;
 
@@ -31,10 +31,10 @@ class LedgerCheck {
 
   const bundle::Verifier& verifier() const { return verifier_; }
   const bundle::LedgerRules& rules() const { return verifier_.rules(); }
-  // How many entries are in the history.
+  // How many entries the history covers.
   uint64_t counted() const { return reader_->size(); }
-  // As a question takes it. FAILED_PRECONDITION (NO_ANALYSIS) naming the first entry that has no
-  // analysis.
+  // The ledger as a part of a question's subject. FAILED_PRECONDITION (NO_ANALYSIS) naming the
+  // first entry without an analysis.
   absl::StatusOr<accountant::LedgerPart> Part() const;
 
  private:
@@ -42,37 +42,38 @@ class LedgerCheck {
 
   const uint64_t counted_;
   std::shared_ptr<accountant::HistoryReader> reader_;
-  merkle::CompactTree tree_;  // of what reader_ has taken
+  merkle::CompactTree tree_;  // of the entries in reader_
   absl::Status no_analysis_;
   bundle::Verifier verifier_;
 };
 
-// What is known of a ledger once it is verified.
+// A verified ledger with its ancestors.
 struct VerifiedLineage {
-  // The ledger, then the parent of which it is a fork, and so on.
+  // The ledger; if it is a fork, its parent; and so on.
   std::vector<std::unique_ptr<LedgerCheck>> ledgers;
 
   const bundle::Verifier& own() const { return ledgers.front()->verifier(); }
-  // Whether nothing is missing that epsilon depends on.
+  // Whether nothing is missing that ε depends on: every ancestor is there, and every copy is
+  // complete.
   bool whole() const;
-  // The fork whose parent is not there; null if the lineage is whole.
+  // The fork whose parent is missing; null if the lineage is whole.
   const v1::Fork* missing_parent() const;
 };
 
-// The bundle, and the bundles of its parents in order. Differences name the file if there are
-// several. INVALID_ARGUMENT for a file too many.
+// Verifies a bundle and the bundles of its ancestors, in order. With several files, differences
+// name the file. INVALID_ARGUMENT if there are more files than ancestors.
 absl::StatusOr<VerifiedLineage> VerifyFiles(const std::vector<std::string>& paths,
                                             const bundle::VerifierOptions& options);
-// The ledger and, if it is a fork, its parents, all from one server.
+// Verifies the ledger and its ancestors, all from one server.
 absl::StatusOr<VerifiedLineage> VerifyOnServer(const std::string& name, ServerCalls& server,
                                                const bundle::VerifierOptions& options);
 
-// Whether one of these keys signed the checkpoint of the original of which the ledger is a copy. A
-// difference of class import if one did so wrongly. Precondition: it is a copy.
+// Whether one of `keys` signed the original's checkpoint in a copy's entry 0. A difference of class
+// import if the signature of one of them is wrong. Precondition: the ledger is a copy.
 absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
                                    const std::vector<merkle::VerifierKey>& keys);
 
-// ε at `delta`, from the verified entries alone. FAILED_PRECONDITION: a parent is missing
+// Computes ε at `delta` from the verified entries alone. FAILED_PRECONDITION if a parent is missing
 // (PARENT_MISSING), a copy is not complete (COPY_UNFINISHED), or the accountant has no answer.
 absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(
     const VerifiedLineage& lineage, double delta, const v1::AccountingOptions& options = {});

@@ -1,5 +1,5 @@
-// Bundles as files. A file that is read is never changed; one that is written has its name only
-// once it is whole and durable. Not thread safe.
+// Bundles as files. Files that are read are never changed. A file that is written gets its name
+// only when it is complete and durable. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class FileSource : public bundle::ByteSource {
  public:
   static absl::StatusOr<FileSource> Open(const std::string& path);
   absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override;
-  // From the beginning again: the same file, whatever has its name by now.
+  // Reads from the beginning again: the same file, even if another has its name by now.
   absl::Status Rewind();
 
  private:
@@ -39,13 +39,13 @@ class FileSource : public bundle::ByteSource {
   std::string path_;
 };
 
-// A file without a name, that goes with the program: beside `path`, on whose disk there has to be
-// room anyway.
+// A file without a name, which disappears with the program. It lies in the folder of `path`, whose
+// disk needs the room anyway.
 class ScratchFile : public bundle::ByteSink, public bundle::ByteSource {
  public:
   static absl::StatusOr<ScratchFile> Make(const std::string& path);
   absl::Status Write(std::string_view bytes) override;
-  // What was written, from the beginning. Nothing may be written after the first Read.
+  // Reads what was written, from the beginning. Nothing may be written after the first Read.
   absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override;
   uint64_t size() const { return size_; }
 
@@ -59,15 +59,15 @@ class ScratchFile : public bundle::ByteSink, public bundle::ByteSource {
   uint64_t read_ = 0;
 };
 
-// `path`.partial until Commit. Removed on Ctrl-C and by the destructor.
+// A file that is named `path`.partial until Commit. Ctrl-C and the destructor remove it.
 class NewFile : public bundle::ByteSink {
  public:
-  // ABORTED if another process writes it.
+  // ABORTED if another process is writing the same file.
   static absl::StatusOr<NewFile> Make(const std::string& path);
   NewFile(NewFile&& other) noexcept;
   ~NewFile() override;
   absl::Status Write(std::string_view bytes) override;
-  // Durable, and under its name.
+  // Makes the file durable and gives it its name.
   absl::Status Commit();
   uint64_t size() const { return size_; }
 

@@ -1,4 +1,4 @@
-// Calibrations side by side: one parameter takes each of several values, another is solved for.
+// Several calibrations at once: one parameter takes each of several values, another is solved for.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ namespace dpledger::cli {
 struct Grid {
   std::string parameter;  // "steps", "sampling-probability" or "batch-size"
   std::vector<double> values;
-  uint64_t population = 0;  // batch-size only: its sampling probability is the batch size over this
+  uint64_t population =
+      0;  // batch-size only: the sampling probability is the batch size divided by this
 
-  // The flag that the grid takes the place of; "" without a grid.
+  // The flag that the grid replaces; "" without a grid.
   std::string Varied() const;
-  // Throws CLI::ValidationError for a grid over what is solved for, or a batch size without a
-  // population.
+  // Throws CLI::ValidationError for a grid over the unknown, or a batch size without a population.
   void Check(v1::Unknown solve) const;
 };
 
 // --grid PARAMETER=VALUE,VALUE,... and --population N.
 void AddGrid(CLI::App& app, Grid& grid);
 
-// A row for each value; a value that has no solution says why in its row.
+// Prints a row for each value. If a value has no solution, its row says why.
 absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Output& out);
 
 }  // namespace dpledger::cli

@@ -1,5 +1,5 @@
-// The commands. Each function describes its commands to the parser; parsing a command line that
-// names one of them, with flags in their domains, leaves what to do in `chosen`.
+// The commands. Each function adds its commands to the parser. If a command line names one of them
+// and its flags are valid, parsing stores the command's action in `chosen`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,11 +17,11 @@ void AddQuestionCommands(CLI::App& app, Command& chosen);
 void AddProfileCommand(CLI::App& app, Command& chosen);
 void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
-// ledger create, append, list, show, read, seal, and those below.
+// ledger create, append, list, show, read, seal, and the commands below.
 void AddLedgerCommands(CLI::App& app, Command& chosen);
-// fork, note, correct, of `ledger`.
+// ledger fork, note, correct.
 void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
-// Of `ledger`.
+// ledger export, verify, import.
 void AddExportCommand(CLI::App& ledger, Command& chosen);
 void AddVerifyCommand(CLI::App& ledger, Command& chosen);
 void AddImportCommand(CLI::App& ledger, Command& chosen);

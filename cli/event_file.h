@@ -1,5 +1,5 @@
-// Event files: one Event in proto JSON a line (docs/formats.md, section 5). A file is read and
-// checked whole before anything is done with it.
+// Event files: one Event in proto JSON a line (docs/formats.md, section 5). The whole file is read
+// and checked before any of it is used.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct EventFile {
   accountant::GivenEvents given;  // the same events, as of one writer
 };
 
-// As a path: the events come from standard input.
+// The path that means standard input.
 inline constexpr char kStandardInput[] = "-";
 
-// A UTF-8 byte-order mark at the start is passed over. NOT_FOUND if there is no such file.
-// INVALID_ARGUMENT "<path>:<line>: <field>: <rule>" for the first line that is no event, and for a
-// file without one. What a ledger would refuse of one writer (a round that goes back, ...) is
-// refused in the same words, with the file and line before them.
+// Skips a UTF-8 byte-order mark at the start. NOT_FOUND if there is no such file. INVALID_ARGUMENT
+// "<path>:<line>: <field>: <rule>" for the first line that is not a valid event, and for a file
+// without events. What a ledger would refuse of one writer (e.g. a round number that goes back) is
+// refused with the same error, prefixed with file and line.
 absl::StatusOr<EventFile> ReadEventFile(const std::string& path);
 
 }  // namespace dpledger::cli

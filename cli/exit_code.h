@@ -1,4 +1,4 @@
-// What the program's exit code says. Scripts depend on these numbers.
+// The program's exit codes. Scripts depend on these numbers.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,16 +7,16 @@ namespace dpledger::cli {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailure = 1,  // bad content of a file, a refusal, anything without a code of its own
-  kExitUsage = 2,    // a flag that does not parse or is out of its domain
-  // What was checked is not as claimed (reasons CLAIM_REFUTED and BUNDLE_DIFFERENCE).
+  kExitFailure = 1,  // bad file content, a refusal, any error without a code of its own
+  kExitUsage = 2,    // a flag that does not parse or is outside its domain
+  // A check found a difference (reasons CLAIM_REFUTED and BUNDLE_DIFFERENCE).
   kExitMismatch = 3,
   kExitNotAuthorised = 4,  // UNAUTHENTICATED, PERMISSION_DENIED
-  kExitUnreachable = 6,    // UNAVAILABLE: no server, or one that stores nothing more
+  kExitUnreachable = 6,    // UNAVAILABLE: no server, or one whose store has stopped
   kExitInterrupted = 130,  // Ctrl-C
 };
 
-// The reason of a status that says so.
+// The reason of a status for a claim that an audit refutes.
 inline constexpr char kClaimRefuted[] = "CLAIM_REFUTED";
 
 ExitCode ExitCodeOf(const absl::Status& status);

@@ -1,6 +1,6 @@
-// Flags with a domain. A value that does not parse or lies outside its domain ends parsing with
-// CLI::ValidationError "<flag>: <rule>, got <value>" (exit code 2), before anything is read or
-// sent.
+// Flags with a domain. A value that does not parse or lies outside its flag's domain ends parsing
+// with CLI::ValidationError "<flag>: <rule>, got <value>" (exit code 2), before the program reads
+// or sends anything.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -37,7 +37,7 @@ CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, u
 CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
                      const std::string& help);
 
-// The same, without white space at either end: names that differ in it look alike.
+// The same, refusing white space at either end: names that differ only in it look alike.
 CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
                      const std::string& help);
 
@@ -54,7 +54,7 @@ CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::stri
 // rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
 CLI::Option* AddFilter(CLI::App& app, v1::Filter& value);
 
-// A ledger's short or full name, made full.
+// A ledger's short or full name; `value` gets the full one.
 CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
                            const std::string& help);
 

@@ -1,4 +1,4 @@
-// Commands and the help they print: what it does, examples, then the flags.
+// Commands and their help: what the command does, examples, then the flags.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,10 +7,10 @@
 
 namespace dpledger::cli {
 
-// The formatter that puts an app's footer, where AddCommand keeps the examples, before its usage.
+// A formatter that prints an app's footer before its usage: AddCommand stores the examples there.
 std::shared_ptr<CLI::Formatter> ExamplesFirst();
 
-// A subcommand with --json. `examples` are lines of shell.
+// Adds a subcommand with the flag --json. `examples` are lines of shell.
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description,
                      const std::string& examples);
 

@@ -1,6 +1,6 @@
-// The JSON that the program prints: objects whose members come in the order they are added.
+// The JSON that the program prints. An object's members come in the order they are added.
 //
-// A number has the fewest digits that name the double exactly. JSON has no infinity: it is the
+// A number has the fewest digits that identify the double. JSON has no infinity, so it is the
 // string "Infinity".
 #pragma once
 
@@ -10,12 +10,11 @@
 
 namespace dpledger::cli {
 
-// `text` in quotes, escaped. Bytes that are not UTF-8 come out as the code points of the same
-// numbers.
+// `text` in quotes, escaped. A byte that is not UTF-8 becomes the code point with the same number.
 std::string JsonString(const std::string& text);
-// Never called with NaN: no answer contains one.
+// Precondition: not NaN; no answer contains one.
 std::string JsonNumber(double value);
-// "[a,b]" of values that are JSON already.
+// "[a,b]". The values are JSON.
 std::string JsonArray(const std::vector<std::string>& values);
 // The array of json(item) for each of `items`.
 template <typename Items, typename ToJson>
@@ -32,7 +31,7 @@ class JsonObject {
   JsonObject& AddNumber(const std::string& key, double value);
   JsonObject& AddCount(const std::string& key, uint64_t value);
   JsonObject& AddFlag(const std::string& key, bool value);
-  // A member whose value is JSON already.
+  // Adds a member whose value is JSON.
   JsonObject& AddJson(const std::string& key, const std::string& json);
 
   std::string ToString() const { return "{" + members_ + "}"; }

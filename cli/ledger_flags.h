@@ -1,4 +1,4 @@
-// What the commands below `ledger` share: their name and server, and the id of their request.
+// The flags that the commands below `ledger` share: the ledger's name, the server, the request id.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace dpledger::cli {
 
-// The writer that this program appends as, unless told otherwise; `seal` closes it.
+// The default writer of this program's appends; `seal` closes it.
 inline constexpr char kOwnWriter[] = "cli";
 
 struct LedgerFlags {
@@ -21,7 +21,8 @@ struct LedgerFlags {
 void AddRequestId(CLI::App& app, std::string& request_id);
 void AddWriter(CLI::App& app, std::string& writer);
 
-// The id to send, random unless given; from now on Ctrl-C tells it.
+// The request id to send: `given`, or random if that is empty. From now on the note of Ctrl-C
+// contains it.
 std::string RequestId(const std::string& given);
 
 }  // namespace dpledger::cli

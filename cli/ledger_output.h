@@ -1,4 +1,4 @@
-// Ledgers, receipts and entries, as text for people and as JSON.
+// Prints ledgers and entries, as text for people and as JSON.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace dpledger::cli {
 std::string ToText(const v1::Ledger& ledger);
 JsonObject ToJson(const v1::Ledger& ledger);
 
-// One line for a list.
+// The ledger as one line of a list.
 std::string ToLine(const v1::Ledger& ledger);
 
-// An entry's stored bytes as a line of proto JSON (event bodies are lines of an event file).
-// DATA_LOSS if they are not an entry.
+// Converts an entry's stored bytes to a line of proto JSON; event bodies have the form of an event
+// file's lines. DATA_LOSS if the bytes are not an entry.
 absl::StatusOr<std::string> EntryToLine(const std::string& bytes);
 
 }  // namespace dpledger::cli

@@ -1,5 +1,5 @@
-// Flags that take several numbers: "0.1,0.5,1", ranges "FROM:TO:COUNT" (both ends included), or
-// both between commas.
+// Flags that take several numbers, separated by commas: numbers, "0.1,0.5,1", and ranges,
+// "FROM:TO:COUNT" (both ends included).
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace dpledger::cli {
 
-// How the numbers of a range lie: at equal differences or at equal quotients (ends > 0).
+// The spacing of a range's numbers: equal differences, or equal quotients (ends > 0).
 enum class Spacing { kEven, kLogarithmic };
 
-// At most this many numbers in one list.
+// The most numbers in one list.
 inline constexpr size_t kGreatestListLength = 1000;
 
 CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<double>& values,

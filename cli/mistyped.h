@@ -1,4 +1,4 @@
-// Words of a command line that name no command and no flag, and the nearest ones that exist.
+// Suggests the nearest command or flag for a mistyped word of the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace dpledger::cli {
 
-// What is wrong with the first word that `app` did not understand: "no command epsilom; did you
-// mean epsilon?". Empty if it understood all. Call after app.parse().
+// An error for the first word that `app` did not understand: "no command epsilom; did you mean
+// epsilon?". Empty if it understood all. Call after app.parse().
 std::string Mistyped(const CLI::App& app);
 
 }  // namespace dpledger::cli

@@ -1,5 +1,5 @@
-// Numbers for people: few digits, rounded the way that keeps a bound a bound. And for programs:
-// exact ones.
+// Numbers as text: for people, with few digits, rounded in a bound's direction; for programs,
+// exact.
 #pragma once
 
 #include <string>
@@ -8,14 +8,13 @@
 
 namespace dpledger::cli {
 
-// At most seven significant digits, never below / never above `value`.
+// At most seven significant digits; TextUp is never below, TextDown never above `value`.
 std::string TextUp(double value);
 std::string TextDown(double value);
-// The same, rounded to nearest: for numbers that bound nothing, such as a delta that was asked
-// about.
+// The same, rounded to nearest: for numbers that are not bounds, such as the question's delta.
 std::string TextNear(double value);
 
-// The fewest digits that name `value` exactly; "Infinity" or "-Infinity".
+// The fewest digits that identify `value`; "Infinity" or "-Infinity".
 std::string ExactText(double value);
 
 // "[lower, upper]", rounded outward.

@@ -1,5 +1,5 @@
-// Where commands print: answers and data to stdout, talk to stderr. With --json stdout gets exactly
-// one JSON object.
+// The commands' output: answers and data go to stdout, notes and errors to stderr. With --json,
+// stdout gets exactly one JSON object.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ class Output {
 
   bool json() const { return json_; }
 
-  // One answer in both forms; prints the one that was asked for.
+  // Prints an answer in the form that was asked for.
   void Answer(const std::string& text, const JsonObject& json);
-  // Data that comes piece by piece, for people and pipes; not with --json.
+  // Prints one line of data, for people and pipes; not with --json.
   void Line(const std::string& line);
-  // Talk.
+  // Prints a note to stderr.
   void Note(const std::string& note);
-  // "dpledger: <message>", and {"error":{"code":…,"message":…}} on stdout with --json, unless an
-  // answer is there already.
+  // Prints "dpledger: <message>" to stderr and, with --json, {"error":{"code":…,"message":…}} to
+  // stdout, unless an answer was printed.
   void Error(const absl::Status& status);
-  // Whether all that was printed could be written.
+  // Flushes stdout; whether everything could be written.
   bool Flush();
 
  private:

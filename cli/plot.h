@@ -1,4 +1,4 @@
-// Curves as pictures: an SVG file that needs nothing else, or characters in a terminal.
+// Curves as pictures: a self-contained SVG file, or characters in a terminal.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dpledger::cli {
 
-// A point known to lie in a box.
+// A point that lies in a box.
 struct PlotPoint {
   accountant::Interval x, y;
 };
@@ -21,28 +21,28 @@ struct PlotSeries {
 
 struct Plot {
   std::string title;
-  std::string subtitle;  // what it is about, below the title
+  std::string subtitle;  // names the plot's subject, below the title
   std::string x_label, y_label;
   bool log_y = false;
   bool report_lower = false;       // the bound to report is the lower one
-  std::vector<PlotSeries> series;  // the first is what the plot is about
+  std::vector<PlotSeries> series;  // the first is the main one
 };
 
-// One axis: where a value lies between its ends.
+// One axis: maps a value to its position between the axis's ends.
 class Axis {
  public:
-  // The range of the series' finite values, made a little larger to end at a tick; on a log axis of
-  // those > 0, at most 40 decades down.
+  // Covers the series' finite values and ends at ticks. A log axis covers the values > 0, at most
+  // 40 decades down.
   static Axis OfX(const Plot& plot);
   static Axis OfY(const Plot& plot);
 
-  // In [0, 1] for values within; clipped to it.
+  // The position in [0, 1]; values outside the axis are clipped.
   double Place(double value) const;
   struct Tick {
     double value;
     std::string text;
   };
-  // About `count` of them.
+  // About `count` ticks.
   std::vector<Tick> Ticks(int count) const;
 
  private:
@@ -51,17 +51,19 @@ class Axis {
   bool log_;
 };
 
-// `text`, or its first letters and "..." where it has more than `most`.
+// `text`, or its first letters and "..." if it has more than `most` letters.
 std::string Shortened(const std::string& text, int most);
 
-// 800 by 500 pixels: the area between the bounds filled, the bound to report drawn over it.
+// An image of 800 by 500 pixels: the area between the bounds is filled, the bound to report is
+// drawn over it.
 std::string ToSvg(const Plot& plot);
 
-// `columns` by `rows` characters at most, with axes and labels; Braille dots where `unicode`, else
-// ASCII. The first series' upper bound, its lower bound where it shows apart, and reference lines.
+// At most `columns` by `rows` characters, with axes and labels; Braille dots if `unicode`, else
+// ASCII. Shows the first series' upper bound, its lower bound where the two are visibly apart, and
+// reference lines.
 std::string ToTerminal(const Plot& plot, int columns, int rows, bool unicode);
 
-// What stdout takes: its columns if it is a terminal, else 80, in [40, 200]; and whether the locale
+// The columns of stdout if it is a terminal, else 80; clipped to [40, 200]. And whether the locale
 // is UTF-8.
 int TerminalColumns();
 bool TerminalTakesUnicode();

@@ -1,4 +1,4 @@
-// Profiles and audits, as text, JSON and CSV, and as what is plotted of them.
+// Prints profiles and audits as text, JSON and CSV, and makes the plots of profiles.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dpledger::cli {
 
-// Which list was asked for: what the points' other number is.
+// Which list the question gave; the answer's points are the other number.
 enum class Asked { kEpsilons, kDeltas };
 
 std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked);
@@ -18,11 +18,11 @@ JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string ToText(const v1::AuditClaimResponse& answer);
 JsonObject ToJson(const v1::AuditClaimResponse& answer);
 
-// A header and a line a point, of exact numbers.
+// A header, then a line of exact numbers for each point.
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
 
-// `local` names what the answer is about if that is no ledger; a ledger comes with its data set.
+// `local` names the answer's subject if that is not a ledger. A ledger is shown with its data set.
 Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
 Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
 

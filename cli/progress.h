@@ -1,5 +1,5 @@
-// "verified 120000 of 1000000 entries", rewritten in place on a terminal's stderr, at most ten
-// times a second; silent elsewhere. Not thread safe.
+// A progress line, "verified 120000 of 1000000 entries". It is rewritten in place if stderr is a
+// terminal, at most ten times a second; otherwise nothing is printed. Not thread safe.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a question is about and how it is to be answered: the flags that every question shares.
+// The flags that all questions share: the subject of the question and the way to answer it.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct MethodFlags {
   v1::AccountingOptions Options() const;
 };
 
-// Equal steps of DP-SGD, described by flags. A member of 0 is not given.
+// Equal steps of DP-SGD, described by flags. 0: the flag was not given.
 struct RunFlags {
   double noise_multiplier = 0;
   double sampling_probability = 0;
@@ -49,13 +49,13 @@ struct QuestionFlags {
 
   void AddTo(CLI::App& app);
   bool HasSubject() const;
-  // Throws CLI::ValidationError unless the question is about exactly one of: a run by its flags, an
-  // event file, ledgers of a server.
+  // Throws CLI::ValidationError unless the flags name exactly one subject: a run by its flags, an
+  // event file, or ledgers of a server.
   void CheckSubject() const;
   bool OnServer() const { return !ledgers.empty(); }
-  // What is asked about, in words, where it is no ledger: the file's name, or the run.
+  // The subject in words, if it is not a ledger: the file's name, or the run.
   std::string LocalText() const;
-  // Precondition: not on a server.
+  // Precondition: !OnServer().
   absl::StatusOr<accountant::Subject> LocalSubject() const;
   v1::AccountingOptions Options() const;
 };
@@ -75,7 +75,7 @@ absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
   return ServerCalls(flags.server).Ask(request);
 }
 
-// Prints the answer.
+// Answers `request` and prints the answer.
 template <typename Request, typename Response>
 absl::Status Ask(const QuestionFlags& flags, Request request,
                  absl::StatusOr<Response> (*answer)(const accountant::Subject&, const Request&,

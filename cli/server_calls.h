@@ -1,5 +1,5 @@
-// One server, as the commands see it: requests in, answers or absl errors out. Each call has a
-// deadline; a server that cannot be reached is UNAVAILABLE, with its address in the message.
+// The commands' client of one server. Each call has a deadline. If the server cannot be reached, a
+// call is UNAVAILABLE, with the server's address in the message.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace dpledger::cli {
 
 class ServerCalls {
  public:
-  // `address` is host:port. Connects with the first call.
+  // `address` is host:port. The first call connects.
   explicit ServerCalls(const std::string& address);
 
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
@@ -37,7 +37,7 @@ class ServerCalls {
   absl::StatusOr<v1::ListRegistrationsResponse> Ask(const v1::ListRegistrationsRequest& request);
 
  private:
-  // Makes one call. Connecting gets a second's patience: a server may be just starting.
+  // Makes one call. Waits up to a second for the connection: the server may be just starting.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,

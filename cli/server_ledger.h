@@ -1,5 +1,5 @@
-// A ledger on a server, read as a bundle is: its evidence, its entries and its tiles, at one signed
-// size. Nothing that is read here is believed here. Not thread safe.
+// Reads a ledger from a server as if from a bundle: its evidence, entries and tiles at one signed
+// size. Nothing is verified here. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace dpledger::cli {
 
-// At the ledger's present size, or a later one. Reads the registry as far as its keys stand in it.
-// DATA_LOSS if the server's answers are not of the shape that they must have; a difference (of
-// class "checkpoint") if it shows another ledger than was asked for.
+// The evidence at the ledger's present size or a later one. Reads the registry up to the last entry
+// that names a key. DATA_LOSS if the server's answers are malformed; a difference (of class
+// "checkpoint") if the server shows another ledger.
 absl::StatusOr<bundle::Evidence> ReadEvidence(const std::string& ledger, ServerCalls& server);
 
 // The entries of a ledger, in order.
@@ -36,7 +36,7 @@ class EntryStream {
   bool at_end_ = false;
 };
 
-// Verifies the ledger as the server shows it: the verifier gets the members that a bundle would
+// Verifies the ledger that the server shows: gives the verifier the members that its bundle would
 // have.
 absl::Status VerifyLedger(const std::string& ledger, ServerCalls& server,
                           bundle::Verifier& verifier);

@@ -1,5 +1,5 @@
-// Which events a declaration's adjacency can never answer for: what is recorded under it has no ε
-// for good. A trainer is told before it releases anything; docs/mechanisms.md has the table. Pure;
+// Which events have no analysis under a declared adjacency: a ledger that holds one never gets an
+// ε. The check tells a trainer before it releases anything; docs/mechanisms.md has the table. Pure;
 // thread safe.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace dpledger::events {
 
-// FAILED_PRECONDITION (NEVER_ANSWERED), naming the adjacencies that would do. Precondition:
-// CheckEvent(event) is OK.
+// FAILED_PRECONDITION (NEVER_ANSWERED), naming the adjacencies under which the event has an
+// analysis. Precondition: CheckEvent(event) is OK.
 absl::Status CheckAnswerable(v1::Adjacency adjacency, const v1::Event& event);
 
 }  // namespace dpledger::events

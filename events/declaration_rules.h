@@ -1,5 +1,4 @@
-// What a declaration may be, and what ledgers may have to do with each other by what they declare.
-// Pure; thread safe.
+// The rules for declarations, and for a fork's declaration against its parent's. Pure; thread safe.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,14 +9,14 @@ namespace dpledger::events {
 // INVALID_ARGUMENT naming the field below the declaration and the rule, for a value out of its
 // domain, an unknown field or enum number.
 absl::Status CheckDeclaration(const v1::Declaration& declaration);
-// UNSPECIFIED is refused.
+// INVALID_ARGUMENT for UNSPECIFIED.
 absl::Status CheckAdjacency(v1::Adjacency adjacency);
 
-// What a ledger is declared to be, wherever its entry 0 says so.
+// The declaration in a ledger's entry 0, which is a DECLARATION, a FORK or an IMPORT.
 const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry);
 
-// The first field that a fork's declaration must have from its parent's and has not; null if it has
-// them all.
+// The name of the first field that a fork must inherit from its parent's declaration but does not;
+// null if it inherits all of them.
 const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& child);
 
 }  // namespace dpledger::events

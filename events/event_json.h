@@ -8,8 +8,8 @@
 
 namespace dpledger::events {
 
-// One line: field names in camelCase or as the proto has them. INVALID_ARGUMENT says what is wrong
-// with the spelling; what the event may be is CheckEvent's to say.
+// Parses one line; field names are in camelCase or as in the .proto. INVALID_ARGUMENT says where
+// the line is no such JSON. The event's values are not checked: see CheckEvent.
 absl::StatusOr<v1::Event> EventFromJson(std::string_view line);
 
 }  // namespace dpledger::events

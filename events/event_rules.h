@@ -1,7 +1,6 @@
-// What an event may be: every bound that proto/dpledger/v1/event.proto states, checked by a walk
-// over the message. The one place where they are checked, for everybody who takes events: trainers
-// before they spool one, the server before it stores one, the command line before it sends or
-// counts one, an auditor before counting what was stored.
+// The rules for one event: every bound that proto/dpledger/v1/event.proto states. Everybody who
+// takes events checks them here: a trainer before it spools an event, the server before it stores
+// one, the command line before it sends or counts one, an auditor before counting a stored one.
 //
 // Errors are INVALID_ARGUMENT and name the field below the event, the rule and the value:
 // "sum_query.query.noise_stddev: must be finite and > 0, got -1". Pure; thread safe.
@@ -12,17 +11,17 @@
 
 namespace dpledger::events {
 
-// Everything about one event that does not depend on the events before it (those: writer_rules.h).
-// Refused are values out of their domain, unknown fields and enum numbers, unset oneofs, trees
-// deeper than 32, and an event too large for an entry.
+// Checks all rules that do not depend on earlier events (for those: writer_rules.h). Refuses values
+// out of their domain, unknown fields and enum numbers, unset oneofs, trees deeper than 32, and an
+// event too large for an entry.
 absl::Status CheckEvent(const v1::Event& event);
 
-// Parts of events, for who builds them. Unknown fields are not looked for.
+// Check parts of events, for code that builds them. Unknown fields are not looked for.
 absl::Status CheckScheme(const v1::SamplingScheme& scheme);
 absl::Status CheckSumQuery(const v1::SumQuery& query);
 absl::Status CheckMechanism(const v1::MechanismEvent& mechanism);
 
-// How many rounds an epoch of the scheme has; 1 where rounds do not depend on each other.
+// How many rounds an epoch of the scheme has; 1 if rounds do not depend on each other.
 uint64_t RoundsPerEpoch(const v1::SamplingScheme& scheme);
 
 }  // namespace dpledger::events

@@ -1,6 +1,6 @@
-// The vocabulary in which the rules for message fields are written: each function checks one value,
-// and its error names the field, the rule and the value: "noise_stddev: must be finite and > 0, got
-// -1" (base/status.h, FieldError).
+// Checks from which the rules for message fields are built. Each function checks one value; its
+// error names the field, the rule and the value: "noise_stddev: must be finite and > 0, got -1"
+// (base/status.h, FieldError).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace dpledger::events {
 
-// Whole numbers up to here are exact as doubles, which is how accounting uses them.
+// The greatest whole number that counts may have: up to here all are exact as doubles, which
+// accounting computes with.
 inline constexpr uint64_t kMaxWhole = uint64_t{1} << 53;
 
 // ---- Real numbers; NaN and, unless said otherwise, infinity are refused ----
@@ -29,7 +30,7 @@ absl::Status SamplingProbability(std::string_view field, double value);  // (0, 
 absl::Status Probability(std::string_view field, double value);          // [0, 1]
 absl::Status WholeDouble(std::string_view field, double value);  // a whole number in [1, 2^53)
 
-// Any other rule: "<field>: must <rule>, got <value>" unless `good`.
+// Any other rule. The error, unless `good`, is "<field>: must <rule>, got <value>".
 absl::Status Must(bool good, std::string_view rule, std::string_view field, double value);
 
 // ---- Whole numbers ----
@@ -49,7 +50,7 @@ absl::Status MustBeSet(bool is_set, std::string_view field);
 // INVALID_ARGUMENT "kind: must be set to one of a, b, c" if it holds none.
 absl::StatusOr<std::string_view> KindOf(const google::protobuf::Message& message);
 
-// ---- Paths: the result of checking a part, its errors told from the whole's point of view ----
+// ---- Paths: puts the part's name before the field in the error of a part's check ----
 
 inline absl::Status Within(std::string_view part, const absl::Status& status) {
   return status.ok() ? status : PrefixField(part, status);

@@ -1,5 +1,5 @@
-// Closed messages: what this version of the software does not know, it refuses. A field that is
-// skipped could be the one that says how much privacy was spent.
+// Refuses messages with fields that this version of the software does not know. A skipped field
+// could be the one that states a privacy cost.
 #pragma once
 
 #include "absl/status/status.h"

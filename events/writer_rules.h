@@ -1,16 +1,14 @@
-// What a writer's entries mean one after the other: the order of its rounds, the rounds of its
-// epochs, its incarnations, its end. One state machine over WriterStatus, for everybody who sees
-// entries come: the store before it takes one, a reader of stored entries, the trainer and the
-// command line before they send one.
+// The rules for the sequence of one writer's entries: the order of its rounds, the rounds of its
+// epochs, its incarnations, its end. They are one state machine over WriterStatus. Everybody who
+// sees entries in order uses it: the store before it takes one, a reader of stored entries, the
+// trainer and the command line before they send one.
 //
 //  1. A round is (incarnation, number): numbers do not go back, and one sample opens a round.
 //  2. An epoch is (incarnation, number): numbers do not go back, and an epoch has no more rounds
-//  than its scheme says.
-//     RESUME, and an OPENED that does not carry epochs on, begin epochs anew.
-//  3. The newest incarnation fences off those before it. One that is not carried on by the next may
-//  hold what was never
-//     delivered: it is kept in missing_spools, as is every one whose batch was refused, until its
-//     spool is imported.
+//     than its scheme says. RESUME, and an OPENED that does not carry epochs on, begin epochs anew.
+//  3. The newest incarnation fences off those before it. missing_spools lists those that may hold
+//     undelivered entries, until their spool is imported: under policy SPOOL every incarnation that
+//     the next one does not carry on, and every incarnation of which a batch was refused.
 //  4. After its end a writer's only entries are CONFLICT and late ones.
 // Each Take changes the status only if it returns OK. Errors name the field below the entry. Pure;
 // thread safe.
@@ -26,12 +24,12 @@
 
 namespace dpledger::events {
 
-// What an event says of its writer's rounds: all that the rules ask of it.
+// What an event does to its writer's rounds: all that the rules need of it.
 struct RoundStep {
-  enum class Kind { kNone, kOpens, kJoins };  // grouped rounds and mechanisms are of no round
+  enum class Kind { kNone, kOpens, kJoins };  // kNone: grouped rounds and mechanisms
   Kind kind = Kind::kNone;
   uint64_t round = 0;
-  // Of a sample by an epoch scheme; else null. Not owned.
+  // The scheme of a sample by epochs; else null. Not owned.
   const v1::SamplingScheme* epoch = nullptr;
 };
 RoundStep StepOf(const v1::Event& event);  // points into `event`
@@ -40,38 +38,41 @@ RoundStep StepOf(const v1::Event& event);  // points into `event`
 // EPOCH_FULL (metadata epoch). Fields: sampling.round, sum_query.round, sampling.scheme.
 absl::Status TakeRound(const RoundStep& step, v1::WriterStatus& writer);
 
-// The same for an entry that is stored already, perhaps since before there were rules of epochs: a
-// sample that breaks one of those begins epochs anew.
+// The same for a stored entry, which may be older than the rules for epochs: a sample that breaks
+// one of those rules begins epochs anew.
 absl::Status TakeStoredRound(const RoundStep& step, uint64_t sequence, v1::WriterStatus& writer);
 
 void TakeResume(uint64_t sequence, v1::WriterStatus& writer);
 
 // `policy` is the declared one: under FAIL_CLOSED nothing was released that is not in the ledger.
-// INVALID_ARGUMENT for a token that is none, or the last one again.
+// INVALID_ARGUMENT for an incarnation that is not a token, or that is the last one again.
 absl::Status TakeOpened(const v1::Opened& opened, uint64_t sequence, v1::SpoolPolicy policy,
                         v1::WriterStatus& writer);
 
-// FAILED_PRECONDITION (WRITER_COUNT_MISMATCH, metadata entry_count) unless the count is that of the
-// writer's entries with this one.
+// FAILED_PRECONDITION (WRITER_COUNT_MISMATCH, metadata entry_count) unless `entry_count` is the
+// number of entries of the writer's last incarnation, this one included, late ones and CONFLICTs
+// left out.
 absl::Status TakeClosed(uint64_t entry_count, v1::WriterStatus& writer);
 
 void TakeConflict(std::string_view incarnation, v1::WriterStatus& writer);
 void TakeLateEvent(v1::WriterStatus& writer);
 void TakeSpoolImported(std::string_view incarnation, uint64_t sequence, v1::WriterStatus& writer);
 
-// FAILED_PRECONDITION unless the writer may write entries that are not late ones: WRITER_CLOSED, or
+// FAILED_PRECONDITION unless the writer may write other than late entries: WRITER_CLOSED, or
 // FENCED_OFF if `incarnation` is not its last one.
 absl::Status CheckMayWrite(std::string_view incarnation, const v1::WriterStatus& writer);
-// Whether a refused batch of this incarnation is news that the ledger must hold.
+// Whether the ledger must record that a batch of this incarnation was refused: it has not done so
+// yet.
 bool IsNewConflict(std::string_view incarnation, const v1::WriterStatus& writer);
 
 // The name under which the accountant keeps this writer's present epochs apart from all others.
 std::string EpochOwner(const v1::WriterStatus& writer);
-// The same for late events of an incarnation: never of one epoch with those that came in time, nor
-// with those of another spool.
+// The same for late events of an incarnation. Their epochs are never those of events that came in
+// time, nor those of another spool.
 std::string LateOwner(std::string_view incarnation, const v1::WriterStatus& writer);
 
-// In words, why releases of this writer may be missing in a ledger of this policy: an item each.
+// Why releases of this writer may be missing in a ledger of this policy, in words; one item for
+// each cause.
 struct Missing {
   std::string incarnation;
   uint64_t opened_sequence = 0;

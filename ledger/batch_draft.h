@@ -1,11 +1,9 @@
-// A batch of entries, read and serialised as far as it can be before its place in a ledger is
-// known. What is left to do when it gets there is small: compare numbers, write the fields before
-// the body, hash. Engines make drafts on their callers' threads, where the request's many small
-// objects are freed too.
+// A batch of entries, parsed and serialised as far as possible before its place in a ledger is
+// known. The rest is cheap: compare numbers, write the fields before each body, hash. Engines make
+// drafts on their callers' threads, which also free the request's many small objects.
 //
-// The bytes of an entry's body are cut out of the request as it is serialised for its hash: each
-// event is serialised once.
-// A value. Thread safe as far as it is const.
+// Each event is serialised once: the bytes of an entry's body are a part of the request's bytes,
+// which are serialised for its hash. A value; const use is thread safe.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +22,13 @@ class BatchDraft {
  public:
   struct Entry {
     v1::NewEntry::BodyCase body = v1::NewEntry::BODY_NOT_SET;
-    std::optional<int64_t> claimed_seconds;  // of the writer's clock, cut to the minute
-    // What the rules of a ledger's head ask of a body.
+    std::optional<int64_t> claimed_seconds;  // by the writer's clock, rounded down to the minute
+    // What the rules of a ledger's head (ledger/ledger_head.h) need of the body.
     events::RoundStep::Kind round = events::RoundStep::Kind::kNone;  // events
-    // Events: the round. Ends of writers: the entry count. Corrections: the corrected sequence.
-    // Imported: the original's sequence, nothing if the original does not parse.
+    // Event: the round. WRITER_CLOSED: the entry count. CORRECTION: the corrected sequence.
+    // IMPORTED: the original's sequence; unset if the original does not parse.
     std::optional<uint64_t> number;
-    // Of what the rules read more than a number of: its place in kept().
+    // The index in kept(), for bodies of which the rules need more than a number.
     std::optional<size_t> kept;
     size_t body_begin = 0;  // in the draft's bytes
     size_t body_bytes = 0;
@@ -44,11 +42,11 @@ class BatchDraft {
   const std::string& request_id() const { return request_id_; }
   const std::string& incarnation() const { return incarnation_; }
   const std::optional<uint64_t>& expected_sequence() const { return expected_sequence_; }
-  // Samples of epochs, openings and ends of imported spools, whole.
+  // The entry without its claimed time: samples of epochs, OPENED and SPOOL_IMPORTED.
   const v1::NewEntry& kept(size_t i) const { return kept_[i]; }
-  // Whether it brings late entries, and so nothing else.
+  // Whether it brings late entries; such a batch has no others.
   bool is_late() const;
-  // Whether a refusal of it may be of something that was released.
+  // Whether the batch may describe something that was released.
   bool tells_of_releases() const;
   const std::vector<Entry>& entries() const { return entries_; }
   // The entry's body as a message field without its tag: length and bytes.
@@ -57,7 +55,7 @@ class BatchDraft {
   }
   // RequestHash of the request (ledger/request_rules.h).
   merkle::Hash Hash() const;
-  // About what it takes in memory.
+  // About the memory that it takes.
   size_t MemoryBytes() const { return bytes_.size() + entries_.size() * sizeof(Entry); }
 
  private:
@@ -68,7 +66,7 @@ class BatchDraft {
   std::optional<uint64_t> expected_sequence_;
   std::vector<Entry> entries_;
   std::vector<v1::NewEntry> kept_;
-  std::string bytes_;  // the request as its hash is of it
+  std::string bytes_;  // the request, as RequestHash serialises it
 };
 
 }  // namespace dpledger

@@ -1,7 +1,6 @@
-// The entries of one request as they are stored, in one row: each behind its length as a big-endian
-// uint16, as in a C2SP entry bundle (https://c2sp.org/tlog-tiles), but as many of them as the
-// request brought. Entries are at most 65,535 bytes, as the rules of a ledger's head demand. Pure;
-// thread safe.
+// The stored form of one request's entries, one row: each entry follows its length as a big-endian
+// uint16, as in a C2SP entry bundle (https://c2sp.org/tlog-tiles), but with as many entries as the
+// request has. An entry has at most 65,535 bytes (ledger/ledger_head.h). Pure; thread safe.
 #pragma once
 
 #include <optional>
@@ -13,11 +12,11 @@ namespace dpledger {
 
 inline constexpr size_t kEntryLengthBytes = 2;
 
-// Writes the length of an entry that lies in `row` from `begin` on, behind kEntryLengthBytes that
-// are kept for it.
+// The entry extends from row[begin] to the end of `row`; writes its length to the kEntryLengthBytes
+// before `begin`.
 void SetEntryLength(size_t begin, std::string& row);
 
-// The entries, as views into `row`; nothing if there are none, or the row ends within one.
+// The entries, as views into `row`; nullopt if there are none, or the row ends within one.
 std::optional<std::vector<std::string_view>> DecodeBatchRow(std::string_view row);
 
 }  // namespace dpledger

@@ -1,8 +1,9 @@
-// Builds the change that one writer's entries make of a ledger's head, one entry after the other.
+// Builds the change (LedgerChange) by which one writer's entries extend a ledger, one entry after
+// the other.
 //
-// Writes the entries' bytes as the protocol buffer library does, deterministically: fields in the
-// order of their numbers, defaults left out. But a batch's entries share most of their fields, and
-// their bodies are serialised already. Pure; not thread safe.
+// Writes the same bytes as deterministic protobuf serialisation: fields in the order of their
+// numbers, defaults left out. It is faster because a batch's entries share most fields, and their
+// bodies are serialised already. Pure; not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,11 @@ class ChangeBuilder {
   uint64_t next_sequence() const { return change_.tree.size(); }
   v1::WriterStatus& writer() { return change_.writer; }
   void Reserve(size_t bytes) { change_.entries.reserve(bytes); }
-  // The writer's clock in the entries that follow, whole minutes in seconds.
+  // Sets the time by the writer's clock in the entries that follow: whole minutes, in seconds.
   void SetClaimedTime(std::optional<int64_t> seconds);
 
-  // Appends an entry whose body is the field `field` of LedgerEntry, given without its tag: length
-  // and bytes. INVALID_ARGUMENT if the entry is over 65,535 bytes.
+  // Appends an entry whose body is the field number `field` of LedgerEntry. `body` has no tag: its
+  // length, then its bytes. INVALID_ARGUMENT if the entry is over 65,535 bytes.
   absl::Status Push(int field, std::string_view body);
   absl::Status Push(int field, const google::protobuf::Message& body);
 

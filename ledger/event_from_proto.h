@@ -1,4 +1,4 @@
-// The only place where an event message becomes an event value.
+// Converts event messages to event values; nothing else does.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,10 +9,10 @@
 
 namespace dpledger::accountant {
 
-// What events::CheckEvent says of it, or its value.
+// The event's value, or the error of events::CheckEvent.
 absl::StatusOr<Event> EventFromProto(const v1::Event& event);
 
-// UNSPECIFIED is INVALID_ARGUMENT.
+// INVALID_ARGUMENT for UNSPECIFIED.
 absl::StatusOr<Adjacency> AdjacencyFromProto(v1::Adjacency adjacency);
 
 }  // namespace dpledger::accountant

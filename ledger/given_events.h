@@ -1,5 +1,4 @@
-// Events that come with a question or in a file: what one writer would have written, in a ledger of
-// its own.
+// Events from a question or a file, taken as those of one writer in a ledger of its own.
 #pragma once
 
 #include <vector>
@@ -14,8 +13,8 @@ namespace dpledger::accountant {
 // Not thread safe.
 class GivenEvents {
  public:
-  // What a ledger would refuse of one writer is refused (events/event_rules.h,
-  // events/writer_rules.h), and leaves this as it was.
+  // Refuses what a ledger would refuse of one writer (events/event_rules.h, events/writer_rules.h);
+  // an error changes nothing.
   absl::Status Add(const v1::Event& event);
   const History& history() const { return history_; }
 

@@ -1,4 +1,5 @@
-// What a ledger's entries mean for accounting: the one place that says which of them cost what.
+// Turns a ledger's entries into the history that the accountant takes. Only this file says which
+// entries have a privacy cost.
 //
 //  1. Events cost, late ones too; every other entry never changes what was released. What this
 //     version does not know is refused, never skipped.
@@ -31,17 +32,17 @@ class HistoryReader {
 
   // Takes the next entry's bytes, from entry 0 on. DATA_LOSS if they are not that entry or stand
   // where they cannot be; FAILED_PRECONDITION (reason NO_ANALYSIS, metadata sequence) for an entry
-  // that this version cannot account for. The reader is of no use after an error.
+  // that this version cannot account for. The reader must not be used after an error.
   absl::Status Add(std::string_view bytes);
 
   uint64_t size() const { return logs_[0].taken; }
   const History& history() const { return history_; }
 
-  // Entry 0: its declaration, fork or import. Precondition: size() > 0.
+  // Entry 0: a DECLARATION, FORK or IMPORT. Precondition: size() > 0.
   const v1::LedgerEntry& first() const { return logs_[0].first; }
   bool sealed() const { return logs_[0].sealed; }
-  // Of the ledger, or of the innermost original if it is a copy: its writers by name, and its
-  // corrections in order.
+  // The ledger's writers by name, and its corrections in order; of a copy, those of the innermost
+  // original.
   using Writers = std::map<std::string, v1::WriterStatus>;
   const Writers& writers() const { return logs_.back().writers; }
   struct CorrectionAt {
@@ -52,22 +53,22 @@ class HistoryReader {
   // The entries whose events are mechanisms, in the order of history().Mechanisms().
   const std::vector<uint64_t>& mechanism_sequences() const { return mechanism_sequences_; }
 
-  // The ledgers below this one that it is a copy of: first its original, then that one's, ...
+  // A ledger of which this one is a copy: 0 is its original, 1 the original of that one, ...
   struct Original {
-    uint64_t size = 0;      // entries that are copied
+    uint64_t size = 0;      // how many entries are copied
     std::string root_hash;  // of the original at that size, as the import states it
-    uint64_t taken = 0;     // entries of it so far
-    bool sealed = false;    // its SEAL was among them
+    uint64_t taken = 0;     // how many of them were read so far
+    bool sealed = false;    // whether its SEAL was among them
   };
   size_t originals() const { return logs_.size() - 1; }
   Original OriginalAt(size_t i) const;
   // The entry of original i that the last Add brought; empty if it brought none.
   std::string_view CopiedEntry(size_t i) const;
-  // FAILED_PRECONDITION (reason IMPORT_INCOMPLETE) while an original's entries are not all there.
+  // FAILED_PRECONDITION (reason IMPORT_INCOMPLETE) until all entries of every original were read.
   absl::Status CheckComplete() const;
 
-  // What a reader is made of, for who keeps it: Resume makes the same reader of it. `original` is
-  // set for a complete copy of a ledger that is no copy itself; other copies have no parts.
+  // The reader's state, for storing it; Resume makes an equal reader. `original` is set for a
+  // complete copy of a ledger that is not itself a copy. For other copies there are no parts.
   struct Parts {
     uint64_t size = 0;
     bool sealed = false;
@@ -88,7 +89,7 @@ class HistoryReader {
     v1::LedgerEntry first;
     Writers writers;
     std::vector<CorrectionAt> corrections;
-    // Of a copy, what its import states.
+    // Copies only: what the IMPORT states.
     uint64_t original_size = 0;
     std::string original_root;
     std::string original_declaration;
@@ -96,7 +97,7 @@ class HistoryReader {
 
   absl::Status AddTo(size_t log, std::string_view bytes);
   absl::Status Begin(size_t log, const v1::LedgerEntry& entry);
-  // An event that the writer wrote, or that came in late.
+  // Takes an event that the writer wrote, in time or late.
   absl::Status TakeEvent(size_t log, const v1::LedgerEntry& entry, const v1::Event& event);
   absl::Status TakeOpened(size_t log, const v1::LedgerEntry& entry, v1::WriterStatus& writer);
   absl::Status TakeBody(size_t log, const v1::LedgerEntry& entry);
@@ -107,7 +108,7 @@ class HistoryReader {
   std::vector<Log> logs_;  // this ledger, its original, ...
   History history_;
   std::vector<uint64_t> mechanism_sequences_;
-  std::vector<v1::LedgerEntry> last_;  // by log, of the last Add
+  std::vector<v1::LedgerEntry> last_;  // the last Add's entry, by log
 };
 
 }  // namespace dpledger::accountant

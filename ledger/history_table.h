@@ -1,8 +1,8 @@
-// A history as the run-length table that stores keep of it (proto/dpledger/v1/stored.proto), and
-// back. Mechanisms are not in it: they are read again from the entries that hold them.
+// Converts a history to the run-length table that a store keeps (proto/dpledger/v1/stored.proto),
+// and back. Mechanisms are not in the table: they are read again from their entries.
 //
-// 1. Exact: what comes back goes on as the history would have, event for event.
-// 2. One spelling: a table is accepted only if it is what ToTable writes.
+// 1. Exact: the history that comes back continues, event for event, as the first would have.
+// 2. Canonical: a table is accepted only if ToTable writes it so.
 // Pure functions; thread safe.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace dpledger::accountant {
 // Fills `closed` and `open`. Precondition: nothing was merged into the history.
 void ToTable(const History& history, v1::StoredHistory& table);
 
-// INVALID_ARGUMENT naming the field for a round that no event could have made, or in another
-// spelling than ToTable's.
+// INVALID_ARGUMENT, naming the field, for a round that no event could have made, or for a form that
+// ToTable does not write.
 absl::StatusOr<History> FromTable(const v1::StoredHistory& table,
                                   std::vector<Mechanism> mechanisms);
 

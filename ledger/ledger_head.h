@@ -1,12 +1,12 @@
-// The end of a ledger, and the rules by which it grows. Shared by all engines: an engine finds the
-// head, asks here what a request makes of it, stores the answer, and only then moves on to the new
-// head.
+// The head of a ledger (what an append has to know of it), and the rules by which the ledger grows.
+// Shared by all engines: an engine finds the head, asks here for the change that a request makes,
+// stores the change, and only then moves to the new head.
 //
 // Invariants:
-//  1. Pure: the same head, request and time give the same bytes. All of a request or nothing: an
-//  error changes nothing.
-//  2. Every entry belongs to one writer, the server's own to the writer "": the writers' counts add
-//  up to the size.
+//  1. Pure: the same head, request and time give the same bytes. A request takes effect as a whole
+//     or not at all: an error changes nothing.
+//  2. Every entry belongs to one writer, the server's own entries to the writer "". The writers'
+//     counts add up to the size.
 //  3. Recorded times are whole minutes and never decrease.
 // A LedgerHead is a value: copies are independent.
 #pragma once
@@ -31,7 +31,7 @@ namespace dpledger {
 
 struct LedgerHead {
   std::string name;
-  // Its declaration, fork or import; everything else of the entry is left out.
+  // Entry 0's DECLARATION, FORK or IMPORT, without the entry's other fields.
   std::shared_ptr<const v1::LedgerEntry> first;
   absl::Time create_time;
   absl::Time last_recorded_time;
@@ -46,7 +46,7 @@ inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
 
 // What one request does to a ledger.
 struct LedgerChange {
-  std::string entries;  // as they are stored, in order: a batch row (ledger/batch_row.h)
+  std::string entries;  // the stored bytes: a batch row (ledger/batch_row.h)
   v1::Receipt receipt;
   // The head's new values.
   merkle::CompactTree tree;
@@ -58,54 +58,54 @@ struct LedgerChange {
 // The requests must have passed CheckRequest (ledger/request_rules.h), and must not have been
 // answered before: the engine looks their ids up first.
 
-// A new ledger: its head before entry 0, and entry 0 as a change of it.
+// A new ledger: its head before entry 0, and the change that adds entry 0.
 struct NewLedger {
   LedgerHead empty;
   LedgerChange change;
 };
 // INVALID_ARGUMENT if the declaration or import is too large.
 absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now);
-// `point` is the prefix of `parent` that the request speaks of, its root included. OUT_OF_RANGE
-// (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter, INVALID_ARGUMENT if the
-// point is no entry's, the declaration differs from the parent's where it must not, or the parent
-// is an import that is not complete.
+// `point` is the prefix of `parent` that the request names, with its root. OUT_OF_RANGE
+// (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter; INVALID_ARGUMENT if the
+// point is before the first entry, if the declaration differs from the parent's in a field that a
+// fork inherits, or if the parent is a copy and the point lies within its copied entries.
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
                                const LedgerPoint& point, absl::Time now);
-// What a ledger's next entry is recorded at.
+// The recorded time of a ledger's next entry.
 absl::Time RecordedTime(const LedgerHead& head, absl::Time now);
 
-// FORK_NOTICE in the parent. Precondition: it is not sealed.
+// Appends FORK_NOTICE to the parent. Precondition: it is not sealed.
 absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
                                         const LedgerPoint& point, absl::Time now);
 
-// FAILED_PRECONDITION (LEDGER_SEALED, IMPORT_ONLY, WRITER_UNKNOWN, and what the rules of writers
-// say: events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence),
-// INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of what is not there, an imported
-// entry out of its place).
+// FAILED_PRECONDITION (LEDGER_SEALED, IMPORT_ONLY, WRITER_UNKNOWN, and the reasons of
+// events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT
+// (an entry over 65,535 bytes, a correction of an entry that does not exist, an imported entry out
+// of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          absl::Time now);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
                                          absl::Time now);
-// What a refused batch adds to the ledger all the same: CONFLICT, if what it describes may have
-// been released, and the ledger does not say so already. The refused request stays unanswered: it
-// is no request of the ledger.
+// The CONFLICT entry that a refused batch adds to the ledger, if the batch may describe something
+// that was released and the ledger does not say so yet; else nullopt. The request id of the refused
+// batch is not stored: no receipt answers it.
 std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft& batch,
                                        const absl::Status& refusal, absl::Time now);
-// FAILED_PRECONDITION (LEDGER_SEALED, WRITERS_OPEN naming them), INVALID_ARGUMENT (a missing writer
-// that has closed).
+// FAILED_PRECONDITION (LEDGER_SEALED; WRITERS_OPEN, naming them); INVALID_ARGUMENT for a writer
+// named missing that has closed.
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
                                   absl::Time now);
 
-// Moves the head on. Precondition: `change` was made from this head.
+// Moves `head` past the change. Precondition: `change` was made from this head.
 void Apply(const LedgerChange& change, LedgerHead& head);
 
-// The ledger as the server describes it.
+// The ledger as calls return it.
 v1::Ledger Describe(const LedgerHead& head);
 
-// What is stored of a head, besides its writers.
+// The stored form of a head, without its writers.
 v1::StoredHead ToStored(const LedgerHead& head);
-// The head whose entry 0, stored head and writers these are. DATA_LOSS if they do not fit together.
+// Rebuilds a head from its entry 0, stored head and writers. DATA_LOSS if they do not fit together.
 absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
                                       const v1::StoredHead& stored,
                                       std::map<std::string, v1::WriterStatus> writers);

@@ -1,4 +1,4 @@
-// A mechanism tree as a value. Private to this folder; the front door is event_from_proto.h.
+// Converts a mechanism message to a value. Private to this folder; others use event_from_proto.h.
 #pragma once
 
 #include "accountant/mechanism/event.h"

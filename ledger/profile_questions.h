@@ -1,5 +1,5 @@
-// Questions about the whole profile, and what audits say of it, in the wire's messages. As
-// questions.h: both doors answer through here.
+// Answers to questions about the whole privacy profile, and to audits of a claim, in the wire's
+// messages. The server and the command line both answer through here, as for questions.h.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,17 +9,17 @@
 
 namespace dpledger::accountant {
 
-// INVALID_ARGUMENT naming the field, or for a request that asks for nothing or gives both lists;
-// otherwise as the questions of questions.h. The request's own `subject` is not read.
+// INVALID_ARGUMENT, naming the field, also for a request that asks for nothing or gives both lists;
+// otherwise as in questions.h. The request's own `subject` is not read.
 absl::StatusOr<v1::ComputeProfileResponse> AnswerProfile(const Subject& subject,
                                                          const v1::ComputeProfileRequest& request,
                                                          const Limits& limits);
 
-// Compares with the subject's claim. The request's own `subject` is not read.
+// Compares the audit's lower bound with the subject's ε. The request's own `subject` is not read.
 absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
                                                    const v1::AuditClaimRequest& request,
                                                    const Limits& limits);
-// The bound alone; options must be empty.
+// The lower bound alone, compared with nothing. The request's options are not read.
 absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const v1::AuditClaimRequest& request);
 
 }  // namespace dpledger::accountant

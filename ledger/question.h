@@ -1,5 +1,5 @@
-// What every question does with its request before the accountant is asked and after: shared by the
-// files that answer them, for nobody else.
+// The steps that all questions share before and after the accountant's answer. Private to the files
+// that answer questions.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace dpledger::accountant {
 
-// A request's options and its subject, resolved into what the accountant is asked.
+// A request's options and subject, resolved into the accountant's arguments.
 struct Question {
   Neighbours neighbours = Adjacency::kAddOrRemoveOne;
   Composition composition;
@@ -20,37 +20,37 @@ struct Question {
   v1::AnswerDetails details;
 };
 
-// The question before its composition: options, and the details that the subject brings along.
+// The question without its composition: options, and the details that come from the subject.
 // INVALID_ARGUMENT naming the option.
 absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
                                const Limits& limits);
 
-// What is said of a composition in every answer about it.
+// Adds what every answer about a composition states of it.
 void DescribeComposition(const Composition& composition, v1::AnswerDetails& details);
 
-// INVALID_ARGUMENT naming the option; FAILED_PRECONDITION for what has no analysis and for ADAPTIVE
-// parameters.
+// The whole question. INVALID_ARGUMENT naming the option; FAILED_PRECONDITION for ADAPTIVE
+// parameters and for a history without an analysis.
 absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
                              const Limits& limits);
 
-// ADAPTIVE ledgers, each held by a filter that it declared.
+// A question about ADAPTIVE ledgers, each within a filter that it declared.
 struct HeldQuestion {
-  filter::Filter filter;  // what they are held to together
+  filter::Filter filter;  // the filter that they are within together
   v1::AnswerDetails details;
 };
 
-// FAILED_PRECONDITION: a filter is crossed (reason FILTER_CROSSED, naming the ledger), cannot count
-// an event, has no common bound with another, or the options ask for what a filter does not bound
-// (another adjacency, a group, a method). Precondition: subject.held is not empty.
+// FAILED_PRECONDITION if a filter is crossed (reason FILTER_CROSSED, naming the ledger), if it
+// cannot count an event, if the filters do not compose, or if the options ask for what a filter
+// does not bound (another adjacency, a group, a method). Precondition: subject.held is not empty.
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
                                      const Limits& limits);
 
-// The method that answered, and its warnings.
+// Adds the method that answered, and its warnings.
 void Describe(const Answer& answer, v1::AnswerDetails& details);
 
-// The composition of the whole plan, when it has rounds to come: they are taken to be of the
-// costliest kind recorded. Empty when there is nothing to plan with. Says in `details` what it
-// means.
+// The composition of the whole planned run, if rounds are still to come; they are taken to be of
+// the costliest kind recorded. nullopt if no rounds are to come, or the plan's cost cannot be told
+// from what is recorded. Adds an explanation to `details`.
 std::optional<Composition> PlanOf(const Subject& subject, const Composition& spent,
                                   v1::AnswerDetails& details);
 

@@ -1,6 +1,6 @@
-// Questions in the wire's messages, answered for a history that the caller has gathered: from
-// ledgers (the server) or from an event file (the command line, offline). Both doors print the same
-// answer because both come through here.
+// Answers to questions, in the wire's messages, for a history that the caller has gathered: from
+// ledgers (the server) or from an event file (the command line, offline). Both give the same answer
+// because both call these functions.
 #pragma once
 
 #include <cstdint>
@@ -31,19 +31,18 @@ struct Subject {
   uint64_t planned_rounds = 0;  // 0 = not stated
   uint64_t entries = 0;         // for the answer
   std::vector<v1::LedgerReference> ledgers;
-  // Every ledger of the history, if all are ADAPTIVE and have declared a filter; else empty.
+  // All ledgers of the history, if every one is ADAPTIVE and declares a filter; else empty.
   std::vector<HeldLedger> held;
-  // Already known, e.g. a writer that may hold undelivered events.
+  // From the gathering, e.g. a writer that may hold undelivered events.
   std::vector<std::string> warnings;
-  // What the gathering rests on, e.g. the signature under a copied ledger.
+  // From the gathering, e.g. that a copied ledger is worth as much as the checkpoint that it names.
   std::vector<std::string> assumptions;
 };
 
-// Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. ε and δ of
-// ADAPTIVE ledgers are those of the filters they declared (FAILED_PRECONDITION, reason
-// FILTER_CROSSED, once one is crossed); anything else that is ADAPTIVE is refused
-// (FAILED_PRECONDITION, reason ADAPTIVE_NOT_ANALYSED). The
-// request's own `subject` is not read.
+// Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. For ADAPTIVE
+// ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,
+// once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
+// reason ADAPTIVE_NOT_ANALYSED). The request's own `subject` is not read.
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,
                                                          const Limits& limits);
@@ -55,7 +54,7 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
 absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
                                                       const Limits& limits);
 
-// The software's version, as it stands in every answer.
+// The software's version, which every answer states.
 std::string Version();
 
 }  // namespace dpledger::accountant

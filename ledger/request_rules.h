@@ -1,6 +1,5 @@
-// The rules that a request meets or breaks by itself, whatever the ledger holds, and the hash that
-// tells a repeated request from another one under the same id. Shared by all engines. Pure; thread
-// safe.
+// The rules for a request that do not depend on the ledger, and the hash that tells a repeated
+// request from a different one under the same id. Shared by all engines. Pure; thread safe.
 #pragma once
 
 #include <string>
@@ -13,25 +12,25 @@
 
 namespace dpledger {
 
-// Names, ids, the number of entries, what is set, bounds and unknown fields. INVALID_ARGUMENT
-// naming the field. Events and declarations are not looked into: their one home is
-// events/event_rules.h.
+// Check names, ids, the number of entries, set fields, bounds and unknown fields. INVALID_ARGUMENT
+// naming the field. Events and declarations are not checked here but by events/event_rules.h and
+// events/declaration_rules.h.
 absl::Status CheckRequest(const v1::CreateLedgerRequest& request);
 absl::Status CheckRequest(const v1::AppendBatchRequest& request);
 absl::Status CheckRequest(const v1::SealLedgerRequest& request);
 absl::Status CheckRequest(const v1::ForkLedgerRequest& request);
 
-// docs/formats.md, section 1. expected_sequence and claimed times do not count: a retry a minute
-// later is the same request.
+// docs/formats.md, section 1, defines the hash. It leaves out expected_sequence and claimed times:
+// a retry a minute later is the same request.
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
 merkle::Hash RequestHash(const v1::AppendBatchRequest& request);
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
 merkle::Hash RequestHash(const v1::ForkLedgerRequest& request);
-// The same of a request that is serialised already, without what does not count. The message's name
-// keeps requests of different kinds apart that would serialise alike.
+// The same for a request already serialised, without the fields that the hash leaves out. The
+// message's name distinguishes requests of different kinds with the same bytes.
 merkle::Hash RequestHashOf(const google::protobuf::Descriptor& message, std::string_view bytes);
 
-// The same bytes for equal messages, in every run of this program.
+// Equal messages give equal bytes, in every run of this program.
 std::string SerializeDeterministically(const google::protobuf::Message& message);
 
 }  // namespace dpledger

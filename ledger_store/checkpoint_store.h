@@ -1,12 +1,11 @@
-// What is said of the ledgers and can be checked by others: each log's signed checkpoint, the tiles
-// of its tree, and the registry, the log whose entries are the ledgers' checkpoints. The part of a
-// store that the notary writes (ledger_store/evidence/notary.h), and that proofs are made from.
+// The evidence that a store keeps of its ledgers: each log's signed checkpoint, the tiles of its
+// tree, and the registry, the log whose entries are the ledgers' checkpoints. The notary writes it
+// (ledger_store/evidence/notary.h), and proofs are made from it.
 //
-//  1. All of a publication is durable, or nothing of it: a checkpoint is never there without its
-//     tiles.
-//  2. A log's checkpoints only grow, and one signer at a time makes them: an old signer that lost
-//     its lease without knowing is refused.
-//  3. Tiles are derived from entries. They are checked before they are signed, not here.
+//  1. A publication is durable as a whole or not at all: no checkpoint is stored without its tiles.
+//  2. A log's checkpoints only grow, and one signer at a time makes them: the store refuses a
+//     signer that has lost its lease without knowing.
+//  3. Tiles are derived from entries. The notary checks them before it signs; the store does not.
 // Thread safe. A log is a ledger, by its name, or the registry.
 #pragma once
 
@@ -27,18 +26,18 @@ namespace dpledger {
 // The registry's name as a log. No ledger can have it.
 inline constexpr char kRegistryLog[] = "";
 
-// A log's new checkpoint, with the tiles that its tree has beyond the last one's.
+// A log's new checkpoint, with the tiles that are new or wider since its last one.
 struct SignedLog {
   std::string log;
   v1::StoredCheckpoint checkpoint;
   std::map<merkle::TileId, std::string> tiles;  // all hashes of the tile, 32 bytes each
 };
 
-// What a signer makes public at once.
+// What a signer publishes in one step.
 struct Publication {
-  uint64_t lease_epoch = 0;                   // of the lease under which it was made
+  uint64_t lease_epoch = 0;                   // epoch of the lease under which it was made
   uint64_t registry_size = 0;                 // entries of the registry before it
-  std::vector<std::string> registry_entries;  // that follow
+  std::vector<std::string> registry_entries;  // the entries that follow
   std::vector<SignedLog> logs;
 };
 
@@ -49,7 +48,7 @@ class CheckpointReader {
   // NOT_FOUND if the log has none yet.
   virtual absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) = 0;
 
-  // The tile's hashes, as far as they were published. NOT_FOUND if it was not.
+  // The tile's published hashes. NOT_FOUND if the tile was not published.
   virtual absl::StatusOr<std::string> ReadTile(const std::string& log,
                                                const merkle::TileId& tile) = 0;
 
@@ -60,21 +59,22 @@ class CheckpointReader {
 
 class CheckpointStore : public CheckpointReader {
  public:
-  // Leave to sign, for `duration` from now or until it is taken again by the same holder; its
-  // epoch. One holder has it at a time, and a lost epoch never comes back. UNAVAILABLE (reason
-  // SIGNER_ELSEWHERE) while another holder has it. An engine that one process owns always grants
-  // it.
+  // Acquires or renews the lease to sign, for `duration` from now; returns its epoch. One holder
+  // has the lease at a time, and the epoch of a lost lease never comes back. UNAVAILABLE (reason
+  // SIGNER_ELSEWHERE) while another holder has the lease. An engine that one process owns always
+  // grants it.
   virtual absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                                 absl::Duration duration) = 0;
 
   // At most `limit` ledgers that are longer than their checkpoints: by name, first those after
-  // `after`, then the others. Who goes on after the last one comes to each in turn.
+  // `after`, then the others. A caller that passes the last name that it got as `after` reaches
+  // every ledger in turn.
   virtual absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
                                                            size_t limit) = 0;
 
-  // ABORTED (reason SIGNER_REPLACED) if the lease or the registry's size is not what the
-  // publication says; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or beyond
-  // its entries; UNAVAILABLE after a disk error.
+  // Stores the publication. ABORTED (reason SIGNER_REPLACED) if its lease epoch or registry size is
+  // not the present one; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or
+  // beyond the log's entries; UNAVAILABLE after a disk error.
   virtual absl::Status Publish(const Publication& publication) = 0;
 };
 

@@ -2,22 +2,21 @@
 // one conformance suite.
 //
 // Promises of every engine:
-//  1. An answer means durable: Create, Append, Seal, Fork and Publish return after their bytes are
+//  1. Answered means durable: Create, Append, Seal, Fork and Publish return after their bytes are
 //     synced.
 //  2. Nothing is updated, deleted or truncated. Sequence numbers are dense from 0; a batch is
 //     stored whole or not at all, contiguous and in order.
-//  3. (ledger, request id) decides: the same request gets the same receipt for ever, across
-//     restarts; other entries under a used id are INVALID_ARGUMENT (reason REQUEST_ID_REUSED)
-//     whatever expected_sequence says.
-//  4. The bytes that are stored are the bytes that are hashed and handed out.
+//  3. (ledger, request id) identifies a request: the same request gets the same receipt for ever,
+//     across restarts; another request under a used id is INVALID_ARGUMENT (reason
+//     REQUEST_ID_REUSED), whatever its expected_sequence.
+//  4. The stored bytes are the bytes that are hashed and returned.
 //  5. After an error from the disk the store acknowledges nothing more: every later call is
 //     UNAVAILABLE, and Healthy() is false for good.
-//  6. What is derived from entries (tiles, histories) and what is said of them (checkpoints) is
-//     kept beside them, and never instead of them.
+//  6. Derived data (tiles, histories) and checkpoints are kept beside the entries, never in place
+//     of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
-// Callers check events (events/event_rules.h) before they come here; the store checks names, ids,
-// sizes and order.
+// The caller checks events (events/event_rules.h); the store checks names, ids, sizes and order.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +35,8 @@
 
 namespace dpledger {
 
-// Batches that stand in line: once one of them is refused, so is every later one (ABORTED, reason
-// EARLIER_BATCH_REFUSED). A caller can thus hand in the next batch before the last is answered, and
+// A line of batches: once one of them is refused, so is every later one (ABORTED, reason
+// EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and
 // nothing is stored after a refusal.
 class AppendLine {
  public:
@@ -45,20 +44,20 @@ class AppendLine {
   void Break() { broken_ = true; }
 
  private:
-  bool broken_ = false;  // the thread of the store that commits reads and writes it, no other
+  bool broken_ = false;  // only the store's committing thread uses it
 };
 
-// What can be read of the ledgers. Code that only reads takes this, so that it also works on what
-// survives of a damaged store (embedded/surviving_store.h).
+// The read side of a store. Code that only reads uses it, so that it also works on what survives of
+// a damaged store (embedded/surviving_store.h).
 class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
 
-  // NOT_FOUND if there is none. Size, root and writers are those of one moment, all of it durable.
+  // NOT_FOUND if there is none. Size, root and writers belong to one moment and are durable.
   virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
 
   // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the
-  // first). The parent "projects/-" is all projects.
+  // first). The parent "projects/-" means all projects.
   virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
                                                        const std::string& after, size_t limit) = 0;
 
@@ -68,17 +67,18 @@ class LedgerReader {
   virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                         size_t max_entries, size_t max_bytes) = 0;
 
-  // NOT_FOUND if there is none; DATA_LOSS if its bytes are damaged.
+  // The ledger's stored run-length table. NOT_FOUND if there is none; DATA_LOSS if its bytes are
+  // damaged.
   virtual absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) = 0;
 
-  // What is signed of the ledgers. Lives as long as this.
+  // The checkpoints, tiles and registry. Lives as long as this.
   virtual CheckpointReader& checkpoints() = 0;
 };
 
 class LedgerStore : public LedgerReader {
  public:
-  // Stores the declaration as entry 0. ALREADY_EXISTS if the name is taken, unless by the same
-  // request.
+  // Makes a ledger with the declaration or import as entry 0. ALREADY_EXISTS if the name is taken,
+  // unless by the same request.
   virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) = 0;
 
   // How many ledgers, of all projects, declare the data set `dataset`.
@@ -88,18 +88,18 @@ class LedgerStore : public LedgerReader {
   // Calls `done` once, from a thread of the store, when the batch is durable or refused. Batches of
   // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
   // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
-  // FAILED_PRECONDITION (LEDGER_SEALED, WRITER_CLOSED, WRITER_COUNT_MISMATCH, ROUND_GOES_BACK,
-  // ROUND_ALREADY_OPEN); RESOURCE_EXHAUSTED (QUEUE_FULL: too much waits for the disk); UNAVAILABLE
-  // (STORE_FAILED) after a disk error. `line` may be null.
+  // FAILED_PRECONDITION with a reason of ledger_head.h's AppendBatch; RESOURCE_EXHAUSTED
+  // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
+  // `line` may be null.
   virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                            AppendCallback done) = 0;
   void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) {
     AppendAsync(std::move(request), nullptr, std::move(done));
   }
-  // The same, waiting.
+  // The same, but waits for the answer.
   absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);
 
-  // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer that has not closed is not
+  // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer has neither closed nor is
   // named missing.
   virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) = 0;
 
@@ -112,7 +112,7 @@ class LedgerStore : public LedgerReader {
 
   CheckpointStore& checkpoints() override = 0;
 
-  // Keeps the ledger's run-length table in place of an older one. Need not be durable.
+  // Stores the ledger's run-length table in place of an older one. Need not be durable.
   virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
 
   virtual bool Healthy() const = 0;

@@ -1,5 +1,5 @@
-// Base 64 as the C2SP documents use it: the standard alphabet of RFC 4648, section 4, with its
-// padding, and one spelling for every value. No I/O. Thread safe.
+// Base 64 as the C2SP documents use it: the standard alphabet of RFC 4648, section 4, with padding;
+// every value has exactly one encoding. No I/O. Thread safe.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 namespace dpledger::merkle {
 
 std::string Base64Encode(std::string_view bytes);
-// Nothing for what Base64Encode does not write: blanks, missing padding, bits set in the padding.
+// nullopt for anything that Base64Encode does not write: blanks, missing padding, bits set in the
+// padding.
 std::optional<std::string> Base64Decode(std::string_view text);
 
 }  // namespace dpledger::merkle

@@ -1,9 +1,9 @@
-// What a log signs: its name, how many leaves its tree has, and the root. C2SP tlog-checkpoint
-// (https://c2sp.org/tlog-checkpoint).
+// Checkpoints, which a log signs: its name (origin), its tree's size in leaves, and the root. C2SP
+// tlog-checkpoint (https://c2sp.org/tlog-checkpoint).
 //
-// 1. One spelling: CheckpointText of what ParseCheckpoint gives is what it was given.
-// 2. A log never signs two checkpoints of which one is not the beginning of the other; that is the
-//    caller's to keep.
+// 1. Canonical: ParseCheckpoint accepts only what CheckpointText writes.
+// 2. Of any two checkpoints that a log signs, one is a prefix of the other. The caller must keep
+//    this.
 // No I/O. Thread safe.
 #pragma once
 
@@ -32,12 +32,12 @@ struct Checkpoint {
 // character or is not UTF-8, and for a size above 2^63.
 absl::StatusOr<std::string> CheckpointText(const Checkpoint& checkpoint);
 
-// From the text of a note, without its signatures. INVALID_ARGUMENT unless CheckpointText writes
-// it.
+// Parses the text of a note, without its signatures. INVALID_ARGUMENT unless CheckpointText writes
+// it so.
 absl::StatusOr<Checkpoint> ParseCheckpoint(std::string_view text);
 
-// The checkpoint of a note that one of the log's keys signed. INVALID_ARGUMENT if it is no
-// checkpoint or that of another origin; errors of VerifyNote.
+// The checkpoint in a note that one of `log_keys` signed. INVALID_ARGUMENT if the note is no
+// checkpoint or has another origin; errors of VerifyNote.
 absl::StatusOr<Checkpoint> OpenCheckpoint(const Note& note, std::string_view origin,
                                           std::span<const VerifierKey> log_keys);
 

@@ -1,7 +1,6 @@
-// The RFC 6962 Merkle tree of an append-only list, kept as its frontier: the roots of the perfect
-// subtrees that the binary form of its size names, largest first. Appending is O(1) amortised, the
-// root O(log n), the state at most 64 hashes. SHA-256; hashes are 32 bytes. No I/O. Not thread
-// safe.
+// The RFC 6962 Merkle tree of an append-only list, kept as its frontier: the roots of its perfect
+// subtrees, one for each 1 bit of its size, largest first. Appending is O(1) amortised, the root
+// O(log n), the state at most 64 hashes. SHA-256; hashes are 32 bytes. No I/O. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ Hash NodeHash(const Hash& left, const Hash& right);
 class CompactTree {
  public:
   CompactTree() = default;
-  // The tree of `size` leaves with this frontier. INVALID_ARGUMENT unless their number is the
-  // number of ones in `size`.
+  // The tree of `size` leaves with this frontier. INVALID_ARGUMENT unless the frontier has as many
+  // hashes as `size` has 1 bits.
   static absl::StatusOr<CompactTree> FromFrontier(uint64_t size, std::vector<Hash> frontier);
 
   void Append(const Hash& leaf_hash);

@@ -1,6 +1,6 @@
-// Ed25519 signatures (RFC 8032) through OpenSSL: pure, without context. The private key is a type
-// that cannot be copied or printed; its memory is wiped when it goes. Thread safe, but for moving a
-// key while it signs.
+// Ed25519 signatures (RFC 8032) through OpenSSL: pure, without context. A private key cannot be
+// copied or printed; its memory is wiped when it is destroyed. Thread safe, except for moving a key
+// while it signs.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ using Ed25519Signature = std::array<uint8_t, 64>;  // RFC 8032, section 5.1.6
 
 class Ed25519PrivateKey {
  public:
-  // From the system's random source. UNAVAILABLE if that gives nothing.
+  // A new key from the system's random source. UNAVAILABLE if that fails.
   static absl::StatusOr<Ed25519PrivateKey> Generate();
   // The 32 bytes that RFC 8032, section 5.1.5, calls the private key. INVALID_ARGUMENT if they are
   // not 32.
   static absl::StatusOr<Ed25519PrivateKey> FromSeed(std::string_view seed);
   // One unencrypted PKCS #8 key (RFC 8410) in PEM, "-----BEGIN PRIVATE KEY-----". INVALID_ARGUMENT,
-  // which quotes nothing of the text, if it is something else.
+  // without any part of the text, for anything else.
   static absl::StatusOr<Ed25519PrivateKey> FromPem(std::string_view pem);
 
-  // The secret itself, for its file. Whoever holds the text wipes it: Wipe.
+  // The secret, to be written to its file. The caller wipes the text afterwards: Wipe.
   std::string ToPem() const;
 
   const Ed25519PublicKey& public_key() const { return public_key_; }
@@ -46,11 +46,11 @@ class Ed25519PrivateKey {
   Ed25519PublicKey public_key_;
 };
 
-// False for a signature that does not fit and for bytes that are no public key.
+// False if the signature does not verify, or if `public_key` is not a valid key.
 bool Ed25519Verify(const Ed25519PublicKey& public_key, std::string_view message,
                    const Ed25519Signature& signature);
 
-// Overwrites a secret, and leaves it empty.
+// Overwrites the secret's memory and empties the string.
 void Wipe(std::string& secret);
 
 }  // namespace dpledger::merkle

@@ -1,5 +1,6 @@
-// How a C2SP tlog-proof and a request to a C2SP witness both end: the proof's hashes, one a line in
-// base 64, an empty line, and a checkpoint's note. One spelling. No I/O. Thread safe.
+// The common end of a C2SP tlog-proof and of a request to a C2SP witness: the proof's hashes in
+// base 64, one a line, an empty line, and a checkpoint's note. Canonical: one text for each value.
+// No I/O. Thread safe.
 #pragma once
 
 #include <span>

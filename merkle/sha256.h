@@ -10,7 +10,7 @@ namespace dpledger::merkle {
 
 using Hash = std::array<uint8_t, 32>;
 
-// Of the parts joined.
+// The hash of the concatenated parts.
 Hash Sha256(std::initializer_list<std::string_view> parts);
 
 }  // namespace dpledger::merkle

@@ -2,9 +2,9 @@
 // signatures of logs and timestamped Ed25519 cosignatures of witnesses
 // (https://c2sp.org/tlog-cosignature).
 //
-// 1. Note::Parse accepts one spelling: ToText of what it gives is what it was given.
-// 2. A note is worth nothing before VerifyNote has said who signed it: unknown keys are ignored, a
-//    wrong signature under a known key refuses the note.
+// 1. Canonical: Note::Parse accepts only what ToText writes.
+// 2. A note proves nothing until VerifyNote has checked who signed it. VerifyNote ignores unknown
+//    keys, and refuses the note if a known key's signature is wrong.
 // No I/O. Thread safe.
 #pragma once
 
@@ -23,13 +23,13 @@
 namespace dpledger::merkle {
 
 inline constexpr size_t kMaxNoteBytes = size_t{1} << 20;
-inline constexpr size_t kMaxNoteSignatures = 64;  // the document demands at least 16
+inline constexpr size_t kMaxNoteSignatures = 64;  // the C2SP document requires at least 16
 
-// The assigned signature types that we know.
+// The signature types that are supported, with their assigned numbers.
 enum class SignatureType : uint8_t { kEd25519 = 0x01, kCosignature = 0x04 };
 
-// Who may sign: a name (not empty, UTF-8 without spaces, plus signs and control characters), what
-// its signatures are, and its public key.
+// A signer: its name (not empty, UTF-8 without spaces, plus signs and control characters), the type
+// of its signatures, and its public key.
 struct VerifierKey {
   std::string name;
   SignatureType type = SignatureType::kEd25519;
@@ -45,7 +45,8 @@ struct VerifierKey {
   bool operator==(const VerifierKey&) const = default;
 };
 
-// What a note may contain: UTF-8 (RFC 3629) without ASCII control characters but newlines.
+// Whether `text` may stand in a note: UTF-8 (RFC 3629) without ASCII control characters other than
+// newlines.
 bool IsNoteText(std::string_view text);
 
 struct NoteSignature {
@@ -62,17 +63,18 @@ struct Note {
   std::string text;  // ends with a newline
   std::vector<NoteSignature> signatures;
 
-  // INVALID_ARGUMENT for anything else than text, an empty line and 1..64 signature lines, for more
-  // than 1 MiB, and for what is not UTF-8 or has control characters.
+  // A note is text, an empty line and 1..64 signature lines. INVALID_ARGUMENT for anything else,
+  // for more than 1 MiB, and for text that is not IsNoteText.
   static absl::StatusOr<Note> Parse(std::string_view note);
   std::string ToText() const;
 };
 
-// Signature lines alone, as a witness answers; at least one. INVALID_ARGUMENT as Note::Parse.
+// Parses signature lines alone, as in a witness's answer; at least one. INVALID_ARGUMENT as
+// Note::Parse.
 absl::StatusOr<std::vector<NoteSignature>> ParseSignatureLines(std::string_view lines);
 
-// A signature of type 0x01 over `text`. INVALID_ARGUMENT for a name or text that a note cannot
-// have.
+// A signature of type 0x01 over `text`. INVALID_ARGUMENT if the name or the text is not allowed in
+// a note.
 absl::StatusOr<NoteSignature> SignNote(std::string_view text, std::string_view name,
                                        const Ed25519PrivateKey& key);
 // A cosignature, type 0x04, at `unix_seconds` (0..2^63-1) over the text of a checkpoint.
@@ -81,8 +83,8 @@ absl::StatusOr<NoteSignature> CosignNote(std::string_view text, std::string_view
                                          uint64_t unix_seconds, const Ed25519PrivateKey& key);
 
 struct VerifiedSignature {
-  size_t key = 0;                        // which of the known keys
-  std::optional<uint64_t> unix_seconds;  // of a cosignature; the latest if there are several
+  size_t key = 0;                        // index in `known`
+  std::optional<uint64_t> unix_seconds;  // a cosignature's time; the latest if there are several
   bool operator==(const VerifiedSignature&) const = default;
 };
 // The known keys that signed, in the order of `known`, at least one. DATA_LOSS if a signature under

@@ -1,6 +1,6 @@
-// The lines of which the C2SP documents make checkpoints, proofs and requests to witnesses: each
-// ended by a newline, numbers as plain decimals, hashes as base 64, one spelling for each value. No
-// I/O. Thread safe.
+// The lines of C2SP checkpoints, proofs and requests to witnesses: each ends with a newline;
+// numbers are plain decimals, hashes are base 64; every value has exactly one text. No I/O. Thread
+// safe.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace dpledger::merkle {
 
-// Takes the first line from the front of `text`, without its newline; nothing, and `text` as it
-// was, if no newline is left.
+// Removes the first line from `text` and returns it without its newline. nullopt, with `text`
+// unchanged, if no newline is left.
 std::optional<std::string_view> TakeLine(std::string_view& text);
 
-// A decimal below 2^64 without sign, blanks and leading zeros; nothing for anything else.
+// A decimal below 2^64 without sign, blanks and leading zeros; nullopt for anything else.
 std::optional<uint64_t> ParseDecimal(std::string_view text);
 
 std::string HashToBase64(const Hash& hash);
-// Nothing for what HashToBase64 does not write.
+// nullopt for anything that HashToBase64 does not write.
 std::optional<Hash> ParseHash(std::string_view text);
 
 }  // namespace dpledger::merkle

@@ -1,9 +1,9 @@
-// How a Merkle tree is cut into files that anyone can serve: C2SP tlog-tiles
+// A Merkle tree cut into files that anyone can serve: C2SP tlog-tiles
 // (https://c2sp.org/tlog-tiles). A tile holds up to 256 consecutive hashes of every eighth level of
 // the tree; an entry bundle holds the entries under a tile of level 0.
 //
-// 1. A tile never changes but by growing on the right, until it has 256 hashes.
-// 2. Every tile has one path: what TilePath would not write, ParseTilePath refuses.
+// 1. A tile changes only by growing on the right, until it has 256 hashes.
+// 2. Every tile has one path: ParseTilePath refuses what TilePath and EntriesPath do not write.
 // No I/O. Thread safe.
 #pragma once
 
@@ -44,8 +44,8 @@ int TileWidthIn(uint64_t size, const TileId& id);
 // All tiles of a tree of `size` leaves (<= 2^63), by level and then index: about size / 255 of
 // them. The entry bundles are those of level 0.
 std::vector<SizedTile> TilesOf(uint64_t size);
-// The tiles that a tree of `new_size` leaves has and one of `old_size` has not, or has with fewer
-// hashes. None unless old_size < new_size <= 2^63.
+// The tiles that are new or wider in a tree of `new_size` leaves than in one of `old_size`. Empty
+// unless old_size < new_size <= 2^63.
 std::vector<SizedTile> TilesChanged(uint64_t old_size, uint64_t new_size);
 
 // "tile/0/x001/x234/067", with ".p/<width>" behind it if width < 256. Level 0..63, width 1..256.
@@ -60,7 +60,7 @@ struct ParsedTilePath {
 // INVALID_ARGUMENT for anything that TilePath and EntriesPath do not write.
 absl::StatusOr<ParsedTilePath> ParseTilePath(std::string_view path);
 
-// Each entry behind its length as a big-endian uint16. INVALID_ARGUMENT unless there are 1..256
+// Each entry after its length as a big-endian uint16. INVALID_ARGUMENT unless there are 1..256
 // entries of at most 65,535 bytes.
 absl::StatusOr<std::string> EncodeEntryBundle(std::span<const std::string> entries);
 // The first `count` (1..256) entries, as views into `bytes`, which may hold more of them: a bundle

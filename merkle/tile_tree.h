@@ -1,10 +1,9 @@
-// A Merkle tree kept as tiles: what is written when it grows, and how the roots of its subtrees are
-// read back for proofs.
+// A Merkle tree kept as tiles: computes the tiles to write as it grows, and reads the roots of its
+// subtrees back for proofs.
 //
-// 1. What the builder yields is a function of the leaves alone: the same tiles, whatever the steps
-//    in which they came.
-// 2. Tiles are believed as read. Who resumes from stored tiles compares Root() with a root it
-//    trusts; who makes proofs from them lets the proof be verified.
+// 1. The builder's tiles depend on the leaves alone, not on how the leaves were grouped into calls.
+// 2. Tiles that are read are not verified here. A caller that resumes from stored tiles compares
+//    Root() with a root that it trusts; a caller that makes proofs from them verifies the proofs.
 // No I/O but through the reader. Not thread safe.
 #pragma once
 
@@ -28,16 +27,16 @@ class TileReader {
   virtual absl::StatusOr<std::string> ReadTile(const TileId& id, int width) = 0;
 };
 
-// The first `width` hashes of a tile. DATA_LOSS if what is stored is not a whole number of hashes,
-// fewer than `width` or more than 256; errors of the reader as they are.
+// The first `width` hashes of a tile. DATA_LOSS if the stored bytes are not a whole number of
+// hashes, or are fewer than `width` or more than 256 hashes; errors of the reader as they are.
 absl::StatusOr<std::vector<Hash>> ReadTileHashes(TileReader& reader, const TileId& id, int width);
 
 // The root of the 2^level leaves from index * 2^level on, from one tile. INVALID_ARGUMENT unless
 // they all are in a tree of `tree_size` (<= 2^63) leaves; errors of ReadTileHashes.
 absl::StatusOr<Hash> NodeAt(TileReader& reader, uint64_t tree_size, int level, uint64_t index);
 
-// NodeAt as a source for proofs of trees of up to `tree_size` leaves. Keeps the last tiles it read
-// (at most half a megabyte), for the proof asks for several nodes of a tile. The reader must
+// NodeAt as a source for proofs of trees of up to `tree_size` leaves. Caches the last tiles that it
+// read (at most half a megabyte), because a proof needs several nodes of a tile. The reader must
 // outlive it.
 NodeSource NodesOf(TileReader& reader, uint64_t tree_size);
 
@@ -49,7 +48,7 @@ class TileBuilder {
   // most 8. INVALID_ARGUMENT if size > 2^63; errors of ReadTileHashes.
   static absl::StatusOr<TileBuilder> Resume(uint64_t size, TileReader& reader);
 
-  // One hash of a node a leaf, amortised.
+  // Computes one node's hash, amortised.
   void Append(const Hash& leaf_hash);
 
   uint64_t size() const { return size_; }

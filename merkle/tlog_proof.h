@@ -1,9 +1,8 @@
-// A proof that anyone can verify without the log: that an entry is in a tree whose checkpoint the
-// log signed and witnesses cosigned. C2SP tlog-proof (https://c2sp.org/tlog-proof@v1); the file
-// extension is .tlog-proof.
+// A proof, verifiable without the log, that an entry is in a tree whose checkpoint the log signed
+// and witnesses cosigned. C2SP tlog-proof (https://c2sp.org/tlog-proof@v1); the file extension is
+// .tlog-proof.
 //
-// One spelling: TlogProofText of what ParseTlogProof gives is what it was given. No I/O. Thread
-// safe.
+// Canonical: ParseTlogProof accepts only what TlogProofText writes. No I/O. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace dpledger::merkle {
 inline constexpr size_t kMaxTlogProofBytes = size_t{2} << 20;
 
 struct TlogProof {
-  std::string extra;         // any bytes; nobody signed them
+  std::string extra;         // any bytes; not signed
   uint64_t index = 0;        // of the entry, from 0
   std::vector<Hash> hashes;  // the inclusion proof, from the leaf's sibling up
   Note checkpoint;

@@ -1,8 +1,7 @@
-// What a log sends a witness to have a checkpoint cosigned: C2SP tlog-witness
+// The request by which a log has a witness cosign a checkpoint: C2SP tlog-witness
 // (https://c2sp.org/tlog-witness), the body of add-checkpoint.
 //
-// One spelling: WitnessRequestText of what ParseWitnessRequest gives is what it was given. No I/O.
-// Thread safe.
+// Canonical: ParseWitnessRequest accepts only what WitnessRequestText writes. No I/O. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ namespace dpledger::merkle {
 inline constexpr size_t kMaxWitnessRequestBytes = size_t{256} << 10;
 
 struct WitnessRequest {
-  uint64_t old_size = 0;    // of the checkpoint that the witness cosigned last; 0 = none
-  std::vector<Hash> proof;  // of consistency, from there; at most 63 hashes
+  uint64_t old_size = 0;    // size of the checkpoint that the witness cosigned last; 0: none
+  std::vector<Hash> proof;  // consistency proof from old_size; at most 63 hashes
   Note checkpoint;
 };
 

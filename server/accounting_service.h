@@ -1,8 +1,8 @@
-// Questions about privacy loss, without a transport: proto/dpledger/v1/accounting_service.proto
-// says what each call means.
+// The AccountingService, without a transport: proto/dpledger/v1/accounting_service.proto says what
+// each call means.
 //
-// Every answer is bounded: it stops at the caller's deadline, at `query_timeout`, or when the
-// caller has gone. Thread safe. Calls compute for as long as that in the calling thread.
+// Time is bounded: a call ends at the caller's deadline, at `query_timeout`, or when the caller
+// cancels. Thread safe. Calls compute in the calling thread.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -17,12 +17,13 @@ namespace dpledger::server {
 
 struct AccountingLimits {
   absl::Duration query_timeout = absl::Seconds(30);
-  size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories kept in memory
+  size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
 };
 
 class AccountingService {
  public:
-  // `store` must outlive the service. `signed_root` confirms the first part of a ledger.
+  // `store` must outlive the service. `signed_root` gives the signed root of a ledger's prefix
+  // (lineage.h).
   AccountingService(LedgerStore* store, const AccountingLimits& limits,
                     SignedRoot signed_root = nullptr)
       : limits_(limits), subjects_(store, limits.max_history_bytes, std::move(signed_root)) {}

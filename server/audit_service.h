@@ -1,5 +1,5 @@
-// What auditors ask, without a transport: proto/dpledger/v1/audit_service.proto says what each call
-// means. Nothing is answered that was not verified against a signed checkpoint first
+// The AuditService, without a transport: proto/dpledger/v1/audit_service.proto says what each call
+// means. Everything is verified against a signed checkpoint before it is returned
 // (ledger_store/evidence/log_reader.h). Thread safe. Calls may wait for a signature.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace dpledger::server {
 
 class AuditService {
  public:
-  // Both must outlive the service.
+  // `store` and `signing` must outlive the service.
   AuditService(LedgerReader* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
 
   absl::StatusOr<v1::GetCheckpointResponse> GetCheckpoint(const v1::GetCheckpointRequest& request,
@@ -32,8 +32,8 @@ class AuditService {
       const v1::ListRegistrationsRequest& request, const CallContext& call);
 
  private:
-  // A checkpoint of the log of at least `size` entries, signed first if need be. OUT_OF_RANGE
-  // (BEYOND_LOG), naming `field`, if the log has not so many.
+  // A checkpoint of the log with at least `size` entries; waits until one is signed. OUT_OF_RANGE
+  // (BEYOND_LOG), naming `field`, if the log has fewer entries.
   absl::StatusOr<SignedCheckpoint> AtLeast(std::string_view field, const std::string& log,
                                            uint64_t size, const CallContext& call);
   // That the ledger's checkpoint is the last one that the registry has of it.

@@ -1,4 +1,4 @@
-// What a service needs to know of the call it answers, whatever the transport.
+// The deadline and cancellation of a call, for services; independent of the transport.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace dpledger::server {
 
 struct CallContext {
   absl::Time deadline = absl::InfiniteFuture();  // the caller's
-  std::function<bool()> cancelled;               // may be empty; asked from the thread that answers
+  std::function<bool()> cancelled;  // may be empty; called from the thread that answers
 };
 
 }  // namespace dpledger::server

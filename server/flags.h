@@ -12,22 +12,22 @@
 namespace dpledger::server {
 
 struct Flags {
-  std::string check;  // not empty: only ask the server there
+  std::string check;  // not empty: the address of a server; only ask for its health
   std::string port_file;
   std::string store = "./var/store";
-  std::string postgres;  // file with a connection string; not empty: the ledgers are there
+  std::string postgres;  // not empty: a file with the connection string of the ledgers' database
   double drain_timeout_seconds = 10;
   LogLevel log_level = LogLevel::kInfo;
   WitnessClientOptions witnesses;
-  ServerOptions server;  // with the files beside the store that signing needs
+  ServerOptions server;  // with signing's files beside the store
 };
 
-// The flags, or the exit code after what was to be said has been said: 0 for --help and --version,
-// 2 for flags that are wrong.
+// The flags; or, if the program is to end, its exit code, after printing the help, the version or
+// the error: 0 for --help and --version, 2 for wrong flags.
 std::variant<Flags, int> ParseFlags(int argc, char** argv);
 
-// Whether `address` ("host:port", "[host]:port") can be reached from this machine only. Nothing if
-// it is no such address.
+// Whether `address` ("host:port", "[host]:port") can be reached from this machine only. nullopt if
+// it has neither form.
 std::optional<bool> IsLoopback(const std::string& address);
 
 }  // namespace dpledger::server

@@ -1,4 +1,4 @@
-// Asks a running server how it is, as container platforms do.
+// Asks a running server for its health, as container platforms do.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dpledger::server {
 
-// OK if the server at `address` ("host:port") is SERVING; UNAVAILABLE with the reason if not, or if
-// it does not answer within a few seconds.
+// OK if the server at `address` ("host:port") is SERVING. UNAVAILABLE, with the reason, if it is
+// not or does not answer within a few seconds.
 absl::Status CheckServing(const std::string& address);
 
 }  // namespace dpledger::server

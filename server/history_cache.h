@@ -1,12 +1,12 @@
-// What the accountant needs of ledgers, read once and then carried on: a question about a ledger
-// that has grown by k entries reads k entries, after a restart too (server/stored_history.h).
+// A cache of ledgers' histories: a question about a ledger that has grown by k entries since the
+// last question reads k entries, after a restart too (server/stored_history.h).
 //
 //  1. Derived: everything here can be dropped and read again from the store.
-//  2. What is answered has the Merkle root that was asked for, computed from the very bytes that
-//     were read and, where a run-length table stands for the first of them, from its frontier. If
-//     it has another root, everything derived of the ledger is dropped and all its entries are read
-//     before it is called damaged.
-//  3. Bounded: the least recently asked histories are forgotten above `max_bytes`; one ledger whose
+//  2. A returned history has the Merkle root that was asked for. The root is computed from the
+//     bytes that were read and, if a run-length table stands for the first entries, from the
+//     table's frontier. If the root differs, the cache drops everything derived of the ledger and
+//     reads all its entries before it reports damage.
+//  3. Bounded: above `max_bytes` the least recently used histories are dropped; a ledger whose
 //     history alone is larger is refused.
 // Thread safe.
 #pragma once
@@ -34,42 +34,45 @@ class HistoryCache {
 
   using HistoryPointer = std::shared_ptr<const LedgerHistory>;
 
-  // The first `size` entries of `ledger`, which has so many. With all of them, or a `root` that is
-  // not empty, they have that root. DATA_LOSS if the stored entries are not what they must be;
-  // FAILED_PRECONDITION (reason NO_ANALYSIS) naming an entry that this version cannot account for;
-  // RESOURCE_EXHAUSTED (reason HISTORY_TOO_LARGE); DEADLINE_EXCEEDED or CANCELLED by `limits`: what
-  // was read until then is kept for the next question.
+  // The history of the first `size` entries of `ledger`, which has at least so many. The entries
+  // are checked against `root` unless it is empty, and against the ledger's root if `size` is all
+  // of them. DATA_LOSS if the stored entries have another root or are damaged; FAILED_PRECONDITION
+  // (reason NO_ANALYSIS) naming an entry that this version cannot account for; RESOURCE_EXHAUSTED
+  // (reason HISTORY_TOO_LARGE); DEADLINE_EXCEEDED or CANCELLED by `limits`: the cache keeps what
+  // was read until then.
   absl::StatusOr<HistoryPointer> Read(const v1::Ledger& ledger, uint64_t size,
                                       const std::string& root, const accountant::Limits& limits);
 
  private:
-  // One history of a ledger. The whole of it (as it was) is replaced by a longer whole; a prefix
-  // that was asked for, or that its forks carry on from, stays.
+  // One cached history of a ledger. A history that was the whole ledger is replaced when a longer
+  // whole one is read. A prefix that was asked for, or that a fork carries on from, stays.
   struct Point {
     std::string ledger;
     bool whole = false;
     HistoryPointer history;
   };
 
-  // Read, from what is known of the ledger: nothing (null), a table that nothing has confirmed yet,
-  // or a history that was read.
+  // Read, starting from `known`: null, a stored table that is not yet confirmed (`is_table`), or a
+  // history that was read.
   absl::StatusOr<HistoryPointer> ReadFrom(HistoryPointer known, bool is_table,
                                           const v1::Ledger& ledger, uint64_t size,
                                           const std::string& asked_root,
                                           const accountant::Limits& limits);
-  // The first `size` entries: those that are `known` (may be null), and the rest from the store.
+  // Extends a copy of `known` (may be null) to the first `size` entries, reading the rest from the
+  // store.
   absl::StatusOr<std::shared_ptr<LedgerHistory>> CarryOn(const std::string& ledger,
                                                          const HistoryPointer& known, bool is_table,
                                                          uint64_t size,
                                                          const accountant::Limits& limits);
 
-  // Null if there is none of at most `size` entries.
+  // The longest cached history of at most `size` entries; null if there is none.
   HistoryPointer Find(const std::string& ledger, uint64_t size);
   void Keep(const std::string& ledger, bool whole, HistoryPointer history);
   void Forget(const std::string& ledger);
   void Erase(std::list<Point>::iterator point) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Null if the store has none that fits and is of at most `size` entries.
+  // The store's table; null if there is none, or it does not fit the ledger or has more than `size`
+  // entries.
   HistoryPointer LoadTable(const v1::Ledger& ledger, uint64_t size);
   void StoreTable(const std::string& ledger, LedgerHistory& history);
 

@@ -1,7 +1,7 @@
-// What the accountant needs of a ledger's first entries, with the Merkle trees of the very bytes
-// that it was read from.
+// The history of a ledger's first entries, with the Merkle trees of the bytes from which it was
+// read.
 //
-// Values and functions; a LedgerHistory is changed by one thread at a time.
+// Values and functions. A LedgerHistory is not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ namespace dpledger::server {
 struct LedgerHistory {
   accountant::HistoryReader reader;
   merkle::CompactTree tree;
-  std::vector<merkle::CompactTree> originals;  // of the ledgers that it is a copy of
-  uint64_t table_size = 0;                     // entries that the stored run-length table has of it
-  size_t bytes = 0;                            // about what all this takes in memory
+  std::vector<merkle::CompactTree> originals;  // trees of the ledgers of which it is a copy
+  uint64_t table_size = 0;  // how many entries the stored run-length table covers
+  size_t bytes = 0;         // about the memory that this takes
 
   const accountant::History& history() const { return reader.history(); }
 };
 
-// About what the history takes in memory. Walks all of it.
+// About the memory that the history takes. Walks all of it.
 size_t BytesOf(const LedgerHistory& history);
 
-// Takes the next entry. What HistoryReader::Add returns; DATA_LOSS if a copy's last entry is there
-// and the copied bytes do not have the original's root hash.
+// Adds the next entry. Errors of HistoryReader::Add; DATA_LOSS if a copy is complete and the copied
+// bytes do not have the original's root hash.
 absl::Status AddEntry(std::string_view bytes, LedgerHistory& into);
 
-// Takes entries from the store until there are `size`, which the ledger must have. Besides what
-// AddEntry returns, the ledger named: RESOURCE_EXHAUSTED (reason HISTORY_TOO_LARGE) above
-// `max_bytes`; DEADLINE_EXCEEDED or CANCELLED by `limits`, and `into` is then good as far as it
-// has come.
+// Reads entries from the store until `into` has `size` of them. Precondition: the ledger has so
+// many. Errors name the ledger: those of AddEntry; RESOURCE_EXHAUSTED (reason HISTORY_TOO_LARGE)
+// above `max_bytes`; DEADLINE_EXCEEDED or CANCELLED by `limits`, after which `into` is valid as far
+// as it was read.
 absl::Status ReadOn(LedgerReader& store, const std::string& ledger, uint64_t size, size_t max_bytes,
                     const accountant::Limits& limits, LedgerHistory& into);
 

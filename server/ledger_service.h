@@ -1,9 +1,10 @@
-// Writing and reading ledgers, without a transport: proto/dpledger/v1/ledger_service.proto says
-// what each call means.
+// The LedgerService, without a transport: proto/dpledger/v1/ledger_service.proto says what each
+// call means.
 //
-// Nothing is stored unchecked: events and declarations are checked here, by accountant/from_proto;
-// all else about a request that writes, and how much may wait for the disk, by the store. Thread
-// safe. All calls but AppendBatch may wait for the disk, ForkLedger for a signature too.
+// Nothing is stored unchecked. This service checks events and declarations, by the rules in
+// events/; the store checks the rest of a request that writes, and bounds how much may wait for the
+// disk. Thread safe. All calls but AppendBatch may wait for the disk; ForkLedger may wait for a
+// signature too.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ namespace dpledger::server {
 
 class LedgerService {
  public:
-  // Both must outlive the service.
+  // `store` and `signing` must outlive the service.
   LedgerService(LedgerStore* store, SigningLoop* signing) : store_(store), signing_(signing) {}
 
   absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request);
@@ -30,13 +31,13 @@ class LedgerService {
   absl::StatusOr<v1::Ledger> ForkLedger(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 
-  // `done` is called once: here if the batch is refused by its content, else from a thread of the
-  // store. `line` may be null.
+  // Calls `done` once: before returning if the batch's content is refused, else from a thread of
+  // the store. `line` may be null.
   void AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    LedgerStore::AppendCallback done);
 
  private:
-  // The prefix that the fork carries on from, with a root that is known to be true.
+  // The prefix that the fork carries on from, with its verified root.
   absl::StatusOr<LedgerPoint> ForkPoint(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 

@@ -1,4 +1,4 @@
-// The server's log (base/log.h), and the messages of the libraries that it is built on in it.
+// The server's log (base/log.h), with the messages of its libraries.
 #pragma once
 
 #include "base/log.h"
@@ -10,8 +10,9 @@ using dpledger::LogFields;
 using dpledger::LogLevel;
 using dpledger::LogValue;
 
-// The messages of gRPC and protobuf become lines with the events "grpc" and "protobuf"; protobuf's
-// at debug, for it tells of what clients send. `log` must live as long as the process.
+// Writes the messages of gRPC and protobuf as lines with the events "grpc" and "protobuf".
+// protobuf's are at level debug, because they contain what clients send. `log` must live as long as
+// the process.
 void RouteLibraryLogs(const Log* log);
 
 }  // namespace dpledger::server

@@ -9,13 +9,12 @@
 
 namespace dpledger::server {
 
-// The engine that keeps the ledgers, for the log: the folder, or "PostgreSQL". Never the connection
-// string.
+// Names the store in the log: the folder, or "PostgreSQL"; never the connection string.
 std::string DescribeStore(const std::string& folder, const std::string& postgres_file);
 
-// The database whose connection string `postgres_file` holds, or if that is empty the folder, made
-// if there is none. FAILED_PRECONDITION if others than its owner can read the file; errors of the
-// engine.
+// Opens the database whose connection string is in `postgres_file`. If that is empty, opens
+// `folder`, and makes it if it does not exist. FAILED_PRECONDITION if others than its owner can
+// read the file; errors of the engine.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file);
 

@@ -1,8 +1,8 @@
-// The whole server as one object: a store, the notary that signs it, the services over both, and
-// the gRPC door in front. It serves a store only after the notary has found it whole and signed it.
+// The whole server as one object: a store, the notary that signs it, the services, and the gRPC
+// door. It serves a store only after the notary has checked and signed it.
 //
-// Closing goes from the outside in: first nobody comes in, then what is inside is answered, then
-// the store is closed. Thread safe, except that Stop is called once.
+// Closing goes from the outside in: the door admits no new calls, then calls under way are
+// answered, then the store is closed. Thread safe, except that Stop must be called only once.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Serves when it returns. `log` must outlive the server. Errors of OpenNotary and GrpcDoor::Open.
+  // The server serves when Start returns. `log` must outlive it. Errors of OpenNotary and
+  // GrpcDoor::Open.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::unique_ptr<LedgerStore> store,
                                                        const Log* log);
@@ -36,8 +37,8 @@ class Server {
 
   int port() const { return door_->port(); }
 
-  // OK while the store is healthy and its notary signs. If not, health says NOT_SERVING from now
-  // on, and it will not recover.
+  // OK while the store is healthy and the notary signs. After the first error, health says
+  // NOT_SERVING for good.
   absl::Status CheckHealth();
 
   // Drains (GrpcDoor::Close) and closes the store.

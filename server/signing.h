@@ -1,4 +1,4 @@
-// How a server comes to a notary: its options, its key and the checks before it serves.
+// Opens the server's notary: its options, its key, and the checks before the server serves.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace dpledger::server {
 
 struct SigningOptions {
   std::string key_file;           // made at the first start
-  std::string previous_key_file;  // not empty: the key changes from this one
-  std::string checkpoint_file;    // the second place
-  std::string origin;             // empty: as it was; a new one after the key
+  std::string previous_key_file;  // not empty: the key that key_file replaces
+  std::string checkpoint_file;    // keeps the registry's latest checkpoint outside the store
+  std::string origin;             // empty: unchanged; a new registry's is DefaultOrigin of the key
   absl::Duration every = absl::Seconds(5);
   Cosigner cosigner;
 
@@ -24,9 +24,9 @@ struct SigningOptions {
   static SigningOptions Beside(const std::string& store_folder);
 };
 
-// A notary that has found the store to hold all that was signed of it, and has signed the rest.
-// FAILED_PRECONDITION (SIGNING_KEY_MISSING) if the store was signed before and the key's file is
-// not there; errors of ReadSigningKey, MakeSigningKey and Notary::Open.
+// A notary that has checked that the store holds everything signed before, and has signed the rest.
+// FAILED_PRECONDITION (SIGNING_KEY_MISSING) if the store was signed before and the key's file does
+// not exist; errors of ReadSigningKey, MakeSigningKey and Notary::Open.
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
                                                    LedgerStore& store, const Log& log);
 

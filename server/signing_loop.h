@@ -1,9 +1,9 @@
-// Runs a notary on a thread of its own: every few seconds, and at once when somebody waits for a
-// signature. Those who wait together share a round.
+// Runs a notary on a thread of its own: every few seconds, and at once when a call waits for a
+// signature. Calls that wait at the same time share a round.
 //
-// An error after which a later round may succeed (another process signs, the database is away) is
-// logged and the next round waited for; any other ends the loop for good: the server must then not
-// be served from. Thread safe.
+// After an error that may pass (another process signs, the database is away), the loop logs it and
+// tries again in the next round. Any other error ends the loop for good; the server must then stop
+// serving. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ namespace dpledger::server {
 
 class SigningLoop {
  public:
-  // `notary` has signed once. From now on only this loop calls Sign(). `notary` and `log` must
-  // outlive the loop.
+  // Precondition: notary->Sign() has returned OK once. From now on only this loop calls Sign().
+  // `notary` and `log` must outlive the loop.
   SigningLoop(Notary* notary, absl::Duration every, const Log* log);
-  ~SigningLoop();  // after the round that runs; whoever waits gets UNAVAILABLE
+  ~SigningLoop();  // waits for the round under way; calls that wait get UNAVAILABLE
 
   const Notary& notary() const { return notary_; }
 
-  // Asks for a round, and does not wait for it.
+  // Asks for a round without waiting for it.
   void Nudge();
 
-  // A checkpoint of the log of at least `size` entries that may be handed out. Precondition: the
-  // log has so many. Errors of Notary::Latest; DEADLINE_EXCEEDED (NOT_SIGNED_YET) at the call's
+  // Waits for a published checkpoint of the log with at least `size` entries. Precondition: the log
+  // has so many. Errors of Notary::Latest; DEADLINE_EXCEEDED (NOT_SIGNED_YET) at the call's
   // deadline or after half a minute; CANCELLED; the loop's failure.
   absl::StatusOr<SignedCheckpoint> AwaitSigned(const std::string& log, uint64_t size,
                                                const CallContext& call);
@@ -54,7 +54,7 @@ class SigningLoop {
   const Log& log_;
 
   mutable absl::Mutex mutex_;
-  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;     // rounds, by number
+  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;     // number of the last round asked for
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;     // up to this number
   uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;  // up to this number
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

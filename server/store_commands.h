@@ -1,5 +1,5 @@
-// The commands of dpledger-server that look at a store which no server has open: `fsck`, `dump` and
-// `recover`. Data goes to stdout, talk to stderr.
+// The commands of dpledger-server for a store that no server has open: `fsck`, `dump` and
+// `recover`. Data goes to stdout, notes and errors to stderr.
 #pragma once
 
 namespace dpledger::server {
@@ -7,8 +7,8 @@ namespace dpledger::server {
 // Whether the command line begins with one of them.
 bool IsStoreCommand(int argc, const char* const* argv);
 
-// Runs it; the exit code: 0 clean or done; 1 the store cannot be read at all, or is refused; 2 a
-// flag that is wrong; 3 something is damaged, missing or was passed over.
+// Runs the command and returns the exit code. 0: clean, or done. 1: the store cannot be read at
+// all, or is refused. 2: a wrong flag. 3: something is damaged, missing or was skipped.
 int RunStoreCommand(int argc, char** argv);
 
 }  // namespace dpledger::server

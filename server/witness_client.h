@@ -1,10 +1,10 @@
 // Has witnesses cosign the registry's checkpoints (C2SP tlog-witness,
-// https://c2sp.org/tlog-witness), so that a server which shows two histories is found out.
+// https://c2sp.org/tlog-witness), so that a server cannot show two histories unnoticed.
 //
-// 1. A witness can never stop or long delay the server: each gets a bounded time a round, and one
-//    that fails is left alone for a while, twice as long each time, up to a minute.
-// 2. A cosignature is taken only if it verifies under the key that was given for the witness.
-// 3. A witness that has seen another history is told of as an error, each time it is asked: events
+// 1. A witness cannot stop the server or delay it for long. Each gets a bounded time a round; one
+//    that fails is not asked for a while, twice as long after each failure, up to a minute.
+// 2. A cosignature counts only if it verifies under the key given for the witness.
+// 3. If a witness has seen another history, the client logs an error each time it asks it: events
 //    "split_view" and "witness_ahead".
 // One thread at a time.
 #pragma once
@@ -24,7 +24,7 @@ namespace dpledger::server {
 
 struct WitnessAddress {
   std::string url;          // http://IP:PORT, with a path if it has a submission prefix
-  merkle::VerifierKey key;  // of its cosignatures
+  merkle::VerifierKey key;  // verifies its cosignatures
 };
 
 struct WitnessClientOptions {
@@ -37,13 +37,13 @@ struct WitnessClientOptions {
 class WitnessClient {
  public:
   // INVALID_ARGUMENT for another kind of URL or key. `log` must outlive the client; it may be null
-  // as long as Cosign is not called.
+  // if Cosign is never called.
   static absl::StatusOr<std::unique_ptr<WitnessClient>> Make(const WitnessClientOptions& options,
                                                              const Log* log);
   ~WitnessClient();
 
-  // What a Cosigner does (ledger_store/evidence/notary.h): the cosignatures that the note does not
-  // have yet and that were to be had in time.
+  // A Cosigner (ledger_store/evidence/notary.h): returns the cosignatures that the note lacks and
+  // that arrived in time.
   std::vector<merkle::NoteSignature> Cosign(const std::string& note, uint64_t size,
                                             const ConsistencyProver& prove_from);
 

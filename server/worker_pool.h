@@ -1,5 +1,5 @@
-// A fixed number of threads with a bounded queue: slow work is done here, so that it can neither
-// starve the threads that move messages nor pile up without bound.
+// A fixed number of threads with a bounded queue, for slow work. It keeps slow work from starving
+// the threads that move messages, and bounds how much of it waits.
 //
 // Thread safe. The destructor runs what was accepted and joins the threads.
 #pragma once
@@ -19,14 +19,14 @@ namespace dpledger::server {
 
 class WorkerPool {
  public:
-  // `name` says in refusals what is busy ("accounting").
+  // `name` names the pool in refusals ("accounting").
   WorkerPool(std::string name, size_t threads, size_t max_queued);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // RESOURCE_EXHAUSTED (reason OVERLOADED) when `max_queued` tasks wait already; `task` is then not
-  // run.
+  // Runs `task` on a thread of the pool. RESOURCE_EXHAUSTED (reason OVERLOADED), without running
+  // it, if `max_queued` tasks wait already.
   absl::Status Submit(std::function<void()> task);
 
  private:

@@ -19,8 +19,8 @@ struct Flags {
   LogLevel log_level = LogLevel::kInfo;
 };
 
-// The flags, or the exit code after what was to be said has been said: 0 for --help and --version,
-// 2 for flags that are wrong.
+// The flags; or, if the program is to end, its exit code, after printing the help, the version or
+// the error: 0 for --help and --version, 2 for wrong flags.
 std::variant<Flags, int> ParseFlags(int argc, char** argv);
 
 }  // namespace dpledger::witness

@@ -1,10 +1,10 @@
-// The witness behind HTTP/1.1 (Boost.Beast), as C2SP tlog-witness lays it out:
+// The witness's HTTP/1.1 server (Boost.Beast), with the paths of C2SP tlog-witness:
 //
 //   POST /add-checkpoint               Witness::AddCheckpoint
 //   GET  /<origin hash>/checkpoint     Witness::LatestCheckpoint
 //
-// What a caller can take is bounded: connections at once, bytes of a request, and time for a
-// request to come and an answer to go. No TLS: answers are signed, requests too.
+// Bounded: the number of connections, the bytes of a request, and the time to receive a request and
+// to send an answer. No TLS: requests and answers are signed.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,10 @@
 namespace dpledger::witness {
 
 struct HttpDoorOptions {
-  std::string address = "127.0.0.1:7071";            // IP:PORT, [IP]:PORT; port 0 picks a free one
-  size_t max_connections = 64;                       // more are closed at once
-  absl::Duration read_timeout = absl::Seconds(15);   // for a whole request, or until the next comes
+  std::string address = "127.0.0.1:7071";  // IP:PORT, [IP]:PORT; port 0 picks a free one
+  size_t max_connections = 64;             // more are closed at once
+  absl::Duration read_timeout =
+      absl::Seconds(15);  // for a whole request, or until the next one begins
   absl::Duration write_timeout = absl::Seconds(15);  // for a whole answer
   int threads = 2;
 };
@@ -32,16 +33,16 @@ enum class End { kSignal, kWitnessFailed };
 
 class HttpDoor {
  public:
-  // Listens when it returns. INVALID_ARGUMENT for an address of another form; otherwise the
-  // system's error. `witness` and `log` must outlive the door.
+  // The door listens when Listen returns. INVALID_ARGUMENT for an address of another form;
+  // otherwise the system's error. `witness` and `log` must outlive the door.
   static absl::StatusOr<std::unique_ptr<HttpDoor>> Listen(const HttpDoorOptions& options,
                                                           Witness& witness, const Log& log);
   ~HttpDoor();
 
   std::string address() const;
 
-  // Serves until SIGTERM or SIGINT, or until the witness has failed. Answers under way are sent; a
-  // second signal ends the process at once. Called once.
+  // Serves until SIGTERM or SIGINT, or until the witness has failed; then finishes the answers
+  // under way. A second signal ends the process at once. Call it once.
   End Run();
 
  private:

@@ -8,8 +8,8 @@
 
 namespace dpledger::witness {
 
-// The key in the file, or a new one in a new file. FAILED_PRECONDITION (KEY_FILE_EXPOSED) if group
-// or others may use it; INVALID_ARGUMENT if the file holds no Ed25519 key.
+// The key in the file, or a new key in a new file. FAILED_PRECONDITION (KEY_FILE_EXPOSED) if group
+// or others may read or write the file; INVALID_ARGUMENT if it holds no Ed25519 key.
 absl::StatusOr<merkle::Ed25519PrivateKey> ReadOrMakeSigningKey(const std::string& path);
 
 }  // namespace dpledger::witness

@@ -1,8 +1,8 @@
-// What a witness must never forget: for each log the last checkpoint that it cosigned, one file a
-// log, "<SHA-256 of the origin in hexadecimal>.checkpoint", which holds the cosigned note itself.
+// The state that a witness must never lose: for each log, the note of the last checkpoint that it
+// cosigned, in a file "<SHA-256 of the origin in hexadecimal>.checkpoint".
 //
 // 1. After Write returns OK the note is durable; a crash leaves the old note or the new one.
-// 2. One process at a time: the folder holds a lock file.
+// 2. One process at a time: a lock file in the folder ensures it.
 // Thread safe for different origins.
 #pragma once
 
@@ -17,20 +17,22 @@
 
 namespace dpledger::witness {
 
-// SHA-256 of the origin as 64 hexadecimal digits, by which C2SP tlog-witness names a log in URLs.
+// SHA-256 of the origin as 64 hexadecimal digits: C2SP tlog-witness names logs so in URLs.
 std::string OriginHash(std::string_view origin);
 
 class StateFolder {
  public:
-  // Made if it is missing. FAILED_PRECONDITION (STATE_IN_USE) if another process has it.
+  // Opens the folder, or makes it. FAILED_PRECONDITION (STATE_IN_USE) if another process has it
+  // open.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(const std::string& path);
   ~StateFolder();
   StateFolder(const StateFolder&) = delete;
   StateFolder& operator=(const StateFolder&) = delete;
 
-  // Nothing if there is none. DATA_LOSS, naming the file, if it holds no note; verifies nothing.
+  // The log's note; nullopt if there is none. DATA_LOSS, naming the file, if it holds no note.
+  // Verifies nothing.
   absl::StatusOr<std::optional<merkle::Note>> Read(std::string_view origin) const;
-  // After an error nobody knows which of the two notes is on the disk.
+  // Replaces the log's note. After an error either the old or the new note may be on the disk.
   absl::Status Write(std::string_view origin, const merkle::Note& note);
 
   std::string PathOf(std::string_view origin) const;

@@ -1,12 +1,12 @@
-// A witness of logs: it cosigns a log's checkpoint only if the log proves that what it cosigned
-// before is the beginning of it, so that a log which shows different people different histories is
-// found out. C2SP tlog-witness (https://c2sp.org/tlog-witness), without the transport; the optional
-// sign-subtree is not there.
+// A witness of logs. It cosigns a log's checkpoint only if the log proves that the checkpoint it
+// cosigned before is a prefix of it. So a log cannot show different people different histories
+// unnoticed. C2SP tlog-witness (https://c2sp.org/tlog-witness), without the transport and the
+// optional sign-subtree.
 //
-// 1. Of two checkpoints of one origin that it cosigned, one is the beginning of the other, whatever
-//    is asked at the same time and however often the process is killed.
-// 2. A cosignature is given out only after it is durable. After an error of the disk nothing more
-//    is cosigned: failed() is true for good.
+// 1. Of any two checkpoints of one origin that it cosigned, one is a prefix of the other, also
+//    under concurrent requests and however often the process is killed.
+// 2. The witness returns a cosignature only after it is durable. After an error of the disk it
+//    cosigns nothing more: failed() is true for good.
 // Thread safe; logs do not wait for each other.
 #pragma once
 
@@ -31,7 +31,7 @@
 
 namespace dpledger::witness {
 
-// As HTTP says it.
+// An HTTP answer.
 struct Answer {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
@@ -41,25 +41,25 @@ struct Answer {
 struct WitnessOptions {
   std::string name;
   std::string state_folder;
-  // Whom to believe. The name of a key is its log's origin; a log may have several keys.
+  // The keys of the logs to witness. A key's name is its log's origin; a log may have several keys.
   std::vector<merkle::VerifierKey> log_keys;
   Clock* clock = Clock::System();
-  const Log* log = nullptr;  // never null when it is used; must outlive the witness
+  const Log* log = nullptr;  // must outlive the witness; not null if AddCheckpoint is called
 };
 
 class Witness {
  public:
-  // Reads and verifies what was cosigned before. INVALID_ARGUMENT for a name that no note can have
-  // and for log keys that are missing, doubled or no keys of logs; DATA_LOSS if a state file is not
-  // what a witness with this key wrote; FAILED_PRECONDITION (KEY_MISMATCH) if another key did;
-  // errors of StateFolder::Open.
+  // Reads and verifies the state. INVALID_ARGUMENT for a name that is not allowed in a note, and
+  // for log keys that are missing, repeated or of another type; DATA_LOSS if a state file is not
+  // one that a witness writes; FAILED_PRECONDITION (KEY_MISMATCH) if a witness with another key
+  // wrote it; errors of StateFolder::Open.
   static absl::StatusOr<std::unique_ptr<Witness>> Open(const WitnessOptions& options,
                                                        merkle::Ed25519PrivateKey key);
 
-  // add-checkpoint. 200 with our signature line; 400 malformed, or the old size is greater than the
-  // new; 403 not signed by the log; 404 not a log of ours; 409 with the size that we cosigned, if
-  // the old size is another; 422 not consistent with what we cosigned; 500 after an error of the
-  // disk, or without a clock.
+  // add-checkpoint. 200 with the witness's signature line; 400 malformed, or the old size is
+  // greater than the new; 403 not signed by the log; 404 an unknown log; 409, with the size last
+  // cosigned, if the old size differs from it; 422 not consistent with the checkpoint last
+  // cosigned; 500 after an error of the disk, or if the clock fails.
   Answer AddCheckpoint(std::string_view body);
   // The last cosigned note of the log with this OriginHash; 404 if there is none.
   Answer LatestCheckpoint(std::string_view origin_hash) const;
@@ -70,7 +70,7 @@ class Witness {
  private:
   struct Cosigned {
     merkle::Checkpoint checkpoint;
-    merkle::Note note;  // with the log's signatures and ours
+    merkle::Note note;  // with the log's signatures and the witness's
   };
   struct WitnessedLog {
     std::vector<merkle::VerifierKey> keys;
@@ -82,7 +82,7 @@ class Witness {
           std::unique_ptr<StateFolder> state);
 
   absl::Status Load(const std::string& origin, WitnessedLog& log);
-  // Proves, cosigns, keeps and answers.
+  // Verifies the proof, cosigns, stores the note and answers.
   Answer Cosign(const merkle::WitnessRequest& request, const merkle::Checkpoint& checkpoint,
                 WitnessedLog& log);
   Answer Refuse(int status, std::string_view why, const merkle::WitnessRequest& request,

@@ -1,6 +1,5 @@
-// What attacks that were really made say of a privacy claim: a lower bound on ε, at a stated
-// confidence, from counts alone. A claim whose ε is below it is refuted. Claim and derivations:
-// audit/CLAIM.md.
+// Empirical audits: a lower bound on ε at a stated confidence, from how often an attack succeeded.
+// It refutes a privacy claim whose ε is smaller. Derivations: audit/CLAIM.md.
 //
 // Functions are pure and thread safe.
 #pragma once
@@ -16,21 +15,21 @@ namespace dpledger::accountant::audit {
 // canaries, which it was.
 struct OneRun {
   uint64_t canaries;  // in [1, 2^53]
-  uint64_t guesses;   // in [1, min(canaries, 1e9)]; the others the auditor abstained from. Decided
+  uint64_t guesses;   // in [1, min(canaries, 1e9)]; the auditor abstained from the others. Decided
                       // before the coins are known
   uint64_t correct;   // at most guesses
 };
 
-// The largest ε found such that (ε, delta)-DP is refuted by `run` at that confidence; 0 if none. If
-// the mechanism is (ε, delta)-DP, the bound exceeds ε with probability at most 1 - confidence.
-// delta in [0, 1), confidence in (0, 1). INVALID_ARGUMENT naming the field.
+// The largest ε found for which `run` refutes (ε, delta)-DP at that confidence; 0 if none. If the
+// mechanism is (ε, delta)-DP, the bound exceeds ε with probability at most 1 - confidence. delta in
+// [0, 1), confidence in (0, 1). INVALID_ARGUMENT naming the field.
 absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence);
 
-// An upper bound on the probability that an (epsilon, delta)-DP mechanism lets an auditor be right
-// so often. epsilon in [0, 700].
+// An upper bound on the probability that an auditor of an (epsilon, delta)-DP mechanism makes at
+// least run.correct right guesses. epsilon in [0, 700].
 double PValue(const OneRun& run, double epsilon, double delta);
 
-// Many runs, with one record in or out, and a test of each output.
+// Many runs, each with the record in or out, and a test of each output that says "in" or "out".
 struct ManyRuns {
   uint64_t with_record;       // runs, in [1, 1e9]
   uint64_t detected_with;     // of these, how often the test said "in"
@@ -38,8 +37,8 @@ struct ManyRuns {
   uint64_t detected_without;  // false alarms
 };
 
-// What the counts say of the test's error rates, both true together with probability at least
-// `confidence` (Clopper and Pearson 1934, half of the rest for each).
+// Upper bounds on the test's error rates. Both hold together with probability at least `confidence`
+// (Clopper and Pearson 1934, with error probability (1 - confidence)/2 each).
 struct ErrorRateBounds {
   double type_one;  // P(says "in" | out) is at most this
   double type_two;  // P(says "out" | in) is at most this

@@ -18,7 +18,8 @@ class Binomial {
   // trials in [1, kGreatestTrials], |log_odds| <= 700.
   Binomial(uint64_t trials, double log_odds);
 
-  // P(W >= k), k in [0, trials]. Relatively 1e-8 apart at most where it is above 1e-250.
+  // P(W >= k), k in [0, trials]. Where it is above 1e-250, the bounds are at most 1e-8 apart,
+  // relatively.
   Interval UpperTail(uint64_t k) const;
 
   // An upper bound on the greatest mean of successive probabilities that end before k:
@@ -32,7 +33,7 @@ class Binomial {
   uint64_t mode_;
   uint64_t first_;                // weights_[i] is P(W = first_ + i)/P(W = mode_), up to
   std::vector<double> weights_;   // RelativeError
-  double below_ = 0, above_ = 0;  // at least each weight that is not kept, on that side
+  double below_ = 0, above_ = 0;  // at least every weight on that side that is not kept
   double sum_ = 0;                // of the weights kept
 };
 

@@ -1,5 +1,5 @@
-// Calibration: any one parameter of Poisson-sampled Gaussian steps, from a wanted (ε, δ). Claim:
-// calibration/CLAIM.md. Functions are pure and thread safe.
+// Calibration: solves for one parameter of Poisson-sampled Gaussian steps, given a target (ε, δ)
+// and the other parameters. Claim: calibration/CLAIM.md. Functions are pure and thread safe.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct CalibrationTarget {
   double delta;    // in (0, 1)
   Neighbours neighbours = Adjacency::kAddOrRemoveOne;
 };
-// The one solved for is ignored.
+// The value of the unknown is ignored.
 struct CalibrationParameters {
   double noise_multiplier = 0;
   double sampling_probability = 0;
   uint64_t steps = 0;
 };
 struct Calibration {
-  CalibrationParameters parameters;  // the unknown filled in, on the safe side
+  CalibrationParameters parameters;  // the unknown filled in: it meets the target
   Interval optimum;                  // contains the value at which ε equals the target
-  Answer epsilon;  // at the solution; its upper is below the target by a share of relative_gap
+  Answer epsilon;  // at the solution; `upper` is below the target by a share of relative_gap
 };
 // FAILED_PRECONDITION (reason NO_SOLUTION) when no value of the unknown in its domain meets the
 // target.

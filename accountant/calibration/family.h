@@ -1,7 +1,6 @@
-// Solving for one number that a composition depends on. Every value tried is answered by a
-// certified interval, so the value returned is one whose upper bound was seen to meet the target,
-// and the optimum lies between it and one whose lower bound was seen to miss it. Claim:
-// calibration/CLAIM.md.
+// Solving for one number that a composition depends on. Every value tried is answered with a
+// certified interval. The upper bound at the value returned meets the target; the optimum lies
+// between that value and one whose lower bound misses the target. Claim: calibration/CLAIM.md.
 #pragma once
 
 #include <functional>
@@ -12,14 +11,14 @@
 
 namespace dpledger::accountant {
 
-// Compositions by one positive number x, along which ε falls or grows.
+// Compositions that depend on one positive number x, in which ε is monotone.
 struct Family {
   std::function<absl::StatusOr<Composition>(double x)> at;
   double least, greatest;     // domain of x, 0 < least < greatest
-  double unit = 0;            // x is a multiple of it (and so are the ends); 0: any real
-  std::optional<bool> grows;  // ε with x; found out where it is not stated
-  double start = 1;           // a usual value, in the domain
-  // Where the answer is expected, in the domain; without it Rényi DP is asked first.
+  double unit = 0;            // x, least and greatest are multiples of it; 0: any real
+  std::optional<bool> grows;  // whether ε grows with x; Solve finds out if unset
+  double start = 1;           // a typical x, in the domain
+  // Where the answer is expected, in the domain. If unset, Solve asks Rényi DP first.
   std::optional<double> near = std::nullopt;
 };
 

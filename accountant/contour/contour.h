@@ -1,7 +1,7 @@
 // ε and δ by one contour integral: the inverse Laplace transform of the composed privacy loss along
 // a vertical line through the saddle, by the trapezoidal rule, whose error has a known sign and
-// size. Two-sided, any δ, cost independent of the number of steps. Claim and derivation:
-// contour/CLAIM.md.
+// size. The bounds are two-sided, for any δ; the cost does not depend on the number of steps. Claim
+// and derivation: contour/CLAIM.md.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,23 @@
 
 namespace dpledger::accountant::contour {
 
-// Nothing where the integral takes too many nodes (few effective steps, or absurd tails) or its
-// bound does not close to 1e-3: another method must answer. Precondition: not non-private. δ in (0,
-// 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only errors.
+// nullopt where the integral takes too many nodes (few effective steps, or very heavy tails) or the
+// interval's relative gap stays above 1e-3: another method must answer. Precondition:
+// !composition.non_private. δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only
+// errors.
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
                                                 const Limits& limits);
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
                                               const Limits& limits);
 
-// The same for one direction alone.
+// The same for one direction.
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Composition& composition, double delta,
                                                   const Limits& limits);
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits);
-// DeltaIn at each of `epsilons`, ascending, cheaply: neighbours share a line.
+// DeltaIn at each of `epsilons`, which ascend. Cheaper than one by one: neighbouring ε share a
+// line.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
                                                               const Composition& composition,
                                                               const std::vector<double>& epsilons,

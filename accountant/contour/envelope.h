@@ -1,5 +1,5 @@
-// How fast a step's transform must fall along the line, whatever it does in detail. Private to
-// contour/; CLAIM.md, line "end of the line".
+// An upper bound on a step's transform from a point of the line on, for the error of truncating the
+// line there. Private to contour/; CLAIM.md, line "end of the line".
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace dpledger::accountant::contour {
 // of a few heights.
 class Envelope {
  public:
-  // log_mgf: at most K(c). `digits`: the bound is wanted to e^{-digits}.
+  // log_mgf: at most K(c). `digits`: the bound is needed down to e^{-digits}.
   Envelope(const Step& step, double c, double log_mgf, double digits);
 
-  // The logarithm of the bound, at most 0; falls with y. `height` says where the search for the
-  // best height begins, and is told where it ended.
+  // The logarithm of the bound, at most 0; falls with y. `height` is where the search for the best
+  // height begins; the call sets it to where the search ended.
   double LogBound(double y, size_t& height);
   // Nodes kept so far, over all heights.
   size_t kept() const { return kept_; }
@@ -36,7 +36,7 @@ class Envelope {
   Step step_;
   double power_, log_mgf_, digits_;
   size_t kept_ = 0;
-  std::vector<Height> heights_;  // built as they are asked for, each half as high as the one before
+  std::vector<Height> heights_;  // built when first used, each half as high as the one before
 };
 
 }  // namespace dpledger::accountant::contour

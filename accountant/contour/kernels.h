@@ -1,14 +1,14 @@
-// The inner loops of the contour, over the nodes of one step's trapezoid, on whatever vector
-// registers the machine has. Private to contour/. All sums run in eight lanes, whatever the width,
-// and are joined in one fixed order: every machine gives the same bits. Rounding errors are counted
-// in contour/CLAIM.md.
+// The contour's inner loops over the nodes of one step's trapezoidal rule, vectorised for the
+// machine. Private to contour/. All sums run in eight lanes, whatever the registers' width, and the
+// lanes are added in one fixed order, so every machine gives the same bits. Rounding errors:
+// contour/CLAIM.md.
 #pragma once
 
 #include <cstddef>
 
 namespace dpledger::accountant::contour {
 
-// Arrays over nodes are this many doubles long, for `size` nodes.
+// Arrays over `size` nodes have Padded(size) elements.
 inline constexpr size_t kLanes = 8;
 constexpr size_t Padded(size_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
@@ -30,8 +30,8 @@ struct Moments {
 // `scratch` has Padded(size) elements.
 Moments SumMoments(const Nodes& nodes, double power, double* scratch);
 
-// The same, with the weights kept and what bounds the rounding of sums over them, each relative to
-// Σ weight.
+// The same weights, kept in `weights`, and bounds on the rounding errors of sums over them, each
+// relative to Σ weight.
 struct Weighted {
   double greatest, weight;
   double size;          // Σ w|l|

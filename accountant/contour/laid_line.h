@@ -1,4 +1,4 @@
-// A line laid where a given δ has its ε. Private to contour/.
+// A line laid through the saddle of the ε that belongs to a given δ. Private to contour/.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,23 @@
 
 namespace dpledger::accountant::contour {
 
-// Wider intervals than this are no answer.
+// The relative gap above which an interval is not returned.
 inline constexpr double kUsefulGap = 1e-3;
-// No other line is tried for less than this.
+// The relative gap at or below which no further line is tried.
 inline constexpr double kGoodGap = 1e-9;
-// Where the search for the saddle starts, unless something is known.
+// The order at which the search for the saddle starts, unless an earlier line gives a better one.
 inline constexpr double kUsualOrder = 4;
 
 struct LaidLine {
   Line line;
-  std::vector<Line::Terms> terms;  // of each step, if they were asked for
-  Interval epsilon;                // ε of the δ it was laid for
-  double guess;                    // within it
+  std::vector<Line::Terms> terms;  // of each step, if keep_terms
+  Interval epsilon;                // contains the ε of the given δ
+  double guess;                    // the line's estimate of ε
 };
 
-// Nothing where no line is within reach or none gives a useful interval. `order` is where the
-// search starts, and is told where it ended. `room` as for Line::Through.
+// nullopt where every line takes too many nodes or none gives a gap of at most kUsefulGap. `order`
+// is where the search for the saddle starts; the call sets it to the line's order. `room` as for
+// Line::Through.
 absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
                                                     double room = 1, bool keep_terms = false);
 

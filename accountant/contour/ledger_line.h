@@ -1,6 +1,6 @@
-// ε of a composition that grows: what each distinct step adds to the contour is kept, so that
-// appending steps is one vector addition and a question a sum over some twenty nodes, with its
-// certificate evaluated anew. The line is laid again when the composition has outgrown it. Claim:
+// ε of a composition that grows. Each distinct step's terms on the line are kept: appending a step
+// is one vector addition, and a question is one sum over some twenty nodes, whose error bound is
+// evaluated anew. The line is laid again when the composition has outgrown it. Claim:
 // contour/CLAIM.md, "Growing compositions".
 #pragma once
 
@@ -23,11 +23,11 @@ class LedgerLine {
   // delta in (0, 1).
   explicit LedgerLine(double delta) : delta_(delta) {}
 
-  // step.count more runs.
+  // Adds step.count runs.
   void Append(const SampledGaussian& step);
 
-  // As contour::Epsilon of all that was appended, and as tight to a relative gap of 1e-9 or ten
-  // times that of a line just laid.
+  // contour::Epsilon of everything appended. The relative gap on each direction's line is at most
+  // 1e-9, or ten times the gap that the line had when it was laid.
   absl::StatusOr<std::optional<Interval>> Epsilon(const Limits& limits);
 
  private:
@@ -36,23 +36,25 @@ class LedgerLine {
     std::optional<Line> line;
     std::vector<Line::Terms> terms;
     std::vector<double> counts;  // how many runs of each step are on the line
-    double laid_count = 0;       // in all, when it was laid
-    double gap = 0;              // an interval as wide is good enough
-    double order = 0;            // of the line
+    double laid_count = 0;       // runs of all steps, when it was laid
+    double gap = 0;              // the relative gap above which the line is laid again
+    double order = 0;            // the line's c
     double epsilon = 0;          // the last answer
   };
 
   absl::StatusOr<std::optional<Interval>> In(bool add, const Limits& limits);
   absl::StatusOr<std::optional<Interval>> LayAnew(bool add, const Limits& limits);
-  // Brings the line up to the present counts; false if a new step's terms are out of reach.
+  // Brings the line up to the present counts; false if a new step's terms take too much work.
   bool CatchUp(Live& live, bool add, const Limits& limits);
-  // Whether add's ε is at most `epsilon`, by Chernoff's bound.
+  // Whether Chernoff's bound shows that ε in the add direction is at most `epsilon`.
   bool AddIsBelow(double epsilon, const Limits& limits);
 
   double delta_;
   double total_ = 0;
-  bool narrow_ = true;  // every step's μ is: else questions are answered from scratch
-  // Where no answer was found, none is looked for until the composition has grown past this.
+  bool narrow_ = true;  // every step's μ is known narrowly enough; else every question is answered
+                        // from scratch
+  // After a question without an answer, none is sought until the composition has more runs than
+  // this.
   double hopeless_below_ = 0;
   std::map<std::tuple<double, double, double>, size_t> index_;  // by q and z
   std::vector<SampledGaussian> steps_;

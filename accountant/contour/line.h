@@ -1,9 +1,9 @@
-// The line Re z = c with its nodes, and everything that bounds δ from the sum over them. Private to
-// contour/; the identity and the error budget are CLAIM.md's.
+// The line Re z = c with its nodes, and the bounds on δ from the sum over them. Private to
+// contour/; CLAIM.md has the identity and the error budget.
 //
-// Every part of it is linear in the steps' counts: a line that was laid for one composition serves
-// for its extensions, by one vector addition a step, and its bounds hold whatever was added; only
-// their width depends on how far the composition has gone from the one it was laid for.
+// Every term is linear in the steps' counts, so a line laid for one composition serves its
+// extensions: adding a step is one vector addition. The bounds hold whatever is added; they widen
+// as the composition moves away from the one the line was laid for.
 #pragma once
 
 #include <optional>
@@ -18,19 +18,20 @@ namespace dpledger::accountant::contour {
 
 class Line {
  public:
-  // What each of aliases and truncation may take of δ: far below what reports show, above rounding.
+  // The share of δ that aliasing and truncation may each cost: far below what reports show, above
+  // rounding.
   static constexpr double kShare = 1e-12;
 
-  // What one run of a step adds to the line: K at its nodes, and upper bounds on K where aliases
-  // are bounded, and on the transform past its end.
+  // What one run of a step adds to the line: K at its nodes, upper bounds on K where the aliases
+  // are bounded (`up`, `down`), and a bound on the transform past the line's end (`envelope`).
   struct Terms {
     StepOnLine on_line;
     double up = 0, down = 0, envelope = 0;
   };
 
-  // Nothing if it takes too many nodes. `room`: the period is this much longer than it need be, for
-  // compositions that grow. `terms`, unless null, gets those of each step. The bounds hold for any
-  // `room` and `share`.
+  // nullopt if it takes too many nodes. `room`: the period is this factor longer than this
+  // composition needs, for compositions that grow. `terms`, unless null, gets the terms of each
+  // step. The bounds hold for any `room` and `share`.
   static absl::StatusOr<std::optional<Line>> Through(Tilting& tilting, const Saddle& saddle,
                                                      double epsilon, double room = 1,
                                                      std::vector<Terms>* terms = nullptr,
@@ -47,8 +48,8 @@ class Line {
   };
   LogDelta LogDeltaAt(double epsilon);
 
-  // The ε at which δ(ε) = δ; nothing where the bounds do not close around it. `guess` is where the
-  // search begins, and then where the line puts ε, whether or not they do.
+  // Contains the ε at which δ(ε) = delta; nullopt if the line's bounds do not enclose it. `guess`
+  // is where the search begins; the call sets it to the line's estimate of ε, in either case.
   std::optional<Interval> EpsilonAt(double delta, double& guess);
 
   double c() const { return c_; }
@@ -58,19 +59,19 @@ class Line {
   double log_mgf() const { return log_mgf_; }
 
  private:
-  // Of the sum over the nodes: δ = e^{K(c) - cε}·value. slope = d log(value e^{-cε})/dε.
+  // The sum over the nodes: δ = e^{K(c) - cε}·value. slope = d log(value e^{-cε})/dε.
   struct Sum {
     double value, error, slope;
   };
   bool ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, double share);
-  // Nodes as complex numbers, once the composition is fixed.
+  // Turns the nodes into complex numbers, once the composition is fixed.
   void Prepare();
   Sum At(double epsilon);
   double Level(double epsilon) const { return log_mgf_ - c_ * epsilon; }
   double LevelError(double epsilon) const;
   double Aliases(double epsilon) const;
 
-  // Where the line lies. down_ = c: by δ <= 1.
+  // Where the line lies. Where down_ = c, δ <= 1 bounds that alias.
   double c_ = 0, epsilon_ = 0, deviation_ = 0;
   double spacing_ = 0, period_ = 0, end_ = 0;
   double up_ = 0, down_ = 0;

@@ -1,5 +1,5 @@
-// Where the line goes: K, K' and K'' of a composition at real orders, and the order that suits a δ
-// or an ε. Private to contour/.
+// Chooses where the line lies: K, K' and K'' of a composition at real orders, and the saddle for a
+// given δ or ε. Private to contour/.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ struct Saddle {
   double c = 0;
   double log_mgf = 0, error = 0, mean = 0, variance = 0;
 
-  // Of K(c) - cε - log(c(1 + c)), δ's integrand, in c.
+  // The second derivative in c of log of δ's integrand, K(c) - cε - log(c(1 + c)).
   double Curvature() const { return variance + 1 / (c * c) + 1 / ((1 + c) * (1 + c)); }
   // The ε whose saddle is c.
   double Epsilon() const { return mean - 1 / c - 1 / (1 + c); }
@@ -29,23 +29,23 @@ double LogChernoff(double r);
 // order).
 double LogDeltaEstimate(const Saddle& at, double epsilon);
 
-// Asked within limits: once they are passed every answer is NaN, and stopped() says why. Keeps each
-// step's losses between questions.
+// Evaluates K within limits: once they are exceeded, every answer is NaN and stopped() says why.
+// Keeps each step's losses between calls.
 class Tilting {
  public:
   // `limits` must outlive this.
   Tilting(std::vector<Step> steps, const Limits& limits);
 
-  // NaN where it takes too many nodes.
+  // NaN if that takes too many nodes.
   Saddle At(double c);
 
-  // One run of the i-th step, at an order that At has answered for.
+  // One run of the i-th step. Precondition: At(c) was not NaN.
   Tilt StepAt(size_t i, double c);
 
   // The saddle for a given ε.
   Saddle ForEpsilon(double epsilon, double start);
-  // A saddle at which the estimate meets δ; not always the only one, so what comes of it is
-  // checked, not trusted.
+  // A saddle at which LogDeltaEstimate is log_delta. There may be several, so callers check the
+  // bound that comes of it.
   Saddle ForDelta(double log_delta, double start);
 
   const std::vector<Step>& steps() const { return steps_; }
@@ -54,7 +54,7 @@ class Tilting {
   double log_count() const { return log_count_; }
 
  private:
-  // Lays the rules out for orders up to c.
+  // Makes the quadrature rules for orders up to c.
   bool Reach(double c);
 
   const std::vector<Step> steps_;

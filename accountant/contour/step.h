@@ -23,17 +23,18 @@ struct Step {
 
 inline double Power(const Step& step, double c) { return step.add ? -c : c + 1; }
 
-// The trapezoid in t for powers up to one, and what it leaves out, relative to A.
+// A trapezoidal rule in t that serves all powers up to a given one. `error`: what it leaves out,
+// relative to A.
 struct Rule {
   double first, step;  // nodes t = (first + i)·step, i < size
-  size_t size;         // 0: it would take too many
+  size_t size;         // 0: the rule would take too many nodes
   double error;
 };
-// For every power between the add-direction's 0 or the remove-direction's 1 and `power`, every
-// height |Im w| <= greatest_y: the relative error of A is e^{-digits}, and that of the ends alike.
+// For every power from 0 (add) or 1 (remove) to `power` and every height |Im w| <= greatest_y:
+// discretisation costs at most e^{-digits} of A, and cutting the ends about as much.
 Rule RuleFor(const Step& step, double power, double greatest_y, double digits);
 
-// For an envelope at height eta: relative to A.
+// The rule for an envelope at height eta; its error is relative to A too.
 Rule RuleForEnvelope(const Step& step, double power, double eta, double digits);
 
 Nodes NodesOf(const Step& step, const Rule& rule, const double* loss);
@@ -42,13 +43,13 @@ Nodes NodesOf(const Step& step, const Rule& rule, const double* loss);
 struct Tilt {
   double log_mgf = 0, error = 0, mean = 0, variance = 0;
 };
-// K as it is at power `power`, given the rule's loss. `scratch` as for SumMoments.
+// K at `power`, given the losses at the rule's nodes. `scratch` as for SumMoments.
 Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch);
 // The unsampled step, in closed form; any power.
 Tilt TiltUnsampled(const Step& step, double power);
 
-// What the width of μ's interval makes of K: |dK/dμ| <= μ|w(w-1)| (CLAIM.md, line "the width of
-// μ").
+// The error of K due to the width of μ's interval: |dK/dμ| <= μ|w(w-1)| (CLAIM.md, line "the width
+// of μ").
 double SpreadError(const Step& step, double power);
 
 // One run of the step on the nodes y_k = k·spacing, k = 1..nodes, of the line at c.
@@ -56,8 +57,8 @@ struct StepOnLine {
   double log_mgf = 0, log_mgf_error = 0;          // K(c)
   std::vector<double> log_modulus, phase, error;  // of E[e^{(c+iy)L}]/E[e^{cL}]
 };
-// False where it takes more than `work` products, which what it takes is subtracted from, or where
-// the ratio is lost in its error.
+// False if it takes more than `work` products, or if a ratio is not above twice its error.
+// Subtracts the products made from `work`.
 bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double digits,
                double& work, StepOnLine& result);
 

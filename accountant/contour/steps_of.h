@@ -1,4 +1,4 @@
-// A composition as the contour sees it: its steps in one direction, with the width of μ. Private to
+// A composition's steps in one direction, with the width of μ, as the contour uses them. Private to
 // contour/.
 #pragma once
 
@@ -16,13 +16,14 @@ struct Widths {
 };
 Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add);
 
-// At least the greatest loss in the add direction, -Σ T log(1-q): ε is no more, at any δ.
+// An upper bound on the greatest loss in the add direction, -Σ T log(1-q): ε is at most that, at
+// any δ.
 double GreatestAddLossUp(const std::vector<SampledGaussian>& steps);
 
-// An order at which Chernoff's bound shows that ε(delta) is at most `epsilon`; 0 if none is found
-// from `start`.
+// An order at which Chernoff's bound shows that ε(delta) is at most `epsilon`; 0 if the search from
+// `start` finds none.
 double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start);
-// Whether it does at c, where K(c) <= log_mgf.
+// Whether Chernoff's bound shows it at order c, where K(c) <= log_mgf.
 bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon);
 
 }  // namespace dpledger::accountant::contour

@@ -1,6 +1,6 @@
-// Privacy filters: bounds that hold when mechanisms are chosen after looking at outputs, as long as
-// what is spent on every path stays within them. Composing the curves of the path that happened is
-// an odometer and no guarantee; what a filter's bound costs is. Claims: filter/CLAIM.md.
+// Privacy filters: fixed bounds that hold although mechanisms are chosen after looking at outputs,
+// as long as the mechanisms run never spend more. Composing the curves of the path that happened is
+// an odometer, not a guarantee; the (ε, δ) of the filter's bound is one. Claims: filter/CLAIM.md.
 //
 // Values and pure functions; thread safe.
 #pragma once
@@ -39,28 +39,28 @@ using Filter = std::variant<RdpFilter, ZcdpFilter, GdpFilter>;
 std::string Name(const Filter& filter);
 // epsilon, rho or mu.
 double BoundOf(const Filter& filter);
-// The method that the number of a filter comes from.
+// The method that turns the filter's bound into ε and δ.
 Method MethodOf(const Filter& filter);
 
-// What the composition spends of the filter, in the units of BoundOf, rounded up; infinite for
-// what is not private at all. It is no guarantee by itself. FAILED_PRECONDITION (reason
-// FILTER_CANNOT_COUNT, naming the step) for a step that the filter has no measure of.
+// What the composition spends of the filter, in the units of BoundOf, rounded up; infinite for a
+// non-private composition. It is no guarantee by itself. FAILED_PRECONDITION (reason
+// FILTER_CANNOT_COUNT, naming the step) for a step without a bound in the filter's measure.
 absl::StatusOr<double> Spent(const Filter& filter, const Composition& composition,
                              const Limits& limits);
 
-// The numbers below are those of a bound greater by this share, so that a filter can be filled to
-// the brim although what is spent is rounded up.
+// EpsilonOf and DeltaOf answer for a bound greater by this share. So a filter can be spent
+// completely although Spent rounds up.
 inline constexpr double kAllowance = 1e-9;
-// `spent` is more than the bound and its allowance.
+// Whether `spent` exceeds the bound with its allowance.
 bool Crossed(const Filter& filter, double spent);
 
-// What holds of several ledgers, each within its own filter. FAILED_PRECONDITION (reason
-// FILTERS_DIFFER) unless all are of one kind, and RDP filters of one order. Precondition: not
-// empty.
+// The filter that several ledgers are within together, each being within its own.
+// FAILED_PRECONDITION (reason FILTERS_DIFFER) unless all are of one kind, and RDP filters of one
+// order. Precondition: not empty.
 absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters);
 
-// ε for a delta in (0, 1), and δ for an epsilon >= 0, of the bound itself: of the worst that can
-// stay within it. RDP and zCDP give an upper bound only (lower is 0).
+// ε for a delta in (0, 1), and δ for an epsilon >= 0, of the bound: of the worst composition that
+// stays within it. RDP and zCDP give an upper bound only (lower is 0).
 absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits);
 absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limits& limits);
 

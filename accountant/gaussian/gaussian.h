@@ -10,7 +10,7 @@
 
 namespace dpledger::accountant::gaussian {
 
-// Every step has q = 1 (and none is non-private).
+// Whether every step is a Gaussian with q = 1 and none is non-private.
 bool Applies(const Composition& composition);
 
 // Precondition: Applies. δ in (0, 1); epsilon >= 0. Bounds rounded outward; relatively about 1e-13
@@ -18,8 +18,8 @@ bool Applies(const Composition& composition);
 Interval Epsilon(const Composition& composition, double delta);
 Interval Delta(const Composition& composition, double epsilon);
 
-// log δ of the Gaussian mechanism with parameter mu > 0 at epsilon >= 0; either bound may be
-// -infinity only where the true value is below exp(-1e19) or lost in rounding.
+// log δ of the Gaussian mechanism with parameter mu > 0 at epsilon >= 0; a bound is -infinity only
+// where δ is below exp(-1e19) or lost in rounding.
 Interval LogDelta(double mu, double epsilon);
 
 }  // namespace dpledger::accountant::gaussian

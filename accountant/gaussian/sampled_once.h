@@ -1,5 +1,5 @@
-// One Poisson-sampled Gaussian step in closed form, and when ε is 0 without a doubt. Claim and
-// error budget: gaussian/CLAIM.md, "One sampled step".
+// One Poisson-sampled Gaussian step in closed form, and a test for ε = 0. Claim and error budget:
+// gaussian/CLAIM.md, "One sampled step".
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace dpledger::accountant::gaussian {
 
-// A single run of a single step, sampled or not.
+// Whether the composition is one run of one Gaussian step, sampled or not.
 bool AppliesOnce(const Composition& composition);
 
 // Precondition: AppliesOnce. δ in (0, 1), epsilon >= 0. Without a direction the larger of the two,
@@ -19,8 +19,8 @@ Interval EpsilonOnce(const Composition& composition, std::optional<Direction> di
 Interval DeltaOnce(const Composition& composition, std::optional<Direction> direction,
                    double epsilon);
 
-// At least δ(0), in either direction: the sum of the steps' total variations. Where it is at most
-// δ, ε is 0. Precondition: only Gaussians.
+// An upper bound on δ(0) in either direction: the sum of the steps' total variation distances. ε is
+// 0 at every δ at or above it. Precondition: only Gaussians.
 double TotalVariationUp(const Composition& composition);
 
 }  // namespace dpledger::accountant::gaussian

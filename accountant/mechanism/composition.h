@@ -1,5 +1,5 @@
-// What the accountants compose: a history resolved, under one adjacency, into steps that have an
-// analysis.
+// What the accounting methods compose: a history, resolved under one adjacency into steps that have
+// an analysis.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@
 
 namespace dpledger::accountant {
 
-// `count` runs of: each record joins independently with probability q; a Gaussian mechanism of
-// noise multiplier z runs on the sample. q = 1 is the unsampled Gaussian.
+// `count` runs of the Poisson-sampled Gaussian mechanism: each record joins the sample
+// independently with probability q; a Gaussian mechanism of noise multiplier z runs on it. q = 1:
+// unsampled.
 //
 // z is an interval because it comes from the events' parameters by floating-point arithmetic
-// (McMahan et al. 2018, eq. 1). More noise is a post-processing of less, so upper bounds use
-// z.lower and lower bounds z.upper.
+// (McMahan et al. 2018, eq. 1). A mechanism with more noise is a post-processing of one with less,
+// so upper bounds use z.lower and lower bounds z.upper.
 struct SampledGaussian {
   double sampling_probability;  // q in (0, 1]
   Interval noise_multiplier;    // z > 0
   uint64_t count;
 };
 
-// `count` runs of a mechanism that is known by pairs of distributions. Bounds compose the pairs:
-// `upper` is at least as revealing as the mechanism, `lower` at most (Pair::Nothing() where nothing
-// is proved).
+// `count` runs of a mechanism described by two pairs of distributions: `upper` dominates it, and it
+// dominates `lower` (Pair::Nothing() where no lower bound is proved).
 struct PairStep {
   Pair upper;
   Pair lower;
-  // Where a tighter Rényi curve is known than that of `upper`.
+  // Set if a tighter Rényi curve than that of `upper` is known.
   std::optional<RenyiBound> renyi;
   uint64_t count;
 };
@@ -55,8 +55,8 @@ struct CurveStep {
   uint64_t count;
 };
 
-// Steps by what is known of them. Every method says which of the lists it can answer for; an answer
-// that leaves one out would be wrong.
+// Steps, in one list for each kind of description. A method answers only if it can account for
+// every list that is not empty.
 struct Composition {
   std::vector<SampledGaussian> steps;  // distinct (q, z)
   std::vector<PairStep> pairs;
@@ -67,35 +67,35 @@ struct Composition {
   std::set<std::string> schemes;
   std::set<std::string> assumptions;
   std::set<std::string>
-      warnings;  // a scheme accounted as another, a looser bound than the best known
+      warnings;  // e.g. a scheme accounted as another, or a bound looser than the best known
 
   // Only Poisson-sampled and unsampled Gaussians.
   bool OnlyGaussians() const { return pairs.empty() && allocations.empty() && curves.empty(); }
-  // Nothing was released.
+  // Whether nothing was released.
   bool Empty() const { return steps.empty() && OnlyGaussians() && !non_private; }
   // Total number of steps of all lists, as a double (counts can exceed 2^53 together).
   double TotalCount() const;
 };
 
-// Which data sets are neighbours.
+// Which data sets are neighbouring.
 struct Neighbours {
   Neighbours(Adjacency asked)
       : adjacency(asked), declared(asked) {}  // NOLINT: an adjacency says it all
   Adjacency adjacency;
-  // The adjacency that what was measured, not derived, holds under: (ε, δ) statements, curves,
-  // randomized response.
+  // The adjacency under which stated guarantees hold that are not derived from a mechanism's noise:
+  // (ε, δ) statements, Rényi curves, randomized response.
   Adjacency declared;
-  // They differ in up to this many records (user-level privacy).
+  // Neighbouring data sets differ in up to this many records (user-level privacy).
   uint64_t group_size = 1;
 };
 inline constexpr uint64_t kGreatestGroup = 1024;
 
-// FAILED_PRECONDITION, naming the scheme or mechanism and the adjacency, for what has no analysis
-// (reason NO_ANALYSIS): an unknown event never costs zero. Which pair stands for what, and why:
-// mechanism/CLAIM.md.
+// FAILED_PRECONDITION (reason NO_ANALYSIS), naming the scheme or mechanism and the adjacency, if
+// something in the history has no analysis: an unknown event never costs zero. The pair of each
+// mechanism, with proofs: mechanism/CLAIM.md.
 //
-// Noise multipliers speak of what adding, removing or zeroing one record changes; replacing one
-// doubles the distance, a group of k records makes it k times as long.
+// Noise multipliers are relative to the sensitivity to adding, removing or zeroing one record.
+// Replacing a record doubles that distance; a group of k records multiplies it by k.
 absl::StatusOr<Composition> Resolve(const History& history, const Neighbours& neighbours);
 
 }  // namespace dpledger::accountant

@@ -1,5 +1,5 @@
-// Events as values: what ledger/event_from_proto.h makes of the wire's messages, checked. The
-// fields, their units and domains are those of proto/dpledger/v1/event.proto; a value of these
+// Events as values, made from the wire's messages by ledger/event_from_proto.h.
+// proto/dpledger/v1/event.proto documents the fields, their units and domains; a value of these
 // types has been checked against them.
 #pragma once
 
@@ -52,12 +52,12 @@ struct SamplingScheme {
 // The scheme's name as the wire spells it: "poisson", "full_batch", ...
 std::string SchemeName(const SamplingScheme& scheme);
 
-// Where a round stands among others that its sample depends on.
+// The epoch that a round belongs to: its sample depends on those of the epoch's other rounds.
 struct Epoch {
   uint64_t rounds;  // of the whole epoch
   uint64_t number;
 };
-// Nothing where every round draws its own sample.
+// nullopt if every round draws its own sample.
 std::optional<Epoch> EpochOf(const SamplingScheme& scheme);
 
 // ---- Rounds ----
@@ -91,14 +91,14 @@ struct RoundsEvent {
   uint64_t count;
 };
 
-// ---- Any other mechanism: a closed tree ----
+// ---- Any other mechanism, as a tree ----
 
 struct Mechanism;
 
-// Trees below a node hold exactly one element where the wire has one event.
+// A vector named `event` holds exactly one element.
 struct NoOp {};
 struct NonPrivate {};
-// Known to be private, with no analysis: every answer refuses it.
+// A private mechanism without an analysis: every question about it is refused.
 struct Unsupported {
   std::string description;
 };
@@ -133,10 +133,10 @@ struct ExponentialMechanism {
 struct PermuteAndFlip {
   double epsilon;
 };
-// The best of several scores, each with fresh noise, its index released.
+// Adds fresh noise to each of several scores and releases the index of the best.
 struct ReportNoisyMax {
   enum class Noise { kLaplace, kExponential, kGumbel };
-  double noise_multiplier;  // scale over what one record can change in a score
+  double noise_multiplier;  // scale over a score's sensitivity
   Noise noise;
   bool monotonic;  // one record moves all scores the same way
 };
@@ -167,7 +167,8 @@ struct ToeplitzEncoder {
   Participation participation;
 };
 struct MatrixMechanism {
-  std::variant<double, TreeEncoder, ToeplitzEncoder> encoder;  // double: the stated sensitivity
+  std::variant<double, TreeEncoder, ToeplitzEncoder>
+      encoder;  // double: the sensitivity, as stated by the writer
   double noise_stddev;
   NoiseKind noise = NoiseKind::kGaussian;  // or kRoundedGaussian
 };

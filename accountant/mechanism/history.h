@@ -1,11 +1,11 @@
-// The run-length form of a stream of events: rounds grouped and equal ones counted. Derived from
-// the events, and kept nowhere instead of them; adding an event is O(log of the distinct rounds).
+// A stream of events in run-length form: events grouped into rounds, equal rounds counted. It is
+// derived from the events and never stored in place of them. Adding an event takes O(log n) for n
+// distinct rounds.
 //
 // Invariants:
-//  1. Nothing that was added is lost: the sum of counts is the number of rounds plus mechanisms
-//  added.
+//  1. No event is lost: the counts sum to the number of rounds and mechanisms added.
 //  2. A round is (writer, round number). It stays open, and counts as it stands, until its writer
-//  goes on.
+//     goes on to another round.
 // Not thread safe; copies are independent.
 #pragma once
 
@@ -23,19 +23,20 @@ class History {
   // Events of one writer come in the order they were written; writers may interleave.
   // Precondition: a writer's round numbers do not decrease (the store refuses others).
   void Add(const std::string& writer, const Event& event);
-  // The writer's open round is over, whatever number comes next.
+  // Closes the writer's open round, whatever number comes next.
   void End(const std::string& writer);
 
   struct CountedRound {
     Round round;
     uint64_t count;
-    // Of epoch schemes only: whose epochs these are. Epochs of one number of two of them are two.
+    // Epoch schemes only: the writer whose epochs these are. Epochs with one number by two writers
+    // are two epochs.
     std::string writer;
   };
-  // Every distinct round with its count, open rounds included. Rounds without a sum query released
-  // nothing and are left out.
+  // Every distinct round with its count, open rounds included. Rounds without a sum query are left
+  // out: they released nothing.
   std::vector<CountedRound> Rounds() const;
-  // Mechanisms in order of arrival, equal neighbours not merged.
+  // Mechanisms in order of arrival; equal ones are not merged.
   const std::vector<Mechanism>& Mechanisms() const { return mechanisms_; }
 
   // A round that its writer may still add to.
@@ -43,8 +44,8 @@ class History {
     uint64_t number = 0;
     Round round;
   };
-  // What the history is made of, for who keeps it: FromParts makes the same history of it, which
-  // goes on as this one would. Precondition: nothing was merged into it.
+  // The history's contents, for storing it. FromParts makes an equal history, to which events can
+  // be added. Precondition: no Merge into this history.
   struct Parts {
     std::vector<CountedRound> closed;
     std::map<std::string, OpenRound> open;  // by writer
@@ -55,7 +56,7 @@ class History {
 
   // Rounds that released something, over all writers and schemes. Saturates at 2^64 - 1.
   uint64_t RoundCount() const;
-  // Adds everything of `other`, its open rounds closed.
+  // Adds everything in `other`; counts its open rounds as closed.
   void Merge(const History& other);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace dpledger::accountant {
 
-// a / b as an interval; a point where the quotient is exact, so that σ = 2, S = 1 stays z = 2.
+// a / b as an interval; a point if the quotient is exact, so that σ = 2, S = 1 gives exactly z = 2.
 Interval Quotient(double a, double b);
 
 // (Σ_i count_i z_i^-2)^(-1/2) (McMahan et al. 2018, arXiv 1812.06210, eq. 1).
@@ -21,7 +21,7 @@ class JointNoise {
 
  private:
   bool empty_ = true;
-  bool one_ = false;  // exactly one query: its own multiplier, without the roundings of the sum
+  bool one_ = false;  // exactly one query: single_ is its multiplier, without the sum's rounding
   Interval single_;
   Interval precision_{0, 0};
 };

@@ -7,10 +7,9 @@
 
 namespace dpledger::accountant {
 
-// The upper end bounds max ‖C u‖² over all patterns of participation, the lower end is one
-// pattern's.
+// `upper` bounds max ‖C u‖² over all participation patterns; `lower` is reached by one of them.
 Interval SquaredSensitivity(const TreeEncoder& tree);
-// In units of the first coefficient; exact but for rounding.
+// In units of the first coefficient squared; exact but for rounding.
 Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz);
 
 }  // namespace dpledger::accountant

@@ -4,8 +4,8 @@
 // profile in both. The privacy loss is log(P/Q).
 //
 // A pair is a sum of point masses and of pieces with densities. Several outcomes may have the same
-// loss, and pieces may overlap in it: only the law of the loss matters. Invariants: P and Q have
-// mass one, up to relative_error.
+// loss, and pieces may overlap: only the law of the loss matters. Invariants: P and Q have mass
+// one, up to relative_error.
 #pragma once
 
 #include <vector>
@@ -42,13 +42,13 @@ struct DensityPiece {
 struct Pair {
   std::vector<Atom> atoms;
   std::vector<DensityPiece> pieces;
-  // Every stated mass and density is within this of the true one, relatively.
+  // Bounds the relative error of every mass and density.
   double relative_error = 0;
-  // The profile is the same in both directions (Q against P is P against Q).
+  // The profile is the same in both directions.
   bool symmetric = false;
   bool operator==(const Pair&) const = default;
 
-  // Nothing is revealed: the least revealing pair there is.
+  // P = Q: nothing is revealed.
   static Pair Nothing() { return {{{1, 1}}, {}, 0, true}; }
 };
 

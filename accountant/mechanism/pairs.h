@@ -1,9 +1,9 @@
 // The dominating pairs of the mechanisms a ledger can hold. Derivations: mechanism/CLAIM.md,
 // sections 1 and 2.
 //
-// Parameters that come from floating-point arithmetic are to be rounded by the caller: towards more
-// distance or more probability for an upper pair, towards less for a lower one. Where e^ε leaves
-// the range of doubles (ε > 600) upper pairs are Everything() and lower ones Nothing().
+// The caller rounds parameters that come from floating-point arithmetic: towards more distance or
+// more probability for an upper pair, towards less for a lower one. For ε > 600, where e^ε leaves
+// the range of doubles, an upper pair is Everything() and a lower one Pair::Nothing().
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace dpledger::accountant {
 
 enum class Bound { kUpper, kLower };
 
-// The record is seen: every loss is infinite.
+// The record is revealed: every loss is infinite.
 Pair Everything();
 
 // Laplace noise of scale 1 on a value that moves by `distance` > 0; exact.
@@ -31,8 +31,8 @@ Pair DiscreteLaplacePair(double a, uint64_t sensitivity, Bound bound);
 inline constexpr double kGreatestSigma = 4096;
 Pair DiscreteGaussianPair(double sigma, uint64_t sensitivity, Bound bound);
 
-// k-ary randomized response that answers at random with probability `noise`: two records' answers,
-// and one record's answer against a uniformly random one.
+// k-ary randomized response that answers uniformly at random with probability `noise`: the answers
+// of two records, and one record's answer against a uniformly random one.
 Pair RandomizedResponsePair(double noise, uint64_t buckets);
 Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets);
 
@@ -40,13 +40,13 @@ Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets);
 // thm. 3.3).
 Pair EpsilonDeltaPair(double epsilon, double delta, Bound bound);
 
-// A pair that dominates every mechanism of ε-bounded range, and a mechanism of that range
-// (randomized response, ε/2).
+// Upper: a pair that dominates every mechanism of ε-bounded range. Lower: the pair of one such
+// mechanism (randomized response with ε/2).
 Pair BoundedRangePair(double epsilon, Bound bound);
 
 // A Gaussian of standard deviation one whose mean is distances[i] >= 0 with probability weights[i],
-// against mean zero. What the weights lack of one has an infinite loss in an upper pair, and mean
-// zero in a lower one.
+// against mean zero. If the weights sum to less than one, the rest has an infinite loss in an upper
+// pair, and mean zero in a lower one.
 Pair MixturePair(const std::vector<double>& distances, const std::vector<double>& weights,
                  double relative_error, Bound bound);
 

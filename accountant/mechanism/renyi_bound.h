@@ -1,5 +1,5 @@
-// What is known of a mechanism as a Rényi curve: upper bounds R(α) on its Rényi divergence of every
-// order α > 1, in both directions. Values only; rdp/ evaluates them.
+// Descriptions of a Rényi curve: upper bounds R(α) on a mechanism's Rényi divergence of every order
+// α > 1, in both directions. Values only; rdp/ evaluates them.
 #pragma once
 
 #include <memory>

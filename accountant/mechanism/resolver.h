@@ -21,7 +21,7 @@ inline constexpr char kGeneratedNoise[] =
     "generated noise: the trainer's random bits (AES-128 in counter mode, or ChaCha20) are taken "
     "to be indistinguishable from true ones";
 
-// Rounds by the ends of their noise multiplier.
+// How many rounds have a noise multiplier in {lower, upper}.
 using NoiseCounts = std::map<std::pair<double, double>, uint64_t>;
 
 inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
@@ -62,7 +62,8 @@ class Resolver {
   absl::Status Add(const Composed& m, uint64_t count);
 
   void Assume(NoiseKind noise);
-  // `count` rounds, each one Gaussian of noise multiplier z on a sample from `population` records.
+  // `count` rounds, each a Gaussian mechanism of noise multiplier z on a sample from `population`
+  // records.
   struct Gaussians {
     uint64_t population;
     Interval z;
@@ -75,20 +76,20 @@ class Resolver {
   absl::Status AddSampled(const PoissonSampling& scheme, const Gaussians& all);
   absl::Status AddSampled(const FixedSizeSampling& scheme, const Gaussians& all);
   absl::Status AddSampled(const TruncatedPoisson& scheme, const Gaussians& all);
-  // Rounds of epochs are gathered until all of them are there.
+  // Rounds of epochs are collected until all rounds have been added.
   absl::Status AddSampled(const DisjointBatches& scheme, const Gaussians& all);
   absl::Status AddSampled(const RandomAllocation& scheme, const Gaussians& all);
   absl::Status AddPoisson(double q, Interval z, uint64_t count);
-  // Everything recorded of one epoch, or of several that bear its number.
+  // Adds all rounds recorded under one epoch number: one epoch, or several with the same number.
   absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);
   absl::Status AddAllocated(uint64_t rounds, const NoiseCounts& noises);
   absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count);
-  // The Gaussians of a mechanism that is nothing else, as one; refused by the name of what is
-  // `around` it if it is something else.
+  // The joint noise of a mechanism that is made of Gaussians alone. Any other mechanism is refused;
+  // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
 
-  // `distance` is what one record moves, in standard deviations; the group's and replace-one's
-  // factors included.
+  // How far the mean moves between neighbouring data sets, in standard deviations: 1/z, times the
+  // group's size, times 2 for replace-one.
   Interval Distance(Interval z) const;
   static absl::Status AddCount(uint64_t count, uint64_t& total);
   absl::Status AddUnsampled(Interval z, uint64_t count);
@@ -97,7 +98,8 @@ class Resolver {
   absl::Status AddCurve(RenyiBound bound, uint64_t count);
 
   absl::Status NoAnalysis(std::string_view what) const;
-  // Refusals of what holds under the declared adjacency alone, and of groups.
+  // Refuse, as NO_ANALYSIS, another adjacency than the declared one, and groups of more than one
+  // record.
   absl::Status OnlyAsDeclared(std::string_view what) const;
   absl::Status OnlySingleRecords(std::string_view what) const;
   bool replaces() const { return neighbours_.adjacency == Adjacency::kReplaceOne; }

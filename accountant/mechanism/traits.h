@@ -1,6 +1,5 @@
-// What the code around a mechanism must know of it, kind by kind: what it is to a sample that is
-// drawn around it, what it is made of, and how much memory it holds. A kind of mechanism without
-// traits does not compile.
+// What the other code has to know of each kind of mechanism: how it behaves on a sample, what it is
+// made of, and how much memory it holds. A kind of mechanism without traits does not compile.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +9,13 @@
 
 namespace dpledger::accountant {
 
-// What a mechanism is to a sample that is drawn around it. Ordered: what is made of several
-// mechanisms is the greatest of them.
+// How a mechanism behaves on a sample. Ordered: a composite has the greatest nature of its parts.
 enum class Nature {
   kGaussian,         // Gaussian noise on sums over the sample, or nothing
-  kSampledGaussian,  // the same on a sample of the sample
-  kNoiseOnASum,      // other noise on a sum: a null record changes nothing in it
+  kSampledGaussian,  // the same on a Poisson sample of the sample
+  kNoiseOnASum,      // other noise on a sum: a null record does not change it
   kOther,
-  kOfAPopulation,  // its law depends on how many records the sample has
+  kOfAPopulation,  // its output's law depends on how many records the sample has
 };
 
 template <typename Kind>
@@ -50,7 +48,7 @@ template <> struct Traits<PermuteAndFlip> : Leaf<Nature::kOther> {};
 template <> struct Traits<ReportNoisyMax> : Leaf<Nature::kOther> {};
 template <> struct Traits<MixtureOfGaussians> : Leaf<Nature::kNoiseOnASum> {};
 template <> struct Traits<TruncatedSubsampledGaussian> : Leaf<Nature::kOfAPopulation> {};
-// Records have places, which a sample moves.
+// Records have positions, and a sample changes them.
 template <> struct Traits<SingleEpochTreeAggregation> : Leaf<Nature::kOther> {};
 template <> struct Traits<MatrixMechanism> : Leaf<Nature::kOther> {};
 template <> struct Traits<RenyiCurve> : Leaf<Nature::kOther> {};

@@ -27,9 +27,9 @@ struct BinomialTrials {
   uint64_t trials;     // in [1, 2^53]
   double probability;  // in (0, 1]
 };
-// Whichever of the others costs least for this mean, among those that make at most one run (no
-// search) with at most this probability: without such a limit the cheapest way to a mean is nearly
-// always one run, and hardly ever very many.
+// The cheapest of the other distributions with this mean, among those with P(K <= 1) at most
+// at_most_one_probability. Without that limit, the cheapest distribution of a given mean nearly
+// always makes one run, and hardly ever very many.
 struct LeastCostTrials {
   double mean;                           // in (1, 1e15]
   double at_most_one_probability = 0.5;  // in (0, 1]
@@ -48,7 +48,7 @@ double LogInverseGamma(double eta, double mean);
 // P(K <= 1), relative error below 1e-9. Not for LeastCostTrials.
 double AtMostOneProbability(const Trials& trials);
 
-// A point of [0, 1] and its distance to 1, each with its own digits.
+// A point x of [0, 1] and rest = 1 - x, each to full relative accuracy.
 struct Share {
   double x, rest;
 
@@ -75,7 +75,7 @@ class TrialLaw {
   // -g'(x)/g(x) >= 0, relative error below 1e-9.
   double Decay(const Share& at) const;
 
-  // False where a double does not reach g's scale in x: γ below e^-600.
+  // False if g varies on a scale in x too small for a double: γ below e^-600.
   bool InReach() const;
 
  private:

@@ -1,5 +1,5 @@
-// The discrete Fourier transform of real data. FFTW stands behind this interface alone, so that
-// another library can be linked in its place.
+// The discrete Fourier transform of real data. Only this interface uses FFTW, so that another
+// library can replace it.
 #pragma once
 
 #include <complex>
@@ -27,7 +27,8 @@ class RealFft {
   void* inverse_;
 };
 
-// e with |computed F_k - F_k| <= e·Σ|x_j| for every k, in both directions (there: times Σ|F_k|/N).
+// The e for which |computed F_k - F_k| <= e·Σ|x_j| for every k; for Inverse, |computed x_j - x_j|
+// <= e·Σ|F_k|/N.
 //
 // Each output of a fast transform is a sum over its inputs of products of about log2 N factors of
 // modulus one, so its error is at most the inputs' absolute sum times log2 N times a small multiple

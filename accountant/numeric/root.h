@@ -8,14 +8,14 @@
 namespace dpledger::accountant {
 
 // f decreasing, f(lo) > 0 >= f(hi). Returns (a, b) inside [lo, hi] with f(a) > 0 >= f(b), both
-// evaluated, and about relative_tolerance·|b| apart. Where f is not quite monotone (rounding) a may
-// lie above b; each is still what it says.
+// evaluated, and about relative_tolerance·|b| apart. If rounding makes f not quite monotone, a may
+// lie above b; the signs still hold.
 template <typename F>
 std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double relative_tolerance) {
   double positive = lo, negative = hi;
   auto seen = [&](double x) {
     const double y = f(x);
-    // A NaN shows nothing.
+    // A NaN is neither sign.
     if (y > 0) positive = std::fmax(positive, x);
     if (y <= 0) negative = std::fmin(negative, x);
     return std::isnan(y) ? y : std::fmax(-1e300, std::fmin(1e300, y));

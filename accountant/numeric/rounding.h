@@ -1,10 +1,10 @@
-// Arithmetic that rounds the safe way and says so. A bound is built from these; a bare + in a bound
-// is a mistake.
+// Arithmetic with a stated rounding direction. Bounds are built from these functions; a bare + in a
+// bound is a mistake.
 //
 // + - * / and sqrt are correctly rounded (IEEE 754), so one step of nextafter outward gives a
 // bound. glibc's exp, expm1, log and log1p are within 2 ulp (its manual, "Errors in Math
-// Functions", lists 1 for x86-64), so three steps do. Domain: finite arguments; a NaN stays NaN,
-// overflow stays infinite, which callers treat as "no bound".
+// Functions", lists 1 for x86-64), so three steps do. Domain: finite arguments. A NaN stays NaN,
+// overflow stays infinite; callers treat both as "no bound".
 #pragma once
 
 #include <cmath>

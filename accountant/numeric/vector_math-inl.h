@@ -1,5 +1,5 @@
-// The kernels of vector_math.h on one vector, for code that is itself compiled once per target.
-// Include after hwy/foreach_target.h; bounds and domains are stated in vector_math.h.
+// The kernels of vector_math.h on one vector, for code that is compiled once per target. Include
+// after hwy/foreach_target.h; vector_math.h states bounds and domains.
 //
 // Written with + - * / alone, never a fused multiply-add, and with the same order of operations for
 // every width: every target gives the same bits. Polynomials are interpolants at Chebyshev nodes,

@@ -1,9 +1,9 @@
-// Elementary functions over arrays, at the speed of the widest vector registers of the machine the
-// program runs on. The same bits on every machine: only correctly rounded + - * / in a fixed order.
-// Error bounds are tested against MPFR on every target (tests/accountant/vector_math_test.cc).
+// Elementary functions over arrays, on the widest vector registers of the machine. Every machine
+// gives the same bits: only correctly rounded + - * / in a fixed order. Error bounds are tested
+// against MPFR on every target (tests/accountant/vector_math_test.cc).
 //
-// In all: `out` has at least x's size; it may be x itself, and may not overlap it otherwise. No
-// alignment is needed. NaN gives NaN. Thread safe.
+// For every function: `out` has at least x's size; it may be x itself but may not overlap it
+// otherwise. No alignment is needed. NaN gives NaN. Thread safe.
 #pragma once
 
 #include <span>

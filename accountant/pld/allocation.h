@@ -1,6 +1,7 @@
 // One epoch of random allocation: t rounds of a Gaussian mechanism, each record in one of them,
-// drawn uniformly. Its ratio P/Q is the mean of t independent ratios of one round, under Q;
-// discretised from both sides on a grid of its logarithm. Derivation: pld/CLAIM.md, section 6.
+// drawn uniformly. Under Q, the epoch's likelihood ratio P/Q is the mean of t independent ratios of
+// one round. It is discretised from both sides on a grid of its logarithm. Derivation:
+// pld/CLAIM.md, section 6.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +14,13 @@
 namespace dpledger::accountant::pld {
 
 struct Allocation {
-  DiscretePair upper;  // at least as revealing as an epoch, in both directions
-  DiscretePair lower;  // at most
+  DiscretePair upper;  // dominates the epoch, in both directions
+  DiscretePair lower;  // dominated by the epoch
 };
 
-// Points at multiples of `step`, of which only every n-th may hold mass where all of them would
-// take too long. tail: mass that may be cut on either side. RESOURCE_EXHAUSTED if it would need
-// more than max_atoms points; DEADLINE_EXCEEDED, CANCELLED.
+// Grid points are multiples of `step`; where using all of them would take too long, only every n-th
+// holds mass. tail: mass that may be cut on either side. RESOURCE_EXHAUSTED if that takes more than
+// max_atoms points; DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
                                     size_t max_atoms, const Limits& limits);
 

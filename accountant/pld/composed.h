@@ -1,5 +1,5 @@
 // The composition of discrete privacy losses in one direction: an exponentially tilted, circular
-// convolution by FFT, with a bound on everything that it loses. Claim, derivation and error budget:
+// convolution by FFT, with bounds on all its errors. Claim, derivation and error budget:
 // pld/CLAIM.md.
 #pragma once
 
@@ -14,14 +14,14 @@ namespace dpledger::accountant::pld {
 // δ of the composition as a function of ε.
 class Composed {
  public:
-  // `window_tail`: tilted mass let go on each side of the window. RESOURCE_EXHAUSTED if the window
-  // would need more than limits.max_fft_bins; DEADLINE_EXCEEDED, CANCELLED.
+  // `window_tail`: tilted mass that may lie outside the window on each side. RESOURCE_EXHAUSTED if
+  // the window would need more than limits.max_fft_bins; DEADLINE_EXCEEDED, CANCELLED.
   static absl::StatusOr<Composed> Compose(const DirectedLosses& losses, double tilt,
                                           const Limits& limits, double window_tail = 1e-13);
 
-  // For pairs at least as revealing as the steps: an upper bound on log δ(epsilon), at most 0.
+  // For pairs that dominate the steps: an upper bound on log δ(epsilon), at most 0.
   double LogDeltaUp(double epsilon) const;
-  // For pairs at most as revealing: a lower bound on log δ(epsilon); -infinity if nothing is known.
+  // For pairs that the steps dominate: a lower bound on log δ(epsilon); -infinity if none is known.
   double LogDeltaDown(double epsilon) const;
 
   size_t bins() const { return bins_.size(); }
@@ -41,9 +41,9 @@ class Composed {
   double step_ = 0;
   double tilt_ = 0;            // c
   long double log_scale_ = 0;  // log M^T: δ = e^{log_scale - cε} Σ w p
-  double bin_error_ = 0;       // of each bin: transforms and powers
-  double relative_error_ = 0;  // of every mass, composed
-  double loss_error_ = 0;      // of every loss, composed
+  double bin_error_ = 0;       // absolute, of each bin: from the transforms and powers
+  double relative_error_ = 0;  // of every composed mass
+  double loss_error_ = 0;      // of every composed loss
   double tail_below_ = 0;      // tilted mass outside the window, by Chernoff
   double tail_above_ = 0;
   double infinity_up_ = 0, infinity_down_ = 0;

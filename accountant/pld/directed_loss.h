@@ -1,5 +1,5 @@
-// Steps' privacy losses on grids of one spacing, seen from one direction. Claim: pld/CLAIM.md,
-// section 4.
+// The discretised privacy losses of steps in one direction, on grids of one spacing. Claim:
+// pld/CLAIM.md, section 4.
 #pragma once
 
 #include <utility>
@@ -11,11 +11,11 @@
 
 namespace dpledger::accountant::pld {
 
-// Which side of the truth a bound is on.
+// Whether a bound is an upper or a lower one.
 enum class Side { kUpper, kLower };
 
-// One step seen from one direction: losses ascending from first_loss, masses those of the
-// direction's first distribution, rounded outwards.
+// One step in one direction: atoms at first_loss + j·step with the masses of the direction's first
+// distribution, rounded outwards.
 struct DirectedLoss {
   double first_loss = 0;
   std::vector<double> mass;
@@ -42,11 +42,11 @@ class DirectedLosses {
   // c). Any c > 0 gives valid bounds; this one gives tight ones.
   double Tilt(double epsilon, double near) const;
 
-  // The greatest finite loss of all steps together; 0 if there is none above.
+  // The greatest finite loss of the composition; at least 0.
   double GreatestLoss() const;
   // The probability of an infinite loss.
   double InfiniteMass(Side side) const;
-  bool Empty() const;  // some step has no finite mass
+  bool Empty() const;  // some step has no mass at a finite loss
 
   const std::vector<DirectedLoss>& losses() const { return losses_; }
   double step() const { return step_; }
@@ -64,8 +64,8 @@ struct Tilted {
   double variance;
 };
 Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<double>* weights);
-// Exponentials go from atom to atom of a block by multiplications: bounds the relative error of a
-// weight, beside that of the exponents.
+// Within a block of atoms each exponential is the one before times a constant. kTiltError bounds
+// the relative error of a weight, apart from that of its exponent.
 inline constexpr size_t kTiltBlock = 32;
 inline constexpr double kTiltError = 2 * (kTiltBlock + 8) * kUnitRoundoff;
 

@@ -1,6 +1,6 @@
-// One density piece of a pair, seen as a law of its privacy loss: the loss as a function of t, its
-// inverse, and integrals over the cells of a grid of losses. Private to pld/. Derivation:
-// pld/CLAIM.md, section 2.
+// The privacy loss of one density piece of a pair: the loss as a function of t, its inverse, and
+// integrals over the cells of a grid of losses. Private to pld/. Derivation: pld/CLAIM.md, section
+// 2.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ struct ExponentialSum {
   double Slope(double t) const;     // d Log/dt
 };
 
-// A stretch [from, to] of t that lies between the losses origin + lower and origin + upper. Those
-// are the losses at its ends, unless the piece begins or ends inside the cell; from may be
-// -infinity, to +infinity.
+// An interval [from, to] of t on which the loss lies in [origin + lower, origin + upper]. These are
+// the losses at its ends, unless the piece begins or ends inside the cell. from may be -infinity,
+// to +infinity.
 struct Cell {
   double from, to;
   double lower, upper;
   bool begins_inside, ends_inside;
 };
 
-// With N and D the sums of the densities, base their common factor, y0 and y1 the exponentials of a
-// cell's two losses. Integrands are positive throughout.
+// N and D are the exponential sums of the densities p and q, base is their common factor, y0 and y1
+// are the exponentials of the cell's two losses. All integrands are positive.
 struct CellIntegrals {
   double over_lower = 0;   // ∫ base (N - y0 D) dt
   double under_upper = 0;  // ∫ base (y1 D - N) dt
@@ -46,17 +46,18 @@ class Piece {
  public:
   explicit Piece(const DensityPiece& piece);
 
-  // Where losses are measured from: the ratio of the constant terms, near which Above has no
-  // cancellation, or 0.
+  // The loss that others are measured from: the log ratio of the constant terms, near which Above
+  // has no cancellation; 0 if a sum has none.
   double origin() const { return origin_; }
   bool relative() const { return relative_; }  // both densities have a constant term
-  // The loss is the same everywhere.
+  // Whether the loss does not depend on t.
   bool OneLoss() const { return n_.rates.empty() && d_.rates.empty(); }
   double Above(double t) const;  // loss - origin; at an infinite t its limit
-  // The t in [from, to] at which the loss is origin + above. Precondition: it is attained there.
+  // The t in [from, to] at which the loss is origin + above. Precondition: the loss takes that
+  // value there.
   double At(double above, double from, double to) const;
-  // At(first + step·i) for i = 0 ... count - 1, and bounds on how far the losses there are from
-  // what they should be.
+  // At(first + step·i) for i = 0 ... count - 1, and bounds on the distance of the losses there from
+  // origin + first + step·i.
   struct Points {
     std::vector<double> t, error;
   };
@@ -66,10 +67,10 @@ class Piece {
   // of its P-mass above, where losses and densities are normal doubles.
   struct Span {
     double from, to;
-    bool whole_below, whole_above;  // nothing is cut on that side
+    bool whole_below, whole_above;  // no mass is cut on that side
   };
   Span Cover(double tail) const;
-  // About how many panels of quadrature its integrals take.
+  // About how many quadrature panels the integrals over `span` take.
   double Panels(const Span& span) const;
   // Upper bounds on the masses of the piece beyond t.
   double PAbove(double t) const { return TailMass(n_, t, +1); }

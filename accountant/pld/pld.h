@@ -1,6 +1,5 @@
-// Privacy loss distributions: two-sided bounds on ε and δ by FFT, for Poisson-sampled and unsampled
-// Gaussian steps in any mix. The mesh is chosen from the composition for the wanted gap. Claim and
-// error budget: pld/CLAIM.md.
+// Privacy loss distributions: two-sided bounds on ε and δ by FFT. The mesh is chosen from the
+// composition for the wanted gap. Claim and error budget: pld/CLAIM.md.
 #pragma once
 
 #include <vector>
@@ -13,23 +12,23 @@
 
 namespace dpledger::accountant::pld {
 
-// The true value is inside for certain.
+// `value` contains the true value, whatever the flags say.
 struct Bounds {
   Interval value;
   bool met = true;      // the wanted gap was reached within the limits
   bool gridded = true;  // false: no loss grid was within reach, and `value` is the Rényi bound
 };
 
-// Precondition: not non-private. δ in (0, 1); epsilon >= 0; relative_gap in [1e-9, 1].
-// Falls back to the Rényi bound and lower 0 where a loss grid is out of reach.
-// A deadline that passes while meshes are refined leaves the best interval so far;
-// DEADLINE_EXCEEDED (before there is any) and CANCELLED are the only errors.
+// Precondition: !composition.non_private. δ in (0, 1); epsilon >= 0; relative_gap in [1e-9, 1].
+// Falls back to the Rényi bound and lower 0 where a loss grid is out of reach. If the deadline
+// passes while meshes are refined, the answer is the best interval so far. The only errors are
+// DEADLINE_EXCEEDED (before the first interval) and CANCELLED.
 absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
                                const Limits& limits);
 absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,
                              const Limits& limits);
 
-// The same for one direction alone.
+// The same for one direction.
 absl::StatusOr<Bounds> EpsilonIn(Direction direction, const Composition& composition, double delta,
                                  double relative_gap, const Limits& limits);
 absl::StatusOr<Bounds> DeltaIn(Direction direction, const Composition& composition, double epsilon,

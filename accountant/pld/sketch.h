@@ -1,5 +1,5 @@
-// A rough law of the composed loss, by quadrature: enough to see where ε, its saddle and the finest
-// useful mesh are. Nothing here enters a bound.
+// An approximate law of the composed loss, by quadrature, from which to estimate ε, its saddle and
+// the finest useful mesh. Nothing here enters a bound.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace dpledger::accountant::pld {
 class Sketch {
  public:
   void Add(const Pair& pair, double count);
-  // A loss that is known by its atoms in one direction.
+  // A step given by the atoms of its loss in one direction.
   void Add(const DirectedLoss& loss, double step, Direction direction);
 
   struct Cumulants {
@@ -27,21 +27,22 @@ class Sketch {
   struct Estimate {
     double epsilon = 0, log_delta = 0;
     double tilt = 1;           // the saddle
-    Cumulants at;              // there
-    bool from_bounds = false;  // epsilon is no longer the sketch's, but what a mesh showed
+    Cumulants at;              // at the saddle
+    bool from_bounds = false;  // epsilon comes from bounds on a mesh, not from the sketch
   };
   Estimate AtDelta(Direction direction, double log_delta) const;
   Estimate AtEpsilon(Direction direction, double epsilon) const;
 
  private:
   struct Step {
-    std::vector<double> loss, log_p, log_q;  // points of mass; one of the logs may be unused
-    double origin = 0;                       // the grid is laid on it
-    size_t smooth;                           // the first points do not stand on a lattice
+    std::vector<double> loss, log_p, log_q;  // point masses; one of the logs may be unused
+    double origin = 0;                       // a grid point
+    size_t smooth;                           // so many points, the first ones, are not on a lattice
     double count;
     bool remove = true, add = true;
   };
-  // Tilted masses of a step, up to a factor; the log of that factor.
+  // Writes the tilted masses of a step, up to a factor, to `weight`; returns the factor's
+  // logarithm.
   static double Tilted(const Step& step, Direction direction, double s,
                        std::vector<double>& weight);
   Estimate AtTilt(Direction direction, double tilt) const;

@@ -1,5 +1,5 @@
-// A composition as the FFT sees it: steps known by pairs, and epochs of random allocation, all on
-// one mesh.
+// A composition as the FFT takes it: steps described by pairs, and epochs of random allocation, all
+// on one mesh.
 #pragma once
 
 #include <optional>
@@ -28,20 +28,21 @@ struct Discretised {
 
 class Steps {
  public:
-  // Curves are left out: the caller refuses them.
+  // Ignores composition.curves: the caller refuses them.
   explicit Steps(const Composition& composition);
 
   bool empty() const { return pairs_.empty() && allocations_.empty(); }
   // The profile is the same in both directions.
   bool symmetric() const { return symmetric_; }
-  // The mesh to use where `mesh` is wanted: it divides the spacing of losses on a lattice.
+  // The mesh to use in place of `mesh`, aligned with the lattice on which a step's losses lie, if
+  // there is one.
   double Aligned(double mesh) const;
   // `tail`: mass that may be cut from each step on either side.
   absl::StatusOr<Discretised> Discretise(double mesh, double tail, const Limits& limits) const;
   absl::StatusOr<Sketch> Draw(double tail, const Limits& limits) const;
 
  private:
-  // `lower` is empty where it is `upper`.
+  // `lower` is unset if it equals `upper`.
   struct Step {
     Pair upper;
     std::optional<Pair> lower;

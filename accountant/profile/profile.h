@@ -1,7 +1,7 @@
-// More of the privacy profile than one number: the ε-δ curve, the trade-off curve of an attacker's
-// error rates, advantage, success at a prior, and the Gaussian mechanism that stands for it.
-// Everything is an interval that contains the true value of what the composition describes, from
-// the accountant's own δ(ε) and ε(δ). Claim and derivations: profile/CLAIM.md.
+// The privacy profile: the ε-δ curve, the trade-off curve of an attacker's error rates, advantage,
+// success at a prior, and the Gaussian mechanism that summarises it. Every value is an interval
+// that contains the true value for the composition, computed from the accountant's δ(ε) and ε(δ).
+// Claim and derivations: profile/CLAIM.md.
 //
 // Functions are pure and thread safe. All check `options.limits` between points.
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace dpledger::accountant::profile {
 
-// Of one question: ε's, δ's, error rates or priors.
+// The most ε's, δ's, error rates or priors in one question.
 inline constexpr size_t kGreatestPoints = 1000;
 
-// How the numbers were come by: the methods that answered, in the order met, and each warning once.
+// The methods that answered, in order of first use, and each warning once.
 struct Origin {
   std::vector<Method> methods;
   std::vector<std::string> warnings;
@@ -38,8 +38,8 @@ absl::StatusOr<Curve> EpsilonsAt(const Composition& composition, const std::vect
                                  const Options& options);
 
 // The least type II error β of a test of type I error α. Remove: the null hypothesis is that the
-// record is out (α: a false alarm that it is in); add: that it is in. Symmetric: the attacker may
-// have either, the largest convex curve below both.
+// record is out, so α is the rate of false alarms that it is in; add: that the record is in.
+// Symmetric: the attacker may choose either; the largest convex curve below both.
 struct ErrorRates {
   double type_one;
   Interval remove, add, symmetric;
@@ -49,26 +49,26 @@ struct TradeOff {
   Origin origin;
 };
 
-// f at each of `type_one_errors`, each in [0, 1]. 1 - f(α) is also the true positive rate at false
-// positive rate α, and bounds the success of reconstructing a record that is guessed without the
-// output with probability α.
+// f at each of `type_one_errors`, each in [0, 1]. 1 - f(α) is also the greatest true positive rate
+// at false positive rate α. It bounds the probability of reconstructing a record that an attacker
+// guesses with probability α without the output.
 absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
                                          const std::vector<double>& type_one_errors,
                                          const Options& options);
 
-// The most that a test's true positive rate exceeds its false positive rate: δ(0), the total
-// variation distance. In [0, 1].
+// Membership advantage: the greatest difference between a test's true and false positive rates. It
+// is δ(0), the total variation distance, in [0, 1].
 absl::StatusOr<Answer> ComputeAdvantage(const Composition& composition, const Options& options);
 
-// The chance that the best attacker tells rightly which of two neighbouring inputs it was, when one
-// had `prior` in (0, 1) beforehand; the larger over which one.
+// The probability that the best attacker tells rightly which of two neighbouring data sets it was,
+// if one of them had prior probability `prior` in (0, 1); the larger over which of the two.
 absl::StatusOr<Curve> ComputeBayesSuccess(const Composition& composition,
                                           const std::vector<double>& priors,
                                           const Options& options);
 
-// The Gaussian mechanism that stands for the composition where δ is from least_delta, in (0,
-// kGreatestFitDelta), to δ(0) or kGreatestFitDelta. μ is 0 if δ(0) is less already, infinite if no
-// ε has δ so small.
+// The Gaussian mechanism that dominates the composition for δ from least_delta, in (0,
+// kGreatestFitDelta), up to δ(0) or kGreatestFitDelta, whichever is less. μ is 0 if δ(0) <
+// least_delta, infinite if δ(ε) > least_delta for every ε.
 inline constexpr double kGreatestFitDelta = 0.99;
 struct GaussianSummary {
   GaussianFit fit;

@@ -1,4 +1,4 @@
-// δ(ε) at as many ε as a curve turns out to need, each asked of the accountant once.
+// δ(ε) at the ε that a curve turns out to need. Each is computed once.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace dpledger::accountant::profile {
 
-// Past e^700 doubles end.
+// e^ε must stay a finite double.
 inline constexpr double kGreatestEpsilon = 700;
 
 class SampledProfile {
  public:
-  // Both must outlive the profile. Where δ of one direction is below `nothing` at some ε it is not
-  // asked for at a larger one: it lies between 0 and that.
+  // `composition` and `options` must outlive the profile. Once δ in a direction is below `nothing`
+  // at some ε, it is not computed at larger ε: it lies between 0 and that value.
   SampledProfile(const Composition& composition, const Options& options, double nothing)
       : composition_(composition), options_(options), nothing_(nothing) {}
 

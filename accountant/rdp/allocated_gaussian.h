@@ -12,12 +12,12 @@ class AllocatedGaussianMoments {
   // rounds >= 1, of which `missing` < rounds release nothing; μ = 1/z > 0.
   AllocatedGaussianMoments(uint64_t rounds, double mu, uint64_t missing = 0);
 
-  // Upper bounds on the divergence of `order` > 1 of an epoch, rounded up. Proofs in rdp/CLAIM.md.
+  // Upper bounds on an epoch's Rényi divergence of `order` > 1, rounded up. Proofs: rdp/CLAIM.md.
   double Remove(double order) const;
   double Add(double order) const;
 
  private:
-  const double rounds_, part_, mu_;  // part_: of the rounds, those that are not missing
+  const double rounds_, part_, mu_;  // part_: the share of rounds that are not missing
   std::vector<double> log_moments_;  // of the whole orders 0, 1, 2, …: remove
 };
 

@@ -1,4 +1,4 @@
-// What releasing the best of K runs costs, by Rényi DP, for a random K (Papernot and Steinke 2021,
+// The Rényi DP cost of releasing the best of K runs, for a random K (Papernot and Steinke 2021,
 // arXiv 2110.03620). Claims and assumptions: selection/CLAIM.md.
 #pragma once
 

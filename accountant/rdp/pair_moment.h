@@ -8,8 +8,8 @@
 
 namespace dpledger::accountant::rdp {
 
-// Upper bounds on log Σ p^α q^{1-α} (remove; add: p and q exchanged) over the outcomes that have
-// both. All orders share the logarithms of the point masses. Not thread safe.
+// Upper bounds on log Σ p^α q^{1-α} (remove; for add p and q are exchanged) over the outcomes with
+// p > 0 and q > 0. All orders share the logarithms of the point masses. Not thread safe.
 class PairMoments {
  public:
   explicit PairMoments(Pair pair);

@@ -1,4 +1,4 @@
-// Rényi differential privacy: an upper bound from one order, the best order found continuously. It
+// Rényi differential privacy: an upper bound from the best order found by continuous search. It
 // gives no lower bound. Claim and error budget: rdp/CLAIM.md.
 #pragma once
 
@@ -12,33 +12,33 @@
 
 namespace dpledger::accountant::rdp {
 
-// An upper bound on the Rényi divergence of order α > 1, in both directions; may be infinite. One
-// thread at a time may call a curve (it keeps what orders share).
+// An upper bound on the Rényi divergence of order α > 1, in both directions; may be infinite. Not
+// thread safe: a curve caches what its orders share.
 using Curve = std::function<double(double order)>;
 
-// A curve of all but a rare part of a mechanism (approximate Rényi DP). In each direction, with P
-// and Q the laws of the output on the two data sets: p <= P has mass at least 1 - failure, and
-// log ∫ p^α Q^{1-α} <= (α - 1) curve(α). What has an infinite privacy loss is in `failure`. The
-// curve may be negative where failure > 0, for p has less mass than a distribution.
+// The Rényi curve of a mechanism without a rare part (approximate Rényi DP). In each direction,
+// with P and Q the laws of the output on the two data sets: p <= P has mass at least 1 - failure,
+// and log ∫ p^α Q^{1-α} <= (α - 1) curve(α). `failure` includes the mass with an infinite privacy
+// loss. The curve may be negative where failure > 0, for p has less mass than a distribution.
 struct ApproximateCurve {
   Curve curve;
   double failure = 0;          // in [0, 1]
-  std::vector<double> orders;  // where the curve has corners: worth trying beside the search's own
-  // Set where the directions differ: bounds on one each, `curve` being the greater.
+  std::vector<double> orders;  // where the curve has corners: the search tries these orders too
+  // Set if the directions differ: bounds for one direction each; `curve` is the greater.
   Curve remove = nullptr, add = nullptr;
 };
 
-// The sum of the composition's curves, directions kept apart to the end (Mironov 2017, prop. 1),
-// and 1 - Π(1 - failure_i)^count_i. `limits` is for private selection nested in the composition; a
-// curve that ran out of them is infinite.
+// The sum of the steps' curves (Mironov 2017, prop. 1), for each direction by itself, and failure =
+// 1 - Π(1 - failure_i)^count_i. `limits` bound the evaluation of private selection within the
+// composition; a curve that exceeds them is infinite.
 ApproximateCurve CurveOf(const Composition& composition, const Limits& limits = {});
 
-// A bound on the Rényi divergence given that nothing failed, for mechanisms that run this one
+// A bound on the Rényi divergence conditioned on no failure, for mechanisms that run this one
 // several times: R(α) - α log(1 - failure)/(α - 1).
 Curve GivenNoFailure(const ApproximateCurve& approximate);
 
-// The least ε over orders such that R gives (ε, delta)-DP, at least 0; infinite where delta <=
-// failure. Any order gives a valid bound, in each direction; the search only chooses among them.
+// The least ε >= 0 over orders for which R gives (ε, delta)-DP; infinite if delta <= failure. Every
+// order gives a valid bound in each direction; the search only chooses among them.
 struct Converted {
   double value;  // ε or δ, rounded up
   double order;

@@ -12,16 +12,16 @@ namespace dpledger::accountant::rdp {
 // the likelihood ratio in the worst direction, remove (Mironov, Talwar, Zhang 2019, arXiv
 // 1908.10530, thm. 4 and eq. 5): the Rényi divergence is log A(α)/(α - 1).
 //
-// All orders share one set of nodes, with what does not depend on the order; it grows with the
-// greatest order asked for, up to 2^14 nodes. Not thread safe.
+// All orders share one set of nodes and the terms that do not depend on the order. The set grows
+// with the greatest order asked for, up to 2^14 nodes. Not thread safe.
 class SampledGaussianMoments {
  public:
-  // q in (0, 1], μ = 1/z > 0. Nodes go `reach` standard deviations beyond the integrand's peaks;
-  // what is further out is bounded, so that any reach >= 2 is valid. At 11 it is below roundoff.
+  // q in (0, 1], μ = 1/z > 0. Nodes reach `reach` standard deviations beyond the integrand's peaks.
+  // The tails beyond are bounded, so any reach >= 2 is valid; at 11 they are below roundoff.
   SampledGaussianMoments(double q, double mu, double reach = 11);
 
-  // order > 1. Excess over the true value at most 1e-12 relative plus what rdp/CLAIM.md lists; more
-  // for orders that the nodes do not reach.
+  // order > 1. Exceeds the true value by at most 1e-12, relatively, plus what rdp/CLAIM.md lists;
+  // by more for orders whose peaks lie beyond 2^14 nodes.
   double LogMomentUp(double order);
 
  private:
@@ -37,11 +37,11 @@ class SampledGaussianMoments {
   std::vector<double> loss_;                          // log(1 - q + q e^{μt - μ²/2}), increasing
   std::vector<double> exponent_;                      // -t²/2
   std::vector<double> weight_;                        // φ(t)
-  std::vector<double> size_;                          // what the rounding of a term is relative to
+  std::vector<double> size_;                          // the scale of a term's rounding error
   std::vector<double> concave_;                       // Σ over nodes so far of φ (log(1+u) - u)
-  std::vector<double> concave_size_;  // the same of its absolute terms and their sizes
+  std::vector<double> concave_size_;  // the same sum of the terms' absolute values and sizes
   std::vector<double> scratch_;
-  // Orders up to this one are known to have a moment near one.
+  // Orders up to this one have a moment near one.
   double near_below_ = -std::numeric_limits<double>::infinity();
 };
 

@@ -1,4 +1,4 @@
-// Which distribution of the number of runs costs least, for a wanted mean.
+// Finds a distribution of the number of runs that has a wanted mean and a low cost.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace dpledger::accountant::selection {
 
-// The least found of truncated negative binomials over η, the Poisson and binomials, by the upper
-// bound on ε that `cost` gives: nothing says that no other would be less. Precondition:
+// The cheapest distribution found among truncated negative binomials over η, the Poisson and
+// binomials, by the upper bound on ε that `cost` gives. A cheaper one may exist. Precondition:
 // CheckTrials. FAILED_PRECONDITION (reason NO_SOLUTION) when none meets at_most_one_probability.
 absl::StatusOr<Trials> FindLeastCost(
     const LeastCostTrials& wanted,

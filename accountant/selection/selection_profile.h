@@ -1,7 +1,6 @@
-// The privacy profile of releasing the best of K runs, from the profile of one run: an upper bound
-// that is a weighted sum of shifted profiles of one run, and a lower bound by an order of the
-// results in which the record shows that much. Theorem, proofs and error budget:
-// selection/CLAIM.md, section 1.
+// The privacy profile of releasing the best of K runs, from the profile of one run. The upper bound
+// is a weighted sum of shifted profiles of one run; the lower bound is reached by one order of the
+// results. Theorem, proofs and error budget: selection/CLAIM.md, section 1.
 #pragma once
 
 #include <vector>
@@ -15,16 +14,16 @@ namespace dpledger::accountant::selection {
 
 class SelectionProfile {
  public:
-  // One direction: results on the data of its first distribution against those on its second's.
-  // Below `negligible_delta` the bounds need no digits. `run` must outlive this.
+  // One direction: the results' law on the first data set against that on the second. Below
+  // `negligible_delta` the bounds may be loose. `run` must outlive this.
   SelectionProfile(const TrialLaw& law, Direction direction, RunProfile& run,
                    double negligible_delta);
 
   // δ of the selection at epsilon >= 0.
-  double DeltaUp(double epsilon) const;    // whatever orders the results by quality
+  double DeltaUp(double epsilon) const;    // for every order of the results by quality
   double DeltaDown(double epsilon) const;  // for the worst such order
 
-  // The greatest shift with any weight: log of the greatest g(x)/g(h(x)).
+  // The greatest shift of any term: the logarithm of the greatest g(x)/g(h(x)).
   double greatest_shift() const { return terms_.empty() ? 0 : terms_.back().shift; }
 
  private:
@@ -32,8 +31,8 @@ class SelectionProfile {
   struct Term {
     double weight, shift;
   };
-  // A place in the order of results: behind a share `at` of the first distribution's, and at least
-  // `least` of the second's.
+  // A place in the order of results: a share `at` of the first distribution is better, and a share
+  // of at least `least` of the second.
   struct Place {
     Share at;
     double log_weight_least;  // log g(least), rounded up
@@ -49,8 +48,8 @@ class SelectionProfile {
 };
 
 // Bounds on the ε at which releasing the best of K runs is (ε, delta)-DP, over both directions, for
-// the worst order of results. `least` is known to be below. Upper is infinite where nothing is
-// shown.
+// the worst order of results. `least` is a known lower bound. `upper` is infinite if no bound is
+// found.
 absl::StatusOr<Interval> SelectionEpsilon(const TrialLaw& law, RunProfile& run, double delta,
                                           double least);
 

@@ -1,6 +1,6 @@
-// What a verifier says when it does not accept a bundle: the one first thing that is wrong, by its
-// class, where it stands, what had to be there and what is. docs/formats.md, section "Bundles",
-// lists the classes. Thread safe.
+// The errors of a verifier that refuses a bundle. An error describes the first difference: its
+// class, its place, what was expected and what was found. docs/formats.md, section "Bundles", lists
+// the classes. Thread safe.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace dpledger::bundle {
 
-// Reasons (base/status.h) of a verifier's statuses, with metadata class and where.
-// DATA_LOSS: the file is a bundle, and not what it claims to be.
+// Reasons (base/status.h) of a verifier's statuses, with metadata class and where. DATA_LOSS: the
+// file is a bundle, but not what it claims to be.
 inline constexpr char kDifference[] = "BUNDLE_DIFFERENCE";
-// INVALID_ARGUMENT: the file is no bundle, or a part of one. Its class is kFormatClass.
+// INVALID_ARGUMENT: the file is not a bundle, or is incomplete. The class is kFormatClass.
 inline constexpr char kNoBundle[] = "NO_BUNDLE";
 
 inline constexpr char kFormatClass[] = "format";
@@ -42,10 +42,10 @@ absl::Status Differs(std::string_view difference_class, std::string_view where,
                      std::string_view expected, std::string_view found);
 absl::Status NoBundle(std::string_view where, std::string_view what);
 
-// The class of such a status; empty for others.
+// The class of such an error; empty for other statuses.
 std::string ClassOf(const absl::Status& status);
 
-// Bytes from strangers, fit for a message: escaped, in quotes and cut.
+// `text` escaped, in quotes and cut, for an error message: its bytes come from strangers.
 std::string Quoted(std::string_view text);
 
 }  // namespace dpledger::bundle

@@ -1,4 +1,4 @@
-// What every entry says of itself, whatever it holds: read from its bytes without building a
+// The fields that every entry has, whatever its body; read from its bytes without building a
 // message. Thread safe.
 #pragma once
 
@@ -21,18 +21,18 @@ struct EntryFrame {
   std::string_view body_bytes;
 };
 
-// INVALID_ARGUMENT saying the rule: the bytes are not a LedgerEntry as it is serialised once
-// (docs/formats.md, section 1), a time is missing or not a whole minute, a name is not one, or the
-// body is of a kind that is not known.
+// INVALID_ARGUMENT naming the rule if the bytes are not a LedgerEntry in its only valid
+// serialisation (docs/formats.md, section 1), a time is missing or not a whole minute, a name is
+// invalid, or the kind of the body is not known.
 absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry);
 
-// What an event says of its round.
+// An event's part in its round.
 struct EventRound {
-  bool sampling = false;  // opens the round
-  bool by_epoch = false;  // its scheme is one of epochs
+  bool sampling = false;  // a sample: it opens the round
+  bool by_epoch = false;  // its scheme has epochs
   uint64_t round = 0;
 };
-// Nothing for grouped rounds and mechanisms. INVALID_ARGUMENT if the bytes are no Event.
+// nullopt for grouped rounds and mechanisms. INVALID_ARGUMENT if the bytes are not an Event.
 absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event);
 
 }  // namespace dpledger::bundle

@@ -17,10 +17,10 @@
 
 namespace dpledger::bundle {
 
-// The bytes of those members. Every proof is a C2SP tlog-proof under registry_checkpoint.
+// The members' bytes. Every proof is a C2SP tlog-proof under registry_checkpoint.
 struct Evidence {
   struct Key {
-    std::string entry;  // of the registry, with key_rotate
+    std::string entry;  // the registry's entry with key_rotate
     std::string proof;
   };
   std::string keys;  // C2SP verifier keys, one a line, in the order of their entries
@@ -39,19 +39,19 @@ struct Evidence {
   bool has_map() const { return !map_entry.empty(); }
 };
 
-// Checks the members in the order of its methods; each returns a difference (difference.h).
+// Checks the members. Call the methods in their order here; errors are differences (difference.h).
 class EvidenceCheck {
  public:
-  // Keys that the auditor has from elsewhere: at least one log key (type 0x01) among them must have
-  // signed the registry's checkpoint, and every witness's key (type 0x04) must have cosigned it.
-  // Without a log key the bundle's own keys are taken, which proves only that the bundle agrees
-  // with itself.
+  // `trusted`: keys that the auditor has from another source. At least one of their log keys (type
+  // 0x01) must have signed the registry's checkpoint, and every witness key (type 0x04) must have
+  // cosigned it. Without a log key the check uses the bundle's own keys, which proves only that the
+  // bundle is consistent.
   explicit EvidenceCheck(std::vector<merkle::VerifierKey> trusted);
 
   absl::Status Keys(std::string_view text);
   absl::Status RegistryCheckpoint(std::string_view text);
   absl::Status KeyEntry(std::string entry);
-  absl::Status KeyProof(std::string_view text);  // of the entry before
+  absl::Status KeyProof(std::string_view text);  // of the last KeyEntry
   absl::Status Registered(std::string entry);
   absl::Status RegisteredProof(std::string_view text);
   absl::Status MapEntry(std::string entry);
@@ -59,15 +59,16 @@ class EvidenceCheck {
   absl::Status MapPath(std::string_view bytes);
   absl::Status Points(std::string_view bytes);
   absl::Status LedgerCheckpoint(std::string_view text);
-  // Another checkpoint of the same ledger that the auditor holds; of class older.
+  // Checks an older checkpoint of the same ledger that the auditor holds. A difference of class
+  // older.
   absl::Status Older(const merkle::Note& note) const;
 
   // How many keys the bundle has; known after Keys.
   size_t key_count() const { return keys_.size(); }
   const std::vector<merkle::VerifierKey>& keys() const { return keys_; }
-  // No key was given: nothing but the bundle itself speaks for its keys.
+  // Whether no log key was trusted, so that the bundle's own keys were used.
   bool own_keys() const { return own_keys_; }
-  // The keys that signed the registry's checkpoint, of those that are believed.
+  // The trusted keys that signed the registry's checkpoint.
   const std::vector<merkle::VerifierKey>& signers() const { return signers_; }
   // The witnesses that cosigned it, of those that are believed, and when each says that it did.
   struct Cosigner {
@@ -92,7 +93,7 @@ class EvidenceCheck {
                               std::string_view proof, std::string_view entry,
                               v1::LedgerEntry& parsed) const;
 
-  std::vector<merkle::VerifierKey> log_keys_;  // believed
+  std::vector<merkle::VerifierKey> log_keys_;  // trusted
   std::vector<merkle::VerifierKey> witnesses_;
   bool own_keys_ = false;
   std::vector<merkle::VerifierKey> keys_;
@@ -101,7 +102,7 @@ class EvidenceCheck {
   std::vector<std::string> unknown_signatures_;
   std::string registry_note_;
   merkle::Checkpoint registry_;
-  std::string entry_;  // whose proof comes next
+  std::string entry_;  // the entry whose proof is next
   size_t proven_keys_ = 0;
   uint64_t last_key_index_ = 0;
   v1::Registered registered_;

@@ -1,10 +1,9 @@
-// The rules that the entries of a ledger keep among themselves, from the first to the last: what a
-// server that follows docs/formats.md can have written. Signatures and hashes are not looked at
-// here.
+// Checks that a ledger's entries, from the first to the last, are such as a server that follows
+// docs/formats.md can have written. Signatures and hashes are not checked here.
 //
-//  1. Streaming: an entry is looked at once, and what is kept is bounded by the number of writers
-//     (at most 2^20).
-//  2. The entries of a copied ledger (Import) are checked as the ledger they are copies of.
+//  1. Streaming: each entry is read once. Memory is bounded by the number of writers (at most
+//     2^20).
+//  2. The copied entries of an import are checked as those of the original ledger.
 // Not thread safe.
 #pragma once
 
@@ -25,8 +24,7 @@
 
 namespace dpledger::bundle {
 
-// What else is done with entries: they are given in order, each after it was checked. An error ends
-// the verification with it.
+// Receives the entries in order, each after it was checked. Its error ends the verification.
 using EntrySink = std::function<absl::Status(std::string_view entry)>;
 
 class LedgerRules {
@@ -35,31 +33,30 @@ class LedgerRules {
   // `entries` may be null.
   explicit LedgerRules(const EntrySink* entries) : entries_(entries) {}
 
-  // The next entry's bytes. A difference (difference.h) of class entry or import, with the
-  // sequence.
+  // Checks the next entry. A difference (difference.h) of class entry or import, with the sequence.
   absl::Status Add(std::string_view entry);
 
   uint64_t size() const { return size_; }
   bool sealed() const { return sealed_; }
   size_t writers() const { return writers_.size() - writers_.count(""); }
-  // What the entries make of a writer; nothing if it wrote none.
+  // The writer's status after the entries so far; nullopt if it wrote none.
   std::optional<v1::WriterStatus> StatusOf(std::string_view writer) const;
 
-  // All of them, by name; the server's own is "".
+  // All writers by name; the server's own is "".
   using Writers = std::map<std::string, v1::WriterStatus, std::less<>>;
   const Writers& writer_statuses() const { return writers_; }
 
-  // Entry 0: with its declaration, fork or import, and nothing else. Precondition: size() > 0.
+  // Entry 0's DECLARATION, FORK or IMPORT, without its other fields. Precondition: size() > 0.
   const v1::LedgerEntry& first() const { return first_; }
-  // The ledger whose entries these are copies of; null if they are not.
+  // The original that this ledger copies; null if it is not a copy.
   const LedgerRules* original() const { return original_.get(); }
-  // This one, or the innermost original: whose events were given.
+  // The ledger whose events were passed to `entries`: this one, or the innermost original.
   const LedgerRules& source() const { return original_ == nullptr ? *this : original_->source(); }
   const v1::Declaration& declaration() const;
-  // Whether all that was to be copied is there, here and within.
+  // Whether all entries of every original were copied.
   bool complete() const;
 
-  // An entry in messages: "entry 17"; of a copy also "original entry 17".
+  // An entry's name in messages: "entry 17", or in an original "original entry 17".
   std::string Where(uint64_t sequence) const;
 
  private:
@@ -67,7 +64,7 @@ class LedgerRules {
 
   absl::Status Wrong(std::string_view rule) const;
   absl::Status Wrong(std::string_view field, uint64_t expected, uint64_t found) const;
-  // A rule of writers in this ledger's words.
+  // Turns an error of events/writer_rules.h into a difference.
   absl::Status Wrong(const absl::Status& broken) const;
   absl::Status CheckFrame(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddFirst(const EntryFrame& frame);
@@ -88,7 +85,7 @@ class LedgerRules {
   bool sealed_ = false;
   v1::LedgerEntry first_;
   Writers writers_;
-  // The writer of the entry before, for entries come in runs; null at first.
+  // The previous entry's writer, because entries of one writer come in runs; null at first.
   std::pair<const std::string, v1::WriterStatus>* last_writer_ = nullptr;
   std::unique_ptr<LedgerRules> original_;
   merkle::CompactTree original_tree_;

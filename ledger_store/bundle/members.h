@@ -1,9 +1,9 @@
-// Which files a bundle holds, in which order, and how large each may be: the grammar that the
-// writer follows and every reader demands (docs/formats.md, section "Bundles").
+// The members of a bundle, their order and their greatest sizes. The writer follows this grammar,
+// and every reader requires it (docs/formats.md, section "Bundles").
 //
-// Tiles stand in the order in which a growing tree completes them, each level-0 tile after its
-// entries: a reader needs O(log size) memory, and can say at the first wrong byte what is wrong.
-// Not thread safe.
+// Tiles come in the order in which a growing tree completes them, each level-0 tile after its
+// entries. So a reader needs O(log size) memory and can report the first wrong member at once. Not
+// thread safe.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,10 @@ inline constexpr char kStatementMember[] = "statement.json";
 std::string KeyEntryMember(size_t index);
 std::string KeyProofMember(size_t index);
 
-// A registry never forgets a key, and every bundle has them all: the notary takes no more either.
+// A registry keeps all its keys, and every bundle holds all of them. The notary has the same limit.
 inline constexpr size_t kMaxKeys = 256;
-// Witnesses add signatures to the registry's checkpoint, which stands in every proof.
+// Large enough for the signatures that witnesses add to the registry's checkpoint, which every
+// proof contains.
 inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxProofBytes = uint64_t{2} << 20;
 inline constexpr uint64_t kMaxMapPathBytes = 2 + 256 / 8 + uint64_t{256} * 32;
@@ -41,7 +42,7 @@ inline constexpr uint64_t kMaxPointsBytes = registry::kMaxPoints * registry::kPo
 inline constexpr uint64_t kMaxEntriesBytes =
     uint64_t{merkle::kTileWidth} * (2 + merkle::kMaxEntryBytes);
 
-// A tile or, under a tile of level 0, its entries.
+// A tile, or the entries under a tile of level 0.
 struct TreeMember {
   bool entries = false;
   merkle::SizedTile tile;
@@ -54,15 +55,15 @@ class TreeMembers {
  public:
   // Precondition: 1 <= size <= 2^63.
   explicit TreeMembers(uint64_t size) : size_(size) {}
-  // Nothing after the last.
+  // nullopt after the last.
   std::optional<TreeMember> Next();
 
  private:
   uint64_t size_;
   uint64_t next_entries_ = 0;  // index of the next entry bundle
-  // The tile that follows the one given last, if it is not an entry bundle.
+  // The next member, if it is a tile.
   std::optional<merkle::TileId> next_tile_;
-  int edge_level_ = 1;  // of the partial tiles at the end
+  int edge_level_ = 1;  // the level of the next partial tile at the end
 };
 
 }  // namespace dpledger::bundle

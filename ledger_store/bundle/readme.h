@@ -1,4 +1,5 @@
-// The first member of every bundle: what the file is, and how to check it without this program.
+// The text of the first member of every bundle: what the file is, and how to check it without this
+// program.
 #pragma once
 
 #include <string_view>

@@ -1,11 +1,11 @@
-// The container of a bundle: a tar file of the POSIX ustar kind, so that any tar opens it, in one
-// spelling only, so that equal contents are equal bytes.
+// The container of a bundle: a POSIX ustar file, so that any tar program opens it, in a canonical
+// form, so that equal contents give equal bytes.
 //
-//  1. A member is a regular file whose header UstarHeader writes, byte for byte; its padding is
-//     zeros; two blocks of zeros end the file, and nothing follows. Links, folders, long names,
-//     extended headers, owners and times thus have no way in.
-//  2. The reader hands out bytes and writes nothing anywhere; what it keeps is bounded by its
-//     buffer and by what the caller asks for.
+//  1. A member is a regular file whose header is, byte for byte, what UstarHeader writes; its
+//     padding is zeros; two blocks of zeros end the file, and nothing follows. So the reader
+//     refuses links, folders, long names, extended headers, owners and times.
+//  2. The reader returns bytes and writes no files. Its memory is bounded by its buffer and by what
+//     the caller asks for.
 // Not thread safe.
 #pragma once
 
@@ -29,13 +29,13 @@ inline constexpr size_t kMaxNameBytes = 100;
 // the content 0 or empty. Precondition: the name has 1..100 bytes, the size is at most
 // kMaxMemberBytes.
 std::array<char, kBlockBytes> UstarHeader(std::string_view name, uint64_t size);
-// The zeros after a content of this size.
+// How many zeros follow a content of this size.
 size_t PaddingOf(uint64_t size);
 
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // 1..max_bytes bytes, or 0 at the end.
+  // Reads 1..max_bytes bytes and returns how many; 0 at the end.
   virtual absl::StatusOr<size_t> Read(char* into, size_t max_bytes) = 0;
 };
 
@@ -55,16 +55,16 @@ class UstarReader {
   // `source` must outlive the reader.
   explicit UstarReader(ByteSource* source);
 
-  // The next member; what is left of the one before is skipped. Nothing at the end of the file.
-  // NO_BUNDLE naming the member and the rule; errors of the source as they are.
+  // The next member; skips the rest of the previous one. nullopt at the end of the file. NO_BUNDLE
+  // naming the member and the rule; errors of the source as they are.
   absl::StatusOr<std::optional<UstarMember>> Next();
-  // The content of that member, whole. Precondition: the caller has bounded its size.
+  // The whole content of the member. Precondition: the caller has checked its size.
   absl::StatusOr<std::string> Content();
-  // Some more of it, valid until the next call; empty at its end.
+  // The next piece of the content, valid until the next call; empty at the content's end.
   absl::StatusOr<std::string_view> Piece();
 
  private:
-  // At least `wanted` (<= the buffer's size) buffered bytes, unless the source ends before.
+  // Buffers at least `wanted` (<= the buffer's size) bytes, unless the source ends before.
   absl::Status Fill(size_t wanted);
   absl::Status EndOfMember();
   absl::Status CheckEnd();

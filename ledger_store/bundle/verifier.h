@@ -1,10 +1,10 @@
 // Checks a bundle, member by member, as it is read: the evidence, every leaf hash and tile, the
-// rules of the entries, the root, the seal, and older checkpoints. Of the same members it always
-// names the same first difference (docs/formats.md, section "Bundles", gives the order).
+// rules of the entries, the root, the seal, and older checkpoints. The same members always give the
+// same first difference (docs/formats.md, section "Bundles", defines the order).
 //
 //  1. Streaming: memory is bounded by one entry bundle (16 MiB), O(log size) tiles and the number
-//     of writers; events.jsonl is passed over.
-//  2. Knows nothing of privacy: entries are handed on to whoever accounts for them.
+//     of writers. events.jsonl is skipped.
+//  2. No accounting: VerifierOptions::entries receives the entries.
 // Not thread safe.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace dpledger::bundle {
 struct VerifierOptions {
   std::vector<merkle::VerifierKey> trusted;  // as EvidenceCheck
   std::vector<merkle::Note> older;           // checkpoints of the same ledger
-  std::vector<uint64_t> root_sizes;          // prefixes whose roots are asked for
+  std::vector<uint64_t> root_sizes;          // sizes for which RootAt is wanted
   EntrySink entries;                         // may be null
   // Accepts what was written before registries had a map: nothing in it says that its head is the
   // registry's latest.
@@ -41,20 +41,20 @@ class Verifier {
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
-  // A member is next. Whether its content is wanted, by Content(); it is passed over otherwise.
-  // NO_BUNDLE if another one must stand here, or if it is too large.
+  // Announces the next member. True: pass its content to Content(); false: skip it. NO_BUNDLE if
+  // another member must come here, or if it is too large.
   absl::StatusOr<bool> Begin(const std::string& name, uint64_t size);
   absl::Status Content(std::string content);
-  // There are no more. NO_BUNDLE if one is missing.
+  // Call after the last member. NO_BUNDLE if one is missing.
   absl::Status End() const;
 
-  // The member that must be next; nothing once only optional ones may follow.
+  // The member that must be next; nullopt once only optional ones may follow.
   std::optional<std::string> Next() const;
 
-  // Known once the tree is complete.
+  // Complete once the tree is complete.
   const EvidenceCheck& evidence() const { return evidence_; }
   const LedgerRules& rules() const { return rules_; }
-  // Nothing if it was not asked for, or the ledger is smaller.
+  // nullopt if `size` is not in root_sizes, or the ledger is smaller.
   std::optional<merkle::Hash> RootAt(uint64_t size) const;
   const std::optional<std::string>& statement() const { return statement_; }
 
@@ -96,19 +96,19 @@ class Verifier {
   EvidenceCheck evidence_;
   LedgerRules rules_;
   Step step_ = Step::kReadme;
-  size_t key_ = 0;  // of the key members
+  size_t key_ = 0;  // index of the key members
   std::optional<TreeMembers> tree_members_;
   std::optional<TreeMember> tree_member_;  // the next one
   merkle::TileBuilder tree_;
-  std::map<merkle::TileId, std::string> computed_;  // tiles that have not yet been compared
-  std::string bundle_;                              // the entries under the tile that is next
-  std::vector<std::string_view> entries_;           // in it
+  std::map<merkle::TileId, std::string> computed_;  // tiles not yet compared
+  std::string bundle_;                              // the entries under the next tile
+  std::vector<std::string_view> entries_;           // views into bundle_
   std::map<uint64_t, merkle::Hash> roots_;
   size_t next_point_ = 0;  // of the evidence's
   std::optional<std::string> statement_;
 };
 
-// Reads a whole bundle into the verifier. Its differences; errors of the source as they are.
+// Reads a whole bundle into the verifier. Errors of the verifier and of the source.
 absl::Status VerifyBundle(ByteSource& source, Verifier& verifier);
 
 }  // namespace dpledger::bundle

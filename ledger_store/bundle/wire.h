@@ -1,8 +1,7 @@
-// Protobuf's wire format in the one form in which this project writes it: fields in the order of
-// their numbers, each once, numbers in the fewest bytes, defaults left out. Reading that form and
-// no other lets two programs that read entries differently never read different things; and it is
-// several times as fast as building messages.
-// Thread safe.
+// Protobuf's wire format in the canonical form that this project writes: fields in the order of
+// their numbers, each once, numbers in the fewest bytes, defaults left out. The reader accepts no
+// other form, so that no two programs can read different contents from the same entry. It is also
+// several times as fast as building messages. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@ namespace dpledger::bundle {
 
 struct WireField {
   int number = 0;
-  bool is_bytes = false;   // wire type 2; else wire type 0, a varint
+  bool is_bytes = false;   // wire type 2; otherwise wire type 0, a varint
   uint64_t value = 0;      // of a varint
   std::string_view bytes;  // of a string, bytes or message field
 };
 
-// Reads the fields of one message that has varints and length-delimited fields only, none repeated.
+// Reads the fields of one message; all are varints or length-delimited, none is repeated.
 class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  // Nothing at the end, and at the first byte that breaks a rule; ok() tells which.
+  // nullopt at the end and at the first violation; ok() tells which.
   std::optional<WireField> Next();
   bool ok() const { return ok_; }
 

@@ -1,9 +1,9 @@
-// Writes a bundle: what an auditor takes home of a ledger (docs/formats.md, section "Bundles").
-// Equal evidence and entries give equal bytes.
+// Writes a bundle: the file that holds a ledger's entries with their evidence, for auditors
+// (docs/formats.md, section "Bundles"). Equal evidence and entries give equal bytes.
 //
-// The tiles are computed from the entries, whoever sent them; the root they lead to must be the
-// checkpoint's. What the signatures are worth is not asked here: a ledger that breaks the rules is
-// all the more worth taking home. Not thread safe.
+// The writer computes the tiles from the entries; their root must be the checkpoint's. It checks
+// neither signatures nor the entries' rules: an auditor needs the bundle of a ledger that breaks
+// them all the more. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,20 @@ namespace dpledger::bundle {
 
 class BundleWriter {
  public:
-  // Writes the evidence. `sink` must outlive the writer. INVALID_ARGUMENT if the evidence has parts
-  // that no bundle can hold, or a checkpoint of no entries; errors of the sink as they are, here
-  // and below.
+  // Writes the evidence. `sink` must outlive the writer. INVALID_ARGUMENT if the evidence does not
+  // fit a bundle or its checkpoint has no entries; errors of the sink as they are, here and below.
   static absl::StatusOr<BundleWriter> Begin(ByteSink* sink, const Evidence& evidence);
 
-  // The next entry. INVALID_ARGUMENT if it is too large, or one too many.
+  // Adds the next entry. INVALID_ARGUMENT if it is too large, or if all entries were added.
   absl::Status Add(std::string entry);
-  // How many entries are still to come.
+  // How many entries are still to be added.
   uint64_t missing() const { return checkpoint_.size - tree_.size(); }
   const merkle::Checkpoint& checkpoint() const { return checkpoint_; }
 
-  // After the last entry. DATA_LOSS if the entries do not have the checkpoint's root.
+  // Call after the last entry. DATA_LOSS if the entries do not have the checkpoint's root.
   absl::Status FinishTree();
-  // events.jsonl, `size` bytes from `events`. It is left out by not calling this, and must be if it
-  // is larger than a member may be.
+  // Adds events.jsonl, `size` bytes from `events`. Optional; do not call it if `size` exceeds
+  // kMaxMemberBytes (ustar.h).
   absl::Status AddEvents(ByteSource& events, uint64_t size);
   absl::Status AddStatement(std::string_view json);
   absl::Status Finish();
@@ -49,7 +48,7 @@ class BundleWriter {
       : sink_(sink), checkpoint_(std::move(checkpoint)), members_(checkpoint_.size) {}
 
   absl::Status WriteMember(std::string_view name, std::string_view content);
-  // The entries that wait, a full bundle or the last one.
+  // Writes entries_ as an entry bundle: a full one, or the last.
   absl::Status WriteEntries();
   absl::Status WriteTile(const merkle::SizedTile& tile, const std::string& path);
 

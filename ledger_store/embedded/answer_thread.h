@@ -1,9 +1,8 @@
-// Runs what it is given on a thread of its own, one after the other. The commit thread hands it the
-// answers of a group that is durable: waking 64 callers takes about as long as a fast disk's sync,
-// and can be done while the next group is written (64 writers of one event each: 48 k/s without
-// it).
+// Runs tasks on a thread of its own, one after the other. The commit thread gives it the answers of
+// a durable group: waking 64 callers takes about as long as a fast disk's sync, and so overlaps
+// with writing the next group (64 writers of one event each: 48 k/s without this thread).
 //
-//  1. Tasks run in the order of the calls, each once; the destructor runs what is left.
+//  1. Tasks run once each, in the order of the calls. The destructor runs the tasks that are left.
 // Thread safe.
 #pragma once
 

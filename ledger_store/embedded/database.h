@@ -1,5 +1,5 @@
-// A RocksDB folder opened as a store: its lock, its format version, and RocksDB's errors in our
-// words.
+// Opens a RocksDB folder as a store: its lock, its format version, and RocksDB's errors as this
+// project's.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace dpledger::embedded {
 
-// Opens or makes the database in `folder`. FAILED_PRECONDITION (STORE_IN_USE) if a server has it
-// open, or if another version of this program wrote it; DATA_LOSS if it is damaged; UNAVAILABLE for
+// Opens or makes the database in `folder`. FAILED_PRECONDITION if a server has it open
+// (STORE_IN_USE), or if it has another format version; DATA_LOSS if it is damaged; UNAVAILABLE for
 // other errors of the disk.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env);
@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& fol
 // DATA_LOSS for damaged data, UNAVAILABLE for any other error. Precondition: `status` is not OK.
 absl::Status DiskError(std::string_view operation, const rocksdb::Status& status);
 
-// The record under `key`. NOT_FOUND if there is none; else errors as above.
+// Reads the record under `key`. NOT_FOUND if there is none; otherwise errors as DiskError.
 absl::Status GetRecord(rocksdb::DB& db, const std::string& key,
                        google::protobuf::MessageLite& record);
 

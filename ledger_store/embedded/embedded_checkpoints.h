@@ -1,7 +1,7 @@
 // The embedded engine's CheckpointStore: records in the same RocksDB folder. A publication is one
-// synced write, after the syncs of the entries it speaks of: the log of a database that lost its
-// end holds the entries of every checkpoint that it holds. The folder's lock is the lease to sign.
-// Thread safe.
+// synced write, after the entries that it covers were synced. So even if a database loses the end
+// of its log, it holds the entries of every checkpoint that it holds. The folder's lock is the
+// lease to sign. Thread safe.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ namespace dpledger::embedded {
 
 class EmbeddedCheckpoints : public CheckpointStore {
  public:
-  // Finds where the registry ends, and compares each log with its checkpoint. DATA_LOSS if one is
-  // shorter than what was signed of it. All that is given outlives this.
+  // Finds the registry's end, and compares each log with its checkpoint. DATA_LOSS if a log is
+  // shorter than its checkpoint. The arguments must outlive this.
   static absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> Load(rocksdb::DB& db,
                                                                    LedgerTable& table,
                                                                    FailStop& fail_stop);
@@ -46,7 +46,7 @@ class EmbeddedCheckpoints : public CheckpointStore {
   rocksdb::DB& db_;
   LedgerTable& table_;
   FailStop& fail_stop_;
-  mutable absl::Mutex mutex_;  // one publication at a time
+  mutable absl::Mutex mutex_;  // held for the length of a publication
   uint64_t registry_size_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,8 +1,8 @@
 // The LedgerStore for one machine: a RocksDB folder, one server at a time.
 //
-// One thread commits: it takes all requests that wait, writes them as one batch, syncs, and
-// answers. So the longer a sync takes, the more it carries. Bytes on disk: docs/formats.md,
-// section 2.
+// One thread commits: it takes all requests that wait, writes them as one batch, and syncs; then
+// they are answered. So the longer a sync takes, the more requests share the next one. Bytes on
+// disk: docs/formats.md, section 2.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@ namespace dpledger {
 struct EmbeddedOptions {
   std::string folder;  // made if there is none
   Clock* clock = Clock::System();
-  // Requests waiting for the disk, in memory; more are RESOURCE_EXHAUSTED (reason QUEUE_FULL). 64
-  // MiB are about a second's work.
+  // Memory of the requests that wait for the disk. Further requests are RESOURCE_EXHAUSTED (reason
+  // QUEUE_FULL). 64 MiB are about a second's work.
   size_t max_pending_bytes = 64 << 20;
-  rocksdb::Env* env = nullptr;  // RocksDB's way to the disk; null: the system's
+  rocksdb::Env* env = nullptr;  // RocksDB's access to the disk; null: the system's
 };
 
-// FAILED_PRECONDITION (STORE_IN_USE) if another server has the folder open; DATA_LOSS if what it
-// holds is damaged or does not fit together; UNAVAILABLE for other errors of the disk. The store's
-// destructor answers what is waiting.
+// FAILED_PRECONDITION (STORE_IN_USE) if another server has the folder open; DATA_LOSS if its
+// records are damaged or inconsistent; UNAVAILABLE for other errors of the disk. The store's
+// destructor answers the requests that wait.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options);
 
 }  // namespace dpledger

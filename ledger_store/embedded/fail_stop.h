@@ -1,5 +1,5 @@
-// The first error of the disk, kept for good: what a disk says after it cannot be believed, so the
-// whole store answers with it from then on. Thread safe.
+// Keeps the first error of the disk. After it the disk cannot be trusted, so from then on the whole
+// store answers with this error. Thread safe.
 #pragma once
 
 #include "absl/base/thread_annotations.h"
@@ -18,7 +18,7 @@ class FailStop {
     return failure_;
   }
 
-  // Stops the store, unless it has stopped already; status() from now on.
+  // Stops the store with `cause`, unless it has stopped already. Returns status().
   absl::Status Fail(const absl::Status& cause) {
     absl::MutexLock lock(&mutex_);
     if (failure_.ok()) {
@@ -31,8 +31,8 @@ class FailStop {
     return failure_;
   }
 
-  // What a failed read means: damaged data (DATA_LOSS) and missing data are an answer, any other
-  // error of the disk stops the store.
+  // The answer to a failed read. UNAVAILABLE, an error of the disk, stops the store; damaged data
+  // (DATA_LOSS) and missing data do not.
   absl::Status OfRead(const absl::Status& error) {
     return absl::IsUnavailable(error) ? Fail(error) : error;
   }

@@ -1,5 +1,5 @@
-// Hands out every entry that can still be read in the folder of an embedded store, whether it opens
-// or not. Changes nothing in the folder.
+// Reads every entry that is still readable in the folder of an embedded store, whether the store
+// opens or not. Changes nothing in the folder.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct SurvivingEntry {
   uint64_t sequence = 0;
   std::string_view bytes;
   merkle::Hash leaf_hash = {};
-  // Whether it is proven to be under the ledger's checkpoint, and that one is in the registry.
+  // Whether the entry is proved to be under the ledger's checkpoint, and that checkpoint is in the
+  // registry.
   bool is_signed = false;
 };
 
@@ -28,8 +29,9 @@ struct DumpOptions {
   std::function<absl::Status(const SurvivingEntry&)> entry;
 };
 
-// Ledgers by id, their entries in order. What had to be passed over goes into `skipped`, and what
-// was counted too. Errors of FsckFolder; NOT_FOUND if there is no such ledger; errors of `entry`.
+// Calls options.entry with ledgers by id, their entries in order. `skipped` gets what could not be
+// read, and the counts of what was. Errors of FsckFolder; NOT_FOUND if there is no such ledger;
+// errors of `entry`.
 absl::Status DumpFolder(const std::string& folder, const DumpOptions& options, FsckReport& skipped);
 
 }  // namespace dpledger::embedded

@@ -1,6 +1,6 @@
-// Reads everything in the folder of an embedded store, whether it opens or not, and reports what is
-// not as it must be: the files by themselves, the records in them, what they say of each other
-// (ledger_store/evidence/fsck.h), and whether RocksDB sees in them what is there.
+// Reads everything in the folder of an embedded store, whether the store opens or not, and reports
+// every fault: in the files, in their records, between the records (ledger_store/evidence/fsck.h),
+// and between these records and what RocksDB reads.
 //
 // Changes nothing in the folder.
 #pragma once
@@ -13,7 +13,7 @@
 namespace dpledger::embedded {
 
 // NOT_FOUND if there is no store; FAILED_PRECONDITION if a server has it open (STORE_IN_USE) or it
-// has another format; errors of the disk. Anything else is a finding.
+// has another format; errors of the disk. Everything else is a finding in `report`.
 absl::Status FsckFolder(const std::string& folder, const FsckOptions& options, FsckReport& report);
 
 }  // namespace dpledger::embedded

@@ -1,5 +1,5 @@
-// The lock of a store's folder, for programs beside the server: RocksDB holds the same file's while
-// a server has the store open. Nothing is written. Thread safe.
+// The lock of a store's folder, for programs other than the server. It locks the file that RocksDB
+// locks while a server has the store open. Writes nothing. Thread safe.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace dpledger::embedded {
 
 class FolderLock {
  public:
-  // kShared: no server may open the store meanwhile, other readers may. kExclusive: nobody.
+  // kShared: other readers may take it meanwhile, no server may open the store. kExclusive: nobody
+  // else may.
   enum class Kind { kShared, kExclusive };
-  // FAILED_PRECONDITION (STORE_IN_USE) if it is held. A folder without a lock file, or one that
-  // cannot be locked (read-only media), is not in use by anybody: OK.
+  // FAILED_PRECONDITION (STORE_IN_USE) if the lock is held. OK if the folder has no lock file or
+  // the file cannot be locked (read-only media): then nobody uses it.
   static absl::StatusOr<FolderLock> Take(const std::string& folder, Kind kind);
 
   FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

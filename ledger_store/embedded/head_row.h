@@ -1,5 +1,5 @@
-// The row that a writer's last append left: what is known of the writer, and the ledger's head. The
-// longest head of a ledger's rows is its head, so that an append changes one row and not two.
+// The row of a writer's last append: the writer's status and the ledger's head after it. The
+// longest head in a ledger's rows is the ledger's head; so an append changes one row, not two.
 // Value: the length of the WriterStatus (2 bytes, big-endian), the WriterStatus, the StoredHead.
 #pragma once
 
@@ -16,7 +16,7 @@ struct HeadRow {
   v1::StoredHead head;
 
   std::string Serialize() const;
-  // False if `value` is no such row.
+  // False if `value` is not such a row.
   bool ParseFrom(std::string_view value);
 };
 

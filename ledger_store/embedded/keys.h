@@ -11,7 +11,7 @@
 
 namespace dpledger::embedded {
 
-// The first byte of a key says what lies under it.
+// The first byte of a key: the kind of its record.
 enum class Table : char {
   kCheckpoint = 'c',  // log id -> StoredCheckpoint
   kBatch = 'e',       // ledger id, first sequence -> the entries of one request
@@ -24,7 +24,7 @@ enum class Table : char {
   kVersion = 'v',     // -> kFormatVersion
 };
 
-// A log's id is its ledger's, or this.
+// The registry's log id; another log's id is its ledger's.
 inline constexpr uint64_t kRegistryId = ~uint64_t{0};
 
 inline constexpr std::string_view kFormatVersion = "2";
@@ -38,13 +38,13 @@ std::string CheckpointKey(uint64_t log_id);
 std::string TileKey(uint64_t log_id, const merkle::TileId& tile);
 std::string RegistryKey(uint64_t index);
 std::string HistoryKey(uint64_t ledger_id);
-// What every key of that table, and of that ledger in it, begins with.
+// The common prefix of a table's keys, and of a ledger's keys in it.
 std::string TablePrefix(Table table);
 std::string LedgerPrefix(Table table, uint64_t ledger_id);
 
 // 8 bytes, big-endian.
 std::string EncodeNumber(uint64_t number);
-// Nothing unless `bytes` are 8.
+// nullopt unless there are 8 bytes.
 std::optional<uint64_t> DecodeNumber(std::string_view bytes);
 
 }  // namespace dpledger::embedded

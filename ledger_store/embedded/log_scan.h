@@ -1,8 +1,7 @@
-// Reads RocksDB's log files (*.log, MANIFEST-*) without RocksDB: everything in them that is whole,
-// and where they are not. RocksDB itself stops at damage, or takes it for the end of the log: a
-// flipped bit in a length of the last block looks to it like a write that a power cut interrupted.
-// Here such a tail counts as torn only if nothing whole follows and no other length fits its
-// checksum.
+// Reads RocksDB's log files (*.log, MANIFEST-*) without RocksDB: every whole record, and every
+// damaged place. RocksDB itself stops at damage, or takes it for the end of the log: it takes a
+// flipped bit in a length of the last block for a write that a power cut interrupted. Here such a
+// tail counts as torn only if no whole record follows and no other length fits its checksum.
 //
 // The format: https://github.com/facebook/rocksdb/wiki/Write-Ahead-Log-File-Format. Blocks of 32
 // KiB; a record has CRC-32C (masked, of type and payload), length and type, 7 bytes. Logs of reused
@@ -31,22 +30,24 @@ struct LogScan {
   uint64_t file_bytes = 0;
   uint64_t records = 0;
   std::vector<Damage> damage;
-  // Bytes at the end that are no whole record: what a crash leaves of a write that was not synced.
+  // Bytes at the end that are not a whole record: a crash leaves them of a write that was not
+  // synced.
   uint64_t torn_bytes = 0;
 };
 
-// Calls `visit` with every whole record, in order. Errors of the disk only: damage is an answer.
+// Calls `visit` with every whole record, in order. Damage is not an error but in the result; errors
+// of the disk.
 absl::StatusOr<LogScan> ScanLog(const std::string& path,
                                 const std::function<void(std::string_view record)>& visit);
 
 // Whether RocksDB may replay the logs in `folder` (*.log, MANIFEST-*): DATA_LOSS naming the first
 // place that is damaged, or a log that ends within a record though a later one has records. RocksDB
-// by itself may drop such an end, which was acknowledged, as if it had never been synced, and
-// remove the tables of which a MANIFEST's end told. OK if there is no such folder. Reads each file
-// once.
+// alone may drop such an end, although it was acknowledged, as if it had never been synced, and may
+// remove the tables that the end of a MANIFEST names. OK if there is no such folder. Reads each
+// file once.
 absl::Status CheckLogs(const std::string& folder);
 
-// CRC-32C (Castagnoli) of the parts joined: RFC 3720, appendix B.4.
+// CRC-32C (Castagnoli) of the concatenated parts: RFC 3720, appendix B.4.
 uint32_t Crc32c(std::string_view first, std::string_view second = {});
 
 }  // namespace dpledger::embedded

@@ -1,5 +1,5 @@
-// Every RocksDB option that this store sets, each with its reason. What is not here is RocksDB's
-// default.
+// Every RocksDB option that this store sets, each with its reason. All others have RocksDB's
+// defaults.
 #pragma once
 
 #include "rocksdb/filter_policy.h"
@@ -19,18 +19,19 @@ inline rocksdb::Options DatabaseOptions(rocksdb::Env* env) {
   // such flips lost synced data unnoticed. This mode refused all of 16, and still opens after a
   // power cut in the middle of a record.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  // A reused log file ends in old records, which the mode above could not tell from damage.
+  // A reused log file ends in old records, which the recovery mode above could not tell from
+  // damage.
   options.recycle_log_file_num = 0;
   // After a write error the database stays read-only instead of trying again: the kernel drops
   // dirty pages after a failed fsync, so that a second one "succeeds" with the data lost.
   options.paranoid_checks = true;
   options.max_bgerror_resume_count = 0;
 
-  // Speed and size.
-  // The logs replayed at opening are bounded by this (a second or so), and sorted files are few.
+  // Speed and size. Bounds the logs that are replayed at opening (a second or so), and keeps sorted
+  // files few.
   options.write_buffer_size = 64 << 20;
   options.max_write_buffer_number = 4;  // a slow flush does not stop the commit thread at once
-  // One commit thread writes: nothing to make concurrent or to wait for.
+  // Only the commit thread writes, so writes need neither concurrency nor waiting.
   options.allow_concurrent_memtable_write = false;
   options.enable_write_thread_adaptive_yield = false;
   // A ledger's entries come in ascending order: each is put beside the last of its table and ledger
@@ -47,7 +48,7 @@ inline rocksdb::Options DatabaseOptions(rocksdb::Env* env) {
   table.format_version = 5;  // the newest of 7.8: its filters and checksums
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
 
-  // RocksDB's own log, for whoever must find out why a disk failed.
+  // RocksDB's own log, to find out why a disk failed.
   options.info_log_level = rocksdb::WARN_LEVEL;
   options.keep_log_file_num = 4;
   options.max_log_file_size = 1 << 20;

@@ -1,8 +1,8 @@
-// What survives in a store's folder, to be read by fsck and dump. A ledger that has lost its head
-// is not listed, but its entries are here.
+// The readable contents of a store's folder, for fsck and dump. A ledger without a head is not
+// listed, but its entries can be read.
 //
-// Opening it reads every record once, and says of each what is wrong with it. Reads take the latest
-// record under a key (SurvivingRecords). Not thread safe.
+// Open reads every record once and reports its faults. Reads use the latest record under a key
+// (SurvivingRecords). Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,28 @@ namespace dpledger::embedded {
 
 class SurvivingStore : public LedgerReader, public CheckpointReader {
  public:
-  // Everything that is not as docs/formats.md, section 2, says goes into `report`. Errors of the
-  // disk. `records` must outlive this.
+  // Adds every difference from docs/formats.md, section 2, to `report`. Errors of the disk.
+  // `records` must outlive this.
   static absl::StatusOr<std::unique_ptr<SurvivingStore>> Open(SurvivingRecords& records,
                                                               FsckReport& report);
 
   struct Ledger {
     uint64_t id = 0;
-    std::string name;                // empty: its record is lost
-    std::optional<LedgerHead> head;  // nothing: lost, or it does not fit
+    std::string name;                // empty: the record of the name is lost
+    std::optional<LedgerHead> head;  // nullopt: lost, or inconsistent
     uint64_t end = 0;                // one past the last entry found
     uint64_t requests = 0;           // records of answered requests
-    std::vector<uint64_t> rows;      // the first sequence of every so-many-th batch
+    std::vector<uint64_t> rows;      // the first sequences of batches at regular intervals
   };
   // By id.
   const std::map<uint64_t, Ledger>& ledgers() const { return ledgers_; }
 
-  // A batch's entries, in the order of their sequences, from the batch of `first` on. Batches that
-  // do not parse are left out.
+  // Visits the batches in the order of their sequences, from the one that contains `first` on.
+  // Skips batches that do not parse.
   using VisitBatch = std::function<absl::Status(uint64_t first_sequence,
                                                 const std::vector<std::string_view>& entries)>;
   absl::Status ScanBatches(const Ledger& ledger, uint64_t first, const VisitBatch& visit);
-  // NOT_FOUND if there is none; DATA_LOSS.
+  // NOT_FOUND if there is none; DATA_LOSS if it is damaged.
   absl::StatusOr<v1::StoredRequest> Request(const std::string& ledger, std::string_view request_id);
   const Ledger* FindByName(const std::string& name) const;
 

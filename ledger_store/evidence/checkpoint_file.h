@@ -1,7 +1,6 @@
-// The registry's latest checkpoint in a second place, outside the store: a store that lost its end,
-// or that was put back from an older backup, is then known by it. Two copies, FILE and
-// FILE.previous, of which one is whole at any moment.
-// Not thread safe; one process writes.
+// The registry's latest checkpoint in a second place, outside the store. It shows whether a store
+// has lost its end or was restored from an older backup. Two copies, FILE and FILE.previous: one of
+// them is whole at any moment. Not thread safe; only one process may write.
 #pragma once
 
 #include <string>
@@ -18,11 +17,11 @@ class CheckpointFile {
 
   const std::string& path() const { return path_; }
 
-  // The copies that are there, the newest first. An empty list is not an error. Errors of the disk,
-  // and INVALID_ARGUMENT for a file that is too long to be a note.
+  // The existing copies, the newest first. An empty list is not an error. Errors of the disk;
+  // INVALID_ARGUMENT for a file that is too long to be a note.
   absl::StatusOr<std::vector<std::string>> Read() const;
 
-  // The last copy becomes FILE.previous and this one FILE; durable on return.
+  // Renames FILE to FILE.previous and writes `note` to FILE; durable on return.
   absl::Status Write(const std::string& note);
 
  private:

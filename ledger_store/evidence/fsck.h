@@ -1,12 +1,11 @@
-// Reads everything that a store holds and compares it with everything it can be compared with:
-// entries with their tiles, tiles with signed roots, checkpoints with the registry, the registry
-// with its second place, heads with entries. Repairs nothing, and does not stop at the first
-// difference.
+// Checks everything that a store holds: compares entries with their tiles, tiles with signed roots,
+// checkpoints with the registry, the registry with its second place, heads with entries. Repairs
+// nothing, and does not stop at the first difference.
 //
-//  1. What is compared is computed here from the stored entries alone.
-//  2. A store whose every finding was shown to be clean holds all that was signed of it.
-// Memory: a page of entries and the registry's names. Works on every engine that is at rest: while
-// somebody appends or signs, what it says is not to be relied on. Not thread safe.
+//  1. The compared values are computed here from the stored entries alone.
+//  2. A store without findings holds everything that was signed of it.
+// Memory: a page of entries and the registry's names. Works with every engine, but the store must
+// be at rest: while somebody appends or signs, the report is unreliable. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@
 
 namespace dpledger {
 
-// Something that is not as it must be, and where.
+// A fault, and its place.
 struct Finding {
   std::string place;  // "projects/p/ledgers/a: entry 17", "the registry", "000012.sst"
   std::string what;
@@ -34,23 +33,23 @@ class FsckReport {
   void Add(std::string place, std::string what);
   // OK adds nothing.
   void Add(std::string place, const absl::Status& status);
-  // What was not looked at, or is odd but no damage.
+  // Adds a remark: something was not checked, or is odd but not damage.
   void Note(std::string note) { notes_.push_back(std::move(note)); }
 
   bool clean() const { return count_ == 0; }
-  // All there were; the first kMostKept of them are kept.
+  // The number of findings; only the first kMostKept are kept.
   uint64_t count() const { return count_; }
   const std::vector<Finding>& findings() const { return findings_; }
   const std::vector<std::string>& notes() const { return notes_; }
 
   static constexpr size_t kMostKept = 10'000;
 
-  // What was read.
+  // Counts of what was read.
   uint64_t ledgers = 0;
   uint64_t entries = 0;
   uint64_t tiles = 0;
   uint64_t registry_entries = 0;
-  uint64_t registry_size = 0;  // that is signed
+  uint64_t registry_size = 0;  // as signed
 
  private:
   std::vector<Finding> findings_;
@@ -60,13 +59,13 @@ class FsckReport {
 
 struct FsckOptions {
   std::string checkpoint_file;  // the registry's second place; empty: there is none
-  // Compares the ledger's run-length table with its entries; null: tables are not looked at.
+  // Compares the ledger's run-length table with its entries; null: tables are not checked.
   std::function<absl::Status(LedgerReader&, const std::string& ledger)> check_history;
-  // Called now and then with what has been read.
+  // Called regularly with the report so far.
   std::function<void(const FsckReport&)> progress;
 
-  // What an engine checks beside, while the entries pass. `tree` is that of the entries before this
-  // one; neither is called behind an entry that is missing.
+  // Further checks by an engine, as the entries are read. `tree` is the tree of the entries before
+  // this one. Neither is called after a missing entry.
   std::function<void(const std::string& ledger, const bundle::EntryFrame& entry,
                      const merkle::TileBuilder& tree)>
       before_entry;

@@ -1,5 +1,5 @@
-// Reads a ledger's stored entries again and hashes them: what a notary does before it signs, so
-// that a bit that changed between the append and the signature is found and not signed.
+// Reads a ledger's stored entries again and hashes them. A notary does this before it signs, so
+// that it detects a bit that changed after the append and does not sign it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace dpledger {
 
-// The tree that was signed, from its stored tiles. DATA_LOSS if they do not have the signed root.
+// Rebuilds the tree that was signed from its stored tiles. DATA_LOSS if they do not have the signed
+// root.
 absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
                                                  const SignedCheckpoint& last);
 
@@ -24,9 +25,8 @@ absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const 
 absl::Status RehashTo(LedgerReader& store, const std::string& ledger, const LedgerPoint& point,
                       merkle::TileBuilder& tree);
 
-// The points at every `step` entries behind the tree's end, and at last `head`, whose root is what
-// the append path computed by itself. Errors of RehashTo. Takes the memory of the tiles over `step`
-// entries.
+// The points at every `step` entries after the end of `tree`, and finally `head`, whose root the
+// append path computed independently. Errors of RehashTo. Memory: the tiles over `step` entries.
 absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerReader& store, const std::string& ledger,
                                                 const LedgerPoint& head, merkle::TileBuilder tree,
                                                 uint64_t step);

@@ -1,18 +1,16 @@
-// Signs what the ledgers hold. A round reads the entries behind each ledger's last checkpoint
-// again, hashes them, and signs the ledger's tree and then the registry's, in which the ledger's
-// checkpoint is entered (docs/formats.md says the bytes).
+// Signs the ledgers' checkpoints. A round reads the entries after each ledger's last checkpoint
+// again, hashes them, signs the ledger's tree, adds the checkpoint to the registry, and signs the
+// registry's tree (docs/formats.md defines the bytes).
 //
-//  1. Nothing is signed that was not read back from the store and hashed to the root that the
-//  append
-//     path computed by itself. A ledger that does not is never signed again.
-//  2. A checkpoint is handed out only after it is durable in the store and the registry's is in the
-//     second place.
-//  3. One log never has two checkpoints of which neither is the beginning of the other, however
-//  many
-//     notaries work on one store: each publication names the registry's size that it carries on.
-//  4. A store that holds less than what was signed of it, or something else, is refused at Open.
+//  1. The notary signs only what it read back from the store and hashed to the root that the append
+//     path computed independently. A ledger with another root is never signed again.
+//  2. A checkpoint is published only after it is durable in the store and the registry's checkpoint
+//     is in the second place.
+//  3. Of any two checkpoints of a log, one is a prefix of the other, however many notaries work on
+//     one store: each publication names the registry's size that it extends.
+//  4. Open refuses a store that lacks something that was signed of it, or holds something else.
 //  5. A round takes bounded memory: about 40 bytes for each of max_entries entries.
-// Open, Sign: one thread. All else is thread safe.
+// Open and Sign: one thread at a time. Everything else is thread safe.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +35,10 @@
 
 namespace dpledger {
 
-// Asks witnesses to cosign the registry's checkpoint `note` of `size` entries. `prove_from` gives
-// the consistency proof from an older size that a witness knows. Called in every round, after the
-// checkpoint is durable and before it is handed out; what it returns is added to the note, which
-// has what it returned for it before.
+// Asks witnesses to cosign the registry's checkpoint `note` of `size` entries. `prove_from` makes
+// the consistency proof from an older size that a witness knows. The notary calls the cosigner in
+// every round, after the checkpoint is durable and before it is published, and adds the returned
+// signatures to the note. `note` contains those of earlier calls.
 using ConsistencyProver =
     std::function<absl::StatusOr<std::vector<merkle::Hash>>(uint64_t old_size)>;
 using Cosigner = std::function<std::vector<merkle::NoteSignature>(
@@ -48,15 +46,16 @@ using Cosigner = std::function<std::vector<merkle::NoteSignature>(
 
 struct NotaryOptions {
   std::shared_ptr<const merkle::Ed25519PrivateKey> key;
-  // Only to change the key: the one that the registry was signed with before.
+  // Only for a change of key: the key that signed the registry before.
   std::shared_ptr<const merkle::Ed25519PrivateKey> previous_key;
-  // What the registry is signed as. Empty: as it was; a new one as DefaultOrigin.
+  // The registry's origin. Empty: unchanged, or DefaultOrigin for a new registry.
   std::string origin;
-  std::string checkpoint_file;  // the second place; empty: none, for tests
-  std::string holder;           // names this process to the others that sign; unlike theirs
+  std::string checkpoint_file;  // the second place (checkpoint_file.h); empty: none, for tests
+  std::string holder;           // names this process as a signer; unique among the signers
   absl::Duration lease = absl::Seconds(60);
-  uint64_t max_entries = 1'000'000;  // read again in a round, or twice as many
-  size_t max_ledgers = 4096;         // signed in a round
+  uint64_t max_entries =
+      1'000'000;              // rough bound on those read again in a round: at most twice as many
+  size_t max_ledgers = 4096;  // the most that are signed in a round
   Clock* clock = Clock::System();
   Cosigner cosigner;  // may be empty
 };
@@ -65,15 +64,15 @@ struct NotaryOptions {
 std::string DefaultOrigin(const merkle::Ed25519PublicKey& key);
 
 struct SigningRound {
-  uint64_t ledgers = 0;  // that were signed
-  uint64_t entries = 0;  // that were read and hashed
-  bool more = false;     // more waits to be signed: the next round should follow at once
+  uint64_t ledgers = 0;  // how many were signed
+  uint64_t entries = 0;  // how many were read and hashed
+  bool more = false;     // more entries wait to be signed: start the next round at once
 };
 
-// The registry as it may be handed out.
+// The published state of the registry.
 struct PublicRegistry {
   SignedCheckpoint checkpoint;
-  std::vector<merkle::VerifierKey> keys;  // all that signed it, oldest first
+  std::vector<merkle::VerifierKey> keys;  // all keys that ever signed it, oldest first
   merkle::PrefixMap map;                  // of the ledgers' heads
 };
 
@@ -85,24 +84,25 @@ struct Registrations {
 
 class Notary {
  public:
-  // Checks the store against the registry, its checkpoints, its tiles and the second place, and
-  // enters the first key or a new one. Reads the whole registry. `store` must outlive the notary.
-  // DATA_LOSS (4); FAILED_PRECONDITION (KEY_MISMATCH: not the key that the registry is signed with,
-  // ORIGIN_MISMATCH); INVALID_ARGUMENT for an origin that no note can have; errors of Sign.
+  // Checks the store against the registry, its checkpoints, its tiles and the second place; adds
+  // the first key, or a new key, to the registry. Reads the whole registry. `store` must outlive
+  // the notary. DATA_LOSS (invariant 4); FAILED_PRECONDITION (KEY_MISMATCH: another key signs the
+  // registry; ORIGIN_MISMATCH); INVALID_ARGUMENT for an origin that is not allowed in a note;
+  // errors of Sign.
   static absl::StatusOr<std::unique_ptr<Notary>> Open(NotaryOptions options, LedgerStore& store);
 
-  // One round. Signs nothing while another process holds the lease, but takes over what that
-  // published. DATA_LOSS: a ledger is not what was acknowledged or signed; the others are signed
-  // first. ABORTED (SIGNER_REPLACED), UNAVAILABLE: try again later. FAILED_PRECONDITION
-  // (KEY_MISMATCH: another process changed the key). INTERNAL (CHECKPOINT_FILE_FAILED): the second
-  // place cannot be written.
+  // Runs one round. While another process holds the lease, it signs nothing but takes over what
+  // that process published. DATA_LOSS: a ledger is not what was acknowledged or signed; the other
+  // ledgers are signed first. ABORTED (SIGNER_REPLACED), UNAVAILABLE: try again later.
+  // FAILED_PRECONDITION (KEY_MISMATCH: another process changed the key). INTERNAL
+  // (CHECKPOINT_FILE_FAILED): the second place cannot be written.
   absl::StatusOr<SigningRound> Sign();
 
-  // The latest of the log's checkpoints that may be handed out; nothing if there is none, or it was
-  // published by another process and is not taken over yet. NOT_FOUND if there is no such ledger;
-  // DATA_LOSS if what is stored of it does not verify.
+  // The log's latest published checkpoint; nullopt if there is none, or if another process
+  // published it and this one has not taken it over yet. NOT_FOUND if there is no such ledger;
+  // DATA_LOSS if the stored checkpoint does not verify.
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
-  // Precondition: Sign has returned OK once. Never null after that.
+  // Never null. Precondition: Sign has returned OK once.
   std::shared_ptr<const PublicRegistry> registry() const;
   // The registry and the ledger's registrations in it, of one moment. Same precondition.
   Registrations RegistrationsOf(const std::string& ledger) const;
@@ -114,7 +114,7 @@ class Notary {
 
   std::string Origin() const;
   merkle::VerifierKey OwnKey() const;
-  // Whether an entry has to name our key before it signs.
+  // Whether the registry has to name this notary's key before the key may sign.
   bool KeyIsNew() const;
   absl::Status CheckOrigin() const;
   absl::Status CheckKey() const;
@@ -124,7 +124,7 @@ class Notary {
   absl::Status AddLedger(const v1::Ledger& head, Draft& draft);
   absl::Status AddMapRoot(Draft& draft);
   absl::Status AddRegistry(Draft& draft) const;
-  // How far the ledger is signed next. Its root was checked up to a head.
+  // The point up to which the ledger is signed next. Its root was checked against a head.
   absl::StatusOr<LedgerPoint> NextPoint(const v1::Ledger& head, const merkle::TileBuilder& tree,
                                         SigningRound& round);
   absl::StatusOr<std::string> SignedNote(const std::string& log, uint64_t size,
@@ -136,10 +136,10 @@ class Notary {
   LedgerStore& store_;
   CheckpointFile second_place_;
   Registry registry_;
-  std::string second_note_;        // what the second place holds
-  std::set<std::string> refused_;  // ledgers that are not what was acknowledged
-  std::string looked_at_;          // the last ledger that a round came to: the next goes on there
-  // Points of ledgers that are far behind, each checked up to a head.
+  std::string second_note_;        // the note in the second place
+  std::set<std::string> refused_;  // ledgers that differ from what was acknowledged
+  std::string looked_at_;  // the last ledger of the last round; the next round continues after it
+  // Points of ledgers with many unsigned entries, each checked against a head.
   std::map<std::string, std::vector<LedgerPoint>> surveyed_;
 
   mutable absl::Mutex mutex_;

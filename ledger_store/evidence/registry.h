@@ -1,5 +1,5 @@
-// The registry as its entries tell it: the log of all ledgers' checkpoints, the name it is signed
-// under (its origin), and the keys that signed it.
+// The registry, rebuilt from its entries: the log of all ledgers' checkpoints, the name under which
+// it is signed (its origin), and the keys that signed it.
 //
 // Every entry that it holds was hashed and checked here (registry/registry_log.h); its root is
 // never taken from elsewhere.
@@ -23,47 +23,49 @@
 
 namespace dpledger {
 
-// What a log is signed as: the registry's origin, and behind it "/" and the name of a ledger.
+// A log's origin: the registry's own, or for a ledger the registry's origin, "/" and the ledger's
+// name.
 std::string OriginOf(std::string_view registry_origin, const std::string& log);
 
 // A checkpoint whose signature was verified.
 struct SignedCheckpoint {
   merkle::Checkpoint checkpoint;
   std::string note;
-  uint64_t registry_index = 0;  // ledgers: of the entry that registers it
+  uint64_t registry_index = 0;  // ledgers: index of the entry that registers it
 };
 
-// What is stored as a log's checkpoint, verified. DATA_LOSS if none of the keys signed it, or if it
-// is not what is stored of it.
+// Verifies a log's stored checkpoint. DATA_LOSS if none of the keys signed it, or if its note and
+// its stored fields differ.
 absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
                                             std::string_view origin,
                                             const std::vector<merkle::VerifierKey>& keys);
 
 class Registry {
  public:
-  // Reads on to the end of the stored registry and compares with its checkpoint, which the current
-  // key must have signed. Does nothing if nothing is stored. DATA_LOSS if entries, root, map and
-  // signatures do not fit together or the registry has become shorter.
+  // Reads the new entries of the stored registry, up to its end, and compares the root with its
+  // checkpoint, which the current key must have signed. Does nothing if nothing is stored.
+  // DATA_LOSS if entries, root, map and signatures do not fit together or the registry has become
+  // shorter.
   absl::Status CatchUp(CheckpointReader& store);
 
-  // Takes the next entry. DATA_LOSS if it is none, or not one that can stand there.
+  // Adds the next entry. DATA_LOSS if the bytes are not an entry, or the entry is not valid there.
   absl::Status Append(std::string_view entry);
 
   bool empty() const { return log_.size() == 0; }
   uint64_t size() const { return log_.size(); }
   merkle::Hash Root() const { return tree_.Root(); }
-  // A copy, to which the entries of the next publication are added.
+  // A copy of the tree, for adding the entries of the next publication.
   merkle::TileBuilder tree() const { return tree_; }
 
-  // Nothing while it is empty.
+  // Empty while the registry is.
   const std::string& origin() const { return log_.origin(); }
   // Oldest first; the last one signs.
   const std::vector<merkle::VerifierKey>& keys() const { return log_.keys(); }
-  // The latest, as CatchUp found it; its size is 0 before.
+  // The latest checkpoint that CatchUp read; of size 0 before that.
   const SignedCheckpoint& checkpoint() const { return checkpoint_; }
   absl::Time last_recorded_time() const { return log_.last_recorded_time(); }
 
-  // By the origin of the ledger's checkpoint; what was said last.
+  // The latest registration of each ledger, by the origin of the ledger's checkpoint.
   const std::map<std::string, registry::Head>& ledgers() const { return log_.ledgers(); }
   registry::Head HeadOf(const std::string& ledger_origin) const {
     return log_.HeadOf(ledger_origin);

@@ -22,8 +22,8 @@ struct Chunk {
 // entries (ledger/batch_row.h).
 std::vector<Chunk> ToChunks(uint64_t first_sequence, std::string_view batch);
 
-// The entries, as views into `body`. DATA_LOSS if the hash does not match, or there are not
-// `count`.
+// The entries, as views into `body`. DATA_LOSS if the hash does not match, or if there are not
+// `count` entries.
 absl::StatusOr<std::vector<std::string_view>> FromChunk(std::string_view body,
                                                         std::string_view body_sha256,
                                                         uint64_t count);

@@ -1,8 +1,8 @@
-// The requests that wait for a commit thread, and which thread may take which.
+// The queue of requests for the commit threads.
 //
-//  1. Requests that name one ledger, or stand in one line, are taken in the order in which they
-//     came, and none of them while a group holds an earlier one.
-//  2. What waits and what is taken is bounded by `max_bytes`.
+//  1. Requests for the same ledger, or in the same line, are taken in the order in which they came,
+//     and none of them while an earlier one is being committed.
+//  2. `max_bytes` bounds the requests that wait or are taken.
 // Thread safe.
 #pragma once
 
@@ -23,29 +23,30 @@ class CommitQueue {
  public:
   explicit CommitQueue(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // RESOURCE_EXHAUSTED (QUEUE_FULL) becomes the operation's answer if too much waits.
+  // Adds a request. If too much waits, answers it with RESOURCE_EXHAUSTED (QUEUE_FULL) instead.
   void Push(Operation operation);
 
-  // Waits for requests that may be taken, and takes as many as a transaction should have. Empty:
-  // the queue is closed and has nothing left for this thread.
+  // Waits for requests that may be taken, and takes a transaction's worth of them. Empty once the
+  // queue is closed and has nothing left for this thread.
   std::vector<Operation> Take();
 
-  // The group is about to be answered, and counts no more: a caller who waits for the answer before
-  // the next request is not to find itself in its own way.
+  // The group is about to be answered: its bytes no longer count. So a caller that sends its next
+  // request right after an answer is not refused because of its last one.
   void Release(const std::vector<Operation>& group);
 
-  // The group was released and is answered: what waited for its ledgers and lines may go on.
+  // The group was released and answered: requests that waited for its ledgers and lines may be
+  // taken.
   void Finish(const std::vector<Operation>& group);
 
-  // Take hands out what is there, and waits for no more.
+  // From now on Take returns what is left and does not wait for more.
   void Close();
 
  private:
-  // What keeps requests apart from each other: ledgers by name, lines by address.
+  // What two requests must not share in different groups: ledgers, by name, and lines, by address.
   using Keys = std::set<std::string>;
   static Keys KeysOf(const Operation& operation);
 
-  // The requests that stand behind none that is being committed.
+  // Takes the requests that wait for no earlier one.
   std::vector<Operation> TakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;
@@ -53,7 +54,7 @@ class CommitQueue {
   absl::CondVar changed_;
   std::deque<Operation> waiting_ ABSL_GUARDED_BY(mutex_);
   Keys busy_ ABSL_GUARDED_BY(mutex_);
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what waits and what is taken, until released
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of waiting and taken requests
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,9 +1,9 @@
-// One connection to PostgreSQL: statements sent together and answered together, errors in our
-// words, and commits that say whether they are known to be on the standby.
+// One connection to PostgreSQL. It sends statements together and receives their answers together,
+// turns errors into this project's, and tells whether a commit is known to be on the standby.
 //
-//  1. A lost connection, an unanswered statement or a server that shuts down makes the connection
-//     unusable for good: it is thrown away, and another one opened.
-//  2. Neither passwords nor connection strings are in any error.
+//  1. After a lost connection, an unanswered statement or a server's shutdown, the connection is
+//     unusable for good; the caller opens another one.
+//  2. No error contains a password or a connection string.
 // Not thread safe.
 #pragma once
 
@@ -23,17 +23,17 @@
 namespace dpledger::postgres {
 
 struct Statement {
-  std::string sql;  // prepared at its first use, and kept as long as the connection
+  std::string sql;  // prepared at its first use, for as long as the connection lasts
   Values values;
 };
 
-// What a transaction has come to.
+// The outcome of a commit.
 enum class Committed {
   kDurably,  // flushed here, and on the synchronous standby if the server has one
   kUnknown,  // the answer is lost, or the server did not wait for its standby
 };
 
-// Reasons of errors that the engine acts on.
+// Reasons that the engine acts on.
 inline constexpr char kTryAgain[] = "TRANSACTION_CONFLICT";  // ABORTED; run the transaction again
 inline constexpr char kUnreachable[] = "STORE_UNREACHABLE";  // UNAVAILABLE; the database is away
 bool IsConflict(const absl::Status& status);
@@ -51,13 +51,14 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Sends all, waits for all; each one's rows, in order, or the first error, after which none of
-  // the later ones has run. ABORTED (kTryAgain): the transaction lost against another one.
-  // UNAVAILABLE (kUnreachable): no answer. DATA_LOSS: the server says that its files are damaged.
-  // FAILED_PRECONDITION: a right or a table is missing. INTERNAL: anything else.
+  // Sends all statements and waits for all answers. Returns each statement's rows, in order, or the
+  // first error; no statement after the failed one has run. ABORTED (kTryAgain): the transaction
+  // conflicts with another one. UNAVAILABLE (kUnreachable): no answer. DATA_LOSS: the server
+  // reports damaged files. FAILED_PRECONDITION: a right or a table is missing. INTERNAL: anything
+  // else.
   absl::StatusOr<std::vector<Rows>> Run(std::vector<Statement> statements);
 
-  // Begins a transaction, with the next statements that are sent.
+  // Begins a transaction; BEGIN is sent with the next statements.
   void Begin() { begins_ = true; }
   // Runs the last statements of the open transaction and commits it. An error means that nothing
   // was committed.
@@ -71,9 +72,10 @@ class Connection {
   Connection(PGconn* connection, absl::Duration timeout);
 
   absl::Status PrepareSession();
-  // Which statements it had to prepare first.
+  // Returns which statements it had to prepare first.
   absl::StatusOr<std::vector<bool>> Send(const std::vector<Statement>& statements);
-  // Sends what waits, and receives until all is answered or the time is over. False: lost.
+  // Sends pending data, and receives until everything is answered or the timeout passes. False: the
+  // connection is lost.
   bool Receive(std::vector<PGresult*>& results);
   absl::Status Lost();
   absl::Status ErrorOf(const PGresult* result);
@@ -81,8 +83,8 @@ class Connection {
   PGconn* const connection_;
   const absl::Duration timeout_;
   bool usable_ = true;
-  bool begins_ = false;                          // a transaction, with what is sent next
-  bool warned_ = false;                          // by the server, since the last statement was sent
+  bool begins_ = false;  // send BEGIN with the next statements
+  bool warned_ = false;  // the server has sent a warning since the last statement was sent
   std::map<std::string, std::string> prepared_;  // statement -> its name on the server
 };
 

@@ -1,6 +1,5 @@
-// A PostgreSQL database with our schema in it: a few connections, opened when they are needed, and
-// transactions that are run again until their outcome is known.
-// Thread safe.
+// A PostgreSQL database with this project's schema: a few connections, opened when needed, and
+// transactions that are run again until their outcome is known. Thread safe.
 #pragma once
 
 #include <functional>
@@ -18,8 +17,8 @@
 
 namespace dpledger::postgres {
 
-// Reason of UNAVAILABLE: whether the transaction is there, and would survive the loss of the
-// primary, is not known.
+// Reason of UNAVAILABLE: it is not known whether the transaction was committed and would survive
+// the loss of the primary.
 inline constexpr char kOutcomeUnknown[] = "OUTCOME_UNKNOWN";
 
 struct DatabaseOptions {
@@ -31,31 +30,31 @@ struct DatabaseOptions {
 
 class Database {
  public:
-  // Connects, and migrates the schema. Errors as Connection::Open and Migrate.
+  // Connects, and migrates the schema. Errors of Connection::Open and Migrate.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const DatabaseOptions& options);
 
-  // The rows of each statement. Each sees what was committed before it began.
+  // The rows of each statement. A statement sees what was committed before it began.
   absl::StatusOr<std::vector<Rows>> Read(const std::vector<Statement>& statements);
 
-  // What a transaction does; its last statements are returned, and go to the server with the
-  // commit. It may be run more than once: each run must look up what the ones before it may have
-  // stored.
+  // The work of a transaction. It returns the last statements, which are sent with the commit. It
+  // may run more than once: each run must look up what earlier runs may have stored.
   using Work = std::function<absl::StatusOr<std::vector<Statement>>(Connection&)>;
-  // OK only after a commit that is known to be durable, here and on the synchronous standby.
-  // Conflicts and lost connections are tried again, some ten times. UNAVAILABLE (kUnreachable,
-  // kOutcomeUnknown, STORE_FAILED, STORE_BUSY: it lost every time); what `work` returns.
+  // OK only after a commit that is known to be durable on the server and on the synchronous
+  // standby. Tries again after conflicts and lost connections, about ten times. UNAVAILABLE
+  // (kUnreachable, kOutcomeUnknown, STORE_FAILED; STORE_BUSY: it lost every conflict); errors of
+  // `work`.
   absl::Status Transact(const Work& work);
 
-  // No-op write: makes COMMIT wait for the standby. A transaction that promises what it has only
-  // read needs one.
+  // No-op write: makes COMMIT wait for the standby. A transaction whose answer depends on what it
+  // only read needs one.
   Statement Barrier() const;
-  // Transact with nothing but that.
+  // Transacts the barrier alone.
   absl::Status AwaitStandby();
 
   // `sql` with the schema's name for every "@".
   std::string Sql(std::string_view sql) const;
 
-  // False for good once the schema has become one that this program does not know.
+  // False for good once the schema has a version that this program does not know.
   bool usable() const;
 
  private:
@@ -68,7 +67,7 @@ class Database {
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status refused_ ABSL_GUARDED_BY(mutex_);  // OK, or why the schema is not ours any more
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);  // OK, or why the schema cannot be used any more
 };
 
 }  // namespace dpledger::postgres

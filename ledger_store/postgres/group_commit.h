@@ -1,9 +1,9 @@
-// Commits requests in groups: one transaction for all of a group, a few statements whatever its
+// Commits requests in groups: one transaction for a whole group, a few statements whatever its
 // size.
 //
-// A transaction locks the heads in the order of their names, looks the request ids up, and writes
-// the entries, the requests and the new heads; each head only if it still has the size and the root
-// that were read.
+// A transaction locks the heads in the order of their names, looks up the request ids, and writes
+// the entries, the requests and the new heads. It writes a head only if the head still has the size
+// and root that were read.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@
 
 namespace dpledger::postgres {
 
-// Each one's answer, in order; breaks the lines of what is not stored. A request that makes the
-// group's transaction fail does not spoil the others.
+// The requests' answers, in order. Breaks the lines of requests that are not stored. A request that
+// makes the group's transaction fail does not affect the others.
 std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
                                                      std::vector<Operation>& group);
 

@@ -1,10 +1,10 @@
-// The PostgreSQL engine's CheckpointStore. Who may sign is a row with an epoch: a publication locks
-// it, and is refused under an epoch that has passed. Leases end by the database's clock.
+// The PostgreSQL engine's CheckpointStore. The lease to sign is a row with an epoch: a publication
+// locks the row, and is refused under an earlier epoch. Leases end by the database's clock.
 //
-//  1. Publish returns OK after a commit that is known to be on the standby: the entries that a
-//     checkpoint speaks of were committed before it, and so are there too.
-//  2. Latest gives no checkpoint that a failover could still take back: it waits for a commit of
-//     its own, unless it knows the checkpoint to be older than one that it has waited for.
+//  1. Publish returns OK after a commit that is known to be on the standby. The entries under a
+//     checkpoint were committed before it, and so are on the standby too.
+//  2. Latest returns no checkpoint that a failover could undo: it waits for a commit of its own,
+//     unless the checkpoint is known to be no newer than one that it has waited for.
 // Thread safe.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace dpledger::postgres {
 
 class PostgresCheckpoints : public CheckpointStore {
  public:
-  // `database` outlives this.
+  // `database` must outlive this.
   explicit PostgresCheckpoints(Database& database) : database_(database) {}
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
@@ -35,16 +35,16 @@ class PostgresCheckpoints : public CheckpointStore {
                                                         size_t max_entries) override;
 
  private:
-  // Checks a publication in the open transaction; what writes it. If `repeated`, an earlier run may
-  // have stored it.
+  // Checks a publication in the open transaction; returns the statements that write it. If
+  // `repeated`, an earlier run may have stored it.
   absl::StatusOr<std::vector<Statement>> Store(Connection& connection,
                                                const Publication& publication, bool repeated) const;
-  // NOT_FOUND unless the log is the registry or a ledger that is there.
+  // NOT_FOUND unless the log is the registry or an existing ledger.
   absl::Status CheckLog(const std::string& log) const;
 
   Database& database_;
   absl::Mutex mutex_;
-  // So long was the registry in a commit that is known to be on the standby; and its own
+  // The registry's size in the latest commit that is known to be on the standby; and the registry's
   // checkpoint.
   uint64_t durable_registry_size_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string durable_registry_ ABSL_GUARDED_BY(mutex_);

@@ -1,9 +1,8 @@
-// The tables of the PostgreSQL engine, and how a database gets them. All of them lie in one schema
-// (a namespace of PostgreSQL) of their own; docs/formats.md does not describe them: export a ledger
-// to have a format that lasts.
+// The tables of the PostgreSQL engine, and their migrations. They lie in one PostgreSQL schema of
+// their own. docs/formats.md does not describe them: for a lasting format, export the ledgers.
 //
-// The SQL is what PostgreSQL, CockroachDB and YugabyteDB share: no sequences, triggers, advisory
-// locks, stored procedures or server cursors.
+// The SQL is limited to what PostgreSQL, CockroachDB and YugabyteDB share: no sequences, triggers,
+// advisory locks, stored procedures or server cursors.
 #pragma once
 
 #include <string>
@@ -15,8 +14,8 @@
 
 namespace dpledger::postgres {
 
-// The statements that bring a database from version i to i + 1, with "@" for the schema. Released
-// ones never change.
+// The statements that bring a database from version i to i + 1, with "@" for the schema. A released
+// migration never changes.
 using Migration = std::vector<std::string>;
 const std::vector<Migration>& Migrations();
 
@@ -26,9 +25,9 @@ absl::Status CheckSchemaName(std::string_view schema);
 // `sql` with the schema's name for every "@".
 std::string InSchema(std::string_view schema, std::string_view sql);
 
-// Brings the schema to version `migrations.size()`, step by step, each step in a transaction; a
-// schema that is there already is only read. FAILED_PRECONDITION (reason SCHEMA_NEWER) if it has a
-// later version: nothing is written then.
+// Brings the schema to version `migrations.size()`, each step in a transaction. If it has that
+// version, it is only read. FAILED_PRECONDITION (reason SCHEMA_NEWER) if it has a later version:
+// nothing is written then.
 absl::Status Migrate(Connection& connection, const std::string& schema,
                      const std::vector<Migration>& migrations);
 

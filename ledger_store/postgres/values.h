@@ -1,6 +1,6 @@
-// What goes to PostgreSQL and comes back, in its binary format: no text to quote, none to parse.
-// Values are those of one statement; lists become arrays, so that one statement writes many rows
-// (`SELECT … FROM unnest($1, $2)`). Not thread safe.
+// Parameters and rows in PostgreSQL's binary format, so that no text is quoted or parsed. Lists
+// become arrays, so that one statement writes many rows (`SELECT … FROM unnest($1, $2)`). Not
+// thread safe.
 #pragma once
 
 #include <libpq-fe.h>
@@ -35,8 +35,8 @@ class Values {
   std::vector<std::string> bytes_;
 };
 
-// The rows that a statement answered. Precondition of the readers: the column has that type, and is
-// not null unless IsNull was asked.
+// The rows of a statement's answer. Precondition of the readers: the column has that type, and the
+// value is not null.
 class Rows {
  public:
   explicit Rows(PGresult* result) : result_(result, &PQclear) {}

@@ -1,14 +1,12 @@
 // One Append call: a stream of batches in, cumulative acknowledgements out.
 //
-//  1. Acknowledgements are in the order of the batches; one that is sent covers all before it.
+//  1. Acknowledgements come in the order of the batches; each one covers all batches before it.
 //  2. A refused batch ends the stream with its status, after the acknowledgements of all batches
 //     before it. No batch after it is stored.
-//  3. At most `window` batches are read and unacknowledged. Above that the stream does not read,
-//  and
-//     HTTP/2's flow control stops the client.
+//  3. At most `window` batches are read and unacknowledged. At that limit the stream stops reading,
+//     and HTTP/2's flow control stops the client.
 //  4. Draining: the server acknowledges what it has read, then ends the stream with UNAVAILABLE.
-//  The
-//     client resumes with the first unacknowledged batch, under its request id.
+//     The client resumes with the first unacknowledged batch, under its request id.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -36,10 +34,10 @@ class AppendStream;
 // The streams that are open, so that all of them can be drained. Thread safe.
 class AppendStreams {
  public:
-  // Opens a stream; gRPC owns it until it is done.
+  // Opens a stream. gRPC owns it until OnDone.
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Open(LedgerService* service,
                                                                     CallGate* gate, size_t window);
-  // Drains every stream that is open. Those that come when the gate is closed end at once.
+  // Drains every open stream. A stream that is opened after the gate is closed ends at once.
   void Drain();
 
  private:
@@ -56,8 +54,8 @@ class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   AppendStream(LedgerService* service, AppendStreams* streams, CallGate* gate, size_t window)
       : service_(service), streams_(streams), gate_(gate), window_(window) {}
 
-  // Does what can be done now: acknowledges, reads, or finishes. Called after every change of the
-  // state below.
+  // Starts the next operation that is possible: acknowledges, reads, or finishes. Called after
+  // every change of the state below.
   void Advance();
   void Drain();
 
@@ -69,13 +67,13 @@ class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
  private:
   struct Batch {
     std::string request_id;
-    std::optional<absl::StatusOr<v1::Receipt>> outcome;  // absent: on its way to the disk
+    std::optional<absl::StatusOr<v1::Receipt>> outcome;  // unset: waiting for the store
   };
   enum class Action { kNone, kRead, kWrite, kFinish };
 
   void Append(uint64_t number, absl::StatusOr<v1::AppendRequest> request);
-  // Batch `number` of the stream is durable or refused. Batches settled in a row from the front are
-  // acknowledged.
+  // Batch `number` of the stream is durable or refused. Acknowledges the settled batches at the
+  // front.
   void Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome);
   Action NextAction() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -85,7 +83,7 @@ class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   const size_t window_;
   const std::shared_ptr<AppendLine> line_ = std::make_shared<AppendLine>();
 
-  // Of gRPC's operations under way; touched by one operation at a time.
+  // Buffers of gRPC's operations under way; one operation at a time uses each.
   grpc::ByteBuffer incoming_;
   grpc::ByteBuffer outgoing_;
 
@@ -94,16 +92,16 @@ class AppendStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byte
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<v1::AppendResponse> acknowledgement_ ABSL_GUARDED_BY(mutex_);  // to be sent
   std::optional<absl::Status> end_
-      ABSL_GUARDED_BY(mutex_);  // how the stream ends, once all before is acknowledged
+      ABSL_GUARDED_BY(mutex_);  // the stream's status, once all earlier batches are acknowledged
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // some batch was: nothing more is read
+  bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // a batch was refused: nothing more is read
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // One thread at a time carries out actions, so that nothing is started after Finish; gRPC may
-  // call back from within.
+  // One thread at a time carries out actions, so that no operation is started after Finish. gRPC
+  // may call back during an action.
   bool advancing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,8 +1,8 @@
-// Counts the calls that are inside, so that a server that closes takes no new ones and waits for
-// the last.
+// Counts the calls under way, so that a server that closes admits no new ones and waits for the
+// last.
 //
-// gRPC's own graceful shutdown waits for idle connections too, up to its deadline, when their
-// clients do not look. Thread safe.
+// gRPC's own graceful shutdown is no substitute: it also waits, up to its deadline, for idle
+// connections whose clients do not react. Thread safe.
 #pragma once
 
 #include "absl/base/thread_annotations.h"
@@ -14,12 +14,12 @@ namespace dpledger::server {
 
 class CallGate {
  public:
-  // Counts a call, admitted or not; each Enter has its Leave. UNAVAILABLE once the gate is closed.
+  // Counts a call, admitted or not; every Enter needs a Leave. UNAVAILABLE once the gate is closed.
   absl::Status Enter();
   void Leave();
 
   void Close();
-  // Waits until no call is inside, or until `deadline`.
+  // Waits until no call is under way, or until `deadline`.
   void AwaitEmpty(absl::Time deadline);
 
  private:

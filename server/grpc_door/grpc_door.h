@@ -1,8 +1,8 @@
-// The gRPC server: all services, health, reflection, and its limits.
+// The gRPC server: all services, health, reflection, and limits.
 //
 // Health: "" and each service are SERVING until SetServing(false) or Close. Reflection lists the
 // services, so that tools such as grpcurl need no .proto files. There is no TLS and no
-// authentication here yet: see flags.cc for what that means for the address.
+// authentication: see flags.cc for the addresses that this allows.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -26,12 +26,13 @@ struct GrpcDoorOptions {
   std::string address = "127.0.0.1:7070";  // port 0 picks one
   int max_message_bytes = 4 << 20;
   int max_streams = 256;      // calls at once on one connection
-  size_t append_window = 32;  // batches of one Append stream read and not yet acknowledged
-  size_t query_threads = 2;   // accounting runs on these, so that appends are not starved
+  size_t append_window = 32;  // unacknowledged batches of one Append stream
+  size_t query_threads =
+      2;  // accounting runs on threads of its own, so that it cannot starve appends
   size_t max_queued_queries = 64;
 };
 
-// What is served; all of it outlives the door.
+// The services. They must outlive the door.
 struct Services {
   LedgerService* ledgers;
   AccountingService* accounting;
@@ -48,16 +49,17 @@ class GrpcDoor {
   int port() const { return port_; }
   void SetServing(bool serving);
 
-  // Health says NOT_SERVING, no new call is taken, Append streams end after what they have read is
-  // acknowledged, and other calls run until `deadline`, when those that are left are cancelled.
-  // Returns when none is left.
+  // Health says NOT_SERVING, and no new call is admitted. Append streams end after acknowledging
+  // what they have read. Other calls run until `deadline`; then the rest are cancelled. Returns
+  // when no call is left.
   void Close(absl::Time deadline);
 
  private:
   GrpcDoor(const GrpcDoorOptions& options, const Services& services, const Log* log);
 
   CallGate gate_;
-  // Pools last to go: they hold calls of the server. Server first: nothing comes in any more.
+  // Order of destruction: the server first, so that no call comes in; the pools last, because they
+  // hold the server's calls.
   WorkerPool store_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;

@@ -1,5 +1,5 @@
-// Messages as gRPC carries them. The door takes raw bytes and parses them itself: gRPC's own
-// answers to bytes that do not parse are UNIMPLEMENTED on a unary call and a silent end of the
+// Parses and serialises messages. The door takes raw bytes and parses them itself, because gRPC
+// answers bytes that do not parse with UNIMPLEMENTED on a unary call and with a silent end of the
 // input on a stream.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace dpledger::server {
 
-// INVALID_ARGUMENT (reason MALFORMED_MESSAGE) for bytes that are no `Message`; those nested deeper
-// than protobuf's limit of 100 levels are among them.
+// INVALID_ARGUMENT (reason MALFORMED_MESSAGE) for bytes that are not a `Message`, or that nest
+// deeper than protobuf's limit of 100 levels.
 template <typename Message>
 absl::StatusOr<Message> Parse(grpc::ByteBuffer buffer) {
   Message message;
@@ -29,7 +29,7 @@ template <typename Message>
 grpc::ByteBuffer Serialize(const Message& message) {
   grpc::ByteBuffer buffer;
   bool own_buffer = false;
-  // Fails only for messages above 2 GiB; answers are far below.
+  // Fails only for messages above 2 GiB; answers are far smaller.
   grpc::SerializationTraits<Message>::Serialize(message, &buffer, &own_buffer);
   return buffer;
 }

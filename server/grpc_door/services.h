@@ -1,4 +1,5 @@
-// The services' gRPC side: one line a method, all else in unary.h and append_stream.h.
+// The services' gRPC side. A method names its pool and its service's method; unary.h and
+// append_stream.h do the rest.
 #pragma once
 
 #include "dpledger/v1/accounting_service.grpc.pb.h"
@@ -23,8 +24,8 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
                                                v1::LedgerService::WithRawCallbackMethod_ForkLedger<
                                                    v1::LedgerService::Service>>>>>>>> {
  public:
-  // `append_window`: batches of one stream that may be unacknowledged. Reads and other waits for
-  // the disk run on `pool`, what may wait for a signature on `audit_pool`.
+  // `append_window`: the most unacknowledged batches of one stream. Calls that wait for the disk
+  // run on `pool`, calls that may wait for a signature on `audit_pool`.
   LedgerDoor(LedgerService* service, WorkerPool* pool, WorkerPool* audit_pool, size_t append_window,
              const DoorEnvironment& environment)
       : service_(service),

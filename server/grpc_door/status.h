@@ -1,4 +1,4 @@
-// The one place where our errors become gRPC's.
+// Converts this project's errors to gRPC's.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -7,10 +7,10 @@
 
 namespace dpledger::server {
 
-// The same code and message; details hold a google.rpc.Status with one google.rpc.ErrorInfo (domain
-// "dpledger", and the reason and metadata of base/status.h; without a reason, the code's name).
-// Long texts are cut: gRPC sends them in trailers of limited size, and a client that cannot take
-// them loses the code too.
+// Keeps the code and message. The details are a google.rpc.Status with one google.rpc.ErrorInfo:
+// domain "dpledger", the reason (or, without one, the code's name) and the metadata of
+// base/status.h. Cuts long texts: gRPC sends them in trailers of limited size, and a client that
+// cannot take the trailers loses the code too.
 grpc::Status ToGrpc(const absl::Status& status);
 
 }  // namespace dpledger::server

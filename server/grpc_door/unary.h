@@ -19,13 +19,13 @@
 
 namespace dpledger::server {
 
-// What all calls of a door share.
+// Shared by all calls of a door.
 struct DoorEnvironment {
   CallGate* gate;
   const Log* log;
 };
 
-// A unary call on its way. gRPC owns it until OnDone, when it deletes itself.
+// A unary call under way. It deletes itself in OnDone.
 class UnaryCall : public grpc::ServerUnaryReactor {
  public:
   UnaryCall(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -37,7 +37,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
         environment_(environment),
         admitted_(environment.gate->Enter()) {}
 
-  // Not OK while the server closes: the call is then to be answered with this.
+  // Not OK once the server closes: this is then the call's answer.
   const absl::Status& admitted() const { return admitted_; }
   const grpc::ByteBuffer& request() const { return *request_; }
   CallContext context() const {
@@ -45,7 +45,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
             [context = context_] { return context->IsCancelled(); }};
   }
 
-  // Ends the call. It may be gone when this returns.
+  // Ends the call. The call may be deleted when this returns.
   void Answer(absl::StatusOr<grpc::ByteBuffer> answer) {
     if (answer.ok()) *response_ = *std::move(answer);
     if (environment_.log->Wants(LogLevel::kDebug)) {
@@ -72,12 +72,12 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   const absl::Time start_ = absl::Now();
 };
 
-// What `handler` answers to the request, as bytes.
+// Parses the request, calls `handler` and serialises its response.
 template <typename Request, typename Handler>
 absl::StatusOr<grpc::ByteBuffer> Handle(const grpc::ByteBuffer& bytes, const CallContext& context,
                                         const Handler& handler) {
-  // Our code throws nothing, but memory can run out anywhere, and one call must not take the server
-  // down.
+  // This project's code throws nothing, but memory can run out anywhere, and one call must not
+  // bring the server down.
   try {
     if (context.cancelled()) return absl::CancelledError("the caller has gone");
     ASSIGN_OR_RETURN(const Request request, Parse<Request>(bytes));
@@ -91,8 +91,8 @@ absl::StatusOr<grpc::ByteBuffer> Handle(const grpc::ByteBuffer& bytes, const Cal
 }
 
 // Runs `handler`, `(const Request&, const CallContext&) -> StatusOr<Response>`, on a thread of
-// `pool` and ends the call with what it returns. A call that is cancelled while it waits is not
-// run.
+// `pool` and ends the call with its result. If the call is cancelled while it waits, `handler` is
+// not run.
 template <typename Request, typename Handler>
 grpc::ServerUnaryReactor* ServeOn(WorkerPool& pool, UnaryCall* call, Handler handler) {
   absl::Status accepted = call->admitted();

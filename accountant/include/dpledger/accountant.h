@@ -1,5 +1,5 @@
-// The accountant, usable alone: what a history of events costs, as intervals that hold the true
-// value. It does no I/O and knows no wire.
+// The accountant, usable alone: the privacy cost of a history of events, as intervals that contain
+// the true value. It does no I/O and uses no protocol messages.
 //
 //   History history;                      // what ran
 //   auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
