@@ -62,6 +62,4 @@ class LedgerTable {
   std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // longer than what was signed
 };
 
-absl::Status LedgerNotFound(const std::string& name);
-
 }  // namespace dpledger::embedded
