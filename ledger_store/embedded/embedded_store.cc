@@ -6,15 +6,12 @@
 #include <atomic>
 #include <optional>
 #include <thread>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/batch_row.h"
@@ -27,6 +24,7 @@
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "rocksdb/perf_level.h"
@@ -37,21 +35,9 @@ namespace {
 
 constexpr int kCommitNice = -10;
 
-// A request on its way to the commit thread, or a refusal that waits for its turn: answers keep the
-// order of the calls.
-struct Operation {
-  std::variant<absl::Status, BatchToAppend, v1::CreateLedgerRequest, v1::SealLedgerRequest,
-               ForkAtPoint>
-      request;
-  merkle::Hash hash = {};
-  size_t bytes = 0;                  // that it counts against max_pending_bytes
-  std::shared_ptr<AppendLine> line;  // null for all but batches in line
-  LedgerStore::AppendCallback done;
-};
-
 // What one sync made durable, on its way to the callers.
 struct AnsweredGroup {
-  std::vector<Operation> operations;
+  std::vector<QueuedOperation> operations;
   std::vector<absl::StatusOr<v1::Receipt>> answers;  // of the operations; all of them if `failure`
   absl::Status failure;                              // is OK
   size_t bytes = 0;
@@ -78,16 +64,16 @@ class EmbeddedStore : public LedgerStore {
   }
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return SubmitAndGet(request, request.name());
+    return SubmitAndGet(QueuedOperation(request), request.name());
   }
 
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return SubmitAndGet(request, request.name());
+    return SubmitAndGet(QueuedOperation(request), request.name());
   }
 
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
                                   const LedgerPoint& point) override {
-    return SubmitAndGet(ForkAtPoint{request, point}, request.name());
+    return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}), request.name());
   }
 
   CheckpointStore& checkpoints() override { return *checkpoints_; }
@@ -123,18 +109,10 @@ class EmbeddedStore : public LedgerStore {
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
-    Operation operation;
+    QueuedOperation operation(std::move(request));
     operation.line = std::move(line);
     operation.done = std::move(done);
-    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
-      operation.request = std::move(checked);
-    } else {
-      BatchToAppend batch(std::move(request), *db_, *table_,
-                          absl::FromUnixSeconds(last_group_seconds_));
-      operation.hash = batch.hash;
-      operation.bytes = sizeof(Operation) + batch.MemoryBytes();
-      operation.request = std::move(batch);
-    }
+    operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
     Enqueue(std::move(operation));
   }
 
@@ -222,46 +200,20 @@ class EmbeddedStore : public LedgerStore {
     return *begin;
   }
 
-  // Checks and hashes on the caller's thread: the commit thread is the narrow place.
-  template <typename Request>
-  void Submit(Request request, std::shared_ptr<AppendLine> line, AppendCallback done) {
-    Operation operation;
-    operation.line = std::move(line);
-    operation.done = std::move(done);
-    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
-      operation.request = std::move(checked);
-    } else {
-      operation.hash = RequestHash(request);
-      operation.bytes = sizeof(Operation) + request.ByteSizeLong();
-      operation.request = std::move(request);
-    }
-    Enqueue(std::move(operation));
-  }
-
-  void Enqueue(Operation operation) {
+  void Enqueue(QueuedOperation operation) {
     absl::MutexLock lock(&mutex_);
     if (pending_bytes_ + operation.bytes > max_pending_bytes_) {
-      operation.request = WithReason(
-          absl::ResourceExhaustedError(absl::StrCat("the store's queue is full: ", pending_bytes_,
-                                                    " bytes wait for the disk, the limit is ",
-                                                    max_pending_bytes_, "; try again later")),
-          {"QUEUE_FULL", {}});
+      operation.request = QueueFull(pending_bytes_, max_pending_bytes_, "the disk");
+      operation.ahead.reset();
+      operation.place.reset();
       operation.bytes = 0;
     }
     pending_bytes_ += operation.bytes;
     queue_.push_back(std::move(operation));
   }
 
-  template <typename Request>
-  absl::StatusOr<v1::Ledger> SubmitAndGet(const Request& request, const std::string& name) {
-    absl::Notification answered;
-    absl::Status status;
-    Submit(request, nullptr, [&](const absl::StatusOr<v1::Receipt>& receipt) {
-      status = receipt.status();
-      answered.Notify();
-    });
-    answered.WaitForNotification();
-    RETURN_IF_ERROR(status);
+  absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
+    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { Enqueue(std::move(operation)); }));
     return Get(name);
   }
 
@@ -293,27 +245,26 @@ class EmbeddedStore : public LedgerStore {
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
     batch_.Clear();  // keeps its memory
-    CommitGroup group(*db_, *table_, now, batch_);
+    CommitGroup group(*db_, *table_, now);
     absl::Status& failure = answered.failure;
     failure = fail_stop_.status();
     answered.answers.reserve(answered.operations.size());
-    for (Operation& operation : answered.operations) {
+    for (QueuedOperation& operation : answered.operations) {
       answered.bytes += operation.bytes;
       if (!failure.ok()) continue;
-      answered.answers.push_back(Stage(operation, group));
+      answered.answers.push_back(group.Stage(operation));
       const absl::Status& status = answered.answers.back().status();
+      if (!status.ok() && operation.line != nullptr) operation.line->Break();
       if (absl::IsDataLoss(status) || absl::IsUnavailable(status))
         failure = fail_stop_.Fail(status);
     }
     if (failure.ok()) {
-      group.Finish();
+      group.Write(batch_);
       failure = Write();
     }
     if (failure.ok()) group.Publish();
     // The next batch of a ledger can be made ahead from now on.
-    for (Operation& operation : answered.operations) {
-      if (auto* batch = std::get_if<BatchToAppend>(&operation.request)) batch->Leave();
-    }
+    for (QueuedOperation& operation : answered.operations) operation.place.reset();
   }
 
   void Answer(AnsweredGroup& group) {
@@ -329,23 +280,6 @@ class EmbeddedStore : public LedgerStore {
     }
     absl::MutexLock lock(&mutex_);
     --unanswered_groups_;
-  }
-
-  static absl::StatusOr<v1::Receipt> Stage(Operation& operation, CommitGroup& group) {
-    if (operation.line != nullptr && operation.line->broken()) {
-      return WithReason(absl::AbortedError("an earlier batch in line was refused"),
-                        {"EARLIER_BATCH_REFUSED", {}});
-    }
-    const auto stage = [&](auto& request) -> absl::StatusOr<v1::Receipt> {
-      if constexpr (std::is_same_v<decltype(request), absl::Status&>) {
-        return std::move(request);
-      } else {
-        return group.Stage(std::move(request), operation.hash);
-      }
-    };
-    absl::StatusOr<v1::Receipt> answer = std::visit(stage, operation.request);
-    if (!answer.ok() && operation.line != nullptr) operation.line->Break();
-    return answer;
   }
 
   absl::Status Write() {
@@ -365,7 +299,7 @@ class EmbeddedStore : public LedgerStore {
   std::atomic<int64_t> last_group_seconds_ = 0;
 
   mutable absl::Mutex mutex_;
-  std::vector<Operation> queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<QueuedOperation> queue_ ABSL_GUARDED_BY(mutex_);
   size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what is not being answered yet
   int unanswered_groups_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -12,6 +12,7 @@
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
+#include "ledger_store/staging/operation.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -204,11 +205,6 @@ void LedgerTable::Put(LedgerRecord record) {
   }
   entry->second.id = record.id;
   entry->second.head = std::move(record.head);
-}
-
-absl::Status LedgerNotFound(const std::string& name) {
-  return WithReason(absl::NotFoundError(absl::StrCat(name, ": no such ledger")),
-                    {"LEDGER_NOT_FOUND", {{"ledger", name}}});
 }
 
 }  // namespace dpledger::embedded

@@ -61,6 +61,4 @@ class LedgerTable {
   std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // ledgers with unsigned entries
 };
 
-absl::Status LedgerNotFound(const std::string& name);
-
 }  // namespace dpledger::embedded

@@ -12,6 +12,7 @@
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::embedded {

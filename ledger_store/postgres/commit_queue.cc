@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status.h"
 
 namespace dpledger::postgres {
 namespace {
@@ -29,11 +28,7 @@ CommitQueue::Keys CommitQueue::KeysOf(const Operation& operation) {
 void CommitQueue::Push(Operation operation) {
   absl::MutexLock lock(&mutex_);
   if (bytes_ + operation.bytes > max_bytes_) {
-    operation.request = WithReason(
-        absl::ResourceExhaustedError(absl::StrCat("the store's queue is full: ", bytes_,
-                                                  " bytes wait for the database, the limit is ",
-                                                  max_bytes_, "; try again later")),
-        {"QUEUE_FULL", {}});
+    operation.request = QueueFull(bytes_, max_bytes_, "the database");
     operation.bytes = 0;
   }
   bytes_ += operation.bytes;

@@ -15,7 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "ledger_store/postgres/operation.h"
+#include "ledger_store/staging/operation.h"
 
 namespace dpledger::postgres {
 

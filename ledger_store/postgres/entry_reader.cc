@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/head_row.h"
-#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/staging/operation.h"
 #include "merkle/tile.h"
 
 namespace dpledger::postgres {

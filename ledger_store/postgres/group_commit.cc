@@ -1,6 +1,8 @@
 #include "ledger_store/postgres/group_commit.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -9,26 +11,50 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger/batch_row.h"
+#include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/head_row.h"
-#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/staging/staged_group.h"
 
 namespace dpledger::postgres {
 namespace {
 
 using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
 
-bool IsRefusal(const Operation& operation) {
-  return std::holds_alternative<absl::Status>(operation.request);
-}
+// What the requests speak of, locked and read.
+class LockedLedgers : public StoredLedgers {
+ public:
+  void Add(LedgerHead head) {
+    const std::string name = head.name;
+    heads_[name] = std::make_shared<const LedgerHead>(std::move(head));
+  }
+  void Add(const std::string& ledger, const std::string& request_id, v1::StoredRequest answered) {
+    answered_[{ledger, request_id}] = std::move(answered);
+  }
 
-// Locks and reads what the requests speak of.
+  std::shared_ptr<const LedgerHead> Head(const std::string& ledger) override {
+    const auto found = heads_.find(ledger);
+    return found == heads_.end() ? nullptr : found->second;
+  }
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
+                                             const std::string& request_id) override {
+    const auto found = answered_.find({ledger, request_id});
+    if (found == answered_.end()) return absl::NotFoundError("");
+    return found->second;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<const LedgerHead>> heads_;
+  std::map<std::pair<std::string, std::string>, v1::StoredRequest> answered_;
+};
+
 absl::Status Load(const Database& database, Connection& connection,
-                  std::span<const Operation> group, StagedGroup& staged) {
+                  std::span<const Operation> group, LockedLedgers& locked) {
   std::set<std::string> names;
   std::vector<std::string> ledgers;
   std::vector<std::string> request_ids;
   for (const Operation& operation : group) {
-    if (IsRefusal(operation)) continue;
+    if (operation.is_refusal()) continue;
     names.insert(operation.ledgers.begin(), operation.ledgers.end());
     ledgers.push_back(operation.ledgers.front());
     request_ids.push_back(operation.request_id);
@@ -49,16 +75,16 @@ absl::Status Load(const Database& database, Connection& connection,
             Values().Texts(ledgers).Texts(request_ids)}}));
   for (int row = 0; row < found[0].size(); ++row) {
     ASSIGN_OR_RETURN(LedgerHead head, HeadFromRow(found[0], row));
-    staged.AddLedger(std::move(head));
+    locked.Add(std::move(head));
   }
   for (int row = 0; row < found[1].size(); ++row) {
-    AnsweredRequest answered;
-    answered.request_hash = found[1].Bytes(row, 2);
-    if (!answered.receipt.ParseFromString(found[1].Bytes(row, 3))) {
+    v1::StoredRequest answered;
+    answered.set_request_hash(found[1].Bytes(row, 2));
+    if (!answered.mutable_receipt()->ParseFromString(found[1].Bytes(row, 3))) {
       return absl::DataLossError(
           absl::StrCat(found[1].Bytes(row, 0), ": an answered request does not parse"));
     }
-    staged.AddRequest({found[1].Bytes(row, 0), found[1].Bytes(row, 1)}, std::move(answered));
+    locked.Add(found[1].Bytes(row, 0), found[1].Bytes(row, 1), std::move(answered));
   }
   return absl::OkStatus();
 }
@@ -73,17 +99,21 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
   Columns made;
   Columns grown;
   for (const auto& [name, ledger] : staged.ledgers()) {
-    if (ledger.chunks.empty()) continue;
-    Columns& columns = ledger.stored_size == 0 ? made : grown;
+    if (ledger.changes.empty()) continue;
+    Columns& columns = ledger.stored == nullptr ? made : grown;
+    if (ledger.stored == nullptr) {
+      columns.first_entries.emplace_back(
+          DecodeBatchRow(ledger.changes[0].change->entries)->front());
+      columns.datasets.push_back(DeclarationOf(*ledger.head).dataset());
+    } else {
+      columns.stored_sizes.push_back(static_cast<int64_t>(ledger.stored->tree.size()));
+      columns.stored_roots.push_back(merkle::ToBytes(ledger.stored->tree.Root()));
+    }
     columns.names.push_back(name);
-    columns.stored_sizes.push_back(static_cast<int64_t>(ledger.stored_size));
-    columns.stored_roots.push_back(ledger.stored_root);
-    columns.first_entries.push_back(ledger.first_entry);
-    columns.datasets.push_back(DeclarationOf(ledger.head).dataset());
-    columns.sizes.push_back(static_cast<int64_t>(ledger.head.tree.size()));
-    columns.roots.push_back(merkle::ToBytes(ledger.head.tree.Root()));
-    columns.heads.push_back(HeadColumn(ledger.head));
-    columns.writers.push_back(WritersColumn(ledger.head));
+    columns.sizes.push_back(static_cast<int64_t>(ledger.head->tree.size()));
+    columns.roots.push_back(merkle::ToBytes(ledger.head->tree.Root()));
+    columns.heads.push_back(HeadColumn(*ledger.head));
+    columns.writers.push_back(WritersColumn(*ledger.head));
   }
   if (!made.names.empty()) {
     writes.push_back(
@@ -130,12 +160,14 @@ void WriteChunks(const Database& database, const StagedGroup& staged,
   std::vector<std::string> ledgers, bodies, hashes;
   std::vector<int64_t> firsts, counts;
   for (const auto& [name, ledger] : staged.ledgers()) {
-    for (const Chunk& chunk : ledger.chunks) {
-      ledgers.push_back(name);
-      firsts.push_back(static_cast<int64_t>(chunk.first_sequence));
-      counts.push_back(static_cast<int64_t>(chunk.count));
-      bodies.push_back(chunk.body);
-      hashes.push_back(chunk.body_sha256);
+    for (const auto& [change, request] : ledger.changes) {
+      for (Chunk& chunk : ToChunks(change->receipt.first_sequence(), change->entries)) {
+        ledgers.push_back(name);
+        firsts.push_back(static_cast<int64_t>(chunk.first_sequence));
+        counts.push_back(static_cast<int64_t>(chunk.count));
+        bodies.push_back(std::move(chunk.body));
+        hashes.push_back(std::move(chunk.body_sha256));
+      }
     }
   }
   if (ledgers.empty()) return;
@@ -150,11 +182,14 @@ void WriteChunks(const Database& database, const StagedGroup& staged,
 void WriteRequests(const Database& database, const StagedGroup& staged,
                    std::vector<Statement>& writes) {
   std::vector<std::string> ledgers, ids, hashes, receipts;
-  for (const auto& [key, answered] : staged.requests()) {
-    ledgers.push_back(key.first);
-    ids.push_back(key.second);
-    hashes.push_back(answered.request_hash);
-    receipts.push_back(answered.receipt.SerializeAsString());
+  for (const auto& [name, ledger] : staged.ledgers()) {
+    for (const auto& [change, request] : ledger.changes) {
+      if (request == nullptr) continue;
+      ledgers.push_back(name);
+      ids.push_back(request->request_id);
+      hashes.push_back(merkle::ToBytes(request->hash));
+      receipts.push_back(change->receipt.SerializeAsString());
+    }
   }
   if (ledgers.empty()) return;
   writes.push_back(
@@ -175,29 +210,6 @@ std::vector<Statement> Writes(const Database& database, const StagedGroup& stage
   return writes;
 }
 
-// Stages all, and says whether one of the answers is a promise. Lines are looked at, not broken:
-// the transaction may run again.
-bool StageAll(std::span<Operation> group, StagedGroup& staged, Answers& answers) {
-  std::set<const AppendLine*> broken;
-  bool promises = false;
-  answers.clear();
-  for (Operation& operation : group) {
-    const AppendLine* const line = operation.line.get();
-    if (line != nullptr && (line->broken() || broken.contains(line))) {
-      answers.push_back(WithReason(absl::AbortedError("an earlier batch in line was refused"),
-                                   {"EARLIER_BATCH_REFUSED", {}}));
-      continue;
-    }
-    answers.push_back(staged.Stage(operation));
-    if (answers.back().ok()) {
-      promises = true;
-    } else if (line != nullptr) {
-      broken.insert(line);
-    }
-  }
-  return promises;
-}
-
 void BreakLines(std::span<const Operation> group, const Answers& answers) {
   for (size_t i = 0; i < group.size(); ++i) {
     if (!answers[i].ok() && group[i].line != nullptr) group[i].line->Break();
@@ -205,12 +217,16 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 }
 
 // All of the group in one transaction. An error: nothing of it is known to be stored.
-absl::Status CommitTogether(Database& database, absl::Time now, std::span<Operation> group,
+absl::Status CommitTogether(Database& database, absl::Time now, std::span<const Operation> group,
                             Answers& answers) {
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
-    StagedGroup staged(now);
-    RETURN_IF_ERROR(Load(database, connection, group, staged));
-    const bool promises = StageAll(group, staged, answers);
+    LockedLedgers locked;
+    RETURN_IF_ERROR(Load(database, connection, group, locked));
+    StagedGroup staged(locked, now);
+    answers.clear();  // the transaction may run again
+    for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
+    const bool promises =
+        std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.ok(); });
     return Writes(database, staged, promises);
   };
   RETURN_IF_ERROR(database.Transact(work));
@@ -234,7 +250,7 @@ std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::T
   // Without those that cannot be stored: a ledger that failed once is not asked again.
   std::map<std::string, absl::Status> failed_ledgers;
   for (Operation& operation : group) {
-    const std::span<Operation> alone(&operation, 1);
+    const std::span<const Operation> alone(&operation, 1);
     absl::Status status = ConcernsAll(failed) ? failed : absl::OkStatus();
     for (const std::string& ledger : operation.ledgers) {
       const auto known = failed_ledgers.find(ledger);
@@ -249,7 +265,7 @@ std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::T
       status = failed;
     }
     if (!status.ok()) {
-      answer = {IsRefusal(operation) ? std::get<absl::Status>(operation.request) : status};
+      answer = {operation.is_refusal() ? std::get<absl::Status>(operation.request) : status};
       BreakLines(alone, answer);
     }
     answers.push_back(std::move(answer.front()));

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "ledger_store/postgres/database.h"
-#include "ledger_store/postgres/operation.h"
+#include "ledger_store/staging/operation.h"
 
 namespace dpledger::postgres {
 

@@ -11,7 +11,7 @@
 #include "events/names.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/postgres/head_row.h"
-#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/staging/operation.h"
 
 namespace dpledger::postgres {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
@@ -19,28 +18,14 @@
 #include "ledger_store/postgres/entry_reader.h"
 #include "ledger_store/postgres/group_commit.h"
 #include "ledger_store/postgres/head_row.h"
-#include "ledger_store/postgres/operation.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
-#include "ledger_store/postgres/staged_group.h"
+#include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
 namespace dpledger {
 namespace postgres {
 namespace {
-
-void Name(const v1::AppendBatchRequest& request, Operation& operation) {
-  operation.ledgers = {request.ledger()};
-}
-void Name(const v1::CreateLedgerRequest& request, Operation& operation) {
-  operation.ledgers = {request.name()};
-}
-void Name(const v1::SealLedgerRequest& request, Operation& operation) {
-  operation.ledgers = {request.name()};
-}
-void Name(const v1::ForkLedgerRequest& request, Operation& operation) {
-  operation.ledgers = {request.name(), request.parent()};
-}
 
 // A text that PostgreSQL takes and that has the same names behind it: they are ASCII, and `after`
 // may be anything.
@@ -77,30 +62,23 @@ class PostgresStore : public LedgerStore {
   }
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    RETURN_IF_ERROR(SubmitAndWait(request, request));
-    return Get(request.name());
+    return SubmitAndGet(Operation(request), request.name());
   }
 
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    RETURN_IF_ERROR(SubmitAndWait(request, request));
-    return Get(request.name());
+    return SubmitAndGet(Operation(request), request.name());
   }
 
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
                                   const LedgerPoint& point) override {
-    RETURN_IF_ERROR(SubmitAndWait(request, ForkAtPoint{request, point}));
-    return Get(request.name());
+    return SubmitAndGet(Operation(ForkAtPoint{request, point}), request.name());
   }
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
-    Operation operation = Prepare(request);
+    Operation operation(std::move(request));
     operation.line = std::move(line);
     operation.done = std::move(done);
-    if (!std::holds_alternative<absl::Status>(operation.request)) {
-      operation.batch_bytes = request.SerializeAsString();
-      operation.request = std::move(request);
-    }
     queue_.Push(std::move(operation));
   }
 
@@ -192,37 +170,9 @@ class PostgresStore : public LedgerStore {
   bool Healthy() const override { return database_->usable(); }
 
  private:
-  // Checked and hashed on the caller's thread; the request itself is the caller's to add.
-  template <typename Request>
-  static Operation Prepare(Request& request) {
-    Operation operation;
-    Name(request, operation);
-    operation.request_id = request.request_id();
-    if (absl::Status checked = CheckRequest(request); !checked.ok()) {
-      operation.request = std::move(checked);
-      return operation;
-    }
-    operation.hash = RequestHash(request);
-    operation.bytes = sizeof(Operation) + request.ByteSizeLong();
-    operation.request = v1::AppendBatchRequest();
-    return operation;
-  }
-
-  template <typename Request, typename Stored>
-  absl::Status SubmitAndWait(const Request& request, Stored stored) {
-    Operation operation = Prepare(request);
-    if (!std::holds_alternative<absl::Status>(operation.request)) {
-      operation.request = std::move(stored);
-    }
-    absl::Notification answered;
-    absl::Status status;
-    operation.done = [&](const absl::StatusOr<v1::Receipt>& receipt) {
-      status = receipt.status();
-      answered.Notify();
-    };
-    queue_.Push(std::move(operation));
-    answered.WaitForNotification();
-    return status;
+  absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
+    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(std::move(operation)); }));
+    return Get(name);
   }
 
   void CommitUntilClosed() {

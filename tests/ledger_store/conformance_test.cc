@@ -497,6 +497,14 @@ TEST_P(LedgerStoreConformance, NothingIsStoredInLineAfterARefusal) {
   EXPECT_TRUE(
       IsError(answers[1], StatusCode::kFailedPrecondition, "ROUND_ALREADY_OPEN", "round 1"));
   EXPECT_TRUE(IsError(answers[2], StatusCode::kAborted, "EARLIER_BATCH_REFUSED", "in line"));
+  // Nor in a later group.
+  absl::BlockingCounter late(1);
+  store_->AppendAsync(requests[2], line, [&](const absl::StatusOr<v1::Receipt>& answer) {
+    answers[2] = answer.status();
+    late.DecrementCount();
+  });
+  late.Wait();
+  EXPECT_TRUE(IsError(answers[2], StatusCode::kAborted, "EARLIER_BATCH_REFUSED", "in line"));
   EXPECT_EQ(WholeLedger(kLedger).size(), 3u);
   EXPECT_TRUE(store_->Append(requests[2]).ok());  // the line is broken, the ledger is not
 }

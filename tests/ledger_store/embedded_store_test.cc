@@ -97,6 +97,21 @@ TEST_F(EmbeddedStore, RequestsOfOneGroupSeeEachOther) {
   EXPECT_EQ(store->Get(kLedger)->size(), 9u);
 }
 
+TEST_F(EmbeddedStore, WritersOfOneGroupAreAllStored) {
+  MakeLedger();
+  v1::Ledger before;
+  {
+    const auto store = Open().value();
+    const auto answers =
+        AppendAsGroup(*store, clock_,
+                      {RoundBatch(kLedger, "w", "r2", 2), RoundBatch(kLedger, "u", "u1", 1),
+                       RoundBatch(kLedger, "v", "v1", 1), RoundBatch(kLedger, "w", "r3", 3)});
+    for (const auto& answer : answers) ASSERT_TRUE(answer.ok()) << answer.status();
+    before = store->Get(kLedger).value();
+  }
+  EXPECT_EQ(Open().value()->Get(kLedger)->SerializeAsString(), before.SerializeAsString());
+}
+
 TEST_F(EmbeddedStore, FullQueueRefusesAtOnce) {
   MakeLedger();
   max_pending_bytes_ = 4000;

@@ -1,8 +1,10 @@
 #include "absl/strings/str_cat.h"
 #include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/postgres_store.h"
+#include "ledger_store/staging/operation.h"
 #include "tests/ledger_store/conformance_test.h"
 #include "tests/ledger_store/postgres_server.h"
+#include "tests/ledger_store/requests.h"
 
 namespace dpledger {
 namespace {
@@ -38,24 +40,19 @@ std::unique_ptr<Engine> MakePostgresEngine() { return std::make_unique<PostgresE
 TEST(CommitQueue, ReleasedRequestsCountNoMore) {
   postgres::CommitQueue queue(100);
   const auto push = [&queue](const std::string& ledger) {
-    postgres::Operation operation;
-    operation.request = v1::AppendBatchRequest();
-    operation.ledgers = {ledger};
+    Operation operation(SealRequest("projects/p/ledgers/" + ledger));
     operation.bytes = 60;
     queue.Push(std::move(operation));
-  };
-  const auto is_refused = [](const postgres::Operation& operation) {
-    return std::holds_alternative<absl::Status>(operation.request);
   };
   push("a");
   const auto first = queue.Take();
   push("b");
   const auto second = queue.Take();
-  EXPECT_TRUE(is_refused(second.at(0)));
+  EXPECT_TRUE(second.at(0).is_refusal());
   queue.Release(first);  // its answers are on their way
   push("c");
   const auto third = queue.Take();
-  EXPECT_FALSE(is_refused(third.at(0)));
+  EXPECT_FALSE(third.at(0).is_refusal());
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerStoreConformance, testing::Values(&MakePostgresEngine));

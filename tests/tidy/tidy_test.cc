@@ -63,6 +63,9 @@ TEST_F(Sources, KeepTheirRoomsApart) {
   EXPECT_FALSE(targets_->Reaches("merkle", "proto"));
   EXPECT_FALSE(targets_->Reaches("bundle", "store")) << "an auditor has no store";
   EXPECT_FALSE(targets_->Reaches("evidence", "embedded"));
+  EXPECT_FALSE(targets_->Reaches("staging", "RocksDB::rocksdb-shared"))
+      << "all engines stage alike";
+  EXPECT_FALSE(targets_->Reaches("staging", "PkgConfig::LIBPQ"));
   EXPECT_FALSE(targets_->Reaches("server_core", "embedded")) << "services know no engine";
   EXPECT_FALSE(targets_->Reaches("server_core", "grpc")) << "services know no transport";
   EXPECT_FALSE(targets_->Reaches("client", "store"));

@@ -1,0 +1,58 @@
+// A request on its way to a commit thread, or a refusal that waits for its turn: answers keep the
+// order of the calls. A value, but for the caller's callback and line.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "ledger/batch_draft.h"
+#include "ledger/ledger_point.h"
+#include "ledger_store/store.h"
+#include "merkle/sha256.h"
+
+namespace dpledger {
+
+// A fork, with the prefix that it speaks of.
+struct ForkAtPoint {
+  v1::ForkLedgerRequest request;
+  LedgerPoint point;
+};
+
+struct Operation {
+  // Checks and hashes the request, on the caller's thread: commit threads are the narrow place. A
+  // request that breaks a rule of its own becomes its refusal.
+  explicit Operation(v1::AppendBatchRequest batch);
+  explicit Operation(const v1::CreateLedgerRequest& create);
+  explicit Operation(const v1::SealLedgerRequest& seal);
+  explicit Operation(const ForkAtPoint& fork);
+
+  bool is_refusal() const { return std::holds_alternative<absl::Status>(request); }
+
+  std::variant<absl::Status, BatchDraft, v1::CreateLedgerRequest, v1::SealLedgerRequest,
+               ForkAtPoint>
+      request;
+  std::vector<std::string> ledgers;  // that it reads and changes; the one it is made to first
+  std::string request_id;
+  merkle::Hash hash = {};
+  size_t bytes = 0;                  // that it counts against max_pending_bytes
+  std::shared_ptr<AppendLine> line;  // null for all but batches in line
+  LedgerStore::AppendCallback done;
+};
+
+// Waits for the answer of the operation, which `submit` hands to a commit thread.
+absl::Status SubmitAndWait(Operation& operation, const std::function<void()>& submit);
+
+// RESOURCE_EXHAUSTED (QUEUE_FULL): `waiting` bytes wait for `what`.
+absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what);
+
+// NOT_FOUND (LEDGER_NOT_FOUND).
+absl::Status LedgerNotFound(const std::string& name);
+
+}  // namespace dpledger

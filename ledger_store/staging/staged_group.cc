@@ -1,0 +1,153 @@
+#include "ledger_store/staging/staged_group.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger {
+namespace {
+
+v1::Receipt Add(const LedgerChange& change, const Operation* request, StagedLedger& ledger) {
+  if (request != nullptr) ledger.by_request[request->request_id] = ledger.changes.size();
+  ledger.changes.push_back({&change, request});
+  return change.receipt;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation,
+                                               const AheadOfTurn* ahead) {
+  const AppendLine* const line = operation.line.get();
+  if (line != nullptr && (line->broken() || broken_.contains(line))) {
+    return WithReason(absl::AbortedError("an earlier batch in line was refused"),
+                      {"EARLIER_BATCH_REFUSED", {}});
+  }
+  if (ahead != nullptr && !operation.is_refusal()) {
+    if (StagedLedger* const ledger = WhereItHolds(*ahead, operation); ledger != nullptr) {
+      ledger->head = ahead->next;
+      ledger->ahead = ahead;
+      return Add(ahead->change, &operation, *ledger);
+    }
+  }
+  absl::StatusOr<v1::Receipt> answer =
+      std::visit([&](const auto& request) { return Make(request, operation); }, operation.request);
+  if (!answer.ok() && line != nullptr) broken_.insert(line);
+  return answer;
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const absl::Status& refusal, const Operation&) {
+  return refusal;
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::CreateLedgerRequest& request,
+                                              const Operation& from) {
+  if (const StagedLedger* taken = Find(request.name()); taken != nullptr) {
+    return AnswerTaken(from, *taken);
+  }
+  ASSIGN_OR_RETURN(NewLedger made, Create(request, now_));
+  return TakeNew(std::move(made), from);
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const ForkAtPoint& fork, const Operation& from) {
+  const v1::ForkLedgerRequest& request = fork.request;
+  if (const StagedLedger* taken = Find(request.name()); taken != nullptr) {
+    return AnswerTaken(from, *taken);
+  }
+  StagedLedger* const parent = Find(request.parent());
+  if (parent == nullptr) return LedgerNotFound(request.parent());
+  ASSIGN_OR_RETURN(NewLedger made, Fork(*parent->head, request, fork.point, now_));
+  if (parent->head->state == v1::OPEN) {
+    // The parent's request ids are its writers' to choose: a notice has none that could clash.
+    ASSIGN_OR_RETURN(LedgerChange notice, NoticeFork(*parent->head, request, fork.point, now_));
+    Put(std::move(notice), nullptr, *parent);
+  }
+  return TakeNew(std::move(made), from);
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Operation& from) {
+  StagedLedger* const ledger = Find(batch.ledger());
+  if (ledger == nullptr) return LedgerNotFound(batch.ledger());
+  absl::StatusOr<v1::Receipt> repeated = Repeated(from, *ledger);
+  if (!absl::IsNotFound(repeated.status())) return repeated;
+  absl::StatusOr<LedgerChange> change = AppendBatch(*ledger->head, batch, now_);
+  if (change.ok()) return Put(*std::move(change), &from, *ledger);
+  auto conflict = ConflictOf(*ledger->head, batch, change.status(), now_);
+  if (conflict.has_value()) Put(*std::move(conflict), nullptr, *ledger);
+  return change.status();
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::SealLedgerRequest& request,
+                                              const Operation& from) {
+  StagedLedger* const ledger = Find(request.name());
+  if (ledger == nullptr) return LedgerNotFound(request.name());
+  absl::StatusOr<v1::Receipt> repeated = Repeated(from, *ledger);
+  if (!absl::IsNotFound(repeated.status())) return repeated;
+  ASSIGN_OR_RETURN(LedgerChange change, Seal(*ledger->head, request, now_));
+  return Put(std::move(change), &from, *ledger);
+}
+
+StagedLedger* StagedGroup::Find(const std::string& name) {
+  const auto staged = ledgers_.find(name);
+  if (staged != ledgers_.end()) return &staged->second;
+  std::shared_ptr<const LedgerHead> stored = stored_.Head(name);
+  if (stored == nullptr) return nullptr;
+  StagedLedger& ledger = ledgers_[name];
+  ledger.stored = ledger.head = std::move(stored);
+  return &ledger;
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Repeated(const Operation& from,
+                                                  const StagedLedger& ledger) {
+  if (const auto staged = ledger.by_request.find(from.request_id);
+      staged != ledger.by_request.end()) {
+    const auto& [change, request] = ledger.changes[staged->second];
+    if (request->hash == from.hash) return change->receipt;
+  } else if (ledger.stored == nullptr) {
+    return absl::NotFoundError("");
+  } else {
+    ASSIGN_OR_RETURN(const v1::StoredRequest answered,
+                     stored_.Answered(ledger.head->name, from.request_id));
+    if (answered.request_hash() == merkle::ToBytes(from.hash)) return answered.receipt();
+  }
+  return WithReason(
+      absl::InvalidArgumentError("request_id: was used by another request on this ledger; "
+                                 "the same id must bring the same entries"),
+      {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::AnswerTaken(const Operation& from,
+                                                     const StagedLedger& taken) {
+  absl::StatusOr<v1::Receipt> receipt = Repeated(from, taken);
+  if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
+    return receipt;
+  }
+  const std::string& name = taken.head->name;
+  return WithReason(absl::AlreadyExistsError(absl::StrCat(
+                        name, ": there is a ledger of this name, made by another request")),
+                    {"LEDGER_EXISTS", {{"ledger", name}}});
+}
+
+v1::Receipt StagedGroup::TakeNew(NewLedger made, const Operation& from) {
+  StagedLedger& ledger = ledgers_[made.empty.name];
+  ledger.head = ledger.own = std::make_shared<LedgerHead>(std::move(made.empty));
+  return Put(std::move(made.change), &from, ledger);
+}
+
+StagedLedger* StagedGroup::WhereItHolds(const AheadOfTurn& ahead, const Operation& from) {
+  StagedLedger* const ledger = Find(from.ledgers.front());
+  return ledger != nullptr && ledger->head == ahead.base &&
+                 RecordedTime(*ahead.base, now_) == ahead.change.recorded_time
+             ? ledger
+             : nullptr;
+}
+
+v1::Receipt StagedGroup::Put(LedgerChange change, const Operation* request, StagedLedger& ledger) {
+  if (ledger.own == nullptr) ledger.head = ledger.own = std::make_shared<LedgerHead>(*ledger.head);
+  ledger.ahead = nullptr;
+  Apply(change, *ledger.own);
+  return Add(made_.emplace_back(std::move(change)), request, ledger);
+}
+
+}  // namespace dpledger

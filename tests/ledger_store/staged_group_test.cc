@@ -1,0 +1,231 @@
+// What one group of operations makes of the heads, whatever engine stages it.
+#include "ledger_store/staging/staged_group.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/ledger_store/requests.h"
+
+namespace dpledger {
+namespace {
+
+using absl::StatusCode;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'041);
+const std::string kOther = "projects/p/ledgers/b";
+
+// A store whose state is what the groups before came to.
+class StoreInMemory : public StoredLedgers {
+ public:
+  std::shared_ptr<const LedgerHead> Head(const std::string& ledger) override {
+    const auto found = heads_.find(ledger);
+    return found == heads_.end() ? nullptr : found->second;
+  }
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
+                                             const std::string& request_id) override {
+    if (!failure.ok()) return failure;
+    const auto found = answered_.find({ledger, request_id});
+    if (found == answered_.end()) return absl::NotFoundError("");
+    return found->second;
+  }
+  void Hold(const StagedGroup& group) {
+    for (const auto& [name, staged] : group.ledgers()) {
+      heads_[name] = staged.head;
+      for (const auto& [change, request] : staged.changes) {
+        if (request == nullptr) continue;
+        v1::StoredRequest& answered = answered_[{name, request->request_id}];
+        answered.set_request_hash(merkle::ToBytes(request->hash));
+        *answered.mutable_receipt() = change->receipt;
+      }
+    }
+  }
+
+  absl::Status failure;
+
+ private:
+  std::map<std::string, std::shared_ptr<const LedgerHead>> heads_;
+  std::map<std::pair<std::string, std::string>, v1::StoredRequest> answered_;
+};
+
+class Staging : public ::testing::Test {
+ protected:
+  Staging() {
+    StagedGroup group(store_, kNow);
+    created_ = Stage(group, CreateRequest(kLedger)).value();
+    store_.Hold(group);
+  }
+
+  // Keeps the operation, which must outlive the group.
+  template <typename Request>
+  absl::StatusOr<v1::Receipt> Stage(StagedGroup& group, const Request& request,
+                                    const AheadOfTurn* ahead = nullptr) {
+    return group.Stage(operations_.emplace_back(request), ahead);
+  }
+
+  // What RoundBatch(kLedger, "w", "r", 1) makes of the stored head.
+  AheadOfTurn WorkAhead() {
+    const std::shared_ptr<const LedgerHead> base = store_.Head(kLedger);
+    LedgerChange change =
+        AppendBatch(*base, BatchDraft(RoundBatch(kLedger, "w", "r", 1)), kNow).value();
+    auto next = std::make_shared<LedgerHead>(*base);
+    Apply(change, *next);
+    return {base, next, std::move(change), "", ""};
+  }
+
+  std::deque<Operation> operations_;
+  StoreInMemory store_;
+  v1::Receipt created_;
+};
+
+TEST_F(Staging, RepeatedRequestIsTakenOnce) {
+  StagedGroup group(store_, kNow);
+  const v1::Receipt first = Stage(group, RoundBatch(kLedger, "w", "r", 1)).value();
+  const v1::Receipt second = Stage(group, RoundBatch(kLedger, "w", "r", 1)).value();
+  EXPECT_EQ(second.SerializeAsString(), first.SerializeAsString());
+  EXPECT_TRUE(IsError(Stage(group, RoundBatch(kLedger, "w", "r", 2)).status(),
+                      StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", "request_id: was used"));
+  EXPECT_TRUE(IsError(Stage(group, SealRequest(kLedger, "r")).status(),
+                      StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", "request_id: was used"));
+  EXPECT_EQ(group.ledgers().at(kLedger).changes.size(), 1u);
+  EXPECT_EQ(group.ledgers().at(kLedger).head->tree.size(), 3u);
+  // And in a later group, which asks the store.
+  store_.Hold(group);
+  StagedGroup later(store_, kNow);
+  EXPECT_EQ(Stage(later, RoundBatch(kLedger, "w", "r", 1)).value().SerializeAsString(),
+            first.SerializeAsString());
+  EXPECT_TRUE(later.ledgers().at(kLedger).changes.empty());
+}
+
+TEST_F(Staging, IdsAreOfOneLedger) {
+  StagedGroup group(store_, kNow);
+  ASSERT_TRUE(Stage(group, CreateRequest(kOther)).ok());
+  EXPECT_TRUE(Stage(group, RoundBatch(kLedger, "w", "r", 1)).ok());
+  EXPECT_TRUE(Stage(group, RoundBatch(kOther, "w", "r", 7)).ok());
+}
+
+TEST_F(Staging, TakenNameAnswersOnlyWhoeverTookIt) {
+  v1::CreateLedgerRequest other = CreateRequest(kLedger);
+  other.mutable_declaration()->set_dataset("other");
+  const auto stage_all = [&](StagedGroup& group, const v1::Receipt& receipt) {
+    EXPECT_EQ(Stage(group, CreateRequest(kLedger)).value().SerializeAsString(),
+              receipt.SerializeAsString());
+    for (const auto& request : {other, CreateRequest(kLedger, "another")}) {
+      EXPECT_TRUE(IsError(Stage(group, request).status(), StatusCode::kAlreadyExists,
+                          "LEDGER_EXISTS", kLedger + ": there is a ledger of this name"));
+    }
+  };
+  StagedGroup stored(store_, kNow);
+  stage_all(stored, created_);
+  EXPECT_TRUE(stored.ledgers().at(kLedger).changes.empty());
+
+  StoreInMemory empty;
+  StagedGroup fresh(empty, kNow);
+  const v1::Receipt receipt = Stage(fresh, CreateRequest(kLedger)).value();
+  stage_all(fresh, receipt);
+  EXPECT_EQ(fresh.ledgers().at(kLedger).changes.size(), 1u);
+}
+
+TEST_F(Staging, ErrorsOfTheStoreAreAnswers) {
+  store_.failure = absl::DataLossError("record does not parse");
+  StagedGroup group(store_, kNow);
+  for (const Operation& operation :
+       {Operation(CreateRequest(kLedger)), Operation(RoundBatch(kLedger, "w", "r", 1)),
+        Operation(SealRequest(kLedger))}) {
+    EXPECT_EQ(Stage(group, operation).status(), store_.failure);
+  }
+  EXPECT_TRUE(group.ledgers().at(kLedger).changes.empty());
+}
+
+TEST_F(Staging, RefusedRequestLeavesNothing) {
+  const AheadOfTurn ahead = WorkAhead();
+  StagedGroup group(store_, kNow);
+  v1::AppendBatchRequest elsewhere = RoundBatch(kLedger, "w", "r", 1);
+  elsewhere.set_expected_sequence(9);
+  EXPECT_TRUE(
+      IsError(Stage(group, elsewhere).status(), StatusCode::kAborted, "SEQUENCE_MISMATCH", "9"));
+  ForkAtPoint beyond;
+  beyond.request.set_name(kOther);
+  beyond.request.set_request_id("fork");
+  beyond.request.set_parent(kLedger);
+  *beyond.request.mutable_declaration() = CreateRequest(kOther).declaration();
+  beyond.request.set_parent_size(5);
+  beyond.point.size = 5;
+  EXPECT_TRUE(IsError(Stage(group, beyond).status(), StatusCode::kOutOfRange, "BEYOND_LEDGER", ""));
+  Operation refused(RoundBatch(kLedger, "w", "r", 1));
+  refused.request = QueueFull(5, 4, "the disk");
+  EXPECT_TRUE(IsError(Stage(group, refused, &ahead).status(), StatusCode::kResourceExhausted,
+                      "QUEUE_FULL", "5 bytes wait for the disk, the limit is 4"));
+  ASSERT_EQ(group.ledgers().size(), 1u);  // no ledger of the fork
+  const StagedLedger& ledger = group.ledgers().at(kLedger);
+  EXPECT_TRUE(ledger.changes.empty());
+  EXPECT_EQ(ledger.head, store_.Head(kLedger));
+  // Its id is still new.
+  EXPECT_TRUE(Stage(group, RoundBatch(kLedger, "w", "r", 1)).ok());
+}
+
+TEST_F(Staging, ConflictIsNoAnswer) {
+  StagedGroup group(store_, kNow);
+  ASSERT_TRUE(Stage(group, RoundBatch(kLedger, "w", "r1", 1)).ok());
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  seal.add_missing_writers("w");
+  ASSERT_TRUE(Stage(group, seal).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(IsError(Stage(group, RoundBatch(kLedger, "w", "r2", 2)).status(),
+                        StatusCode::kFailedPrecondition, "LEDGER_SEALED", ""));
+  }
+  const StagedLedger& ledger = group.ledgers().at(kLedger);
+  ASSERT_EQ(ledger.changes.size(), 3u);  // the conflict, once
+  EXPECT_EQ(ledger.changes[2].request, nullptr);
+}
+
+TEST_F(Staging, RefusalBreaksTheLineWithinTheGroup) {
+  const AheadOfTurn ahead = WorkAhead();
+  StagedGroup group(store_, kNow);
+  Operation first(RoundBatch("projects/p/ledgers/none", "w", "r1", 1));
+  Operation second(RoundBatch(kLedger, "w", "r2", 1));
+  first.line = second.line = std::make_shared<AppendLine>();
+  EXPECT_TRUE(IsError(Stage(group, first).status(), StatusCode::kNotFound, "LEDGER_NOT_FOUND", ""));
+  EXPECT_TRUE(IsError(Stage(group, second, &ahead).status(), StatusCode::kAborted,
+                      "EARLIER_BATCH_REFUSED", "in line"));
+  EXPECT_TRUE(group.ledgers().empty());
+  // The group may be staged again from the start.
+  EXPECT_FALSE(second.line->broken());
+  StagedGroup again(store_, kNow);
+  EXPECT_TRUE(Stage(again, second).ok());
+}
+
+TEST_F(Staging, BatchWorkedOutAheadIsTakenIfItHolds) {
+  const Operation batch(RoundBatch(kLedger, "w", "r", 1));
+  const AheadOfTurn ahead = WorkAhead();
+  const auto head = [](const StagedGroup& group) { return group.ledgers().at(kLedger).head; };
+
+  StagedGroup holds(store_, kNow);
+  const v1::Receipt receipt = Stage(holds, batch, &ahead).value();
+  EXPECT_EQ(head(holds), ahead.next);
+  EXPECT_EQ(holds.ledgers().at(kLedger).ahead, &ahead);
+  EXPECT_EQ(Stage(holds, batch, &ahead).value().SerializeAsString(), receipt.SerializeAsString());
+  EXPECT_EQ(holds.ledgers().at(kLedger).changes.size(), 1u);
+  // What comes behind it leaves the caller's head alone.
+  ASSERT_TRUE(Stage(holds, RoundBatch(kLedger, "w", "r2", 2)).ok());
+  EXPECT_EQ(ahead.next->tree.size(), 3u);
+  EXPECT_EQ(head(holds)->tree.size(), 5u);
+  EXPECT_EQ(holds.ledgers().at(kLedger).ahead, nullptr);
+
+  StagedGroup changed(store_, kNow);
+  ASSERT_TRUE(Stage(changed, RoundBatch(kLedger, "v", "v", 1)).ok());
+  EXPECT_EQ(Stage(changed, batch, &ahead).value().first_sequence(), 3u);
+  EXPECT_EQ(head(changed)->tree.size(), 5u);
+
+  StagedGroup late(store_, kNow + absl::Minutes(1));
+  ASSERT_TRUE(Stage(late, batch, &ahead).ok());
+  EXPECT_NE(head(late), ahead.next);
+  EXPECT_EQ(head(late)->last_recorded_time, ahead.next->last_recorded_time + absl::Minutes(1));
+}
+
+}  // namespace
+}  // namespace dpledger
