@@ -25,6 +25,8 @@ void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
 void AddExportCommand(CLI::App& ledger, Command& chosen);
 void AddVerifyCommand(CLI::App& ledger, Command& chosen);
 void AddImportCommand(CLI::App& ledger, Command& chosen);
+// registry follow, check.
+void AddRegistryCommands(CLI::App& app, Command& chosen);
 // spool import.
 void AddSpoolCommands(CLI::App& app, Command& chosen);
 

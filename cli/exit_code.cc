@@ -2,12 +2,16 @@
 
 #include "base/status.h"
 #include "ledger_store/bundle/difference.h"
+#include "registry/registry_log.h"
 
 namespace dpledger::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   const std::string reason = ReasonOf(status).reason;
-  if (reason == kClaimRefuted || reason == bundle::kDifference) return kExitMismatch;
+  if (reason == kClaimRefuted || reason == bundle::kDifference ||
+      reason == registry::kContradiction) {
+    return kExitMismatch;
+  }
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

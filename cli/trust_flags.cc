@@ -26,7 +26,7 @@ absl::StatusOr<merkle::Note> ReadCheckpoint(const std::string& path) {
 
 }  // namespace
 
-void TrustFlags::AddTo(CLI::App& app) {
+void KeyFlags::AddTo(CLI::App& app) {
   app.add_option("--key", keys,
                  "a public key that you have from elsewhere (name+id+base64), of the server or a "
                  "witness; may repeat")
@@ -36,6 +36,37 @@ void TrustFlags::AddTo(CLI::App& app) {
         return key.ok() ? "" : std::string(key.status().message());
       });
   app.add_option("--key-file", key_file, "a file of such keys, one a line")->type_name("FILE");
+}
+
+absl::StatusOr<std::vector<merkle::VerifierKey>> KeyFlags::Keys() const {
+  std::vector<merkle::VerifierKey> trusted;
+  for (const std::string& text : keys) {
+    ASSIGN_OR_RETURN(merkle::VerifierKey key, merkle::VerifierKey::Parse(text));
+    trusted.push_back(std::move(key));
+  }
+  if (!key_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(key_file));
+    std::istringstream lines(text);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.empty()) continue;
+      absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(line);
+      if (!key.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(key_file, ":", number, ": ", key.status().message()));
+      }
+      trusted.push_back(*std::move(key));
+    }
+    if (trusted.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(key_file, ": holds no key"));
+    }
+  }
+  return trusted;
+}
+
+void TrustFlags::AddTo(CLI::App& app) {
+  keys.AddTo(app);
   app.add_option("--older", older,
                  "a checkpoint that you kept: the ledger must still begin with what it signed; may "
                  "repeat")
@@ -54,28 +85,7 @@ void TrustFlags::AddTo(CLI::App& app) {
 
 absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {
   bundle::VerifierOptions options;
-  for (const std::string& text : keys) {
-    ASSIGN_OR_RETURN(merkle::VerifierKey key, merkle::VerifierKey::Parse(text));
-    options.trusted.push_back(std::move(key));
-  }
-  if (!key_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(key_file));
-    std::istringstream lines(text);
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      if (line.empty()) continue;
-      absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(line);
-      if (!key.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(key_file, ":", number, ": ", key.status().message()));
-      }
-      options.trusted.push_back(*std::move(key));
-    }
-    if (options.trusted.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(key_file, ": holds no key"));
-    }
-  }
+  ASSIGN_OR_RETURN(options.trusted, keys.Keys());
   for (const std::string& path : older) {
     ASSIGN_OR_RETURN(merkle::Note note, ReadCheckpoint(path));
     options.older.push_back(std::move(note));

@@ -11,16 +11,23 @@
 
 namespace dpledger::cli {
 
-struct TrustFlags {
+struct KeyFlags {
   std::vector<std::string> keys;
   std::string key_file;
+
+  void AddTo(CLI::App& app);
+  // Errors name the flag or the file and its line.
+  absl::StatusOr<std::vector<merkle::VerifierKey>> Keys() const;
+};
+
+struct TrustFlags {
+  KeyFlags keys;
   std::vector<std::string> older;
   std::string pin;
   bool self_signed = false;
   bool no_map = false;
 
   void AddTo(CLI::App& app);
-  // Errors name the flag or the file and its line.
   absl::StatusOr<bundle::VerifierOptions> Options() const;
   // After a verification: OK if a key that the auditor brought signed, or nobody had to. A
   // difference of class trust otherwise.

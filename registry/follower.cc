@@ -21,10 +21,6 @@ namespace {
 using merkle::Checkpoint;
 using merkle::Note;
 
-constexpr char kEarlierNote[] = "earlier-checkpoint";
-constexpr char kNote[] = "checkpoint";
-constexpr char kConsistency[] = "consistency-proof";
-
 absl::Status Contradiction(std::string_view what) {
   return WithReason(absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what))),
                     {kContradiction, {}});
@@ -63,8 +59,8 @@ bool AddProven(uint64_t index, const Note& note, RegistrySource& source,
   proof.checkpoint = note;
   const auto text = merkle::TlogProofText(proof);
   if (!text.ok()) return false;
-  files[absl::StrCat("entry-", index)] = entry;
-  files[absl::StrCat("entry-", index, ".tlog-proof")] = *text;
+  files[EntryFile(index)] = entry;
+  files[EntryProofFile(index)] = *text;
   return true;
 }
 
@@ -129,14 +125,16 @@ absl::Status Follower::Load() {
   return absl::OkStatus();
 }
 
-absl::Status Follower::Keep() const {
+absl::Status Follower::Keep() {
   v1::RegistryState state = accepted_.log.ToState();
   for (const merkle::Hash& hash : accepted_.tree.frontier())
     state.add_frontier(merkle::ToBytes(hash));
   state.set_note(note_->ToText());
   const std::string content = state.SerializeAsString();
-  return WriteFileDurably(options_.state_file,
-                          merkle::ToBytes(merkle::Sha256({content})) + content);
+  RETURN_IF_ERROR(
+      WriteFileDurably(options_.state_file, merkle::ToBytes(merkle::Sha256({content})) + content));
+  kept_ = true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FollowRound> Follower::Follow(RegistrySource& source) {
@@ -179,6 +177,7 @@ absl::StatusOr<Checkpoint> Follower::Verified(const Note& note) const {
 absl::StatusOr<FollowRound> Follower::Advance(const Note& note, RegistrySource& source,
                                               absl::Time deadline) {
   contradiction_.clear();
+  if (!kept_) RETURN_IF_ERROR(Keep());
   ASSIGN_OR_RETURN(const Checkpoint checkpoint, Verified(note));
   FollowRound round;
   round.size = checkpoint.size;
@@ -204,6 +203,7 @@ absl::StatusOr<FollowRound> Follower::Advance(const Note& note, RegistrySource& 
   accepted_ = *std::move(pending_);
   pending_.reset();
   note_ = note;
+  kept_ = false;
   RETURN_IF_ERROR(Keep());
   return round;
 }
@@ -238,7 +238,8 @@ absl::Status Follower::TakeEntry(std::string_view entry, const Note& note, Regis
     return absl::OkStatus();
   const Point now = log.HeadOf(log.last_registered()).last;
   ASSIGN_OR_RETURN(const std::vector<merkle::Hash> proof,
-                   source.ProveGrowth(log.last_registered(), before.size, now.size));
+                   source.ProveGrowth(log.last_registered().substr(log.origin().size() + 1),
+                                      before.size, now.size));
   const absl::Status grows =
       merkle::VerifyConsistency(before.size, before.root, now.size, now.root, proof);
   ++round.growth_proofs;
@@ -264,7 +265,7 @@ absl::Status Follower::CheckEnd(const Note& note, const Checkpoint& checkpoint,
         Contradicts(absl::StrCat("its first ", size(),
                                  " entries are others than those that were signed before"),
                     note);
-    contradiction_[kConsistency] = *proof;
+    contradiction_[kConsistencyFile] = *proof;
     return status;
   }
   if (pending_->log.keys().empty()) return Unfit(checkpoint, "no entry names its key");
@@ -282,8 +283,8 @@ absl::Status Follower::CheckEnd(const Note& note, const Checkpoint& checkpoint,
 }
 
 absl::Status Follower::Contradicts(const std::string& what, const Note& note) {
-  if (note_.has_value()) contradiction_[kEarlierNote] = note_->ToText();
-  contradiction_[kNote] = note.ToText();
+  if (note_.has_value()) contradiction_[kEarlierNoteFile] = note_->ToText();
+  contradiction_[kNoteFile] = note.ToText();
   return Contradiction(what);
 }
 

@@ -24,6 +24,7 @@
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
 #include "merkle/signed_note.h"
+#include "registry/contradiction.h"
 #include "registry/registry_log.h"
 #include "registry/registry_source.h"
 
@@ -37,9 +38,6 @@ struct FollowerOptions {
   // Asks the source to prove that each registered size of a ledger begins the next one.
   bool prove_growth = false;
 };
-
-// Files that show to others what was wrong, by name; docs/witness.md says how to read them.
-using ContradictionFiles = std::map<std::string, std::string>;
 
 struct FollowRound {
   uint64_t size = 0;           // of the registry, accepted
@@ -80,7 +78,7 @@ class Follower {
   explicit Follower(FollowerOptions options) : options_(std::move(options)) {}
 
   absl::Status Load();
-  absl::Status Keep() const;
+  absl::Status Keep();
   absl::StatusOr<merkle::Checkpoint> Verified(const merkle::Note& note) const;
   absl::Status TakeEntries(const merkle::Note& note, uint64_t size, RegistrySource& source,
                            absl::Time deadline, FollowRound& round);
@@ -97,6 +95,7 @@ class Follower {
   const FollowerOptions options_;
   State accepted_;
   std::optional<merkle::Note> note_;
+  bool kept_ = true;              // accepted_ and note_ are durable
   std::optional<State> pending_;  // on the way to a checkpoint
   ContradictionFiles contradiction_;
 };

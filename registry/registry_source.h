@@ -22,9 +22,9 @@ class RegistrySource {
   // none.
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
 
-  // That a ledger's first `old_size` entries are the beginning of its first `new_size`. The origin
-  // is the ledger's. UNIMPLEMENTED where only the registry is kept.
-  virtual absl::StatusOr<std::vector<merkle::Hash>> ProveGrowth(const std::string& ledger_origin,
+  // The consistency proof that the first `old_size` entries of this ledger, by its name, are a
+  // prefix of its first `new_size`. UNIMPLEMENTED where only the registry is kept.
+  virtual absl::StatusOr<std::vector<merkle::Hash>> ProveGrowth(const std::string& ledger,
                                                                 uint64_t old_size,
                                                                 uint64_t new_size) = 0;
 };
@@ -46,7 +46,7 @@ class FolderSource : public RegistrySource {
  public:
   explicit FolderSource(std::string folder) : folder_(std::move(folder)) {}
   absl::StatusOr<std::string> Read(const std::string& path) override;
-  absl::StatusOr<std::vector<merkle::Hash>> ProveGrowth(const std::string& ledger_origin,
+  absl::StatusOr<std::vector<merkle::Hash>> ProveGrowth(const std::string& ledger,
                                                         uint64_t old_size,
                                                         uint64_t new_size) override;
 

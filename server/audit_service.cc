@@ -218,6 +218,10 @@ absl::StatusOr<v1::GetTileResponse> AuditService::GetTile(const v1::GetTileReque
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   RETURN_IF_ERROR(CheckLog(request.log()));
   ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, AtLeast("log", request.log(), 1, call));
+  // Witnesses read the entries of a checkpoint before they cosign it, and so before it is
+  // published.
+  if (request.log() == kRegistryLog && request.path() != "checkpoint")
+    checkpoint = signing_.notary().Readable();
   LogReader reader(store_, request.log(), std::move(checkpoint));
   v1::GetTileResponse response;
   ASSIGN_OR_RETURN(*response.mutable_content(), reader.ReadPath(request.path()));

@@ -1,6 +1,7 @@
 #include "witness/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <vector>
@@ -18,7 +19,8 @@ constexpr char kDescription[] =
 Examples:
   dpledger-witness --signing-key witness.pem --name example.org/witness --print-key
   dpledger-witness --signing-key witness.pem --name example.org/witness \
-      --state /var/lib/dpledger-witness --log-key 'dpledger-0123456789abcdef+89abcdef+AX5…')";
+      --state /var/lib/dpledger-witness --log-key 'dpledger-0123456789abcdef+89abcdef+AX5…' \
+      --log-server dpledger-0123456789abcdef=127.0.0.1:7070)";
 
 constexpr char kFooter[] = R"(
 Speaks C2SP tlog-witness: POST /add-checkpoint, GET /<SHA-256 of the origin>/checkpoint. There is no TLS: requests and
@@ -30,12 +32,18 @@ const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
                                                     {"warning", LogLevel::kWarning},
                                                     {"error", LogLevel::kError}};
 
+bool HasLog(const Flags& flags, const std::string& origin) {
+  return std::any_of(flags.witness.log_keys.begin(), flags.witness.log_keys.end(),
+                     [&](const merkle::VerifierKey& key) { return key.name == origin; });
+}
+
 }  // namespace
 
 std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   std::string log_level = "info";
-  std::vector<std::string> log_keys;
+  std::vector<std::string> log_keys, log_servers;
+  bool consistency_only = false;
   flags.witness.state_folder = "./var/witness";
 
   CLI::App app(kDescription, "dpledger-witness");
@@ -56,6 +64,13 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--log-key", log_keys,
                  "Verifier key of a log to cosign, name+id+key; its name is the log's origin. May "
                  "repeat");
+  app.add_option(
+      "--log-server", log_servers,
+      "ORIGIN=HOST:PORT: the dpledger server whose registry that is. Its entries are read "
+      "before a checkpoint is cosigned. May repeat");
+  app.add_flag("--consistency-only", consistency_only,
+               "Cosign logs without a --log-server for their consistency alone, whatever their "
+               "entries say");
   app.add_option("--max-connections", flags.door.max_connections, "Connections at once")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -78,6 +93,24 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   }
   if (log_keys.empty() && !flags.print_key) {
     std::cerr << "--log-key: must name at least one log\n";
+    return kUsageError;
+  }
+  for (const std::string& text : log_servers) {
+    const size_t sign = text.rfind('=');
+    const std::string origin = text.substr(0, sign);
+    if (sign == std::string::npos || sign + 1 == text.size() || !HasLog(flags, origin)) {
+      std::cerr << "--log-server: must be ORIGIN=HOST:PORT, where ORIGIN is the name of a "
+                   "--log-key, got "
+                << text << "\n";
+      return kUsageError;
+    }
+    flags.log_servers[origin] = text.substr(sign + 1);
+  }
+  for (const merkle::VerifierKey& key : flags.witness.log_keys) {
+    if (consistency_only || flags.log_servers.count(key.name) > 0) continue;
+    std::cerr << "--log-server: must be given for " << key.name
+              << ", so that its entries are read before they are cosigned; or give "
+                 "--consistency-only, for logs that are no dpledger registry\n";
     return kUsageError;
   }
   flags.log_level = kLogLevels.at(log_level);

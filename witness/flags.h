@@ -1,6 +1,7 @@
 // The witness's flags, from the command line.
 #pragma once
 
+#include <map>
 #include <string>
 #include <variant>
 
@@ -13,6 +14,7 @@ namespace dpledger::witness {
 struct Flags {
   HttpDoorOptions door;
   WitnessOptions witness;
+  std::map<std::string, std::string> log_servers;  // HOST:PORT by origin
   std::string signing_key;
   std::string port_file;
   bool print_key = false;

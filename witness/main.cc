@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/file.h"
+#include "registry/server_source.h"
 #include "witness/flags.h"
 #include "witness/http_door.h"
 #include "witness/signing_key.h"
@@ -43,6 +44,10 @@ int Serve(Flags flags) {
   if (flags.print_key) return PrintKey(flags, *key);
 
   flags.witness.log = &log;
+  for (const auto& [origin, address] : flags.log_servers) {
+    flags.witness.sources[origin] =
+        std::make_shared<registry::ServerSource>(address, flags.witness.reading);
+  }
   const auto witness = Witness::Open(flags.witness, *std::move(key));
   if (!witness.ok()) return Fail(log, "state_failed", witness.status());
   const auto door = HttpDoor::Listen(flags.door, **witness, log);

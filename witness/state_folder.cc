@@ -53,6 +53,22 @@ std::string StateFolder::PathOf(std::string_view origin) const {
   return absl::StrCat(path_, "/", OriginHash(origin), ".checkpoint");
 }
 
+std::string StateFolder::RegistryPathOf(std::string_view origin) const {
+  return absl::StrCat(path_, "/", OriginHash(origin), ".registry");
+}
+
+absl::Status StateFolder::KeepEvidence(std::string_view origin, const std::string& name,
+                                       std::string_view content) const {
+  const std::string folder = absl::StrCat(path_, "/", OriginHash(origin), ".contradiction");
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoError(error.value(), "create", folder);
+  const std::string path = absl::StrCat(folder, "/", name);
+  // The first evidence stays: later answers of the same log add nothing to it.
+  if (std::filesystem::exists(path)) return absl::OkStatus();
+  return WriteFileDurably(path, content);
+}
+
 absl::StatusOr<std::optional<merkle::Note>> StateFolder::Read(std::string_view origin) const {
   const std::string path = PathOf(origin);
   const absl::StatusOr<std::string> content = ReadFile(path);

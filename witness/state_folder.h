@@ -1,5 +1,6 @@
 // The state that a witness must never lose: for each log, the note of the last checkpoint that it
-// cosigned, in a file "<SHA-256 of the origin in hexadecimal>.checkpoint".
+// cosigned, in a file "<SHA-256 of the origin in hexadecimal>.checkpoint", and what the log's
+// entries said, beside it.
 //
 // 1. After Write returns OK the note is durable; a crash leaves the old note or the new one.
 // 2. One process at a time: a lock file in the folder ensures it.
@@ -36,6 +37,11 @@ class StateFolder {
   absl::Status Write(std::string_view origin, const merkle::Note& note);
 
   std::string PathOf(std::string_view origin) const;
+  // Where the log's entries so far are remembered (registry/follower.h).
+  std::string RegistryPathOf(std::string_view origin) const;
+  // A file of evidence against the log, in "<hash of the origin>.contradiction/".
+  absl::Status KeepEvidence(std::string_view origin, const std::string& name,
+                            std::string_view content) const;
 
  private:
   StateFolder(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}

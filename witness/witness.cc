@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/absl_view.h"
 #include "base/status.h"
@@ -71,6 +72,13 @@ absl::StatusOr<std::unique_ptr<Witness>> Witness::Open(const WitnessOptions& opt
   }
   for (auto& [origin, log] : witness->logs_) {
     witness->hashes_[OriginHash(origin)] = &log;
+    const auto source = options.sources.find(origin);
+    if (source != options.sources.end()) {
+      log.source = source->second;
+      ASSIGN_OR_RETURN(log.follower, registry::Follower::Open(
+                                         {.state_file = witness->state_->RegistryPathOf(origin),
+                                          .trusted = log.keys}));
+    }
     RETURN_IF_ERROR(witness->Load(origin, log));
   }
   return witness;
@@ -94,6 +102,21 @@ absl::Status Witness::Load(const std::string& origin, WitnessedLog& log) {
   absl::MutexLock lock(&log.mutex);
   log.last = Cosigned{*std::move(checkpoint), *std::move(note)};
   return absl::OkStatus();
+}
+
+std::optional<Answer> Witness::CheckEntries(const WitnessRequest& request,
+                                            const Checkpoint& checkpoint, WitnessedLog& log) {
+  if (log.follower == nullptr) return std::nullopt;
+  const auto read =
+      log.follower->Advance(request.checkpoint, *log.source, absl::Now() + options_.reading);
+  if (read.ok()) return std::nullopt;
+  if (ReasonOf(read.status()).reason == registry::kContradiction) {
+    for (const auto& [name, content] : log.follower->contradiction())
+      state_->KeepEvidence(checkpoint.origin, name, content).IgnoreError();
+    return Refuse(422, FromAbsl(read.status().message()), request, checkpoint);
+  }
+  // Not the log's fault, as far as can be proved: it asks again.
+  return Refuse(503, absl::StrCat("its entries: ", read.status().message()), request, checkpoint);
 }
 
 Answer Witness::AddCheckpoint(std::string_view body) {
@@ -129,6 +152,7 @@ Answer Witness::Cosign(const WitnessRequest& request, const Checkpoint& checkpoi
     return Refuse(422, FromAbsl(consistent.message()), request, checkpoint);
   }
   if (failed_) return Refusal(500, "the disk has failed; nothing more is cosigned");
+  if (std::optional<Answer> refused = CheckEntries(request, checkpoint, log)) return *refused;
   absl::StatusOr<NoteSignature> cosignature = Sign(request.checkpoint);
   if (!cosignature.ok()) {
     return Refuse(500, FromAbsl(cosignature.status().message()), request, checkpoint);

@@ -27,6 +27,8 @@
 #include "merkle/ed25519.h"
 #include "merkle/signed_note.h"
 #include "merkle/witness_request.h"
+#include "registry/follower.h"
+#include "registry/registry_source.h"
 #include "witness/state_folder.h"
 
 namespace dpledger::witness {
@@ -43,6 +45,10 @@ struct WitnessOptions {
   std::string state_folder;
   // The keys of the logs to witness. A key's name is its log's origin; a log may have several keys.
   std::vector<merkle::VerifierKey> log_keys;
+  // By origin: where the entries of a registry are read before its checkpoint is cosigned. A log
+  // without one is cosigned for its consistency alone.
+  std::map<std::string, std::shared_ptr<registry::RegistrySource>> sources;
+  absl::Duration reading = absl::Milliseconds(1500);  // at most, in one request
   Clock* clock = Clock::System();
   const Log* log = nullptr;  // must outlive the witness; not null if AddCheckpoint is called
 };
@@ -74,6 +80,8 @@ class Witness {
   };
   struct WitnessedLog {
     std::vector<merkle::VerifierKey> keys;
+    std::unique_ptr<registry::Follower> follower;  // guarded by the mutex; null: consistency alone
+    std::shared_ptr<registry::RegistrySource> source;
     mutable absl::Mutex mutex;
     std::optional<Cosigned> last ABSL_GUARDED_BY(mutex);
   };
@@ -82,6 +90,10 @@ class Witness {
           std::unique_ptr<StateFolder> state);
 
   absl::Status Load(const std::string& origin, WitnessedLog& log);
+  // Reads the checkpoint's new entries. Nothing if they are what a registry may say; else the
+  // answer.
+  std::optional<Answer> CheckEntries(const merkle::WitnessRequest& request,
+                                     const merkle::Checkpoint& checkpoint, WitnessedLog& log);
   // Verifies the proof, cosigns, stores the note and answers.
   Answer Cosign(const merkle::WitnessRequest& request, const merkle::Checkpoint& checkpoint,
                 WitnessedLog& log);

@@ -82,6 +82,7 @@ absl::StatusOr<SigningRound> Notary::Sign() {
     RETURN_IF_ERROR(checkpoints.Publish(draft.publication));
     RETURN_IF_ERROR(registry_.CatchUp(checkpoints));  // reads back what was written
   }
+  MakeReadable();
   // In quiet rounds too: a witness may have been away when the checkpoint was new.
   if (options_.cosigner && !registry_.empty()) RETURN_IF_ERROR(Cosign(*epoch));
   RETURN_IF_ERROR(MakePublic());
@@ -106,6 +107,11 @@ absl::StatusOr<std::optional<SignedCheckpoint>> Notary::Latest(const std::string
 std::shared_ptr<const PublicRegistry> Notary::registry() const {
   absl::MutexLock lock(&mutex_);
   return public_;
+}
+
+SignedCheckpoint Notary::Readable() const {
+  absl::MutexLock lock(&mutex_);
+  return readable_;
 }
 
 Registrations Notary::RegistrationsOf(const std::string& ledger) const {
@@ -340,7 +346,13 @@ absl::Status Notary::Cosign(uint64_t lease_epoch) {
   return registry_.CatchUp(store_.checkpoints());
 }
 
+void Notary::MakeReadable() {
+  absl::MutexLock lock(&mutex_);
+  readable_ = registry_.checkpoint();
+}
+
 absl::Status Notary::MakePublic() {
+  MakeReadable();
   const std::string& note = registry_.checkpoint().note;
   if (!second_place_.path().empty() && note != second_note_) {
     const absl::Status written = second_place_.Write(note);

@@ -104,7 +104,11 @@ class Notary {
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
   // Never null. Precondition: Sign has returned OK once.
   std::shared_ptr<const PublicRegistry> registry() const;
-  // The registry and the ledger's registrations in it, of one moment. Same precondition.
+  // The registry's checkpoint whose entries and tiles may be read: durable, and perhaps not yet
+  // published, as a witness reads what it is asked to cosign. Of size 0 at first.
+  SignedCheckpoint Readable() const;
+  // The registry and the ledger's registrations in it, of one moment. Same precondition as
+  // registry().
   Registrations RegistrationsOf(const std::string& ledger) const;
 
  private:
@@ -130,6 +134,7 @@ class Notary {
   absl::StatusOr<std::string> SignedNote(const std::string& log, uint64_t size,
                                          const merkle::Hash& root) const;
   absl::Status Cosign(uint64_t lease_epoch);
+  void MakeReadable();
   absl::Status MakePublic();
 
   const NotaryOptions options_;
@@ -144,6 +149,7 @@ class Notary {
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const PublicRegistry> public_ ABSL_GUARDED_BY(mutex_);
+  SignedCheckpoint readable_ ABSL_GUARDED_BY(mutex_);
   // By the ledger's origin: 8 bytes for each registration there ever was.
   std::unordered_map<std::string, std::vector<uint64_t>> registrations_ ABSL_GUARDED_BY(mutex_);
 };

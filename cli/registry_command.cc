@@ -1,0 +1,217 @@
+// Commands about registries: watching one, and what it did wrong.
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/answer_parts.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/json.h"
+#include "cli/trust_flags.h"
+#include "merkle/compact_tree.h"
+#include "registry/contradiction.h"
+#include "registry/follower.h"
+#include "registry/server_source.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
+struct FollowFlags {
+  std::string server;
+  std::string mirror;
+  KeyFlags keys;
+  std::string state;
+  std::string evidence;
+  uint64_t every = 60;
+  bool once = false;
+  bool prove_growth = false;
+};
+
+std::unique_ptr<registry::RegistrySource> SourceOf(const FollowFlags& flags) {
+  if (flags.server.empty()) return std::make_unique<registry::FolderSource>(flags.mirror);
+  return std::make_unique<registry::ServerSource>(flags.server, kPatience);
+}
+
+// A folder that nobody has yet: evidence is never overwritten.
+absl::StatusOr<std::string> KeepEvidence(const std::string& base,
+                                         const registry::ContradictionFiles& files) {
+  std::string folder = base;
+  std::error_code error;
+  for (int i = 2; !std::filesystem::create_directories(folder, error); ++i) {
+    if (error) return absl::InternalError(absl::StrCat(folder, ": ", error.message()));
+    folder = absl::StrCat(base, "-", i);
+  }
+  for (const auto& [name, content] : files)
+    RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(folder, "/", name), content));
+  return folder;
+}
+
+// A contradiction with the place of its evidence; other errors as they are.
+absl::Status WithEvidence(const absl::Status& status, const FollowFlags& flags,
+                          const registry::Follower& follower) {
+  if (ReasonOf(status).reason != registry::kContradiction) return status;
+  const std::string base = flags.evidence.empty() ? flags.state + ".contradiction" : flags.evidence;
+  const absl::StatusOr<std::string> folder = KeepEvidence(base, follower.contradiction());
+  return WithReason(
+      absl::Status(
+          status.code(),
+          absl::StrCat(
+              status.message(), "\n  This means: ",
+              "what its key signed cannot all be true. Nothing that it says can be relied on.\n"
+              "  What to do: ",
+              folder.ok()
+                  ? absl::StrCat("keep ", *folder,
+                                 ", which shows it to anybody who knows the key (`dpledger "
+                                 "registry check ",
+                                 *folder, " --key KEY`), and tell whoever runs the server.")
+                  : absl::StrCat("the evidence could not be kept: ", folder.status().message()))),
+      ReasonOf(status));
+}
+
+void Print(const registry::Follower& follower, const registry::FollowRound& round, Output& out) {
+  const registry::RegistryLog& log = follower.log();
+  const merkle::Checkpoint checkpoint = *merkle::ParseCheckpoint(follower.checkpoint()->text);
+  const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
+  std::string text = Row("follows", checkpoint.origin);
+  text += Row("entries", absl::StrCat(checkpoint.size, ", ", round.entries, " new"));
+  text += Row("root", root);
+  text += Row("ledgers", absl::StrCat(log.ledgers().size()));
+  text += Row("signed by", log.keys().back().ToText());
+  if (round.growth_proofs > 0)
+    text += Row("growth proved", absl::StrCat(round.growth_proofs, " times"));
+  JsonObject json;
+  json.AddText("origin", checkpoint.origin);
+  json.AddCount("size", checkpoint.size);
+  json.AddCount("new_entries", round.entries);
+  json.AddText("root", root);
+  json.AddCount("ledgers", log.ledgers().size());
+  json.AddText("signed_by", log.keys().back().ToText());
+  json.AddCount("growth_proofs", round.growth_proofs);
+  out.Answer(text, json);
+}
+
+absl::Status Follow(const FollowFlags& flags, Output& out) {
+  registry::FollowerOptions options;
+  options.state_file = flags.state;
+  options.prove_growth = flags.prove_growth;
+  ASSIGN_OR_RETURN(options.trusted, flags.keys.Keys());
+  ASSIGN_OR_RETURN(const std::unique_ptr<registry::Follower> follower,
+                   registry::Follower::Open(std::move(options)));
+  const std::unique_ptr<registry::RegistrySource> source = SourceOf(flags);
+  while (true) {
+    const absl::StatusOr<registry::FollowRound> round = follower->Follow(*source);
+    if (round.ok() && flags.once) {
+      Print(*follower, *round, out);
+      return absl::OkStatus();
+    }
+    if (round.ok() && round->entries > 0) {
+      out.Note(absl::StrCat("registry of ", round->size, " entries, ", round->entries,
+                            " new: as it must be"));
+    }
+    // A server that is away comes back; what it says wrongly is said for good.
+    if (!round.ok() && (flags.once || !absl::IsUnavailable(round.status())))
+      return WithEvidence(round.status(), flags, *follower);
+    if (!round.ok()) out.Note(absl::StrCat("not reached: ", round.status().message()));
+    std::this_thread::sleep_for(std::chrono::seconds(flags.every));
+  }
+}
+
+void AddFollow(CLI::App& registry, Command& chosen) {
+  CLI::App* command = AddCommand(
+      registry, "follow",
+      "Watches a registry: reads every entry, keeps what it said, and ends with exit code 3 and "
+      "the evidence if it ever says something else.",
+      "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "
+      "reg.state\n"
+      "  dpledger registry follow --mirror /srv/tiles --key-file server.keys --state reg.state "
+      "--once");
+  auto flags = std::make_shared<FollowFlags>();
+  AddServer(*command, flags->server);
+  command
+      ->add_option("--mirror", flags->mirror,
+                   "a folder with the registry's files: checkpoint and C2SP tiles")
+      ->type_name("FOLDER");
+  flags->keys.AddTo(*command);
+  command
+      ->add_option("--state", flags->state,
+                   "what was read so far: made at the first time, needed for ever after")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--evidence", flags->evidence,
+                   "where a contradiction is kept; without it STATE.contradiction")
+      ->type_name("FOLDER");
+  AddCount(*command, "--every", flags->every, 1, "seconds between two looks; 60 if not given");
+  command->add_flag("--once", flags->once, "looks once, and prints what was found");
+  command->add_flag("--prove-growth", flags->prove_growth,
+                    "also asks the server to prove that each signed size of a ledger begins the "
+                    "next one");
+  command->callback([flags, &chosen] {
+    if (flags->server.empty() == flags->mirror.empty())
+      throw CLI::ValidationError("--server", "or --mirror must be given, and only one of them");
+    if (flags->prove_growth && flags->server.empty())
+      throw CLI::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
+    chosen = [flags](Output& out) { return Follow(*flags, out); };
+  });
+}
+
+struct CheckFlags {
+  std::string folder;
+  KeyFlags keys;
+};
+
+absl::Status Check(const CheckFlags& flags, Output& out) {
+  ASSIGN_OR_RETURN(const std::vector<merkle::VerifierKey> keys, flags.keys.Keys());
+  if (keys.empty()) return absl::InvalidArgumentError("--key: the key of the log must be given");
+  registry::ContradictionFiles files;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(flags.folder, error)) {
+    ASSIGN_OR_RETURN(files[file.path().filename()], ReadFile(file.path()));
+  }
+  if (error) return absl::NotFoundError(absl::StrCat(flags.folder, ": ", error.message()));
+  const absl::StatusOr<std::string> proved = registry::CheckContradiction(files, keys);
+  RETURN_IF_ERROR(proved.status());
+  JsonObject json;
+  json.AddFlag("contradiction", true);
+  json.AddText("proved", *proved);
+  out.Answer(Row("contradiction", *proved), json);
+  return absl::OkStatus();
+}
+
+void AddCheck(CLI::App& registry, Command& chosen) {
+  CLI::App* command = AddCommand(
+      registry, "check",
+      "Says what the files that `registry follow` kept prove against a registry. Needs nothing but "
+      "them and the log's key; exit code 1 if they prove nothing.",
+      "  dpledger registry check reg.state.contradiction --key-file server.keys");
+  auto flags = std::make_shared<CheckFlags>();
+  command->add_option("FOLDER", flags->folder, "the folder of evidence")->required();
+  flags->keys.AddTo(*command);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Check(*flags, out); }; });
+}
+
+}  // namespace
+
+void AddRegistryCommands(CLI::App& app, Command& chosen) {
+  CLI::App* registry =
+      app.add_subcommand("registry", "The log of all ledgers' checkpoints: watching it.");
+  registry->footer(
+      "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "
+      "reg.state");
+  registry->require_subcommand(0, 1);  // none is told by main(), as of every command
+  AddFollow(*registry, chosen);
+  AddCheck(*registry, chosen);
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,73 @@
+#include "registry/server_source.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "client/connection.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
+
+namespace dpledger::registry {
+
+class ServerSource::Impl {
+ public:
+  Impl(const std::string& address, absl::Duration patience)
+      : address_(address),
+        patience_(patience),
+        stub_(v1::AuditService::NewStub(client::Connect(address))) {}
+
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::AuditService::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                    const Request& request, Response& response) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
+    context.set_wait_for_ready(true);  // the server may be just starting
+    const absl::Status status =
+        client::FromGrpc((stub_.get()->*method)(&context, request, &response));
+    if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
+    return absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message()));
+  }
+
+ private:
+  const std::string address_;
+  const absl::Duration patience_;
+  const std::unique_ptr<v1::AuditService::Stub> stub_;
+};
+
+ServerSource::ServerSource(const std::string& address, absl::Duration patience)
+    : impl_(std::make_unique<Impl>(address, patience)) {}
+
+ServerSource::~ServerSource() = default;
+
+absl::StatusOr<std::string> ServerSource::Read(const std::string& path) {
+  v1::GetTileRequest request;
+  request.set_path(path);
+  v1::GetTileResponse response;
+  RETURN_IF_ERROR(impl_->Call(&v1::AuditService::Stub::GetTile, request, response));
+  return std::move(*response.mutable_content());
+}
+
+absl::StatusOr<std::vector<merkle::Hash>> ServerSource::ProveGrowth(const std::string& ledger,
+                                                                    uint64_t old_size,
+                                                                    uint64_t new_size) {
+  v1::GetConsistencyProofRequest request;
+  request.set_log(ledger);
+  request.set_old_size(old_size);
+  request.set_new_size(new_size);
+  v1::GetConsistencyProofResponse response;
+  RETURN_IF_ERROR(impl_->Call(&v1::AuditService::Stub::GetConsistencyProof, request, response));
+  std::vector<merkle::Hash> proof;
+  for (const std::string& bytes : response.proof()) {
+    merkle::Hash& hash = proof.emplace_back();
+    if (bytes.size() != hash.size())
+      return absl::DataLossError("the server's answer: a proof has a hash of another size");
+    std::copy(bytes.begin(), bytes.end(), hash.begin());
+  }
+  return proof;
+}
+
+}  // namespace dpledger::registry

@@ -1,0 +1,30 @@
+// A registry as its server shows it, over gRPC. Each call has a deadline; a server that cannot be
+// reached is UNAVAILABLE. Not thread safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "registry/registry_source.h"
+
+namespace dpledger::registry {
+
+class ServerSource : public RegistrySource {
+ public:
+  // `address` is host:port. Every call must be answered within `patience`.
+  ServerSource(const std::string& address, absl::Duration patience);
+  ~ServerSource() override;
+
+  absl::StatusOr<std::string> Read(const std::string& path) override;
+  absl::StatusOr<std::vector<merkle::Hash>> ProveGrowth(const std::string& ledger,
+                                                        uint64_t old_size,
+                                                        uint64_t new_size) override;
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dpledger::registry
