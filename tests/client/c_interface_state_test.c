@@ -106,13 +106,18 @@ static void epochs(const char* server, const char* folder) {
     refuse_other_epochs(recorder, privatizer, &scheme);
     for (round = 0; round < kRounds / 2; ++round) draw_round(sampler, privatizer, seen);
     if (part == 0) {
-      // Neither a recorder without a state nor another one takes its samples.
+      // Another recorder does not take its samples, and what is not recorded is drawn again.
       dpledger_recorder* const plain = open_recorder(server, "plain", folder);
       dpledger_privatizer* of_plain = NULL;
+      const uint64_t* sample = NULL;
+      size_t size = 0;
       dpledger_sampler* none = NULL;
       CHECK_FAILS(dpledger_sampler_create_resumable(&scheme, plain, &none, error),
                   DPLEDGER_FAILED_PRECONDITION, "recorder: has no state that could keep");
       CHECK_OK(dpledger_privatizer_create(&options, plain, &of_plain, error));
+      CHECK_OK(dpledger_sampler_draw(sampler, &sample, &size, error));
+      CHECK_FAILS(dpledger_privatizer_begin_step(of_plain, sampler, error),
+                  DPLEDGER_FAILED_PRECONDITION, "sampler: was made to be kept with another");
       dpledger_privatizer_free(of_plain);
       dpledger_recorder_free(plain);
     }
