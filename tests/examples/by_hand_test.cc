@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <regex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,19 @@ class ByHand : public ::testing::Test {
                                         folder_.File(program)};
     command.insert(command.end(), flags.begin(), flags.end());
     return command;
+  }
+  // Of the last model that dp_ftrl has kept; 0 if it has none yet.
+  int ModelSteps() {
+    int steps = 0;
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.File("dp_ftrl"), none)) {
+      const std::string name = file.path().filename();
+      std::smatch number;
+      if (std::regex_match(name, number, std::regex("model-([0-9]+)"))) {
+        steps = std::max(steps, std::stoi(number[1]));
+      }
+    }
+    return steps;
   }
   // The epsilon that `program` prints at its end.
   Bounds LedgerEpsilon(const std::string& program, const std::vector<std::string>& flags,
@@ -122,8 +137,9 @@ TEST_F(ByHand, DpFtrlByATree) {
   ExpectIs(ledger, GaussianEpsilon(1e-6, std::sqrt(8.0) / 6));
 }
 
-// Killed in the middle and started again by the same command: one run with a state, in which bands
-// of two coefficients do not meet. The control, without one: a second process adds a second run.
+// Killed in the middle, stopped, and started again by the same command: one run with a state, in
+// which bands of two coefficients do not meet. The control, without one: a second process adds a
+// second run.
 TEST_F(ByHand, DpFtrlGoesOnAfterAKill) {
   const std::string key = folder_.Write("run.key", std::string(32, 'k'));
   std::filesystem::permissions(key, std::filesystem::perms::owner_read);
@@ -139,9 +155,12 @@ TEST_F(ByHand, DpFtrlGoesOnAfterAKill) {
                                           "1e-6"};
   std::vector<std::string> kept = flags, second = flags;
   kept.insert(kept.end(), {"--state-key", key, "--save-every", "1"});
-  const pid_t pid = StartProgram(Command("dp_ftrl", "kept", kept), folder_.File("log"));
-  AwaitThat([&] { return std::filesystem::exists(folder_.File("dp_ftrl/model-3")); });
-  EXPECT_EQ(StopProgram(pid, SIGKILL), 128 + SIGKILL);
+  for (const auto& [steps, signal, exit_code] :
+       {std::tuple{3, SIGKILL, 128 + SIGKILL}, {9, SIGTERM, 130}}) {
+    const pid_t pid = StartProgram(Command("dp_ftrl", "kept", kept), folder_.File("log"));
+    AwaitThat([&, least = steps] { return ModelSteps() >= least; });
+    EXPECT_EQ(StopProgram(pid, signal), exit_code);
+  }
   const double squared = 40 * (1 + 0.25);
   ExpectIs(LedgerEpsilon("dp_ftrl", kept, "kept"), GaussianEpsilon(1e-6, std::sqrt(squared) / 20));
 
