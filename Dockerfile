@@ -14,7 +14,8 @@ WORKDIR /src
 COPY . .
 RUN cmake --preset release -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF \
  && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd \
- && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd
+ && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd \
+      build/release/lib/libdpledger.so.1
 
 FROM ${BASE}
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
@@ -26,6 +27,8 @@ RUN apt-get update \
 COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledger-server \
      /src/build/release/bin/dpledger-witness \
      /src/build/release/bin/dp_sgd /usr/local/bin/
+COPY --from=build /src/build/release/lib/libdpledger.so.1 /usr/local/lib/
+RUN ldconfig
 COPY LICENSE README.md /usr/share/doc/dpledger/
 USER dpledger
 VOLUME /var/lib/dpledger

@@ -6,7 +6,7 @@
 
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/steps.h"
 
 namespace dpledger::bench {
 

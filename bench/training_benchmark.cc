@@ -23,7 +23,7 @@
 #include "client/event_recorder.h"
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 #include "examples/memorization/plain_training.h"
 
 namespace dpledger {
@@ -109,14 +109,13 @@ int Run(int argc, char** argv) {
   Timer plain, float_loop, exact;
   while (plain.sum() + float_loop.sum() + exact.sum() < seconds) {
     dp_sgd::TrainingState state{initial};
-    plain.Time(
-        [&] { bench::Check(memorization::TrainWithoutPrivacy(plan, data, network, state)); });
+    plain.Time([&] { memorization::TrainWithoutPrivacy(plan, data, network, state); });
     std::vector<float> parameters = initial;
     float_loop.Time([&] { bench::TrainByFloatLoop(plan, data, network, parameters); });
     if (parameters == initial) bench::Die("the float loop trained nothing");
     state = {initial};
     exact.Time([&] {
-      bench::Check(dp_sgd::Train(
+      bench::Check(dp_sgd::TrainOnEvents(
           plan, data, network, recorder, stop, [](uint64_t) {}, state));
     });
   }

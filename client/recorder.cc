@@ -8,11 +8,11 @@
 #include "base/status.h"
 #include "client/connection.h"
 #include "client/internal/open_ledger.h"
-#include "client/internal/resumed_round.h"
 #include "events/answerable.h"
 #include "events/event_rules.h"
 #include "events/field_checks.h"
 #include "events/names.h"
+#include "events/resumed_round.h"
 #include "events/writer_rules.h"
 
 namespace dpledger::client {
@@ -250,7 +250,7 @@ absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
                                            const std::vector<v1::SumQuery>& queries) {
   absl::MutexLock lock(&mutex_);
   if (!resumed_from_.has_value()) return absl::OkStatus();
-  RETURN_IF_ERROR(internal::CheckResumedRound(*resumed_from_, scheme, queries));
+  RETURN_IF_ERROR(events::CheckResumedRound(*resumed_from_, scheme, queries));
   resumed_from_.reset();
   return absl::OkStatus();
 }

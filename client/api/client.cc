@@ -1,42 +1,12 @@
 #include "dpledger/client.h"
 
+#include <cmath>
 #include <utility>
 
+#include "client/api/call.h"
+
 namespace dpledger {
-namespace {
-
-// Runs a call of the C interface and gives its error as a status.
-template <typename Call>
-absl::Status Run(Call call) {
-  const Handle<dpledger_error, dpledger_error_free> error(dpledger_error_new());
-  const dpledger_status status = call(error.get());
-  if (status == DPLEDGER_OK) return absl::OkStatus();
-  const char* message = error == nullptr ? "out of memory" : dpledger_error_message(error.get());
-  return absl::Status(static_cast<absl::StatusCode>(status), message);
-}
-
-template <typename T>
-T Sized() {
-  T value = {};
-  value.struct_size = sizeof(T);
-  return value;
-}
-
-// An owner of T, whose handle `make` sets.
-template <typename Owner, typename T, typename Slot, typename Make>
-absl::StatusOr<std::unique_ptr<Owner>> Made(Slot slot, Make make) {
-  T* made = nullptr;
-  const absl::Status status = Run([&](dpledger_error* error) { return make(&made, error); });
-  if (!status.ok()) return status;
-  auto owner = std::make_unique<Owner>();
-  slot(*owner).reset(made);
-  return owner;
-}
-
-template <typename Enum>
-int32_t Number(const std::optional<Enum>& value) {
-  return value.has_value() ? static_cast<int32_t>(*value) : 0;
-}
+namespace api {
 
 dpledger_sampling_scheme ToC(const SamplingScheme& scheme) {
   auto c = Sized<dpledger_sampling_scheme>();
@@ -47,6 +17,21 @@ dpledger_sampling_scheme ToC(const SamplingScheme& scheme) {
   c.rounds_per_epoch = scheme.rounds_per_epoch;
   c.epoch = scheme.epoch;
   return c;
+}
+
+}  // namespace api
+
+namespace {
+
+using api::Get;
+using api::Made;
+using api::Run;
+using api::Sized;
+using api::ToC;
+
+template <typename Enum>
+int32_t Number(const std::optional<Enum>& value) {
+  return value.has_value() ? static_cast<int32_t>(*value) : 0;
 }
 
 dpledger_sum_query ToC(const SumQuery& query) {
@@ -83,64 +68,6 @@ dpledger_declaration ToC(const Declaration& declaration) {
   return c;
 }
 
-dpledger_adaptive_clip_norm ToC(const AdaptiveClipNorm& adaptive) {
-  auto c = Sized<dpledger_adaptive_clip_norm>();
-  if (const auto* mean = std::get_if<MeanNorm>(&adaptive.rule)) {
-    c.rule = DPLEDGER_MEAN_NORM;
-    c.alpha = mean->alpha;
-    c.beta = mean->beta;
-  } else {
-    const auto& quantile = std::get<NormQuantile>(adaptive.rule);
-    c.rule = DPLEDGER_NORM_QUANTILE;
-    c.quantile = quantile.quantile;
-    c.learning_rate = quantile.learning_rate;
-  }
-  c.noise_multiplier = adaptive.noise_multiplier;
-  c.expected_batch_size = adaptive.expected_batch_size;
-  return c;
-}
-
-dpledger_gradient_rows ToC(const GradientRows& rows) {
-  auto c = Sized<dpledger_gradient_rows>();
-  c.first = rows.first;
-  c.count = rows.count;
-  c.stride = rows.stride;
-  c.format = static_cast<int32_t>(rows.format);
-  return c;
-}
-
-// Groups with the arrays that their C form points to.
-class Groups {
- public:
-  explicit Groups(const std::vector<ClipGroup>& groups) : parts_(groups.size()) {
-    for (size_t g = 0; g < groups.size(); ++g) {
-      const ClipGroup& group = groups[g];
-      for (const ClipPart& part : group.parts) {
-        parts_[g].sizes.push_back(part.size);
-        parts_[g].scales.push_back(part.scale);
-      }
-      auto c = Sized<dpledger_clip_group>();
-      c.name = group.name.c_str();
-      c.size = group.size;
-      c.clip_norm = group.clip_norm;
-      c.gamma = group.gamma;
-      c.part_sizes = parts_[g].sizes.data();
-      c.part_scales = parts_[g].scales.data();
-      c.part_count = group.parts.size();
-      groups_.push_back(c);
-    }
-  }
-  const std::vector<dpledger_clip_group>& get() const { return groups_; }
-
- private:
-  struct Parts {
-    std::vector<size_t> sizes;
-    std::vector<double> scales;
-  };
-  std::vector<Parts> parts_;
-  std::vector<dpledger_clip_group> groups_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options) {
@@ -159,6 +86,12 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& 
   c.full_spool_timeout_seconds = options.full_spool_timeout_seconds;
   c.close_timeout_seconds = options.close_timeout_seconds;
   c.stall_timeout_seconds = options.stall_timeout_seconds;
+  auto state = Sized<dpledger_run_state>();
+  if (options.state.has_value()) {
+    if (!options.state->folder.empty()) state.folder = options.state->folder.c_str();
+    state.key_file = options.state->key_file.c_str();
+    c.state = &state;
+  }
   return Made<Recorder, dpledger_recorder>(
       [](Recorder & recorder) -> auto& { return recorder.handle_; },
       [&](dpledger_recorder** made, dpledger_error* error) {
@@ -171,13 +104,10 @@ absl::StatusOr<uint64_t> Recorder::RecordRound(const SamplingScheme& scheme,
   const dpledger_sampling_scheme c_scheme = ToC(scheme);
   std::vector<dpledger_sum_query> c_queries;
   for (const SumQuery& query : queries) c_queries.push_back(ToC(query));
-  uint64_t number = 0;
-  const absl::Status status = Run([&](dpledger_error* error) {
+  return Get<uint64_t>([&](uint64_t* number, dpledger_error* error) {
     return dpledger_recorder_record_round(get(), &c_scheme, c_queries.data(), c_queries.size(),
-                                          &number, error);
+                                          number, error);
   });
-  if (!status.ok()) return status;
-  return number;
 }
 
 absl::Status Recorder::AwaitReleasable(uint64_t number) {
@@ -192,12 +122,63 @@ absl::Status Recorder::Close() {
 
 std::string Recorder::ledger() const { return dpledger_recorder_ledger(get()); }
 
+absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
+  const auto asked = Get<dpledger_cost*>([&](dpledger_cost** cost, dpledger_error* error) {
+    return dpledger_recorder_cost(get(), delta, cost, error);
+  });
+  if (!asked.ok()) return asked.status();
+  const Handle<dpledger_cost, dpledger_cost_free> cost(*asked);
+  auto values = Sized<dpledger_cost_values>();
+  const absl::Status read =
+      Run([&](dpledger_error* error) { return dpledger_cost_read(cost.get(), &values, error); });
+  if (!read.ok()) return read;
+  Cost answer{.epsilon = {values.lower, values.upper},
+              .delta = values.delta,
+              .entries = values.entries,
+              .ledger = values.ledger,
+              .root = values.root,
+              .method = values.method,
+              .warnings = {values.warnings, values.warnings + values.warning_count}};
+  if (!std::isnan(values.planned_upper)) {
+    answer.planned_epsilon = {values.planned_lower, values.planned_upper};
+  }
+  return answer;
+}
+
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
+                                      double sampling_probability, uint64_t steps) {
+  return Get<double>([&](double* noise_multiplier, dpledger_error* error) {
+    return dpledger_calibrate_noise(server.c_str(), target.epsilon, target.delta,
+                                    sampling_probability, steps, noise_multiplier, error);
+  });
+}
+
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
+                                      const CorrelatedOptions& options, Adjacency adjacency) {
+  const api::CorrelatedOptionsInC c(options);
+  return Get<double>([&](double* noise_multiplier, dpledger_error* error) {
+    return dpledger_calibrate_correlated_noise(server.c_str(), c.get(),
+                                               static_cast<int32_t>(adjacency), target.epsilon,
+                                               target.delta, noise_multiplier, error);
+  });
+}
+
 absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const SamplingScheme& scheme) {
   const dpledger_sampling_scheme c = ToC(scheme);
   return Made<Sampler, dpledger_sampler>(
       [](Sampler & sampler) -> auto& { return sampler.handle_; },
       [&](dpledger_sampler** made, dpledger_error* error) {
         return dpledger_sampler_create(&c, made, error);
+      });
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> Sampler::CreateResumable(const SamplingScheme& scheme,
+                                                                  const Recorder& recorder) {
+  const dpledger_sampling_scheme c = ToC(scheme);
+  return Made<Sampler, dpledger_sampler>(
+      [](Sampler & sampler) -> auto& { return sampler.handle_; },
+      [&](dpledger_sampler** made, dpledger_error* error) {
+        return dpledger_sampler_create_resumable(&c, recorder.get(), made, error);
       });
 }
 
@@ -208,66 +189,6 @@ absl::StatusOr<absl::Span<const uint64_t>> Sampler::Draw() {
       [&](dpledger_error* error) { return dpledger_sampler_draw(get(), &sample, &size, error); });
   if (!status.ok()) return status;
   return absl::MakeConstSpan(sample, size);
-}
-
-absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(const PrivatizerOptions& options,
-                                                               const Recorder& recorder) {
-  const Groups groups(options.groups);
-  auto c = Sized<dpledger_privatizer_options>();
-  c.groups = groups.get().data();
-  c.group_count = groups.get().size();
-  c.noise_multiplier = options.noise_multiplier;
-  c.allocation = static_cast<int32_t>(options.allocation);
-  c.microbatches = options.microbatches ? 1 : 0;
-  dpledger_adaptive_clip_norm adaptive = {};
-  if (options.adaptive.has_value()) {
-    adaptive = ToC(*options.adaptive);
-    c.adaptive = &adaptive;
-  }
-  c.threads = options.threads;
-  return Made<Privatizer, dpledger_privatizer>(
-      [](Privatizer & privatizer) -> auto& { return privatizer.handle_; },
-      [&](dpledger_privatizer** made, dpledger_error* error) {
-        return dpledger_privatizer_create(&c, recorder.get(), made, error);
-      });
-}
-
-absl::Status Privatizer::BeginStep(const Sampler& sampler) {
-  return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_begin_step(get(), sampler.get(), error);
-  });
-}
-
-absl::Status Privatizer::BeginStep(const SamplingScheme& scheme) {
-  const dpledger_sampling_scheme c = ToC(scheme);
-  return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_begin_step_by_scheme(get(), &c, error);
-  });
-}
-
-absl::Status Privatizer::Accumulate(const GradientRows& rows) {
-  const dpledger_gradient_rows c = ToC(rows);
-  return Run(
-      [&](dpledger_error* error) { return dpledger_privatizer_accumulate(get(), &c, error); });
-}
-
-absl::Status Privatizer::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
-  const dpledger_gradient_rows c = ToC(rows);
-  return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_accumulate_with_norms(get(), &c, norms.data(), norms.size(), error);
-  });
-}
-
-absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {
-  return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_add_sums(get(), sums.data(), sums.size(), error);
-  });
-}
-
-absl::Status Privatizer::Finish(absl::Span<float> released) {
-  return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_finish(get(), released.data(), released.size(), error);
-  });
 }
 
 }  // namespace dpledger

@@ -22,12 +22,19 @@ dpledger_status BeginRun(const dpledger_correlated_options* options, dpledger_re
     *run = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     ASSIGN_OR_RETURN(const CorrelatedOptions read, ReadCorrelatedOptions(options));
-    PrivacyRecorder* const events = recorder->recorder.get();
-    ASSIGN_OR_RETURN(auto begun,
-                     seed == nullptr
-                         ? CorrelatedPrivatizer::BeginRun(read, events)
-                         : CorrelatedPrivatizer::BeginNonPrivateRunForTesting(read, events, *seed));
-    *run = new dpledger_correlated_run{recorder->recorder, std::move(begun)};
+    Opened& opened = *recorder->opened;
+    PrivacyRecorder* const events = opened.recorder.get();
+    RunState* const state = opened.state.get();
+    if (state != nullptr && opened.has_run.exchange(true)) {
+      return absl::FailedPreconditionError("recorder: its state keeps another run already");
+    }
+    auto begun = seed == nullptr ? CorrelatedPrivatizer::BeginRun(read, events, state)
+                                 : CorrelatedPrivatizer::BeginNonPrivateRunForTesting(read, events,
+                                                                                      *seed, state);
+    // Nothing was taken out of the state.
+    if (absl::IsInvalidArgument(begun.status())) opened.has_run = false;
+    RETURN_IF_ERROR(begun.status());
+    *run = new dpledger_correlated_run{recorder->opened, *std::move(begun)};
     return absl::OkStatus();
   });
 }
@@ -99,6 +106,13 @@ dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run
     ASSIGN_OR_RETURN(const std::vector<float> estimates, run->run->FinishStep());
     std::copy(estimates.begin(), estimates.end(), values);
     return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_correlated_run_save(dpledger_correlated_run* run, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(run, "run"));
+    return run->run->Save();
   });
 }
 

@@ -2,17 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "client/correlated_options.h"
 #include "client/integer_clip.h"
 #include "client/privatizer_options.h"
 #include "client/recorder.h"
+#include "client/run_state.h"
 #include "dpledger.h"
 
 namespace dpledger::client::c {
 
+// All but their state.
 absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given);
+// Null if they have none.
+absl::StatusOr<std::unique_ptr<RunState>> OpenState(const dpledger_recorder_options* given,
+                                                    const std::string& spool_folder);
 
 absl::StatusOr<PrivatizerOptions> ReadPrivatizerOptions(const dpledger_privatizer_options* given);
 

@@ -23,11 +23,11 @@ dpledger_status CreatePrivatizer(const dpledger_privatizer_options* options,
     *privatizer = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     ASSIGN_OR_RETURN(const PrivatizerOptions read, ReadPrivatizerOptions(options));
-    PrivacyRecorder* const rounds = recorder->recorder.get();
+    PrivacyRecorder* const rounds = recorder->opened->recorder.get();
     ASSIGN_OR_RETURN(auto made, seed == nullptr
                                     ? Privatizer::Create(read, rounds)
                                     : Privatizer::CreateNonPrivateForTesting(read, rounds, *seed));
-    *privatizer = new dpledger_privatizer{recorder->recorder, std::move(made)};
+    *privatizer = new dpledger_privatizer{recorder->opened, std::move(made)};
     return absl::OkStatus();
   });
 }
@@ -35,6 +35,7 @@ dpledger_status CreatePrivatizer(const dpledger_privatizer_options* options,
 }  // namespace
 }  // namespace dpledger::client::c
 
+using dpledger::client::c::CheckEpochKept;
 using dpledger::client::c::CheckGiven;
 using dpledger::client::c::Guard;
 
@@ -91,6 +92,7 @@ dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
     if (!sampler->fresh) {
       return absl::FailedPreconditionError("sampler: has no fresh sample: draw one for each step");
     }
+    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, sampler->scheme, sampler->opened.get()));
     RETURN_IF_ERROR(privatizer->privatizer->BeginStep(sampler->scheme));
     sampler->fresh = false;
     return absl::OkStatus();
@@ -103,6 +105,7 @@ dpledger_status dpledger_privatizer_begin_step_by_scheme(dpledger_privatizer* pr
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
     ASSIGN_OR_RETURN(const auto read, dpledger::client::c::ReadScheme(scheme));
+    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, read, /*drawn_for=*/nullptr));
     return privatizer->privatizer->BeginStep(read);
   });
 }

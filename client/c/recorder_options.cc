@@ -64,10 +64,15 @@ absl::Status ReadSeconds(std::string_view field, double seconds, absl::Duration&
   return absl::OkStatus();
 }
 
+absl::StatusOr<dpledger_recorder_options> ReadOptions(const dpledger_recorder_options* given) {
+  return ReadStruct<dpledger_recorder_options>("options", given,
+                                               offsetof(dpledger_recorder_options, state));
+}
+
 }  // namespace
 
 absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given) {
-  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_recorder_options>("options", given));
+  ASSIGN_OR_RETURN(const auto read, ReadOptions(given));
   RecorderOptions options;
   ASSIGN_OR_RETURN(options.server, ReadText("server", read.server));
   ASSIGN_OR_RETURN(options.ledger, ReadText("ledger", read.ledger));
@@ -89,6 +94,19 @@ absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_opti
   RETURN_IF_ERROR(
       ReadSeconds("stall_timeout_seconds", read.stall_timeout_seconds, options.stall_timeout));
   return options;
+}
+
+absl::StatusOr<std::unique_ptr<RunState>> OpenState(const dpledger_recorder_options* given,
+                                                    const std::string& spool_folder) {
+  ASSIGN_OR_RETURN(const auto options, ReadOptions(given));
+  if (options.state == nullptr) return nullptr;
+  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_run_state>("state", options.state));
+  ASSIGN_OR_RETURN(const std::string folder,
+                   ReadText("state.folder", read.folder, spool_folder.c_str()));
+  ASSIGN_OR_RETURN(const std::string key_file, ReadText("state.key_file", read.key_file));
+  auto state = RunState::Open(folder, key_file);
+  if (!state.ok()) return PrefixField("state", state.status());
+  return state;
 }
 
 }  // namespace dpledger::client::c

@@ -25,18 +25,31 @@ SamplerOrError Make(const Options& options, const uint64_t* seed) {
 }
 
 SamplerOrError MakeEpochSampler(EpochPartition partition, uint64_t population_size,
-                                uint64_t rounds_per_epoch, uint64_t epoch, const uint64_t* seed) {
+                                uint64_t rounds_per_epoch, uint64_t epoch, const uint64_t* seed,
+                                Opened* opened) {
   if (epoch != 0) {
     return FieldError("scheme.epoch",
                       absl::StrCat("must be 0: a sampler numbers its epochs itself, got ", epoch));
   }
-  return Make<EpochSampler>(EpochSamplerOptions{.partition = partition,
-                                                .population_size = population_size,
-                                                .rounds_per_epoch = rounds_per_epoch},
-                            seed);
+  EpochSamplerOptions options{.partition = partition,
+                              .population_size = population_size,
+                              .rounds_per_epoch = rounds_per_epoch};
+  if (opened != nullptr) {
+    if (opened->has_sampler.exchange(true)) {
+      return absl::FailedPreconditionError("recorder: its state keeps another sampler already");
+    }
+    options.state = opened->state.get();
+    options.recorded = opened->recorder->carried_epoch();
+  }
+  SamplerOrError made = Make<EpochSampler>(options, seed);
+  // Nothing was taken out of the state.
+  if (opened != nullptr && absl::IsInvalidArgument(made.status())) opened->has_sampler = false;
+  return made;
 }
 
-SamplerOrError MakeSampler(const dpledger_sampling_scheme* given, const uint64_t* seed) {
+// `opened`: whose state keeps an epoch sampler; null: none's.
+SamplerOrError MakeSampler(const dpledger_sampling_scheme* given, const uint64_t* seed,
+                           Opened* opened) {
   ASSIGN_OR_RETURN(const v1::SamplingScheme scheme, ReadScheme(given));
   const uint64_t population_size = scheme.population_size();
   switch (scheme.kind_case()) {
@@ -53,11 +66,11 @@ SamplerOrError MakeSampler(const dpledger_sampling_scheme* given, const uint64_t
     case v1::SamplingScheme::kDisjointBatches:
       return MakeEpochSampler(EpochPartition::kShuffledBatches, population_size,
                               scheme.disjoint_batches().batches_per_epoch(),
-                              scheme.disjoint_batches().epoch(), seed);
+                              scheme.disjoint_batches().epoch(), seed, opened);
     case v1::SamplingScheme::kRandomAllocation:
       return MakeEpochSampler(EpochPartition::kRandomAllocation, population_size,
                               scheme.random_allocation().rounds_per_epoch(),
-                              scheme.random_allocation().epoch(), seed);
+                              scheme.random_allocation().epoch(), seed, opened);
     case v1::SamplingScheme::kFullBatch: {
       auto sampler = FullBatchSampler::Create(population_size);
       if (!sampler.ok()) return PrefixField("scheme", sampler.status());
@@ -74,7 +87,7 @@ dpledger_status CreateSampler(const dpledger_sampling_scheme* scheme, const uint
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(sampler, "sampler"));
     *sampler = nullptr;
-    ASSIGN_OR_RETURN(auto made, MakeSampler(scheme, seed));
+    ASSIGN_OR_RETURN(auto made, MakeSampler(scheme, seed, /*opened=*/nullptr));
     *sampler = new dpledger_sampler{.sampler = std::move(made)};
     return absl::OkStatus();
   });
@@ -94,6 +107,25 @@ dpledger_status dpledger_sampler_create_non_private_for_testing(
     const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
     dpledger_error* error) {
   return dpledger::client::c::CreateSampler(scheme, &seed, sampler, error);
+}
+
+dpledger_status dpledger_sampler_create_resumable(const dpledger_sampling_scheme* scheme,
+                                                  dpledger_recorder* recorder,
+                                                  dpledger_sampler** sampler,
+                                                  dpledger_error* error) {
+  using dpledger::client::c::CheckGiven;
+  return dpledger::client::c::Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(sampler, "sampler"));
+    *sampler = nullptr;
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    if (recorder->opened->state == nullptr) {
+      return absl::FailedPreconditionError("recorder: has no state that could keep a sampler");
+    }
+    ASSIGN_OR_RETURN(auto made, dpledger::client::c::MakeSampler(scheme, /*seed=*/nullptr,
+                                                                 recorder->opened.get()));
+    *sampler = new dpledger_sampler{.opened = recorder->opened, .sampler = std::move(made)};
+    return absl::OkStatus();
+  });
 }
 
 void dpledger_sampler_free(dpledger_sampler* sampler) { delete sampler; }

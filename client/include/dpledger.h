@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 0
+#define DPLEDGER_ABI_MINOR 1
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -155,6 +155,16 @@ typedef struct dpledger_declaration {
   double filter_bound;
 } dpledger_declaration;
 
+// Keeps what another process needs to carry on a run that was killed: an epoch's partition, the
+// noise of a run with correlated noise. In small files, sealed by AES-256-GCM and bound to ledger,
+// writer and incarnation: those of another one are refused by name, torn ones with DATA_LOSS, and
+// stay as they are. Who has the key and the files can compute the noise: keep them apart.
+typedef struct dpledger_run_state {
+  size_t struct_size;
+  const char* folder;    // of the files, which exists; NULL: the spool's
+  const char* key_file;  // holds 32 bytes, readable by its owner alone; the same at every restart
+} dpledger_run_state;
+
 typedef struct dpledger_recorder_options {
   size_t struct_size;
   const char* server;  // "host:port"
@@ -177,6 +187,10 @@ typedef struct dpledger_recorder_options {
   double full_spool_timeout_seconds;  // 300: how long a round waits for room in a full spool
   double close_timeout_seconds;       // 60
   double stall_timeout_seconds;       // 20: then a silent connection is given up for a new one
+  // NULL: nothing is kept, and a run that was killed goes on with a new epoch and new noise. Else
+  // one sampler (dpledger_sampler_create_resumable) and one run with correlated noise of this
+  // recorder are kept. Since minor version 1.
+  const dpledger_run_state* state;
 } dpledger_recorder_options;
 
 // Writes the rounds of one training run into a ledger on a server. Thread safe.
@@ -186,7 +200,9 @@ typedef struct dpledger_recorder dpledger_recorder;
 // there was one. FAILED_PRECONDITION if the ledger has another declaration or is sealed, if the
 // writer has closed, or if another process holds the spool; DATA_LOSS if spool or server lost what
 // they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached in time (under SPOOL
-// only as long as this spool has never seen the ledger with this declaration).
+// only as long as this spool has never seen the ledger with this declaration). With a state:
+// NOT_FOUND without the key file, FAILED_PRECONDITION if others may read it or a file is of another
+// key, ledger, writer or incarnation, DATA_LOSS if a file is torn.
 DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
                                                     dpledger_recorder** recorder,
                                                     dpledger_error* error);
@@ -231,8 +247,9 @@ typedef struct dpledger_sum_query {
 // sum queries on its sample, 1 to 9999. Waits for neither the disk nor the network; in a full
 // spool, for room. `number` gets what dpledger_recorder_await_releasable takes. OK means that the
 // event is in the spool's file. RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION
-// after close, when another recorder writes under this writer's name, and for a first round that
-// does not carry on the run (plan_varies); any refusal of the server; the disk's error.
+// after close, when another recorder writes under this writer's name, for a first round that does
+// not carry on the run (plan_varies), and for an epoch's round where a state keeps epochs, which
+// are its sampler's; any refusal of the server; the disk's error.
 DPLEDGER_API dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
                                                             const dpledger_sampling_scheme* scheme,
                                                             const dpledger_sum_query* queries,
@@ -272,11 +289,21 @@ DPLEDGER_API dpledger_status dpledger_sampler_create(const dpledger_sampling_sch
 DPLEDGER_API dpledger_status dpledger_sampler_create_non_private_for_testing(
     const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
     dpledger_error* error);
+// The sampler that the recorder's state keeps, for schemes with epochs: it goes on in the middle of
+// the epoch that a killed process was in, with the same partition and the next round that the
+// ledger has not. A round that was recorded and not released is lost; its batch is not drawn again.
+// Other schemes have nothing to keep. FAILED_PRECONDITION if the recorder has no state or has had
+// such a sampler, and, naming the member, for another scheme than that of the epoch that is carried
+// on. Only privatizers of the same recorder take its samples.
+DPLEDGER_API dpledger_status dpledger_sampler_create_resumable(
+    const dpledger_sampling_scheme* scheme, dpledger_recorder* recorder, dpledger_sampler** sampler,
+    dpledger_error* error);
 DPLEDGER_API void dpledger_sampler_free(dpledger_sampler* sampler);
 
 // The next sample: `sample` gets `size` indices in [0, population_size), ascending, lent until the
 // next draw; not to be read if `size` is 0. Neither they nor, where it is random, their number may
-// be released. FAILED_PRECONDITION after a fork, or under a rounding mode other than to nearest.
+// be released. FAILED_PRECONDITION after a fork, or under a rounding mode other than to nearest;
+// the disk's error where a state keeps the epoch that begins.
 DPLEDGER_API dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler,
                                                    const uint64_t** sample, size_t* size,
                                                    dpledger_error* error);
@@ -385,8 +412,9 @@ DPLEDGER_API dpledger_status dpledger_privatizer_query(const dpledger_privatizer
                                                        dpledger_error* error);
 
 // Records and opens a round on the sample that `sampler` has drawn last. FAILED_PRECONDITION if a
-// round is open, if that sample has had its round (each needs a fresh one), after a fork, or under
-// a rounding mode other than to nearest; errors of dpledger_recorder_record_round.
+// round is open, if that sample has had its round (each needs a fresh one), if the recorder's state
+// keeps epochs and the sampler is not the one that it keeps, after a fork, or under a rounding mode
+// other than to nearest; errors of dpledger_recorder_record_round.
 DPLEDGER_API dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
                                                             dpledger_sampler* sampler,
                                                             dpledger_error* error);
@@ -454,12 +482,16 @@ typedef struct dpledger_correlated_options {
 
 // A run whose noise is correlated from step to step (DP-FTRL): sums over many steps carry less of
 // it, with no sampling assumed. The ledger's adjacency must be ZERO_OUT or REPLACE_ONE. One event
-// for the whole plan is recorded when it begins; a run that ends early is charged its plan, and one
-// that is resumed is a new run.
+// for the whole plan is recorded when it begins; a run that ends early is charged its plan. With a
+// recorder that has a state the run is kept, and costs nothing more in the process that carries it
+// on; without one, that process begins a new run.
 typedef struct dpledger_correlated_run dpledger_correlated_run;
 
-// The error's field is the option that is out of its domain; errors of
-// dpledger_recorder_record_mechanism.
+// Begins a run, or carries on the one that the recorder's state has kept:
+// dpledger_correlated_run_steps_done says from where. The error's field is the option that is out
+// of its domain; FAILED_PRECONDITION if the options are not those of the run that is carried on, or
+// if the recorder has a state and has had its run; DATA_LOSS if what was kept does not fit
+// together; errors of dpledger_recorder_record_mechanism.
 DPLEDGER_API dpledger_status dpledger_correlated_run_begin(
     const dpledger_correlated_options* options, dpledger_recorder* recorder,
     dpledger_correlated_run** run, dpledger_error* error);
@@ -492,10 +524,19 @@ DPLEDGER_API dpledger_status dpledger_correlated_run_add_sums(dpledger_correlate
 // an error nothing is lost, and it may be called again: FAILED_PRECONDITION once all steps are
 // done, after a fork, or under a rounding mode other than to nearest; errors of
 // dpledger_recorder_await_releasable. Where memory was short in the middle of the step
-// (RESOURCE_EXHAUSTED) the run has ended: FAILED_PRECONDITION from then on.
+// (RESOURCE_EXHAUSTED) the run has ended: FAILED_PRECONDITION from then on. In a run that is
+// carried on, a step that was released before is released again, bit by bit, if it has the same
+// sum; with another one it is FAILED_PRECONDITION (reason STEP_DIFFERS), and the step begins again.
 DPLEDGER_API dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run,
                                                                  float* values, size_t count,
                                                                  dpledger_error* error);
+
+// Keeps where the run stands, between two steps: the process that carries it on goes on behind the
+// step that was saved last. Save the model first, under its number of steps, so that there is one
+// for whichever save holds. FAILED_PRECONDITION without a state; errors of
+// dpledger_recorder_await_releasable and of the disk, after which the save before holds.
+DPLEDGER_API dpledger_status dpledger_correlated_run_save(dpledger_correlated_run* run,
+                                                          dpledger_error* error);
 
 // The records of step `step`, from 0: those from `begin` to `end` - 1, where consecutive batches of
 // nearly equal size take turns, so that a record comes again every batches_per_epoch steps.
@@ -540,6 +581,49 @@ DPLEDGER_API dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_erro
 // FAILED_PRECONDITION unless the sums are cleared or new.
 DPLEDGER_API dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
                                                         dpledger_error* error);
+
+// ----------------------------------------------------------------------- questions to the server
+
+// What a ledger comes to by the server's accountant. Every call waits for a minute at most; errors
+// of the server, such as INVALID_ARGUMENT for a delta that is not in (0, 1).
+typedef struct dpledger_cost dpledger_cost;
+
+typedef struct dpledger_cost_values {
+  size_t struct_size;
+  double lower, upper;  // of the true epsilon of what was spent. Report `upper`; may be infinite
+  // The same of the declared plan while fewer rounds than planned are recorded, which covers a run
+  // that was stopped for what it showed; else NaN.
+  double planned_lower, planned_upper;
+  double delta;
+  uint64_t entries;             // of the ledger
+  const char* ledger;           // its full name. All text is lent until the cost is freed
+  const char* root;             // the hash over its entries, in hexadecimal
+  const char* method;           // that answered
+  const char* const* warnings;  // warning_count texts; NULL if there is none
+  size_t warning_count;
+} dpledger_cost_values;
+
+// Of the recorder's ledger as the server has it, also after dpledger_recorder_close.
+DPLEDGER_API dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double delta,
+                                                    dpledger_cost** cost, dpledger_error* error);
+// `values`, whose struct_size is set, gets what its struct has.
+DPLEDGER_API dpledger_status dpledger_cost_read(const dpledger_cost* cost,
+                                                dpledger_cost_values* values,
+                                                dpledger_error* error);
+DPLEDGER_API void dpledger_cost_free(dpledger_cost* cost);
+
+// The least noise multiplier, on the safe side, with which `steps` rounds on Poisson samples stay
+// within `epsilon` at `delta` under ADD_OR_REMOVE_ONE, by the server at `server` ("host:port").
+DPLEDGER_API dpledger_status dpledger_calibrate_noise(const char* server, double epsilon,
+                                                      double delta, double sampling_probability,
+                                                      uint64_t steps, double* noise_multiplier,
+                                                      dpledger_error* error);
+// The same for the whole run that `options` describes, but for their sums' noise_multiplier, under
+// ZERO_OUT or REPLACE_ONE: to within a millionth. INVALID_ARGUMENT (epsilon) if a multiplier of 256
+// is not enough.
+DPLEDGER_API dpledger_status dpledger_calibrate_correlated_noise(
+    const char* server, const dpledger_correlated_options* options, int32_t adjacency,
+    double epsilon, double delta, double* noise_multiplier, dpledger_error* error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "examples/canary_audit/false_recorder.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 
 namespace dpledger::canary_audit {
 namespace {
@@ -47,7 +47,7 @@ absl::StatusOr<Guesses> TrainAndGuess(const Canaries& canaries, uint64_t steps,
   const std::vector<float> before = network.InitialParameters(0);
   dp_sgd::TrainingState state{before};
   const std::atomic<bool> stop = false;
-  RETURN_IF_ERROR(dp_sgd::Train(
+  RETURN_IF_ERROR(dp_sgd::TrainOnEvents(
       plan, canaries.data(), network, told, stop, [](uint64_t) {}, state));
   return canaries.Guess(before, state.parameters, guesses);
 }

@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/steps.h"
 
 namespace dpledger::canary_audit {
 

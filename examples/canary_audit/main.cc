@@ -1,6 +1,9 @@
 // Audits the example trainer with canaries, in one run against a server: a lower bound on ε from
 // what an attacker could do, beside the ε of the run's own ledger.
+#include <grpcpp/client_context.h>
+
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -11,12 +14,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/connection.h"
+#include "client/questions.h"
 #include "client/recorder.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
-#include "examples/common/privacy_service.h"
-#include "examples/common/run_flags.h"
-#include "examples/common/run_report.h"
+#include "examples/common/program.h"
 
 namespace dpledger::canary_audit {
 namespace {
@@ -90,18 +94,28 @@ absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flag
   return client::PrivacyRecorder::Open(std::move(options));
 }
 
-v1::OneRunAudit Evidence(uint64_t canaries, const Guesses& guesses) {
-  v1::OneRunAudit run;
-  run.set_canaries(canaries);
-  run.set_guesses(guesses.made);
-  run.set_correct(guesses.correct);
-  return run;
+// What these guesses say at that δ and 95 % confidence; of the claim of `ledger`, unless that is
+// empty.
+absl::StatusOr<v1::AuditClaimResponse> Audit(const Flags& flags, const std::string& ledger,
+                                             double delta, const Guesses& guesses) {
+  v1::AuditClaimRequest request;
+  if (!ledger.empty()) request.mutable_subject()->add_ledgers(ledger);
+  request.set_delta(delta);
+  request.mutable_one_run()->set_canaries(flags.canaries);
+  request.mutable_one_run()->set_guesses(guesses.made);
+  request.mutable_one_run()->set_correct(guesses.correct);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  v1::AuditClaimResponse response;
+  const auto service = v1::AccountingService::NewStub(client::Connect(flags.server));
+  const grpc::Status status = service->AuditClaim(&context, request, &response);
+  if (!status.ok()) return client::FromGrpc(status);
+  return response;
 }
 
 // What this configuration can find: the bound that follows from as many right guesses as are to be
 // expected.
-absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplier,
-                        examples::PrivacyService& service) {
+absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplier) {
   for (const auto& [name, sabotage] : {std::pair("as it should be", Sabotage::kNone),
                                        std::pair("a quarter of the noise", Sabotage::kQuarterNoise),
                                        std::pair("no clipping", Sabotage::kNoClipping)}) {
@@ -112,8 +126,7 @@ absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplie
         ExpectedCorrectShare(flags.canaries, flags.guesses, flags.steps, noise, norm);
     const auto made = flags.guesses / 2 * 2;
     const auto correct = static_cast<uint64_t>(std::llround(share * static_cast<double>(made)));
-    ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer,
-                     service.Audit("", delta, Evidence(flags.canaries, {made, correct})));
+    ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer, Audit(flags, "", delta, {made, correct}));
     std::printf("to be expected     epsilon at least %.2f, %s\n", answer.epsilon_lower_bound(),
                 name);
   }
@@ -127,15 +140,15 @@ absl::StatusOr<int> Run(const Flags& flags) {
   }
   const auto canary_count = static_cast<double>(flags.canaries);
   const double delta = flags.delta > 0 ? flags.delta : 1 / (canary_count * canary_count);
-  examples::PrivacyService service(flags.server);
-  ASSIGN_OR_RETURN(const double noise_multiplier,
-                   service.CalibrateNoise(flags.target_epsilon, delta, 1, flags.steps));
+  ASSIGN_OR_RETURN(
+      const double noise_multiplier,
+      client::CalibrateNoise(flags.server, {flags.target_epsilon, delta}, 1, flags.steps));
   std::printf("canaries           %llu, %llu guesses, %llu full batches\n",
               static_cast<unsigned long long>(flags.canaries),
               static_cast<unsigned long long>(flags.guesses / 2 * 2),
               static_cast<unsigned long long>(flags.steps));
   std::printf("noise multiplier   %.6f (calibrated by the server)\n", noise_multiplier);
-  RETURN_IF_ERROR(PrintPower(flags, delta, noise_multiplier, service));
+  RETURN_IF_ERROR(PrintPower(flags, delta, noise_multiplier));
   std::fflush(stdout);
 
   std::random_device random;
@@ -145,7 +158,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
                                                         flags.guesses, flags.sabotage, *recorder));
   RETURN_IF_ERROR(recorder->Close());
   ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer,
-                   service.Audit(recorder->ledger(), delta, Evidence(flags.canaries, guesses)));
+                   Audit(flags, recorder->ledger(), delta, guesses));
   std::printf("guessed            %llu of %llu rightly\n",
               static_cast<unsigned long long>(guesses.correct),
               static_cast<unsigned long long>(guesses.made));

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "examples/common/run_flags.h"
+#include "examples/common/program.h"
 #include "examples/common/schema.h"
 
 namespace dpledger::examples {

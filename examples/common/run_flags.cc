@@ -2,27 +2,9 @@
 
 #include <map>
 
+#include "examples/common/program.h"
+
 namespace dpledger::examples {
-namespace {
-
-// `what` describes the domain.
-template <typename Predicate>
-CLI::Validator Must(const std::string& what, Predicate holds) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        const bool parsed = CLI::detail::lexical_cast(text, value);
-        return parsed && holds(value) ? std::string() : "must be " + what + ", got " + text;
-      },
-      what);
-}
-
-}  // namespace
-
-CLI::Validator Between(double least, double most) {
-  return Must(CLI::detail::to_string(least) + " to " + CLI::detail::to_string(most),
-              [=](double value) { return value >= least && value <= most; });
-}
 
 void AddRunFlags(CLI::App& app, RunFlags& flags) {
   auto* noise = app.add_option_group("noise", "how much noise: one of the two");
@@ -34,7 +16,7 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
       ->check(Between(1e-9, 1e9));
   noise->require_option(1);
   app.add_option("--delta", flags.delta, "of the target and of the final answer")
-      ->check(Must("in (0, 1)", [](double value) { return value > 0 && value < 1; }))
+      ->check(InOpenUnitInterval())
       ->capture_default_str();
   app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
   app.add_option("--ledger", flags.ledger, "its ledger, made if it does not exist")->required();
@@ -42,8 +24,8 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
       ->capture_default_str();
   app.add_option("--spool", flags.spool,
                  "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
-  static const std::map<std::string, v1::SpoolPolicy> kPolicies = {{"fail-closed", v1::FAIL_CLOSED},
-                                                                   {"spool", v1::SPOOL}};
+  static const std::map<std::string, Policy> kPolicies = {{"fail-closed", Policy::kFailClosed},
+                                                          {"spool", Policy::kSpool}};
   app.add_option_function<std::string>(
          "--policy", [&flags](const std::string& name) { flags.policy = kPolicies.at(name); },
          "release noise after the server's acknowledgement (fail-closed), or once the event "

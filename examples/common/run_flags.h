@@ -6,14 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/client.h"
 
 namespace dpledger::examples {
 
 struct RunFlags {
   std::string server, ledger, spool;
   std::string writer = "trainer";
-  v1::SpoolPolicy policy = v1::FAIL_CLOSED;
+  Policy policy = Policy::kFailClosed;
   std::optional<double> noise_multiplier, target_epsilon;  // one of the two
   double delta = 1e-5;
 };
@@ -24,8 +24,5 @@ void AddRunFlags(CLI::App& app, RunFlags& flags);
 // code, if the program has said what is wrong, or has helped.
 std::optional<int> Parse(CLI::App& app, int argc, char** argv, RunFlags& flags,
                          const std::function<void()>& check);
-
-// Domains. They let no NaN through, which CLI::Range does.
-CLI::Validator Between(double least, double most);
 
 }  // namespace dpledger::examples

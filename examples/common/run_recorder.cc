@@ -4,29 +4,57 @@
 #include <utility>
 
 #include "base/status.h"
-#include "examples/common/run_report.h"
+#include "examples/common/program.h"
 
 namespace dpledger::examples {
+namespace {
 
-absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const RunFlags& flags,
-                                                                      v1::Declaration declaration) {
-  client::RecorderOptions options;
+void Print(const Cost& cost) {
+  std::printf("ledger             %s\n", cost.ledger.c_str());
+  std::printf("entries            %llu, root %s\n", static_cast<unsigned long long>(cost.entries),
+              cost.root.c_str());
+  std::printf("epsilon            [%.6f, %.6f] at delta %g (%s)\n", cost.epsilon.lower,
+              cost.epsilon.upper, cost.delta, cost.method.c_str());
+  if (cost.planned_epsilon) {
+    std::printf(
+        "epsilon, planned   [%.6f, %.6f]; it covers a run that was stopped for what it showed\n",
+        cost.planned_epsilon->lower, cost.planned_epsilon->upper);
+  }
+  for (const std::string& warning : cost.warnings) {
+    std::printf("warning            %s\n", warning.c_str());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Recorder>> OpenRecorder(const RunFlags& flags,
+                                                       Declaration declaration,
+                                                       std::optional<RunState> state) {
+  RecorderOptions options;
   options.server = flags.server;
   options.ledger = flags.ledger;
   options.writer = flags.writer;
   options.policy = flags.policy;
   options.spool_folder = flags.spool;
   options.declaration = std::move(declaration);
-  options.declaration.set_parameters(v1::FIXED);
-  options.declaration.set_released("all iterates");
-  return client::PrivacyRecorder::Open(std::move(options));
+  options.declaration.parameters = Parameters::kFixed;
+  options.declaration.released = "all iterates";
+  options.state = std::move(state);
+  return Recorder::Open(options);
 }
 
-absl::StatusOr<int> EndRun(client::PrivacyRecorder& recorder, PrivacyService& service,
-                           double delta) {
+absl::StatusOr<double> NoiseMultiplier(const RunFlags& flags, double sampling_probability,
+                                       uint64_t steps) {
+  if (flags.noise_multiplier) return *flags.noise_multiplier;
+  return CalibrateNoise(flags.server, {*flags.target_epsilon, flags.delta}, sampling_probability,
+                        steps);
+}
+
+absl::StatusOr<int> EndRun(Recorder& recorder, double delta) {
   std::fflush(stdout);
   RETURN_IF_ERROR(recorder.Close());
-  RETURN_IF_ERROR(PrintCost(service, recorder.ledger(), delta));
+  ASSIGN_OR_RETURN(const Cost cost, recorder.ComputeCost(delta));
+  Print(cost);
   return stop ? 130 : 0;
 }
 

@@ -3,8 +3,6 @@
 #include <memory>
 
 #include "base/status.h"
-#include "client/poisson_sampler.h"
-#include "client/privatizer.h"
 
 namespace dpledger::dp_fedavg {
 namespace {
@@ -28,25 +26,28 @@ std::vector<float> Difference(const FederatedPlan& plan, const examples::Dataset
 }  // namespace
 
 absl::Status Train(const FederatedPlan& plan, const examples::Dataset& data,
-                   examples::Network& network, client::EventRecorder& recorder,
+                   examples::Network& network, const Recorder& recorder,
                    const std::atomic<bool>& stop, FederatedState& state) {
-  client::PrivatizerOptions options;
+  PrivatizerOptions options;
   options.groups = {{"difference", network.parameter_count(), plan.clip_norm}};
   options.noise_multiplier = plan.noise_multiplier;
   options.adaptive = plan.adaptive;
-  ASSIGN_OR_RETURN(const auto privatizer, client::Privatizer::Create(options, &recorder));
-  ASSIGN_OR_RETURN(const auto sampler,
-                   client::PoissonSampler::Create({plan.users.size(), plan.probability()}));
+  ASSIGN_OR_RETURN(const auto privatizer, Privatizer::Create(options, recorder));
+  ASSIGN_OR_RETURN(const auto sampler, Sampler::Create({.kind = SamplingKind::kPoisson,
+                                                        .population_size = plan.users.size(),
+                                                        .probability = plan.probability()}));
+  std::vector<float> noised_sum(privatizer->dimension());
   state.clip_norm = privatizer->clip_norm();
   const auto rate = static_cast<float>(plan.server_learning_rate / plan.expected_users);
   while (state.rounds_done < plan.rounds && !stop) {
-    RETURN_IF_ERROR(privatizer->BeginStep(sampler->scheme()));
-    ASSIGN_OR_RETURN(const std::vector<uint64_t> sample, sampler->Draw());
+    ASSIGN_OR_RETURN(const auto sample, sampler->Draw());
+    RETURN_IF_ERROR(privatizer->BeginStep(*sampler));
     for (const uint64_t user : sample) {
-      RETURN_IF_ERROR(privatizer->Accumulate(
-          Difference(plan, data, plan.users[user], network, state.parameters)));
+      const std::vector<float> difference =
+          Difference(plan, data, plan.users[user], network, state.parameters);
+      RETURN_IF_ERROR(privatizer->Accumulate({difference.data(), 1}));
     }
-    ASSIGN_OR_RETURN(const std::vector<float> noised_sum, privatizer->Finish());
+    RETURN_IF_ERROR(privatizer->Finish(absl::MakeSpan(noised_sum)));
     for (size_t i = 0; i < noised_sum.size(); ++i) state.parameters[i] += rate * noised_sum[i];
     state.clip_norm = privatizer->clip_norm();
     ++state.rounds_done;

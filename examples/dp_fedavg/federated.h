@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/event_recorder.h"
-#include "client/privatizer_options.h"
+#include "dpledger/client.h"
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
 
@@ -26,7 +25,7 @@ struct FederatedPlan {
   uint64_t rounds = 0;
   double noise_multiplier = 0;
   double clip_norm = 0;  // of a user's difference; the first one, if it adapts
-  std::optional<client::AdaptiveClipNorm> adaptive;
+  std::optional<AdaptiveClipNorm> adaptive;
   uint64_t local_passes = 1;
   double local_learning_rate = 0;
   double server_learning_rate = 1;
@@ -43,7 +42,7 @@ struct FederatedState {
 // Runs the plan on `state` until it is done or `stop` is set, which is looked at between rounds. On
 // an error `state` is that of the last round that succeeded.
 absl::Status Train(const FederatedPlan& plan, const examples::Dataset& data,
-                   examples::Network& network, client::EventRecorder& recorder,
+                   examples::Network& network, const Recorder& recorder,
                    const std::atomic<bool>& stop, FederatedState& state);
 
 // Deals rows 0 to count - 1 out to users in turn. `users` in [1, count].

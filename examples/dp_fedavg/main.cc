@@ -8,10 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "examples/common/privacy_service.h"
+#include "examples/common/program.h"
 #include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
-#include "examples/common/run_report.h"
 #include "examples/dp_fedavg/federated.h"
 
 namespace dpledger::dp_fedavg {
@@ -70,7 +69,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   examples::AddRunFlags(app, flags);
 }
 
-absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags, examples::PrivacyService& service) {
+absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags) {
   FederatedPlan plan;
   plan.users = DealOut(flags.users * kRowsPerUser, flags.users);
   plan.expected_users = flags.users_per_round;
@@ -79,39 +78,31 @@ absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags, examples::PrivacyServ
   plan.local_passes = flags.local_passes;
   plan.local_learning_rate = flags.local_learning_rate;
   plan.server_learning_rate = flags.server_learning_rate;
-  if (flags.noise_multiplier) {
-    plan.noise_multiplier = *flags.noise_multiplier;
-  } else {
-    ASSIGN_OR_RETURN(plan.noise_multiplier,
-                     service.CalibrateNoise(*flags.target_epsilon, flags.delta, plan.probability(),
-                                            plan.rounds));
-  }
+  ASSIGN_OR_RETURN(plan.noise_multiplier,
+                   examples::NoiseMultiplier(flags, plan.probability(), plan.rounds));
   if (flags.clip_quantile) {
     // The share's noise is a twentieth of the users (Andrew et al. 2021, section 3.1), or little
     // above what the round's multiplier asks for.
     const double multiplier = std::max(plan.expected_users / 10, 2 * plan.noise_multiplier);
-    plan.adaptive = client::AdaptiveClipNorm{client::NormQuantile{*flags.clip_quantile, 0.2},
-                                             multiplier, plan.expected_users};
+    plan.adaptive =
+        AdaptiveClipNorm{NormQuantile{*flags.clip_quantile, 0.2}, multiplier, plan.expected_users};
   }
   return plan;
 }
 
-v1::Declaration Declare(const FederatedPlan& plan) {
-  v1::Declaration declaration;
-  declaration.set_dataset("synthetic users");
-  declaration.set_unit_of_privacy("user");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_planned_rounds(plan.rounds);
-  declaration.set_description(absl::StrFormat(
-      "DP-FedAvg, multinomial logistic regression, %g of %d users a round, %s clip norm %g",
-      plan.expected_users, plan.users.size(), plan.adaptive ? "adaptive" : "fixed",
-      plan.clip_norm));
-  return declaration;
+Declaration Declare(const FederatedPlan& plan) {
+  return {.dataset = "synthetic users",
+          .unit_of_privacy = "user",
+          .adjacency = Adjacency::kAddOrRemoveOne,
+          .planned_rounds = plan.rounds,
+          .description = absl::StrFormat(
+              "DP-FedAvg, multinomial logistic regression, %g of %d users a round, %s clip norm %g",
+              plan.expected_users, plan.users.size(), plan.adaptive ? "adaptive" : "fixed",
+              plan.clip_norm)};
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
-  examples::PrivacyService service(flags.server);
-  ASSIGN_OR_RETURN(const FederatedPlan plan, MakePlan(flags, service));
+  ASSIGN_OR_RETURN(const FederatedPlan plan, MakePlan(flags));
   const size_t rows = flags.users * kRowsPerUser;
   const examples::Dataset data = examples::MakeSynthetic(rows + kHeldOutRows);
   examples::Network network(data.feature_count, 0, static_cast<size_t>(data.class_count));
@@ -132,7 +123,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   std::printf("clip norm          %g after %llu of %llu rounds\n", state.clip_norm,
               static_cast<unsigned long long>(state.rounds_done),
               static_cast<unsigned long long>(plan.rounds));
-  return examples::EndRun(*recorder, service, flags.delta);
+  return examples::EndRun(*recorder, flags.delta);
 }
 
 }  // namespace

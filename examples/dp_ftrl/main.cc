@@ -10,10 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "examples/common/input.h"
-#include "examples/common/privacy_service.h"
+#include "examples/common/program.h"
 #include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
-#include "examples/common/run_report.h"
 #include "examples/dp_ftrl/training.h"
 
 namespace dpledger::dp_ftrl {
@@ -30,12 +29,16 @@ Examples:
       trains on a small made-up data set, with a band of 64 coefficients
   dp_ftrl --server 127.0.0.1:7070 --ledger tree --target-epsilon 2 --encoder tree
       with tree aggregation; --encoder buffered: with two buffers (BLT)
+  (umask 077; head -c 32 /dev/urandom > run.key)
+  dp_ftrl --server 127.0.0.1:7070 --ledger long --target-epsilon 2 --state-key run.key
+      a run that may be killed at any time: the same command carries it on, at no further cost
 )";
 
 // Of two buffers for about 100 steps an epoch, found by a random search.
-const client::BufferedToeplitz kTwoBuffers = {{0.257, 0.25}, {0.5791, 0.9816}};
-// A band takes no more.
-constexpr double kMostNoise = 256;
+const BufferedToeplitz kTwoBuffers = {{0.257, 0.25}, {0.5791, 0.9816}};
+
+// Which step a record is in depends on those before it, so removing one is no neighbour.
+constexpr Adjacency kAdjacency = Adjacency::kZeroOut;
 
 struct Flags : examples::RunFlags {
   examples::DataFlags input;
@@ -45,6 +48,8 @@ struct Flags : examples::RunFlags {
   std::string encoder = "banded";
   uint64_t band = 64;
   double clip_norm = 1, learning_rate = 0.5;
+  std::string state_key;
+  uint64_t save_every = 10;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -74,29 +79,19 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--learning-rate", flags.learning_rate, "of plain SGD")
       ->check(Between(1e-9, 1e9))
       ->capture_default_str();
+  auto* key = app.add_option("--state-key", flags.state_key,
+                             "file of 32 random bytes, mode 0600: where the run stands is kept in "
+                             "the spool's folder, sealed, and the same command carries it on")
+                  ->check(CLI::ExistingFile);
+  app.add_option("--save-every", flags.save_every, "steps, with --state-key")
+      ->check(Between(1, 1e9))
+      ->needs(key)
+      ->capture_default_str();
   examples::AddRunFlags(app, flags);
 }
 
-// The least noise on the safe side: the run costs what its event costs, which the server works out.
-absl::StatusOr<double> CalibrateNoise(const Flags& flags, TrainingPlan plan, size_t parameters,
-                                      examples::PrivacyService& service) {
-  double low = 0, high = kMostNoise;
-  while (high - low > 1e-6 * high) {
-    plan.noise_multiplier = (low + high) / 2;
-    const client::CorrelatedOptions options = plan.Options(parameters);
-    ASSIGN_OR_RETURN(const client::NoisePlan noise, client::NoisePlan::For(options.sums));
-    v1::MechanismEvent event;
-    ASSIGN_OR_RETURN(*event.mutable_matrix_mechanism(), client::MechanismOf(options, noise));
-    ASSIGN_OR_RETURN(const double epsilon, service.EpsilonOf(event, v1::ZERO_OUT, flags.delta));
-    (epsilon > *flags.target_epsilon ? low : high) = plan.noise_multiplier;
-  }
-  if (high < kMostNoise) return high;
-  return FieldError("--target-epsilon", absl::StrCat("needs more noise than a multiplier of ",
-                                                     kMostNoise, ", got ", *flags.target_epsilon));
-}
-
 absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input& input,
-                                      size_t parameters, examples::PrivacyService& service) {
+                                      size_t parameters) {
   TrainingPlan plan;
   for (size_t row = 0; row < input.population; ++row) {
     if (!examples::IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
@@ -115,27 +110,24 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input&
   } else if (flags.encoder == "buffered") {
     plan.encoder = kTwoBuffers;
   }
-  RETURN_IF_ERROR(client::CheckOptions(plan.Options(parameters)));
   if (flags.noise_multiplier) {
     plan.noise_multiplier = *flags.noise_multiplier;
   } else {
-    ASSIGN_OR_RETURN(plan.noise_multiplier, CalibrateNoise(flags, plan, parameters, service));
+    ASSIGN_OR_RETURN(plan.noise_multiplier,
+                     CalibrateNoise(flags.server, {*flags.target_epsilon, flags.delta},
+                                    plan.Options(parameters), kAdjacency));
   }
   return plan;
 }
 
-v1::Declaration Declare(const Flags& flags, const examples::Input& input,
-                        const TrainingPlan& plan) {
-  v1::Declaration declaration;
-  declaration.set_dataset(input.name);
-  declaration.set_unit_of_privacy("example");
-  // Which step a record is in depends on those before it, so removing one is no neighbour.
-  declaration.set_adjacency(v1::ZERO_OUT);
-  declaration.set_description(absl::StrFormat(
-      "DP-FTRL, %s noise, %d hidden units, learning rate %g, clip norm %g, %d epochs of %d batches",
-      flags.encoder, flags.hidden, plan.learning_rate, plan.clip_norm, plan.epochs,
-      plan.batches_per_epoch));
-  return declaration;
+Declaration Declare(const Flags& flags, const examples::Input& input, const TrainingPlan& plan) {
+  return {.dataset = input.name,
+          .unit_of_privacy = "example",
+          .adjacency = kAdjacency,
+          .description = absl::StrFormat("DP-FTRL, %s noise, %d hidden units, learning rate %g, "
+                                         "clip norm %g, %d epochs of %d batches",
+                                         flags.encoder, flags.hidden, plan.learning_rate,
+                                         plan.clip_norm, plan.epochs, plan.batches_per_epoch)};
 }
 
 void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::Network& network,
@@ -150,12 +142,17 @@ void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::N
 
 absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const examples::Input input, examples::ReadInput(flags.input));
-  examples::PrivacyService service(flags.server);
   examples::Network network(input.data.feature_count, flags.hidden,
                             static_cast<size_t>(input.data.class_count));
-  ASSIGN_OR_RETURN(const TrainingPlan plan,
-                   MakePlan(flags, input, network.parameter_count(), service));
-  ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(flags, input, plan)));
+  ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, network.parameter_count()));
+  std::optional<RunState> run_state;
+  std::optional<Checkpoints> checkpoints;
+  if (!flags.state_key.empty()) {
+    run_state = RunState{flags.state_key};
+    checkpoints = Checkpoints{flags.spool, flags.save_every};
+  }
+  ASSIGN_OR_RETURN(const auto recorder,
+                   examples::OpenRecorder(flags, Declare(flags, input, plan), run_state));
   examples::StopOnInterrupt();
   std::printf("data set           %s, %zu training records\n", input.name.c_str(),
               plan.population.size());
@@ -165,13 +162,17 @@ absl::StatusOr<int> Run(const Flags& flags) {
               static_cast<unsigned long long>(plan.batches_per_epoch));
   std::fflush(stdout);
   TrainingState state{network.InitialParameters(/*seed=*/1)};
-  RETURN_IF_ERROR(Train(plan, input.data, network, *recorder, examples::stop, state));
+  RETURN_IF_ERROR(Train(plan, input.data, network, *recorder, checkpoints, examples::stop, state));
   PrintAccuracy(flags, input, network, state);
+  const bool kept = examples::stop && checkpoints && state.steps_done < plan.steps();
   std::printf("steps              %llu of %llu%s\n",
               static_cast<unsigned long long>(state.steps_done),
               static_cast<unsigned long long>(plan.steps()),
-              examples::stop ? "; the ledger is charged all of them" : "");
-  return examples::EndRun(*recorder, service, flags.delta);
+              kept             ? "; the same command goes on from here"
+              : examples::stop ? "; the ledger is charged all of them"
+                               : "");
+  if (kept) return 130;
+  return examples::EndRun(*recorder, flags.delta);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "examples/dp_ftrl/training.h"
 
-#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
 
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
-#include "client/correlated_privatizer.h"
 
 namespace dpledger::dp_ftrl {
 namespace {
@@ -15,7 +18,7 @@ constexpr size_t kRows = 4;
 absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data, uint64_t begin,
                         uint64_t end, const std::vector<float>& parameters,
                         examples::Network& network, std::vector<float>& gradients,
-                        client::CorrelatedPrivatizer& privatizer) {
+                        CorrelatedRun& run) {
   size_t rows = 0;
   for (uint64_t record = begin; record < end; ++record) {
     const size_t row = plan.population[record];
@@ -26,18 +29,47 @@ absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data,
       ++rows;
     }
     if (rows == kRows || record + 1 == end) {
-      RETURN_IF_ERROR(
-          privatizer.Accumulate(absl::MakeConstSpan(gradients).first(rows * parameters.size())));
+      RETURN_IF_ERROR(run.Accumulate({gradients.data(), rows}));
       rows = 0;
     }
   }
   return absl::OkStatus();
 }
 
+std::string ModelPath(const Checkpoints& checkpoints, uint64_t steps) {
+  return absl::StrCat(checkpoints.folder, "/model-", steps);
+}
+
+absl::Status LoadModel(const Checkpoints& checkpoints, uint64_t steps, TrainingState& state) {
+  const std::string path = ModelPath(checkpoints, steps);
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  const size_t size = state.parameters.size() * sizeof(float);
+  if (bytes.size() != size) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": must have ", size, " bytes, got ", bytes.size()));
+  }
+  std::memcpy(state.parameters.data(), bytes.data(), size);
+  state.steps_done = steps;
+  return absl::OkStatus();
+}
+
+// The model comes first: wherever this is cut off, there is the model of the run's last save.
+absl::Status Keep(const Checkpoints& checkpoints, const TrainingState& state, CorrelatedRun& run,
+                  uint64_t& kept) {
+  RETURN_IF_ERROR(
+      WriteFileDurably(ModelPath(checkpoints, state.steps_done),
+                       std::string_view(reinterpret_cast<const char*>(state.parameters.data()),
+                                        state.parameters.size() * sizeof(float))));
+  RETURN_IF_ERROR(run.Save());
+  if (kept != state.steps_done) std::filesystem::remove(ModelPath(checkpoints, kept));
+  kept = state.steps_done;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-client::CorrelatedOptions TrainingPlan::Options(size_t parameters) const {
-  client::CorrelatedOptions options;
+CorrelatedOptions TrainingPlan::Options(size_t parameters) const {
+  CorrelatedOptions options;
   options.sums.groups = {{"gradient", parameters, clip_norm}};
   options.sums.noise_multiplier = noise_multiplier;
   options.steps = steps();
@@ -47,8 +79,8 @@ client::CorrelatedOptions TrainingPlan::Options(size_t parameters) const {
   return options;
 }
 
-client::BandedToeplitz SquareRoot(size_t band) {
-  client::BandedToeplitz encoder{{1}};
+BandedToeplitz SquareRoot(size_t band) {
+  BandedToeplitz encoder{{1}};
   for (size_t j = 1; j < band; ++j) {
     const auto twice = static_cast<double>(2 * j);
     encoder.coefficients.push_back(encoder.coefficients.back() * (twice - 1) / twice);
@@ -57,25 +89,28 @@ client::BandedToeplitz SquareRoot(size_t band) {
 }
 
 absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
-                   examples::Network& network, client::EventRecorder& recorder,
-                   const std::atomic<bool>& stop, TrainingState& state) {
+                   examples::Network& network, const Recorder& recorder,
+                   const std::optional<Checkpoints>& checkpoints, const std::atomic<bool>& stop,
+                   TrainingState& state) {
   const size_t parameters = network.parameter_count();
-  ASSIGN_OR_RETURN(const auto privatizer,
-                   client::CorrelatedPrivatizer::BeginRun(plan.Options(parameters), &recorder));
-  std::vector<float> gradients(kRows * parameters);
+  ASSIGN_OR_RETURN(const auto run, CorrelatedRun::Begin(plan.Options(parameters), recorder));
+  uint64_t kept = run->steps_done();
+  if (kept > 0 && checkpoints) RETURN_IF_ERROR(LoadModel(*checkpoints, kept, state));
+  std::vector<float> gradients(kRows * parameters), sum(parameters);
   const auto rate = static_cast<float>(plan.learning_rate / plan.batch_size());
   while (state.steps_done < plan.steps() && !stop) {
-    const uint64_t batch = state.steps_done % plan.batches_per_epoch;
-    const auto end_of = [&](uint64_t batches) {
-      return batches * plan.population.size() / plan.batches_per_epoch;
-    };
-    RETURN_IF_ERROR(Accumulate(plan, data, end_of(batch), end_of(batch + 1), state.parameters,
-                               network, gradients, *privatizer));
-    ASSIGN_OR_RETURN(const std::vector<float> sum, privatizer->FinishStep());
+    ASSIGN_OR_RETURN(const RecordRange batch,
+                     CyclicBatch(plan.population.size(), plan.batches_per_epoch, state.steps_done));
+    RETURN_IF_ERROR(
+        Accumulate(plan, data, batch.begin, batch.end, state.parameters, network, gradients, *run));
+    RETURN_IF_ERROR(run->FinishStep(absl::MakeSpan(sum)));
     for (size_t i = 0; i < parameters; ++i) state.parameters[i] -= rate * sum[i];
     ++state.steps_done;
+    if (checkpoints && state.steps_done - kept == checkpoints->every) {
+      RETURN_IF_ERROR(Keep(*checkpoints, state, *run, kept));
+    }
   }
-  return absl::OkStatus();
+  return checkpoints ? Keep(*checkpoints, state, *run, kept) : absl::OkStatus();
 }
 
 }  // namespace dpledger::dp_ftrl

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/correlated_options.h"
-#include "client/event_recorder.h"
+#include "dpledger/client.h"
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
 
@@ -24,7 +25,7 @@ struct TrainingPlan {
   uint64_t epochs = 0;
   double clip_norm = 0;
   double noise_multiplier = 0;  // of a message
-  std::variant<client::TreeAggregation, client::BandedToeplitz, client::BufferedToeplitz> encoder;
+  std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
   double learning_rate = 0;
 
   uint64_t steps() const { return epochs * batches_per_epoch; }
@@ -32,22 +33,32 @@ struct TrainingPlan {
     return static_cast<double>(population.size()) / static_cast<double>(batches_per_epoch);
   }
   // Every record is in one step of each epoch, the same one.
-  client::CorrelatedOptions Options(size_t parameters) const;
+  CorrelatedOptions Options(size_t parameters) const;
 };
 
 // c_0 to c_{band - 1} of the square root of the matrix of prefix sums (Fichtenberger, Henzinger and
 // Upadhyay 2023).
-client::BandedToeplitz SquareRoot(size_t band);
+BandedToeplitz SquareRoot(size_t band);
 
 struct TrainingState {
   std::vector<float> parameters;
   uint64_t steps_done = 0;
 };
 
+// Where the model is kept beside what the recorder's state keeps of the run, and how often.
+struct Checkpoints {
+  std::string folder;
+  uint64_t every = 1;  // steps, > 0
+};
+
 // Runs the plan on `state` until it is done or `stop` is set, which is looked at between steps. On
-// an error `state` is that of the last step that succeeded.
+// an error `state` is that of the last step that succeeded. With checkpoints, for a recorder that
+// has a state: first goes on where a killed process left off, and keeps where it stands at its end.
+// The steps that were released since the last checkpoint come out the same again, for the gradients
+// depend on model and records alone.
 absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
-                   examples::Network& network, client::EventRecorder& recorder,
-                   const std::atomic<bool>& stop, TrainingState& state);
+                   examples::Network& network, const Recorder& recorder,
+                   const std::optional<Checkpoints>& checkpoints, const std::atomic<bool>& stop,
+                   TrainingState& state);
 
 }  // namespace dpledger::dp_ftrl

@@ -1,5 +1,7 @@
 #include "examples/dp_sgd/flags.h"
 
+#include "examples/common/program.h"
+
 namespace dpledger::dp_sgd {
 namespace {
 

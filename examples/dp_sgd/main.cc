@@ -14,9 +14,8 @@
 #include "examples/common/dataset.h"
 #include "examples/common/input.h"
 #include "examples/common/network.h"
-#include "examples/common/privacy_service.h"
+#include "examples/common/program.h"
 #include "examples/common/run_recorder.h"
-#include "examples/common/run_report.h"
 #include "examples/dp_sgd/flags.h"
 #include "examples/dp_sgd/training.h"
 
@@ -25,13 +24,11 @@ namespace {
 
 using examples::Input;
 using examples::Network;
-using examples::PrivacyService;
 using examples::stop;
 
 constexpr double kMostSteps = 1e9;
 
-absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
-                                      PrivacyService& service) {
+absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input) {
   TrainingPlan plan;
   for (size_t row = 0; row < input.population; ++row) {
     if (!examples::IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
@@ -50,28 +47,21 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input,
   plan.steps = flags.steps > 0 ? flags.steps : static_cast<uint64_t>(epoch_steps);
   plan.clip_norm = flags.clip_norm;
   plan.learning_rate = flags.learning_rate;
-  if (flags.noise_multiplier) {
-    plan.noise_multiplier = *flags.noise_multiplier;
-  } else {
-    ASSIGN_OR_RETURN(
-        plan.noise_multiplier,
-        service.CalibrateNoise(*flags.target_epsilon, flags.delta, plan.probability(), plan.steps));
-  }
+  ASSIGN_OR_RETURN(plan.noise_multiplier,
+                   examples::NoiseMultiplier(flags, plan.probability(), plan.steps));
   return plan;
 }
 
-v1::Declaration Declare(const Flags& flags, const Input& input, const TrainingPlan& plan,
-                        size_t parameters) {
-  v1::Declaration declaration;
-  declaration.set_dataset(input.name);
-  declaration.set_unit_of_privacy("example");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_planned_rounds(plan.steps);
-  declaration.set_description(absl::StrFormat(
-      "DP-SGD, %s, %d parameters, learning rate %g, clip norm %g, expected batch size %g",
-      flags.hidden > 0 ? "one hidden layer" : "multinomial logistic regression", parameters,
-      plan.learning_rate, plan.clip_norm, plan.expected_batch_size));
-  return declaration;
+Declaration Declare(const Flags& flags, const Input& input, const TrainingPlan& plan,
+                    size_t parameters) {
+  return {.dataset = input.name,
+          .unit_of_privacy = "example",
+          .adjacency = Adjacency::kAddOrRemoveOne,
+          .planned_rounds = plan.steps,
+          .description = absl::StrFormat(
+              "DP-SGD, %s, %d parameters, learning rate %g, clip norm %g, expected batch size %g",
+              flags.hidden > 0 ? "one hidden layer" : "multinomial logistic regression", parameters,
+              plan.learning_rate, plan.clip_norm, plan.expected_batch_size)};
 }
 
 void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fraction,
@@ -92,8 +82,7 @@ void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fra
 
 absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const Input input, examples::ReadInput(flags.input));
-  PrivacyService service(flags.server);
-  ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, service));
+  ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input));
   Network network(input.data.feature_count, flags.hidden,
                   static_cast<size_t>(input.data.class_count));
   ASSIGN_OR_RETURN(
@@ -135,7 +124,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
         static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
   }
   PrintAccuracy(input, plan, flags.test_fraction, network, state);
-  return examples::EndRun(*recorder, service, flags.delta);
+  return examples::EndRun(*recorder, flags.delta);
 }
 
 }  // namespace

@@ -10,12 +10,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/recorder.h"
 #include "examples/common/input.h"
 #include "examples/common/network.h"
-#include "examples/common/privacy_service.h"
+#include "examples/common/program.h"
 #include "examples/common/run_flags.h"
-#include "examples/common/run_report.h"
+#include "examples/common/run_recorder.h"
 #include "examples/dp_sgd/training.h"
 #include "examples/memorization/plain_training.h"
 #include "examples/memorization/random_labels.h"
@@ -63,23 +62,12 @@ void AddTrainingFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
 }
 
-absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags,
-                                                                      const std::string& dataset) {
-  client::RecorderOptions options;
-  options.server = flags.server;
-  options.ledger = flags.ledger;
-  options.writer = flags.writer;
-  options.policy = flags.policy;
-  options.spool_folder = flags.spool;
-  v1::Declaration& declaration = options.declaration;
-  declaration.set_dataset(dataset);
-  declaration.set_unit_of_privacy("example");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
-  declaration.set_planned_rounds(flags.steps);
-  declaration.set_released("all iterates");
-  declaration.set_description("memorisation test on labels drawn at random");
-  return client::PrivacyRecorder::Open(std::move(options));
+Declaration Declare(const Flags& flags, const std::string& dataset) {
+  return {.dataset = dataset,
+          .unit_of_privacy = "example",
+          .adjacency = Adjacency::kAddOrRemoveOne,
+          .planned_rounds = flags.steps,
+          .description = "memorisation test on labels drawn at random"};
 }
 
 class Trial {
@@ -97,34 +85,27 @@ class Trial {
     plan_.learning_rate = flags.learning_rate;
   }
 
-  absl::Status WithoutPrivacy() {
+  void WithoutPrivacy() {
     dp_sgd::TrainingState state{initial_};
-    RETURN_IF_ERROR(TrainWithoutPrivacy(plan_, input_.data, network_, state));
+    TrainWithoutPrivacy(plan_, input_.data, network_, state);
     PrintAccuracy("without privacy", state);
     std::printf("                   no clipping, no noise, no epsilon\n");
-    return absl::OkStatus();
   }
 
-  absl::Status WithPrivacy(const Flags& flags, examples::PrivacyService& service) {
-    if (flags.noise_multiplier) {
-      plan_.noise_multiplier = *flags.noise_multiplier;
-    } else {
-      ASSIGN_OR_RETURN(plan_.noise_multiplier,
-                       service.CalibrateNoise(*flags.target_epsilon, flags.delta,
-                                              plan_.probability(), plan_.steps));
-    }
-    ASSIGN_OR_RETURN(const auto recorder, OpenRecorder(flags, input_.name));
+  absl::Status WithPrivacy(const Flags& flags) {
+    ASSIGN_OR_RETURN(plan_.noise_multiplier,
+                     examples::NoiseMultiplier(flags, plan_.probability(), plan_.steps));
+    ASSIGN_OR_RETURN(const auto recorder,
+                     examples::OpenRecorder(flags, Declare(flags, input_.name)));
     dp_sgd::TrainingState state{initial_};
     const std::atomic<bool> stop = false;
     RETURN_IF_ERROR(dp_sgd::Train(
         plan_, input_.data, network_, *recorder, stop, [](uint64_t) {}, state));
     RETURN_IF_ERROR(recorder->Close());
     PrintAccuracy("with privacy", state);
-    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
-                     service.ComputeEpsilon(recorder->ledger(), flags.delta));
+    ASSIGN_OR_RETURN(const Cost cost, recorder->ComputeCost(flags.delta));
     std::printf("                   noise multiplier %.6f, epsilon [%.6f, %.6f] at delta %g\n",
-                plan_.noise_multiplier, answer.epsilon().lower(), answer.epsilon().upper(),
-                flags.delta);
+                plan_.noise_multiplier, cost.epsilon.lower, cost.epsilon.upper, flags.delta);
     return absl::OkStatus();
   }
 
@@ -161,11 +142,10 @@ absl::StatusOr<int> Run(Flags flags) {
     return FieldError("--batch-size", absl::StrCat("must be at most the population, ", records,
                                                    ", got ", flags.batch_size));
   }
-  examples::PrivacyService service(flags.server);
   Trial trial(flags, std::move(input));
   trial.PrintData();
-  RETURN_IF_ERROR(trial.WithoutPrivacy());
-  RETURN_IF_ERROR(trial.WithPrivacy(flags, service));
+  trial.WithoutPrivacy();
+  RETURN_IF_ERROR(trial.WithPrivacy(flags));
   return 0;
 }
 

@@ -2,16 +2,15 @@
 // compared with; its model may hold every record that it saw.
 #pragma once
 
-#include "absl/status/status.h"
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/steps.h"
 
 namespace dpledger::memorization {
 
 // Runs the plan's steps on Poisson samples, as dp_sgd::Train does; its clip norm and noise
 // multiplier are not looked at.
-absl::Status TrainWithoutPrivacy(const dp_sgd::TrainingPlan& plan, const examples::Dataset& data,
-                                 examples::Network& network, dp_sgd::TrainingState& state);
+void TrainWithoutPrivacy(const dp_sgd::TrainingPlan& plan, const examples::Dataset& data,
+                         examples::Network& network, dp_sgd::TrainingState& state);
 
 }  // namespace dpledger::memorization

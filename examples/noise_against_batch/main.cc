@@ -9,9 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "examples/common/privacy_service.h"
-#include "examples/common/run_flags.h"
-#include "examples/common/run_report.h"
+#include "dpledger/client.h"
+#include "examples/common/program.h"
 
 namespace dpledger::noise_against_batch {
 namespace {
@@ -61,12 +60,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--csv", flags.csv, "comma-separated values");
 }
 
-absl::Status PrintRow(const Flags& flags, double batch_size, examples::PrivacyService& service) {
+absl::Status PrintRow(const Flags& flags, double batch_size) {
   const double probability = batch_size / flags.population;
   const double steps = std::ceil(flags.epochs / probability);
   ASSIGN_OR_RETURN(const double noise_multiplier,
-                   service.CalibrateNoise(flags.epsilon, flags.delta, probability,
-                                          static_cast<uint64_t>(steps)));
+                   CalibrateNoise(flags.server, {flags.epsilon, flags.delta}, probability,
+                                  static_cast<uint64_t>(steps)));
   const double noise = noise_multiplier * flags.clip_norm / batch_size;
   std::printf(
       flags.csv ? "%.17g,%.17g,%.0f,%.17g,%.17g\n" : "%-12.6g %-12.6g %-10.0f %-12.6g %.6g\n",
@@ -94,9 +93,8 @@ absl::StatusOr<int> Run(const Flags& flags) {
     std::printf("%-12s %-12s %-10s %-12s %s\n", "batch", "probability", "steps", "multiplier",
                 "noise per example");
   }
-  examples::PrivacyService service(flags.server);
   for (const double batch_size : flags.batch_sizes) {
-    RETURN_IF_ERROR(PrintRow(flags, batch_size, service));
+    RETURN_IF_ERROR(PrintRow(flags, batch_size));
   }
   return 0;
 }

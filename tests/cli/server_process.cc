@@ -21,7 +21,10 @@ std::vector<std::string> CreateLedger(const std::string& name, const std::string
   return arguments;
 }
 
-ServerProcess::ServerProcess() { Start(); }
+ServerProcess::ServerProcess(const std::string& store)
+    : store_(store.empty() ? folder_.File("store") : store) {
+  Start();
+}
 
 ServerProcess::~ServerProcess() {
   if (running()) Stop();
@@ -32,7 +35,7 @@ void ServerProcess::Start() {
   unlink(port_file.c_str());
   const std::string log = folder_.File("log");
   const pid_t pid = StartProgram({BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0",
-                                  "--port-file", port_file, "--store", folder_.File("store")},
+                                  "--port-file", port_file, "--store", store_},
                                  log);
   address_ = AwaitFirstLine(pid, port_file, log);
   pid_ = pid;

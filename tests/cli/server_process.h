@@ -16,8 +16,8 @@ std::vector<std::string> CreateLedger(const std::string& name, const std::string
 
 class ServerProcess {
  public:
-  // Starts and waits until it listens.
-  ServerProcess();
+  // Starts and waits until it listens. The store is at `store`, or in a folder of its own.
+  explicit ServerProcess(const std::string& store = "");
   ~ServerProcess();
 
   // "127.0.0.1:<port>"
@@ -32,6 +32,7 @@ class ServerProcess {
   void Start();
 
   TemporaryFolder folder_;
+  const std::string store_;
   std::string address_;
   pid_t pid_ = 0;
 };

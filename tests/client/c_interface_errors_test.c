@@ -65,6 +65,15 @@ static void null_handles(void) {
   CHECK_INVALID(dpledger_recorder_record_mechanism(NULL, "", 0, &number, error), "recorder: ");
   CHECK_INVALID(dpledger_recorder_await_releasable(NULL, 0, error), "recorder: ");
   CHECK_INVALID(dpledger_sampler_create(&scheme, NULL, error), "sampler: ");
+  CHECK_INVALID(dpledger_sampler_create_resumable(&scheme, NULL, NULL, error), "sampler: ");
+  CHECK_INVALID(dpledger_correlated_run_save(NULL, error), "run: ");
+  CHECK_INVALID(dpledger_recorder_cost(NULL, 1e-5, NULL, error), "cost: ");
+  CHECK_INVALID(dpledger_cost_read(NULL, NULL, error), "cost: ");
+  dpledger_cost_free(NULL);
+  CHECK_INVALID(dpledger_calibrate_noise(NULL, 1, 1e-5, 0.1, 10, NULL, error),
+                "noise_multiplier: ");
+  CHECK_INVALID(dpledger_calibrate_correlated_noise(NULL, NULL, 0, 1, 1e-5, NULL, error),
+                "noise_multiplier: ");
   CHECK_INVALID(dpledger_sampler_draw(NULL, NULL, NULL, error), "sampler: ");
   CHECK_INVALID(dpledger_privatizer_create(&options, NULL, NULL, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_query(NULL, 0, NULL, error), "privatizer: ");

@@ -8,10 +8,17 @@ dpledger_recorder* open_recorder(const char* server, const char* ledger, const c
 
 dpledger_recorder* open_recorder_under(const char* server, const char* ledger, const char* folder,
                                        int32_t adjacency) {
+  dpledger_recorder* recorder = NULL;
+  CHECK_OK(try_open_recorder(server, ledger, folder, adjacency, NULL, &recorder));
+  return recorder;
+}
+
+dpledger_status try_open_recorder(const char* server, const char* ledger, const char* folder,
+                                  int32_t adjacency, const dpledger_run_state* state,
+                                  dpledger_recorder** recorder) {
   char spool[1024];
   dpledger_declaration declaration = {sizeof(declaration)};
   dpledger_recorder_options options = {sizeof(options)};
-  dpledger_recorder* recorder = NULL;
   CHECK(snprintf(spool, sizeof(spool), "%s/%s", folder, ledger) < (int)sizeof(spool));
   declaration.dataset = "adult";
   declaration.unit_of_privacy = "example";
@@ -27,8 +34,8 @@ dpledger_recorder* open_recorder_under(const char* server, const char* ledger, c
   options.declaration = &declaration;
   options.spool_folder = spool;
   options.release_timeout_seconds = 60;
-  CHECK_OK(dpledger_recorder_open(&options, &recorder, error));
-  return recorder;
+  options.state = state;
+  return dpledger_recorder_open(&options, recorder, error);
 }
 
 dpledger_sampling_scheme poisson(uint64_t population_size, double probability) {

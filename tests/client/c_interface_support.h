@@ -45,6 +45,9 @@ extern dpledger_error* error;
 dpledger_recorder* open_recorder(const char* server, const char* ledger, const char* folder);
 dpledger_recorder* open_recorder_under(const char* server, const char* ledger, const char* folder,
                                        int32_t adjacency);
+dpledger_status try_open_recorder(const char* server, const char* ledger, const char* folder,
+                                  int32_t adjacency, const dpledger_run_state* state,
+                                  dpledger_recorder** recorder);
 
 dpledger_sampling_scheme poisson(uint64_t population_size, double probability);
 dpledger_clip_group group_of(const char* name, size_t size, double clip_norm);

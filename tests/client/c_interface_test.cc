@@ -45,8 +45,9 @@ static_assert(int{DPLEDGER_GAUSSIAN} == v1::GAUSSIAN &&
 // Adding members may make a struct longer; these are the lengths that callers of version 1 have.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(dpledger_sampling_scheme) == 56 && sizeof(dpledger_declaration) == 80 &&
-               sizeof(dpledger_recorder_options) == 104 && sizeof(dpledger_sum_query) == 48 &&
-               sizeof(dpledger_clip_group) == 64 && sizeof(dpledger_adaptive_clip_norm) == 64 &&
+               offsetof(dpledger_recorder_options, state) == 104 &&
+               sizeof(dpledger_sum_query) == 48 && sizeof(dpledger_clip_group) == 64 &&
+               sizeof(dpledger_adaptive_clip_norm) == 64 &&
                sizeof(dpledger_privatizer_options) == 56 &&
                sizeof(dpledger_correlated_options) == 88 && sizeof(dpledger_gradient_rows) == 40));
 
@@ -218,6 +219,37 @@ TEST_F(CInterface, RecordsRunsWithCorrelatedNoise) {
       runs[2].toeplitz().coefficients(),
       ElementsAre(1, DoubleNear(0.5, 1e-3), DoubleNear(0.375, 1e-3), DoubleNear(0.28125, 1e-3)));
   for (const v1::MatrixMechanism& run : runs) EXPECT_NEAR(run.noise_stddev(), 4, 0.04);
+}
+
+std::vector<v1::Opened> OpeningsOf(const std::vector<v1::LedgerEntry>& entries) {
+  std::vector<v1::Opened> openings;
+  for (const v1::LedgerEntry& entry : entries) {
+    if (entry.has_opened()) openings.push_back(entry.opened());
+  }
+  return openings;
+}
+
+// Two processes' worth of recorders: one epoch, whose four rounds are in the ledger once each.
+TEST_F(CInterface, CarriesAnEpochOn) {
+  EXPECT_EQ(SchemesOf(EntriesAfter("state", "epochs")).size(), 4u);
+  for (const v1::SamplingScheme& scheme : SchemesOf(Entries("epochs"))) {
+    EXPECT_EQ(scheme.disjoint_batches().epoch(), 0u);
+  }
+  const auto openings =
+      OpeningsOf(ReadLedger(server_.address(), "projects/default/ledgers/epochs"));
+  ASSERT_EQ(openings.size(), 2u);
+  EXPECT_FALSE(openings[0].carries_epochs());
+  EXPECT_TRUE(openings[1].carries_epochs());
+}
+
+TEST_F(CInterface, CarriesARunOn) {
+  size_t runs = 0;
+  for (const v1::LedgerEntry& entry : EntriesAfter("state", "run")) runs += entry.has_event();
+  EXPECT_EQ(runs, 1u);
+}
+
+TEST_F(CInterface, AsksWhatALedgerCosts) {
+  EXPECT_EQ(SchemesOf(EntriesAfter("state", "cost")).size(), 1u);
 }
 
 TEST(CInterfaceErrors, NameTheMemberAndTheRule) {

@@ -15,6 +15,7 @@
 #include "accountant/calibration/calibration.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
+#include "examples/dp_sgd/on_events.h"
 #include "ledger/event_from_proto.h"
 #include "ledger/profile_questions.h"
 #include "tests/support/list_recorder.h"
@@ -220,7 +221,7 @@ TEST(CanaryAudit, ShowsNothingOfCoinsThatWereNotTrainedOn) {
   const std::vector<float> before = state.parameters;
   const std::atomic<bool> stop = false;
   ASSERT_TRUE(
-      dp_sgd::Train(
+      dp_sgd::TrainOnEvents(
           trained.Plan(1, 0.5), trained.data(), network, recorder, stop, [](uint64_t) {}, state)
           .ok());
   EXPECT_LT(others.Guess(before, state.parameters, kGuesses).correct, 600u);

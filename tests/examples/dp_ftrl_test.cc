@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "examples/dp_ftrl/training.h"
-#include "tests/support/list_recorder.h"
+#include "tests/cli/server_process.h"
 
 namespace dpledger::dp_ftrl {
 namespace {
@@ -24,9 +24,31 @@ class DpFtrlTest : public ::testing::Test {
     plan_.encoder = SquareRoot(8);
     plan_.learning_rate = 0.5;
   }
-  absl::Status Run(TrainingState& state) {
+  std::unique_ptr<Recorder> Open(const std::string& ledger) {
+    RecorderOptions options{.server = server_.address(), .ledger = ledger};
+    options.declaration = {.dataset = "synthetic",
+                           .unit_of_privacy = "example",
+                           .adjacency = Adjacency::kZeroOut,
+                           .parameters = Parameters::kFixed};
+    options.spool_folder = folder_.File(ledger);
+    options.release_timeout_seconds = release_timeout_seconds_;
+    auto recorder = Recorder::Open(options);
+    EXPECT_TRUE(recorder.ok()) << recorder.status();
+    return *std::move(recorder);
+  }
+  absl::Status Run(TrainingState& state, const std::string& ledger = "run") {
     state.parameters = network_.InitialParameters(1);
-    return Train(plan_, data_, network_, recorder_, stop_, state);
+    return Train(plan_, data_, network_, *Open(ledger), /*checkpoints=*/{}, stop_, state);
+  }
+  // The lines of the ledger that have `part`.
+  size_t EntriesWith(const std::string& part, const std::string& ledger) {
+    const testing::RunResult read =
+        testing::Dpledger({"ledger", "read", ledger, "--server", server_.address(), "--json"});
+    EXPECT_EQ(read.exit_code, 0) << read.err;
+    size_t count = 0;
+    for (size_t at = read.out.find(part); at != std::string::npos; at = read.out.find(part, at + 1))
+      ++count;
+    return count;
   }
   double Accuracy(const TrainingState& state) {
     return network_.Accuracy(state.parameters, data_, held_out_);
@@ -36,14 +58,16 @@ class DpFtrlTest : public ::testing::Test {
   std::vector<size_t> held_out_;
   examples::Network network_{20, 0, 3};
   TrainingPlan plan_;
-  testing::ListRecorder recorder_;
+  testing::ServerProcess server_;
+  testing::TemporaryFolder folder_;
+  double release_timeout_seconds_ = 60;
   std::atomic<bool> stop_ = false;
 };
 
 TEST_F(DpFtrlTest, LearnsUnderCorrelatedNoise) {
   for (const auto& encoder :
-       {decltype(plan_.encoder)(SquareRoot(8)), decltype(plan_.encoder)(client::TreeAggregation{}),
-        decltype(plan_.encoder)(client::BufferedToeplitz{{0.3}, {0.8}})}) {
+       {decltype(plan_.encoder)(SquareRoot(8)), decltype(plan_.encoder)(TreeAggregation{}),
+        decltype(plan_.encoder)(BufferedToeplitz{{0.3}, {0.8}})}) {
     plan_.encoder = encoder;
     TrainingState state;
     ASSERT_TRUE(Run(state).ok());
@@ -55,17 +79,20 @@ TEST_F(DpFtrlTest, LearnsUnderCorrelatedNoise) {
 TEST_F(DpFtrlTest, RecordsOneRunInWhichARecordIsOnceAnEpoch) {
   TrainingState state;
   ASSERT_TRUE(Run(state).ok());
-  EXPECT_THAT(recorder_.calls, ElementsAre("record 41", "await 41"));
-  const v1::ToeplitzEncoder& encoder = recorder_.mechanisms[0].matrix_mechanism().toeplitz();
-  EXPECT_EQ(encoder.steps(), 80u);
-  EXPECT_EQ(encoder.participation().max_participations(), 5u);
-  EXPECT_EQ(encoder.participation().min_separation(), 16u);
+  EXPECT_EQ(EntriesWith("\"matrix_mechanism\"", "run"), 1u);
+  EXPECT_EQ(EntriesWith(R"("steps":"80")", "run"), 1u);
+  EXPECT_EQ(
+      EntriesWith(R"("participation":{"max_participations":"5","min_separation":"16"})", "run"),
+      1u);
 }
 
 TEST_F(DpFtrlTest, KeepsTheModelOfTheLastReleasedStep) {
-  recorder_.await_status = absl::UnavailableError("server is away");
-  TrainingState state;
-  EXPECT_EQ(Run(state), absl::UnavailableError("server is away"));
+  release_timeout_seconds_ = 0.2;
+  const auto recorder = Open("run");
+  server_.Stop();
+  TrainingState state{network_.InitialParameters(1)};
+  EXPECT_EQ(Train(plan_, data_, network_, *recorder, {}, stop_, state).code(),
+            absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(state.steps_done, 0u);
   EXPECT_EQ(state.parameters, network_.InitialParameters(1));
 }

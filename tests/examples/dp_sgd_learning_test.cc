@@ -13,7 +13,7 @@
 #include "examples/common/dataset.h"
 #include "examples/common/network.h"
 #include "examples/common/schema.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::dp_sgd {
@@ -189,7 +189,7 @@ class TrainTest : public ::testing::Test {
   }
   absl::Status Run(Network& network, TrainingState& state, uint64_t stop_after = 1'000'000) {
     stop_ = false;
-    return Train(
+    return TrainOnEvents(
         plan_, data_, network, recorder_, stop_, [&](uint64_t done) { stop_ = done >= stop_after; },
         state);
   }

@@ -12,9 +12,8 @@
 //   (*recorder)->Close();
 //
 // This is the C interface with C++ values: dpledger.h says what each function does, its domains,
-// its errors and its thread safety, and has runs with correlated noise and the sums of a rank
-// besides. A member that is left out takes the default that dpledger.h names. What is made with a
-// recorder keeps what it needs of it.
+// its errors and its thread safety. A member that is left out takes the default that dpledger.h
+// names. What is made with a recorder keeps what it needs of it.
 #pragma once
 
 #include <cstddef>
@@ -96,6 +95,12 @@ struct Declaration {
   std::string description;
 };
 
+// An empty folder is the spool's.
+struct RunState {
+  std::string key_file;
+  std::string folder;
+};
+
 struct RecorderOptions {
   std::string server;
   std::string ledger;
@@ -110,6 +115,7 @@ struct RecorderOptions {
   double full_spool_timeout_seconds = 0;
   double close_timeout_seconds = 0;
   double stall_timeout_seconds = 0;
+  std::optional<RunState> state;
 };
 
 // A handle of the C interface that is freed with its owner.
@@ -119,6 +125,21 @@ struct FreeHandle {
 };
 template <typename T, void (*Free)(T*)>
 using Handle = std::unique_ptr<T, FreeHandle<T, Free>>;
+
+struct Interval {
+  double lower = 0, upper = 0;
+};
+// What a ledger comes to, by the server's accountant.
+struct Cost {
+  Interval epsilon;
+  std::optional<Interval> planned_epsilon;
+  double delta = 0;
+  uint64_t entries = 0;
+  std::string ledger;
+  std::string root;  // in hexadecimal
+  std::string method;
+  std::vector<std::string> warnings;
+};
 
 class Recorder {
  public:
@@ -130,6 +151,7 @@ class Recorder {
   absl::Status AwaitReleasable(uint64_t number);
 
   absl::Status Close();
+  absl::StatusOr<Cost> ComputeCost(double delta) const;
   std::string ledger() const;
   // For the functions of dpledger.h that have no other name here.
   dpledger_recorder* get() const { return handle_.get(); }
@@ -143,6 +165,8 @@ class Recorder {
 class Sampler {
  public:
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplingScheme& scheme);
+  static absl::StatusOr<std::unique_ptr<Sampler>> CreateResumable(const SamplingScheme& scheme,
+                                                                  const Recorder& recorder);
 
   // Lent until the next draw.
   absl::StatusOr<absl::Span<const uint64_t>> Draw();
@@ -220,5 +244,82 @@ class Privatizer {
  private:
   Handle<dpledger_privatizer, dpledger_privatizer_free> handle_;
 };
+
+// ---- Runs with correlated noise ----
+
+struct TreeAggregation {};
+struct BandedToeplitz {
+  std::vector<double> coefficients;
+};
+struct BufferedToeplitz {
+  std::vector<double> weights;
+  std::vector<double> decays;  // as many
+};
+struct CorrelatedOptions {
+  PrivatizerOptions sums;
+  uint64_t steps = 0;
+  uint64_t max_participations = 1;
+  uint64_t min_separation = 1;
+  std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
+};
+
+class CorrelatedRun {
+ public:
+  // Or carries on the one that the recorder's state keeps, behind steps_done().
+  static absl::StatusOr<std::unique_ptr<CorrelatedRun>> Begin(const CorrelatedOptions& options,
+                                                              const Recorder& recorder);
+
+  absl::Status Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+  absl::Status AddSums(absl::Span<const int64_t> sums);
+  absl::Status FinishStep(absl::Span<float> estimates);
+  absl::Status Save();
+
+  size_t dimension() const { return dpledger_correlated_run_dimension(handle_.get()); }
+  uint64_t steps_done() const { return dpledger_correlated_run_steps_done(handle_.get()); }
+  dpledger_correlated_run* get() const { return handle_.get(); }
+
+ private:
+  Handle<dpledger_correlated_run, dpledger_correlated_run_free> handle_;
+};
+
+struct RecordRange {
+  uint64_t begin = 0, end = 0;  // records begin to end - 1
+};
+absl::StatusOr<RecordRange> CyclicBatch(uint64_t population_size, uint64_t batches_per_epoch,
+                                        uint64_t step);
+
+// ---- Sums of a rank ----
+
+class RankSum {
+ public:
+  static absl::StatusOr<std::unique_ptr<RankSum>> Create(const PrivatizerOptions& options);
+
+  absl::Status Accumulate(const GradientRows& rows);
+  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
+  absl::Status AddSums(absl::Span<const int64_t> sums);
+  // For AddSums of a privatizer or a run. Lent until this is destroyed.
+  absl::StatusOr<absl::Span<const int64_t>> Values() const;
+  absl::Status Clear();
+  absl::Status SetClipNorm(double clip_norm);
+
+  size_t dimension() const { return dpledger_sum_dimension(handle_.get()); }
+  double clip_norm() const { return dpledger_sum_clip_norm(handle_.get()); }
+  dpledger_sum* get() const { return handle_.get(); }
+
+ private:
+  Handle<dpledger_sum, dpledger_sum_free> handle_;
+};
+
+// ---- Questions to the server ----
+
+struct PrivacyTarget {
+  double epsilon = 0, delta = 0;
+};
+// For rounds on Poisson samples, and for a whole run with correlated noise.
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
+                                      double sampling_probability, uint64_t steps);
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
+                                      const CorrelatedOptions& options, Adjacency adjacency);
 
 }  // namespace dpledger

@@ -1,17 +1,16 @@
-// What an example trainer says at its end, and how it is stopped.
+// What every example program has: domains of its flags, a way to stop it, its exit code.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <atomic>
-#include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "examples/common/privacy_service.h"
 
 namespace dpledger::examples {
 
-// Prints the ledger's entries and root, and its epsilon at `delta` by the server.
-absl::Status PrintCost(PrivacyService& service, const std::string& ledger, double delta);
+// Lets no NaN through, which CLI::Range does.
+CLI::Validator Between(double least, double most);
+CLI::Validator InOpenUnitInterval();
 
 // Set by the first Ctrl-C (or SIGTERM) after StopOnInterrupt, which says so on stderr; the second
 // one ends the program.

@@ -1,4 +1,4 @@
-#include "client/internal/resumed_round.h"
+#include "events/resumed_round.h"
 
 #include <string>
 
@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "google/protobuf/util/message_differencer.h"
 
-namespace dpledger::client::internal {
+namespace dpledger::events {
 namespace {
 
 // Everything that is compared.
@@ -56,4 +56,4 @@ absl::Status CheckResumedRound(const v1::AppendBatchRequest& before,
       {"OTHER_CONFIGURATION", {}});
 }
 
-}  // namespace dpledger::client::internal
+}  // namespace dpledger::events

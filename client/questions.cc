@@ -1,0 +1,105 @@
+#include "client/questions.h"
+
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/connection.h"
+#include "client/noise_plan.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+
+namespace dpledger::client {
+namespace {
+
+using Stub = v1::AccountingService::Stub;
+
+// A band takes no more.
+constexpr double kMostNoise = 256;
+
+// Nearer than the default, so that a run calibrated to a target is seen to keep it.
+constexpr double kRelativeGap = 1e-5;
+
+// Calls `method` with a deadline that a calibration needs at most.
+template <typename Response, typename Request>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                           Response*),
+                              const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  Response response;
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) return FromGrpc(status);
+  return response;
+}
+
+// An upper bound of what a run costs with its noise multiplier.
+absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
+                                 v1::Adjacency adjacency, double delta) {
+  ASSIGN_OR_RETURN(const NoisePlan noise, NoisePlan::For(options.sums));
+  v1::ComputeEpsilonRequest request;
+  ASSIGN_OR_RETURN(
+      *request.mutable_subject()->add_events()->mutable_mechanism()->mutable_matrix_mechanism(),
+      MechanismOf(options, noise));
+  request.set_delta(delta);
+  request.mutable_options()->set_adjacency(adjacency);
+  request.mutable_options()->set_parameters(v1::FIXED);
+  request.mutable_options()->set_relative_gap(kRelativeGap);
+  ASSIGN_OR_RETURN(const auto answer, Call(stub, &Stub::ComputeEpsilon, request));
+  return answer.epsilon().upper();
+}
+
+}  // namespace
+
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+                                      double sampling_probability, uint64_t steps) {
+  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  v1::CalibrateRequest request;
+  request.set_epsilon(target.epsilon);
+  request.set_delta(target.delta);
+  request.set_solve(v1::NOISE_MULTIPLIER);
+  request.set_sampling_probability(sampling_probability);
+  request.set_steps(steps);
+  request.mutable_options()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  request.mutable_options()->set_parameters(v1::FIXED);
+  ASSIGN_OR_RETURN(const auto answer, Call(*stub, &Stub::Calibrate, request));
+  return answer.noise_multiplier();
+}
+
+absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+                                      CorrelatedOptions options, v1::Adjacency adjacency) {
+  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  double low = 0, high = kMostNoise;
+  options.sums.noise_multiplier = kMostNoise;
+  RETURN_IF_ERROR(CheckOptions(options));
+  const auto keeps = [&](double noise_multiplier) -> absl::StatusOr<bool> {
+    options.sums.noise_multiplier = noise_multiplier;
+    ASSIGN_OR_RETURN(const double epsilon, EpsilonOf(*stub, options, adjacency, target.delta));
+    return epsilon <= target.epsilon;
+  };
+  ASSIGN_OR_RETURN(const bool can_be_kept, keeps(kMostNoise));
+  if (!can_be_kept) {
+    return FieldError("epsilon", absl::StrCat("needs more noise than a multiplier of ", kMostNoise,
+                                              ", got ", target.epsilon));
+  }
+  while (high - low > 1e-6 * high) {
+    const double middle = (low + high) / 2;
+    ASSIGN_OR_RETURN(const bool kept, keeps(middle));
+    (kept ? high : low) = middle;
+  }
+  return high;
+}
+
+absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& server,
+                                                          const std::string& ledger, double delta) {
+  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  v1::ComputeEpsilonRequest request;
+  request.mutable_subject()->add_ledgers(ledger);
+  request.set_delta(delta);
+  request.mutable_options()->set_relative_gap(kRelativeGap);
+  return Call(*stub, &Stub::ComputeEpsilon, request);
+}
+
+}  // namespace dpledger::client
