@@ -211,10 +211,6 @@ absl::StatusOr<FollowRound> Follower::Advance(const Note& note, RegistrySource& 
 absl::Status Follower::TakeEntries(const Note& note, uint64_t size, RegistrySource& source,
                                    absl::Time deadline, FollowRound& round) {
   while (pending_->log.size() < size) {
-    if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("read ", pending_->log.size(), " of ", size, " entries so far"));
-    }
     const uint64_t bundle = pending_->log.size() / merkle::kTileWidth;
     const int width = merkle::TileWidthIn(size, {0, bundle});
     ASSIGN_OR_RETURN(const std::string bytes, source.Read(merkle::EntriesPath(bundle, width)));
@@ -222,6 +218,10 @@ absl::Status Follower::TakeEntries(const Note& note, uint64_t size, RegistrySour
     if (!entries.ok()) return Unfit(CheckpointOf(note), FromAbsl(entries.status().message()));
     for (size_t i = pending_->log.size() % merkle::kTileWidth; i < entries->size(); ++i)
       RETURN_IF_ERROR(TakeEntry((*entries)[i], note, source, round));
+    if (pending_->log.size() < size && absl::Now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("read ", pending_->log.size(), " of ", size, " entries so far"));
+    }
   }
   return absl::OkStatus();
 }
@@ -254,19 +254,23 @@ absl::Status Follower::TakeEntry(std::string_view entry, const Note& note, Regis
       note, source);
 }
 
+absl::Status Follower::CheckPast(const Note& note, RegistrySource& source) {
+  if (!note_.has_value()) return absl::OkStatus();
+  const absl::StatusOr<std::string> proof =
+      ProofOfOtherPast(size(), accepted_.tree.Root(), CheckpointOf(note), source);
+  if (!proof.ok()) return absl::OkStatus();
+  const absl::Status status = Contradicts(
+      absl::StrCat("its first ", size(), " entries are others than those that were signed before"),
+      note);
+  contradiction_[kConsistencyFile] = *proof;
+  return status;
+}
+
 absl::Status Follower::CheckEnd(const Note& note, const Checkpoint& checkpoint,
                                 RegistrySource& source) {
   if (pending_->tree.Root() != checkpoint.root) {
-    if (!note_.has_value()) return Unfit(checkpoint, "its entries have another root");
-    const absl::StatusOr<std::string> proof =
-        ProofOfOtherPast(size(), accepted_.tree.Root(), checkpoint, source);
-    if (!proof.ok()) return Unfit(checkpoint, "its entries have another root");
-    const absl::Status status =
-        Contradicts(absl::StrCat("its first ", size(),
-                                 " entries are others than those that were signed before"),
-                    note);
-    contradiction_[kConsistencyFile] = *proof;
-    return status;
+    RETURN_IF_ERROR(CheckPast(note, source));
+    return Unfit(checkpoint, "its entries have another root");
   }
   if (pending_->log.keys().empty()) return Unfit(checkpoint, "no entry names its key");
   const auto current =
@@ -290,6 +294,8 @@ absl::Status Follower::Contradicts(const std::string& what, const Note& note) {
 
 absl::Status Follower::Contradicts(const absl::Status& refused, const Note& note,
                                    RegistrySource& source) {
+  // What does not fit may follow another past than the one that was accepted.
+  RETURN_IF_ERROR(CheckPast(note, source));
   // Until here nothing said that these entries are those that were signed.
   std::map<std::string, std::string> metadata = ReasonOf(refused).metadata;
   std::vector<uint64_t> indices;

@@ -56,8 +56,9 @@ class Follower {
   // the source's files do not fit what was signed; PERMISSION_DENIED if none of the keys signed;
   // errors of the source and of the disk as they are.
   absl::StatusOr<FollowRound> Follow(RegistrySource& source);
-  // Takes this checkpoint, whose entries the source has. Stops at `deadline` with
-  // DEADLINE_EXCEEDED, and goes on from there at the next call.
+  // Takes this checkpoint, whose entries the source has. Stops after `deadline` with
+  // DEADLINE_EXCEEDED, at least one file of entries further, and goes on from there at the next
+  // call.
   absl::StatusOr<FollowRound> Advance(const merkle::Note& note, RegistrySource& source,
                                       absl::Time deadline = absl::InfiniteFuture());
 
@@ -84,6 +85,8 @@ class Follower {
                            absl::Time deadline, FollowRound& round);
   absl::Status TakeEntry(std::string_view entry, const merkle::Note& note, RegistrySource& source,
                          FollowRound& round);
+  // A contradiction if the source proves that the checkpoint carries on another past than ours.
+  absl::Status CheckPast(const merkle::Note& note, RegistrySource& source);
   absl::Status CheckEnd(const merkle::Note& note, const merkle::Checkpoint& checkpoint,
                         RegistrySource& source);
   // A contradiction with the checkpoint accepted before.

@@ -25,7 +25,6 @@ class ServerSource::Impl {
                     const Request& request, Response& response) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
-    context.set_wait_for_ready(true);  // the server may be just starting
     const absl::Status status =
         client::FromGrpc((stub_.get()->*method)(&context, request, &response));
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;

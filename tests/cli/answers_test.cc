@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -20,6 +21,7 @@
 #include "tests/cli/json_schema.h"
 #include "tests/cli/process.h"
 #include "tests/cli/server_process.h"
+#include "tests/registry/signed_registry.h"
 
 namespace dpledger::testing {
 namespace {
@@ -159,6 +161,24 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   Expect("ledger", On({"ledger", "import", "--self-signed", bundle, "--as", "copy"}));
   Expect("epsilon", On({"epsilon", "--delta", "1e-5", "--ledger", "copy"}));
   Expect("ledger", On({"ledger", "seal", "run"}));
+  const std::string keys =
+      folder_.Write("keys", RunProgram({"/bin/tar", "-xOf", bundle, "keys"}).out);
+  Expect("registry_follow", On({"registry", "follow", "--key-file", keys, "--state",
+                                folder_.File("state"), "--once"}));
+  registry::SignedRegistry bent;
+  bent.Key(1).Register("a", 5, v1::SEALED).Register("a", 3).MapRoot();
+  for (const auto& [path, content] : bent.Files()) {
+    const std::filesystem::path file = folder_.File("mirror/" + path);
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << content;
+  }
+  const std::string bent_key = registry::TestVerifierKey(1).ToText();
+  Expect("error",
+         {"registry", "follow", "--mirror", folder_.File("mirror"), "--key", bent_key, "--state",
+          folder_.File("bent"), "--once"},
+         3);
+  Expect("registry_check",
+         {"registry", "check", folder_.File("bent.contradiction"), "--key", bent_key});
 
   // A trainer leaves a spool behind; of this one the server has everything.
   const std::string train = absl::StrCat("cd ", folder_.path(), " && ", BinaryPath("memorization"),

@@ -59,8 +59,8 @@ SignedRegistry& SignedRegistry::Register(const std::string& ledger, uint64_t siz
 SignedRegistry& SignedRegistry::MapRoot() {
   std::map<merkle::Hash, merkle::Hash> leaves;
   for (const auto& [origin, head] : heads_) {
-    std::string value(7, '\0');
-    value += static_cast<char>(head.points);
+    std::string value(6, '\0');
+    value += {static_cast<char>(head.points >> 8), static_cast<char>(head.points)};
     leaves[HeadKey(origin)] =
         merkle::MapLeafHash(HeadKey(origin), value + head.last + merkle::ToBytes(head.chain));
   }

@@ -69,7 +69,9 @@ TEST_F(Sources, KeepTheirRoomsApart) {
   EXPECT_FALSE(targets_->Reaches("server_core", "embedded")) << "services know no engine";
   EXPECT_FALSE(targets_->Reaches("server_core", "grpc")) << "services know no transport";
   EXPECT_FALSE(targets_->Reaches("client", "store"));
-  EXPECT_FALSE(targets_->Reaches("witness", "proto"));
+  EXPECT_FALSE(targets_->Reaches("witness", "store")) << "a witness reads entries, and no more";
+  EXPECT_FALSE(targets_->Reaches("witness", "events"));
+  EXPECT_FALSE(targets_->Reaches("registry", "events")) << "the registry knows no privacy";
   EXPECT_TRUE(targets_->Reaches("dpledger-server", "rdp")) << "or the list is not read";
 }
 TEST_F(Sources, UseNoBannedWord) { EXPECT_THAT(Over(BannedWords), IsEmpty()); }

@@ -24,6 +24,7 @@
 #include "merkle/checkpoint.h"
 #include "merkle/signed_note.h"
 #include "tests/witness/witness_process.h"
+#include "witness/state_folder.h"
 
 namespace dpledger::witness {
 namespace {
@@ -42,12 +43,14 @@ constexpr char kLedger[] = "projects/default/ledgers/adult";
 // A server on files that outlive it, asked over gRPC.
 class Server {
  public:
-  Server(const std::string& files, std::vector<std::string> flags) : files_(files) {
+  Server(const std::string& files, std::vector<std::string> flags,
+         const std::string& listen = "127.0.0.1:0")
+      : files_(files) {
     fs::create_directories(files);
     const std::string port_file = files + "/port";
     std::vector<std::string> command = {BinaryPath("dpledger-server"),
                                         "--listen",
-                                        "127.0.0.1:0",
+                                        listen,
                                         "--port-file",
                                         port_file,
                                         "--store",
@@ -198,6 +201,28 @@ TEST_F(SplitView, IsCosignedOnOneSideOnly) {
 
   one.Append("more of one history");
   EXPECT_GT(Read(one.AwaitCosigned(witness_key)).size, Read(cosigned).size);
+}
+
+// An address that is free now.
+std::string FreeAddress() {
+  boost::asio::io_context io;
+  const boost::asio::ip::tcp::acceptor taken(io, {boost::asio::ip::make_address("127.0.0.1"), 0});
+  return absl::StrCat("127.0.0.1:", taken.local_endpoint().port());
+}
+
+TEST_F(SplitView, EntriesAreReadFromTheServerBeforeTheyAreCosigned) {
+  const merkle::VerifierKey log = Begin();
+  const std::string address = FreeAddress();
+  const WitnessProcess witness({log}, {"--log-server", absl::StrCat(log.name, "=", address)});
+  const merkle::VerifierKey witness_key = merkle::VerifierKey::Parse(witness.VerifierKey()).value();
+  Server server(CopyOfBegun("one"), Flags(witness), address);
+  // Before it serves, nobody can read its entries: it is asked again.
+  server.AwaitCosigned(witness_key);
+  // From then on a checkpoint is cosigned before it is published: what is read is durable, and not
+  // shown yet.
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(Server::IsSigned(server.Append(absl::StrCat("entry ", i)), witness_key));
+  EXPECT_TRUE(fs::exists(witness.File("state/") + OriginHash(log.name) + ".registry"));
 }
 
 TEST_F(SplitView, IsNotSeenWhileTheWitnessIsAwayAndNobodyWaitsForIt) {

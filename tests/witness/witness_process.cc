@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -13,9 +14,11 @@ WitnessProcess::WitnessProcess(const std::vector<merkle::VerifierKey>& log_keys,
                                const std::vector<std::string>& more_flags)
     : flags_(more_flags) {
   for (const merkle::VerifierKey& key : log_keys) {
-    flags_.push_back("--log-key");
+    flags_.emplace_back("--log-key");
     flags_.push_back(key.ToText());
   }
+  if (std::find(flags_.begin(), flags_.end(), "--log-server") == flags_.end())
+    flags_.emplace_back("--consistency-only");
   Start();
 }
 

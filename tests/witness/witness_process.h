@@ -16,7 +16,8 @@ class WitnessProcess {
  public:
   static constexpr char kName[] = "example.org/witness";
 
-  // Starts and waits until it listens; an exception if it does not.
+  // Starts and waits until it listens; an exception if it does not. Without a --log-server it
+  // cosigns for consistency alone.
   explicit WitnessProcess(const std::vector<merkle::VerifierKey>& log_keys,
                           const std::vector<std::string>& more_flags = {});
   ~WitnessProcess();

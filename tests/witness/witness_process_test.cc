@@ -282,12 +282,18 @@ TEST(WitnessFlags, TellsWhatIsWrong) {
   expect({"--log-key", key}, 2, "--name is required");
   expect({"--name", "w"}, 2, "--log-key: must name at least one log");
   expect({"--name", "w", "--log-key", "x"}, 2, "--log-key: verifier key");
-  expect({"--name", "w", "--log-key", key, "--log-key", key}, 1, "is given twice");
-  expect({"--name", "a b", "--log-key", key}, 1, "name: must be UTF-8");
-  expect({"--name", "w", "--log-key", key, "--listen", "here"}, 1, "listen: must be IP:PORT");
-  expect({"--name", "w", "--log-key", key, "--listen", "127.0.0.1:70000"}, 1,
+  const std::string only = "--consistency-only";
+  expect({"--name", "w", "--log-key", key}, 2, "--log-server: must be given for");
+  expect({"--name", "w", "--log-key", key, "--log-server", "127.0.0.1:1"}, 2, "ORIGIN=HOST:PORT");
+  expect({"--name", "w", "--log-key", key, "--log-server", "other=127.0.0.1:1"}, 2,
+         "where ORIGIN is the name of a --log-key");
+  expect({"--name", "w", "--log-key", key, "--log-key", key, only}, 1, "is given twice");
+  expect({"--name", "a b", "--log-key", key, only}, 1, "name: must be UTF-8");
+  expect({"--name", "w", "--log-key", key, only, "--listen", "here"}, 1, "listen: must be IP:PORT");
+  expect({"--name", "w", "--log-key", key, only, "--listen", "127.0.0.1:70000"}, 1,
          "listen: must be IP:PORT");
-  expect({"--name", "w", "--log-key", key, "--listen", "192.0.2.1:0"}, 1, "listen 192.0.2.1:0: ");
+  expect({"--name", "w", "--log-key", key, only, "--listen", "192.0.2.1:0"}, 1,
+         "listen 192.0.2.1:0: ");
 }
 
 }  // namespace

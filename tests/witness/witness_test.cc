@@ -14,7 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "merkle/proof.h"
+#include "merkle/tile_tree.h"
 #include "tests/cli/process.h"
+#include "tests/registry/signed_registry.h"
 #include "tests/witness/signed_log.h"
 
 namespace dpledger::witness {
@@ -384,6 +387,96 @@ TEST_F(WitnessTest, SurvivesEveryMutationOfARequest) {
   }
   EXPECT_GT(beyond_the_parser, 100);
   EXPECT_EQ(witness->AddCheckpoint(valid).status, 200);
+}
+
+// A registry whose entries are read before it is cosigned.
+class RegistryWitness : public WitnessTest {
+ protected:
+  using Registry = registry::SignedRegistry;
+
+  std::unique_ptr<Witness> OpenFor(const std::shared_ptr<registry::MapSource>& source) {
+    WitnessOptions options = Options();
+    options.log_keys = {registry::TestVerifierKey(1)};
+    options.sources[registry::kTestOrigin] = source;
+    auto witness = Witness::Open(options, KeyOf('w'));
+    EXPECT_TRUE(witness.ok()) << witness.status();
+    return *std::move(witness);
+  }
+  // From the registry as it was at `old_size`.
+  static std::string Request(const Registry& registry, uint64_t old_size) {
+    registry::MapSource source(registry);
+    registry::SourceTiles tiles(&source, registry.size());
+    const auto proof = merkle::ConsistencyProof(old_size, registry.size(),
+                                                merkle::NodesOf(tiles, registry.size()));
+    EXPECT_TRUE(proof.ok()) << proof.status();
+    return merkle::WitnessRequestText({old_size, *proof, registry.Checkpoint()});
+  }
+  std::shared_ptr<registry::MapSource> source_ = std::make_shared<registry::MapSource>();
+};
+
+TEST_F(RegistryWitness, CosignsWhatItHasRead) {
+  Registry registry;
+  registry.Key(1).Register("a", 5).MapRoot();
+  source_->files = registry.Files();
+  auto witness = OpenFor(source_);
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, 0)).status, 200);
+  EXPECT_EQ(source_->reads, 1);
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, 3)).status, 200);  // again: nothing is read
+  EXPECT_EQ(source_->reads, 1);
+  witness.reset();
+  witness = OpenFor(source_);
+  const uint64_t before = registry.size();
+  registry.Register("a", 6).MapRoot();
+  source_->files = registry.Files();
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, before)).status, 200);
+}
+
+TEST_F(RegistryWitness, RefusesARegistryThatContradictsItself) {
+  Registry registry;
+  registry.Key(1).Register("a", 5, v1::SEALED).MapRoot();
+  source_->files = registry.Files();
+  const auto witness = OpenFor(source_);
+  ASSERT_EQ(witness->AddCheckpoint(Request(registry, 0)).status, 200);
+  // Consistent as a log, and signed: who looks at the tree alone cosigns it.
+  Registry bent = registry;
+  bent.Register("a", 2).MapRoot();
+  const std::string request = Request(bent, registry.size());
+  source_->files = bent.Files();
+  const Answer refused = witness->AddCheckpoint(request);
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_THAT(refused.body, HasSubstr("entry 3 contradicts entry 1"));
+  const std::string evidence =
+      folder_.File("state/" + OriginHash(registry::kTestOrigin) + ".contradiction");
+  for (const char* name : {"checkpoint", "earlier-checkpoint", "entry-1", "entry-1.tlog-proof",
+                           "entry-3", "entry-3.tlog-proof"}) {
+    EXPECT_TRUE(std::filesystem::exists(evidence + "/" + name)) << name;
+  }
+  // It goes on with the honest history.
+  registry.Register("b", 1).MapRoot();
+  source_->files = registry.Files();
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, 3)).status, 200);
+  // The control: for its consistency alone it would have been cosigned.
+  WitnessOptions blind = Options();
+  blind.state_folder = folder_.File("blind");
+  blind.log_keys = {registry::TestVerifierKey(1)};
+  const auto other = Witness::Open(blind, KeyOf('w'));
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ((*other)->AddCheckpoint(Request(bent, 0)).status, 200);
+}
+
+TEST_F(RegistryWitness, AsksAgainWhereTheEntriesDoNotCome) {
+  Registry registry;
+  registry.Key(1).Register("a", 5).MapRoot();
+  const auto witness = OpenFor(source_);
+  const Answer away = witness->AddCheckpoint(Request(registry, 0));
+  EXPECT_EQ(away.status, 503);
+  source_->files = registry.Files();
+  source_->files["tile/entries/000.p/3"][30] ^= 1;  // another's words, not the log's
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, 0)).status, 503);
+  EXPECT_FALSE(std::filesystem::exists(
+      folder_.File("state/" + OriginHash(registry::kTestOrigin) + ".contradiction")));
+  source_->files = registry.Files();
+  EXPECT_EQ(witness->AddCheckpoint(Request(registry, 0)).status, 200);
 }
 
 }  // namespace
