@@ -343,6 +343,11 @@ void AddBadHeads(CaseList& list) {
            "registry/map/entry: is missing");
   list.Bad("registered later", with([&](SampleRegistry& r) { r.later = {longer}; }), "map",
            "knows a later head");
+  list.Bad("map of before the last entry", with([&](SampleRegistry& r) {
+             r.later = {longer};
+             r.map_before_later = true;
+           }),
+           "map", "the registry's last, found entry");
   list.Bad("registered again with another root", with([&](SampleRegistry& r) {
              r.later = {r.registered};
              r.later[0].set_root_hash(std::string(32, 'x'));

@@ -193,12 +193,16 @@ Evidence EvidenceOf(const SampleRegistry& registry) {
   const registry::Point point = register_one(registry.registered);
   evidence.points += point.ToBytes();
   entries[point.index] += registry.after_registered;
-  for (const v1::Registered& later : registry.later) register_one(later);
+  const auto register_later = [&] {
+    for (const v1::Registered& later : registry.later) register_one(later);
+  };
+  if (!registry.map_before_later) register_later();
   const merkle::PrefixMap map = merkle::PrefixMap().With(leaves);
   const uint64_t map_index = add([&](v1::LedgerEntry& entry) {
     entry.mutable_map_root()->set_ledgers(map.size());
     entry.mutable_map_root()->set_root_hash(merkle::ToBytes(map.Root()));
   });
+  if (registry.map_before_later) register_later();
 
   const int signer = registry.keys.back();
   evidence.registry_checkpoint =

@@ -63,6 +63,7 @@ struct SampleRegistry {
   std::vector<v1::Registered> earlier;  // the same ledger's, before that
   std::vector<v1::Registered> later;    // and after that: the map knows them, points has not
   bool with_map = true;
+  bool map_before_later = false;
   std::string checkpoint_origin = kSampleOrigin;
   std::string after_registered;  // bytes behind the ledger's entry
 };

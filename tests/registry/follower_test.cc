@@ -185,12 +185,14 @@ TEST_F(FollowerTest, FilesThatNobodySignedAreNoEvidence) {
   refused([&](MapSource& s) { s.files[entries].resize(20); });
   refused([&](MapSource& s) { s.files.erase(entries); });
   refused([&](MapSource& s) {  // entries that contradict each other, and are not the signed ones
-    s.files[entries] = SignedRegistry(registry).Register("a", 5).Files()["tile/entries/000.p/5"];
-    s.files[entries] = [&] {
-      SignedRegistry bent;
-      bent.Key(1).Register("a", 5).Register("a", 5).MapRoot();
-      return bent.Files()[entries];
-    }();
+    SignedRegistry bent;
+    bent.Key(1).Register("a", 5).Register("a", 5).MapRoot();
+    s.files[entries] = bent.Files()[entries];
+  });
+  refused([&](MapSource& s) {  // a registry as good as the signed one, and another
+    SignedRegistry other;
+    other.Key(1).Register("a", 5, v1::OPEN, 'x').Register("b", 2).MapRoot();
+    s.files[entries] = other.Files()[entries];
   });
   refused([&](MapSource& s) { s.files["checkpoint"][0] = 'x'; });
   EXPECT_EQ(Follow(*follower, registry), absl::OkStatus());
