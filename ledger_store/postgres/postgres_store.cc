@@ -181,7 +181,7 @@ class PostgresStore : public LedgerStore {
       std::vector<Operation> group = queue_.Take();
       if (group.empty()) return;
       std::vector<absl::StatusOr<v1::Receipt>> answers =
-          CommitGroup(*database_, clock_.Now(), group);
+          CommitGroup(*database_, *this, clock_.Now(), group);
       queue_.Release(group);
       for (size_t i = 0; i < group.size(); ++i) group[i].done(std::move(answers[i]));
       queue_.Finish(group);
