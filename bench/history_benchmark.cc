@@ -19,7 +19,9 @@
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "merkle/authenticator.h"
 #include "server/accounting_service.h"
+#include "server/stored_history.h"
 
 namespace dpledger {
 namespace {
@@ -57,7 +59,8 @@ class LongLedger {
     store_ = Must(OpenEmbeddedStore({.folder = folder_}));
     server::AccountingLimits limits;
     limits.query_timeout = absl::Minutes(10);
-    service_ = std::make_unique<server::AccountingService>(store_.get(), limits);
+    service_ = std::make_unique<server::AccountingService>(store_.get(), limits, nullptr,
+                                                           server::TableKeeping{key_, nullptr});
   }
 
   void Append(int events) {
@@ -91,6 +94,8 @@ class LongLedger {
 
  private:
   const std::string folder_;
+  const std::shared_ptr<const merkle::Authenticator> key_ = std::make_shared<merkle::Authenticator>(
+      Must(merkle::Ed25519PrivateKey::Generate()), server::kHistoryPurpose);
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<server::AccountingService> service_;
   uint64_t round_ = 0;

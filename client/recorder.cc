@@ -194,6 +194,7 @@ absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
   batch.set_writer(options_.writer);
   batch.set_request_id(internal::NewRequestId());
   batch.set_incarnation(incarnation_);
+  batch.set_writer_position(spool_->state().entries - entries_before_);
   const int64_t minute = absl::ToUnixSeconds(CutToMinute(options_.clock->Now()));
   for (v1::NewEntry& entry : entries) {
     entry.mutable_claimed_time()->set_seconds(minute);

@@ -44,6 +44,8 @@ bool IsKept(const v1::NewEntry& entry) {
 BatchDraft::BatchDraft(v1::AppendBatchRequest request) {
   if (request.has_expected_sequence()) expected_sequence_ = request.expected_sequence();
   request.clear_expected_sequence();
+  if (request.has_writer_position()) writer_position_ = request.writer_position();
+  request.clear_writer_position();
   entries_.reserve(static_cast<size_t>(request.entries_size()));
   for (v1::NewEntry& entry : *request.mutable_entries()) {
     entries_.push_back(ReadEntry(entry));

@@ -42,6 +42,8 @@ class BatchDraft {
   const std::string& request_id() const { return request_id_; }
   const std::string& incarnation() const { return incarnation_; }
   const std::optional<uint64_t>& expected_sequence() const { return expected_sequence_; }
+  // How many entries of the incarnation come before the batch.
+  const std::optional<uint64_t>& writer_position() const { return writer_position_; }
   // The entry without its claimed time: samples of epochs, OPENED and SPOOL_IMPORTED.
   const v1::NewEntry& kept(size_t i) const { return kept_[i]; }
   // Whether it brings late entries; such a batch has no others.
@@ -64,6 +66,7 @@ class BatchDraft {
   std::string request_id_;
   std::string incarnation_;
   std::optional<uint64_t> expected_sequence_;
+  std::optional<uint64_t> writer_position_;
   std::vector<Entry> entries_;
   std::vector<v1::NewEntry> kept_;
   std::string bytes_;  // the request, as RequestHash serialises it

@@ -94,31 +94,24 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
                       "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
 }
 
-// What a writer may append, as it stands in LedgerEntry.
-int FieldOf(v1::NewEntry::BodyCase body) {
-  switch (body) {
-    case v1::NewEntry::kEvent:
-      return v1::LedgerEntry::kEventFieldNumber;
-    case v1::NewEntry::kResume:
-      return v1::LedgerEntry::kResumeFieldNumber;
-    case v1::NewEntry::kNote:
-      return v1::LedgerEntry::kNoteFieldNumber;
-    case v1::NewEntry::kWriterClosed:
-      return v1::LedgerEntry::kWriterClosedFieldNumber;
-    case v1::NewEntry::kCorrection:
-      return v1::LedgerEntry::kCorrectionFieldNumber;
-    case v1::NewEntry::kImported:
-      return v1::LedgerEntry::kImportedFieldNumber;
-    case v1::NewEntry::kOpened:
-      return v1::LedgerEntry::kOpenedFieldNumber;
-    case v1::NewEntry::kLateEvent:
-      return v1::LedgerEntry::kLateEventFieldNumber;
-    case v1::NewEntry::kSpoolImported:
-      return v1::LedgerEntry::kSpoolImportedFieldNumber;
-    case v1::NewEntry::BODY_NOT_SET:
-      break;
+// A batch of the writer's last incarnation that stands where entries of it are already.
+absl::Status CheckPosition(const LedgerHead& head, const BatchDraft& batch) {
+  const auto known = head.writers.find(batch.writer());
+  if (!batch.writer_position().has_value() || batch.is_late() || known == head.writers.end() ||
+      known->second.incarnation() != batch.incarnation()) {
+    return absl::OkStatus();
   }
-  return 0;
+  const v1::WriterStatus& writer = known->second;
+  const uint64_t entries = writer.entry_count() - writer.late_entries();
+  if (*batch.writer_position() >= entries) return absl::OkStatus();
+  return Precondition(
+      absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
+                   " has of writer ", batch.writer(), ", got ", *batch.writer_position(),
+                   "; the batch was made before, or another process writes as this one"),
+      kWriterPosition,
+      {{"field", "writer_position"},
+       {"writer", batch.writer()},
+       {"entry_count", absl::StrCat(entries)}});
 }
 
 // What the entry makes of its writer.
@@ -168,7 +161,7 @@ absl::Status AppendOne(const LedgerHead& head, const BatchDraft& batch,
   }
   RETURN_IF_ERROR(TakeEntry(head, batch, entry, builder.next_sequence(), writer));
   builder.SetClaimedTime(entry.claimed_seconds);
-  return builder.Push(FieldOf(entry.body), batch.BodyOf(entry));
+  return builder.Push(StoredFieldOf(entry.body), batch.BodyOf(entry));
 }
 
 absl::Status PushFirst(const v1::LedgerEntry& first, ChangeBuilder& builder) {
@@ -192,6 +185,32 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
 }
 
 }  // namespace
+
+int StoredFieldOf(v1::NewEntry::BodyCase body) {
+  switch (body) {
+    case v1::NewEntry::kEvent:
+      return v1::LedgerEntry::kEventFieldNumber;
+    case v1::NewEntry::kResume:
+      return v1::LedgerEntry::kResumeFieldNumber;
+    case v1::NewEntry::kNote:
+      return v1::LedgerEntry::kNoteFieldNumber;
+    case v1::NewEntry::kWriterClosed:
+      return v1::LedgerEntry::kWriterClosedFieldNumber;
+    case v1::NewEntry::kCorrection:
+      return v1::LedgerEntry::kCorrectionFieldNumber;
+    case v1::NewEntry::kImported:
+      return v1::LedgerEntry::kImportedFieldNumber;
+    case v1::NewEntry::kOpened:
+      return v1::LedgerEntry::kOpenedFieldNumber;
+    case v1::NewEntry::kLateEvent:
+      return v1::LedgerEntry::kLateEventFieldNumber;
+    case v1::NewEntry::kSpoolImported:
+      return v1::LedgerEntry::kSpoolImportedFieldNumber;
+    case v1::NewEntry::BODY_NOT_SET:
+      break;
+  }
+  return 0;
+}
 
 absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {
   return std::max(head.last_recorded_time, CutToMinute(now));
@@ -255,6 +274,7 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          absl::Time now) {
+  RETURN_IF_ERROR(CheckPosition(head, batch));
   RETURN_IF_ERROR(batch.is_late() ? CheckLate(head, batch) : CheckOpen(head));
   if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
     return WithReason(

@@ -79,10 +79,13 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
                                         const LedgerPoint& point, absl::Time now);
 
-// FAILED_PRECONDITION (LEDGER_SEALED, IMPORT_ONLY, WRITER_UNKNOWN, and the reasons of
-// events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT
-// (an entry over 65,535 bytes, a correction of an entry that does not exist, an imported entry out
-// of order).
+// The reason of a batch whose place among its writer's entries is taken: it was made before.
+inline constexpr char kWriterPosition[] = "WRITER_POSITION";
+
+// FAILED_PRECONDITION (kWriterPosition, before all others; LEDGER_SEALED, IMPORT_ONLY,
+// WRITER_UNKNOWN, and the reasons of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata
+// current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an entry that
+// does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          absl::Time now);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
@@ -96,6 +99,9 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
 // named missing that has closed.
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
                                   absl::Time now);
+
+// The field of LedgerEntry that holds what a writer appends; 0 for none.
+int StoredFieldOf(v1::NewEntry::BodyCase body);
 
 // Moves `head` past the change. Precondition: `change` was made from this head.
 void Apply(const LedgerChange& change, LedgerHead& head);

@@ -6,6 +6,14 @@
 
 namespace dpledger {
 
+absl::StatusOr<v1::StoredRequest> LedgerReader::Answered(const std::string&, const std::string&) {
+  return absl::UnimplementedError("this store does not show its answers");
+}
+
+absl::StatusOr<uint64_t> LedgerReader::CountAnswered(const std::string&) {
+  return absl::UnimplementedError("this store does not show its answers");
+}
+
 absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request) {
   absl::Notification answered;
   absl::StatusOr<v1::Receipt> receipt;

@@ -73,6 +73,12 @@ class LedgerReader {
 
   // The checkpoints, tiles and registry. Lives as long as this.
   virtual CheckpointReader& checkpoints() = 0;
+
+  // For checks of a store at rest: how a request to a ledger was answered, and how many were.
+  // NOT_FOUND if it has no such answer; UNIMPLEMENTED where an engine has other checks for them.
+  virtual absl::StatusOr<v1::StoredRequest> Answered(const std::string& name,
+                                                     const std::string& request_id);
+  virtual absl::StatusOr<uint64_t> CountAnswered(const std::string& name);
 };
 
 class LedgerStore : public LedgerReader {

@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 
 #include <cstdio>
@@ -124,6 +125,27 @@ Ed25519Signature Ed25519PrivateKey::Sign(std::string_view message) const {
               length == signature.size(),
           "EVP_DigestSign");
   return signature;
+}
+
+Hash Ed25519PrivateKey::Derive(std::string_view purpose) const {
+  std::array<uint8_t, 32> seed;
+  size_t length = seed.size();
+  Require(
+      EVP_PKEY_get_raw_private_key(key_.get(), seed.data(), &length) == 1 && length == seed.size(),
+      "EVP_PKEY_get_raw_private_key");
+  const Hash no_salt = {};
+  Hash extracted;
+  const uint8_t* made = HMAC(EVP_sha256(), no_salt.data(), static_cast<int>(no_salt.size()),
+                             seed.data(), seed.size(), extracted.data(), nullptr);
+  OPENSSL_cleanse(seed.data(), seed.size());
+  Require(made != nullptr, "HKDF-Extract");
+  const std::string info = std::string(purpose) + '\1';
+  Hash derived;
+  made = HMAC(EVP_sha256(), extracted.data(), static_cast<int>(extracted.size()), Bytes(info),
+              info.size(), derived.data(), nullptr);
+  OPENSSL_cleanse(extracted.data(), extracted.size());
+  Require(made != nullptr, "HKDF-Expand");
+  return derived;
 }
 
 bool Ed25519Verify(const Ed25519PublicKey& public_key, std::string_view message,

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "merkle/sha256.h"
 
 struct evp_pkey_st;  // OpenSSL's EVP_PKEY
 
@@ -34,6 +35,10 @@ class Ed25519PrivateKey {
 
   const Ed25519PublicKey& public_key() const { return public_key_; }
   Ed25519Signature Sign(std::string_view message) const;
+  // A secret for one other purpose, from which neither this key nor another purpose's secret can be
+  // worked out: HKDF-SHA256 (RFC 5869) of the 32 bytes of FromSeed, without salt, with the purpose
+  // as info.
+  Hash Derive(std::string_view purpose) const;
 
  private:
   struct Free {

@@ -25,8 +25,9 @@ class AccountingService {
   // `store` must outlive the service. `signed_root` gives the signed root of a ledger's prefix
   // (lineage.h).
   AccountingService(LedgerStore* store, const AccountingLimits& limits,
-                    SignedRoot signed_root = nullptr)
-      : limits_(limits), subjects_(store, limits.max_history_bytes, std::move(signed_root)) {}
+                    SignedRoot signed_root = nullptr, TableKeeping tables = {})
+      : limits_(limits),
+        subjects_(store, limits.max_history_bytes, std::move(signed_root), std::move(tables)) {}
 
   absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
       const v1::ComputeEpsilonRequest& request, const CallContext& call);

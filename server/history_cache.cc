@@ -20,6 +20,14 @@ absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::Read(const v1::Ledger
                                                                 uint64_t size,
                                                                 const std::string& root,
                                                                 const accountant::Limits& limits) {
+  ASSIGN_OR_RETURN(HistoryPointer history, Gather(ledger, size, root, limits));
+  RETURN_IF_ERROR(CheckDeclared(ledger, *history));
+  return history;
+}
+
+absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::Gather(
+    const v1::Ledger& ledger, uint64_t size, const std::string& root,
+    const accountant::Limits& limits) {
   if (HistoryPointer known = Find(ledger.name(), size); known != nullptr) {
     return ReadFrom(known, /*is_table=*/false, ledger, size, root, limits);
   }
@@ -55,6 +63,7 @@ absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::ReadFrom(
                                               " entries do not have the ", whole ? "ledger's " : "",
                                               "root hash", whole ? "" : " that they must have"));
     }
+    if (is_table) LogDropped(ledger.name(), absl::DataLossError("leads to another root hash"));
     Forget(ledger.name());
     known = nullptr;
     is_table = false;
@@ -78,20 +87,38 @@ absl::StatusOr<std::shared_ptr<LedgerHistory>> HistoryCache::CarryOn(
 }
 
 HistoryCache::HistoryPointer HistoryCache::LoadTable(const v1::Ledger& ledger, uint64_t size) {
+  if (tables_.key == nullptr) return nullptr;
   const absl::StatusOr<v1::StoredHistory> table = store_->GetHistory(ledger.name());
-  if (!table.ok() || table->size() > size) return nullptr;
-  absl::StatusOr<LedgerHistory> history = FromStored(*store_, ledger, *table);
-  if (!history.ok() || history->bytes > max_bytes_) return nullptr;
+  if (!table.ok()) {
+    if (absl::IsDataLoss(table.status())) LogDropped(ledger.name(), table.status());
+    return nullptr;
+  }
+  if (table->size() > size && table->size() <= ledger.size()) return nullptr;
+  absl::StatusOr<LedgerHistory> history = FromStored(*store_, ledger, *tables_.key, *table);
+  if (!history.ok()) {
+    LogDropped(ledger.name(), history.status());
+    return nullptr;
+  }
+  if (history->bytes > max_bytes_) return nullptr;
   return std::make_shared<const LedgerHistory>(*std::move(history));
+}
+
+void HistoryCache::LogDropped(const std::string& ledger, const absl::Status& why) const {
+  if (tables_.log == nullptr) return;
+  tables_.log->Write(LogLevel::kWarning, "history_table_dropped",
+                     {{"ledger", ledger}, {"message", std::string(why.message())}});
 }
 
 void HistoryCache::StoreTable(const std::string& ledger, LedgerHistory& history) {
   const uint64_t grown = history.tree.size() - history.table_size;
+  if (tables_.key == nullptr) return;
   if (grown <= kTableEntries || grown <= history.tree.size() / kTableShare) return;
-  const std::optional<v1::StoredHistory> table = ToStored(history);
+  std::optional<v1::StoredHistory> table = ToStored(history);
   // Whether it is kept or not, the next try is as much work away.
   history.table_size = history.tree.size();
-  if (table.has_value()) store_->PutHistory(ledger, *table).IgnoreError();
+  if (!table.has_value()) return;
+  Authenticate(*tables_.key, ledger, *table);
+  store_->PutHistory(ledger, *table).IgnoreError();
 }
 
 HistoryCache::HistoryPointer HistoryCache::Find(const std::string& ledger, uint64_t size) {

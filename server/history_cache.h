@@ -8,6 +8,7 @@
 //     reads all its entries before it reports damage.
 //  3. Bounded: above `max_bytes` the least recently used histories are dropped; a ledger whose
 //     history alone is larger is refused.
+//  4. A returned history's entry 0 declares what the ledger does.
 // Thread safe.
 #pragma once
 
@@ -23,20 +24,31 @@
 #include "absl/synchronization/mutex.h"
 #include "accountant/limits.h"
 #include "ledger_store/store.h"
+#include "merkle/authenticator.h"
 #include "server/ledger_history.h"
+#include "server/log.h"
 
 namespace dpledger::server {
+
+// How run-length tables are kept.
+struct TableKeeping {
+  // For kHistoryPurpose (stored_history.h). Null: no table is read or stored.
+  std::shared_ptr<const merkle::Authenticator> key;
+  const Log* log = nullptr;  // told of each table that is dropped; may be null
+};
 
 class HistoryCache {
  public:
   // `store` must outlive the cache.
-  HistoryCache(LedgerStore* store, size_t max_bytes) : store_(store), max_bytes_(max_bytes) {}
+  HistoryCache(LedgerStore* store, size_t max_bytes, TableKeeping tables = {})
+      : store_(store), max_bytes_(max_bytes), tables_(std::move(tables)) {}
 
   using HistoryPointer = std::shared_ptr<const LedgerHistory>;
 
   // The history of the first `size` entries of `ledger`, which has at least so many. The entries
   // are checked against `root` unless it is empty, and against the ledger's root if `size` is all
-  // of them. DATA_LOSS if the stored entries have another root or are damaged; FAILED_PRECONDITION
+  // of them. DATA_LOSS if the stored entries have another root or are damaged, or if the ledger's
+  // declaration is not that of entry 0; FAILED_PRECONDITION
   // (reason NO_ANALYSIS) naming an entry that this version cannot account for; RESOURCE_EXHAUSTED
   // (reason HISTORY_TOO_LARGE); DEADLINE_EXCEEDED or CANCELLED by `limits`: the cache keeps what
   // was read until then.
@@ -52,8 +64,11 @@ class HistoryCache {
     HistoryPointer history;
   };
 
-  // Read, starting from `known`: null, a stored table that is not yet confirmed (`is_table`), or a
-  // history that was read.
+  absl::StatusOr<HistoryPointer> Gather(const v1::Ledger& ledger, uint64_t size,
+                                        const std::string& root, const accountant::Limits& limits);
+
+  // The same, starting from `known`: null, a stored table that is not yet confirmed (`is_table`),
+  // or a history that was read.
   absl::StatusOr<HistoryPointer> ReadFrom(HistoryPointer known, bool is_table,
                                           const v1::Ledger& ledger, uint64_t size,
                                           const std::string& asked_root,
@@ -71,13 +86,14 @@ class HistoryCache {
   void Forget(const std::string& ledger);
   void Erase(std::list<Point>::iterator point) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The store's table; null if there is none, or it does not fit the ledger or has more than `size`
-  // entries.
+  // The store's table; null if there is none, or it has more than `size` entries, or it is dropped.
   HistoryPointer LoadTable(const v1::Ledger& ledger, uint64_t size);
+  void LogDropped(const std::string& ledger, const absl::Status& why) const;
   void StoreTable(const std::string& ledger, LedgerHistory& history);
 
   LedgerStore* const store_;
   const size_t max_bytes_;
+  const TableKeeping tables_;
   absl::Mutex mutex_;
   std::list<Point> recent_ ABSL_GUARDED_BY(mutex_);  // most recently asked first
   // By ledger and number of entries.

@@ -33,9 +33,18 @@ size_t BytesOf(const LedgerHistory& history) {
   return bytes;
 }
 
+void Chain(const merkle::Hash& leaf, merkle::Hash& chain) {
+  chain = merkle::Sha256({merkle::ToBytes(chain), merkle::ToBytes(leaf)});
+}
+
 absl::Status AddEntry(std::string_view bytes, LedgerHistory& into) {
+  const size_t mechanisms = into.reader.mechanism_sequences().size();
   RETURN_IF_ERROR(into.reader.Add(bytes));
-  into.tree.Append(merkle::LeafHash(bytes));
+  const merkle::Hash leaf = merkle::LeafHash(bytes);
+  if (into.tree.size() == 0 || into.reader.mechanism_sequences().size() > mechanisms) {
+    Chain(leaf, into.read_chain);
+  }
+  into.tree.Append(leaf);
   into.originals.resize(into.reader.originals());
   for (size_t i = 0; i < into.originals.size(); ++i) {
     const std::string_view copied = into.reader.CopiedEntry(i);

@@ -14,6 +14,7 @@
 #include "ledger/history_reader.h"
 #include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
 
 namespace dpledger::server {
 
@@ -22,6 +23,9 @@ struct LedgerHistory {
   accountant::HistoryReader reader;
   merkle::CompactTree tree;
   std::vector<merkle::CompactTree> originals;  // trees of the ledgers of which it is a copy
+  // A chain of SHA-256 over the leaf hashes of entry 0 and of the entries with mechanisms: what a
+  // stored run-length table has read again.
+  merkle::Hash read_chain = {};
   uint64_t table_size = 0;  // how many entries the stored run-length table covers
   size_t bytes = 0;         // about the memory that this takes
 
@@ -30,6 +34,9 @@ struct LedgerHistory {
 
 // About the memory that the history takes. Walks all of it.
 size_t BytesOf(const LedgerHistory& history);
+
+// Adds an entry's leaf hash to LedgerHistory::read_chain.
+void Chain(const merkle::Hash& leaf, merkle::Hash& chain);
 
 // Adds the next entry. Errors of HistoryReader::Add; DATA_LOSS if a copy is complete and the copied
 // bytes do not have the original's root hash.

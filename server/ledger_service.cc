@@ -16,6 +16,7 @@
 #include "ledger/event_from_proto.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "merkle/stated_tree.h"
 
 namespace dpledger::server {
 namespace {
@@ -49,6 +50,15 @@ absl::StatusOr<size_t> PageSize(uint32_t asked, size_t by_default, size_t greate
   return asked == 0 ? by_default : asked;
 }
 
+// What a bundle's verifier and fsck ask of a copy's entry 0: else it could never be verified.
+absl::Status CheckStated(const v1::Import& import) {
+  if (merkle::StatesTree(import.checkpoint(), import.origin(), import.size(), import.root_hash())) {
+    return absl::OkStatus();
+  }
+  return FieldError("import.checkpoint",
+                    "must be a signed note of the import's origin, size and root");
+}
+
 // A page token is the last name of the page before, in hexadecimal so that nobody builds one by
 // hand.
 absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& request) {
@@ -70,6 +80,8 @@ absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerReq
     RETURN_IF_ERROR(
         Within("import.declaration", events::CheckDeclaration(request.import().declaration())));
   }
+  RETURN_IF_ERROR(CheckRequest(request));
+  if (request.has_import()) RETURN_IF_ERROR(CheckStated(request.import()));
   return store_->Create(request);
 }
 

@@ -4,6 +4,9 @@
 
 #include "base/status.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/signing_key_file.h"
+#include "merkle/authenticator.h"
+#include "server/stored_history.h"
 
 namespace dpledger::server {
 namespace {
@@ -21,12 +24,13 @@ SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
 }  // namespace
 
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-               std::unique_ptr<Notary> notary, const Log* log)
+               std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log)
     : store_(std::move(store)),
       notary_(std::move(notary)),
       signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log)),
       ledgers_(store_.get(), signing_.get()),
-      accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get())),
+      accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
+                  std::move(tables)),
       audit_(store_.get(), signing_.get()) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
@@ -35,7 +39,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       std::unique_ptr<LedgerStore> store,
                                                       const Log* log) {
   ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, OpenNotary(options.signing, *store, *log));
-  std::unique_ptr<Server> server(new Server(options, std::move(store), std::move(notary), log));
+  // Opening the notary has made the file, if it was not there.
+  ASSIGN_OR_RETURN(const merkle::Ed25519PrivateKey key, ReadSigningKey(options.signing.key_file));
+  const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
+  std::unique_ptr<Server> server(
+      new Server(options, std::move(store), std::move(notary), tables, log));
   const Services services{&server->ledgers_, &server->accounting_, &server->audit_};
   ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, services, log));
   return server;

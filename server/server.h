@@ -46,7 +46,7 @@ class Server {
 
  private:
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-         std::unique_ptr<Notary> notary, const Log* log);
+         std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log);
 
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;

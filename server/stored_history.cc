@@ -14,6 +14,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "ledger/event_from_proto.h"
 #include "ledger/history_table.h"
+#include "ledger/request_rules.h"
 
 namespace dpledger::server {
 namespace {
@@ -55,29 +56,66 @@ absl::StatusOr<v1::LedgerEntry> EntryOf(const std::string& bytes, bool is_copy) 
   return copied;
 }
 
-absl::Status ReadMechanism(const v1::Ledger& ledger, uint64_t sequence, const std::string& bytes,
-                           std::vector<accountant::Mechanism>& into) {
+// Whose tables these are: the ledger, and the entries of which they were made.
+bool IsAuthentic(const merkle::Authenticator& key, const std::string& ledger,
+                 const merkle::CompactTree& tree, const v1::StoredHistory& table) {
+  v1::StoredHistory content = table;
+  content.clear_authenticator();
+  return key.Holds(table.authenticator(),
+                   {ledger, absl::StrCat(tree.size()), merkle::ToBytes(tree.Root()),
+                    SerializeDeterministically(content)});
+}
+
+// The body of an entry 0.
+v1::LedgerEntry BodyOfFirst(const v1::LedgerEntry& entry) {
+  v1::LedgerEntry first;
+  if (entry.has_fork()) *first.mutable_fork() = entry.fork();
+  if (entry.has_declaration()) *first.mutable_declaration() = entry.declaration();
+  if (entry.has_import()) *first.mutable_import() = entry.import();
+  return first;
+}
+
+// What is read again beside a table.
+struct ReadAgain {
+  v1::LedgerEntry first;
+  std::vector<accountant::Mechanism> mechanisms;
+  merkle::Hash chain = {};
+};
+
+absl::Status TakeMechanism(const v1::Ledger& ledger, uint64_t sequence, const std::string& bytes,
+                           ReadAgain& into) {
   const absl::StatusOr<v1::LedgerEntry> entry = EntryOf(bytes, ledger.has_import());
   if (entry.ok() && (entry->has_event() || entry->has_late_event())) {
     const auto event = accountant::EventFromProto(entry->has_event() ? entry->event()
                                                                      : entry->late_event().event());
     if (event.ok() && std::holds_alternative<accountant::Mechanism>(*event)) {
-      into.push_back(std::get<accountant::Mechanism>(*event));
+      into.mechanisms.push_back(std::get<accountant::Mechanism>(*event));
       return absl::OkStatus();
     }
   }
   return DoesNotFit(ledger, absl::StrCat("entry ", sequence, " holds no mechanism"));
 }
 
-absl::StatusOr<std::vector<accountant::Mechanism>> ReadMechanisms(LedgerReader& store,
-                                                                  const v1::Ledger& ledger,
-                                                                  const v1::StoredHistory& table) {
-  const auto& sequences = table.mechanism_sequences();
-  std::vector<accountant::Mechanism> mechanisms;
-  int next = 0;
+absl::Status TakeAgain(const v1::Ledger& ledger, uint64_t sequence, const std::string& bytes,
+                       ReadAgain& into) {
+  Chain(merkle::LeafHash(bytes), into.chain);
+  if (sequence > 0) return TakeMechanism(ledger, sequence, bytes, into);
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromString(bytes)) return DoesNotFit(ledger, "entry 0 does not parse");
+  into.first = BodyOfFirst(entry);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ReadAgain> ReadEntries(LedgerReader& store, const v1::Ledger& ledger,
+                                      const v1::StoredHistory& table) {
+  std::vector<uint64_t> sequences = {0};
+  sequences.insert(sequences.end(), table.mechanism_sequences().begin(),
+                   table.mechanism_sequences().end());
+  ReadAgain read;
+  size_t next = 0;
   while (next < sequences.size()) {
     const uint64_t first = sequences[next];
-    int end = next + 1;
+    size_t end = next + 1;
     while (end < sequences.size() && sequences[end] - sequences[end - 1] <= kGap &&
            sequences[end] - first < kRunEntries) {
       ++end;
@@ -88,10 +126,11 @@ absl::StatusOr<std::vector<accountant::Mechanism>> ReadMechanisms(LedgerReader& 
     // A read may end early for its bytes, but not before its first entry.
     while (next < end && sequences[next] - first < entries.size()) {
       const uint64_t sequence = sequences[next++];
-      RETURN_IF_ERROR(ReadMechanism(ledger, sequence, entries[sequence - first], mechanisms));
+      RETURN_IF_ERROR(TakeAgain(ledger, sequence, entries[sequence - first], read));
     }
   }
-  return mechanisms;
+  if (merkle::ToBytes(read.chain) == table.read_chain()) return read;
+  return DoesNotFit(ledger, "entry 0 or a mechanism is not the one that it was made of");
 }
 
 absl::Status CheckSequences(const v1::Ledger& ledger, const v1::StoredHistory& table) {
@@ -99,7 +138,7 @@ absl::Status CheckSequences(const v1::Ledger& ledger, const v1::StoredHistory& t
     return DoesNotFit(ledger, "mechanism_sequences: too many");
   }
   for (int i = 0; i < table.mechanism_sequences_size(); ++i) {
-    if (table.mechanism_sequences(i) >= table.size() ||
+    if (table.mechanism_sequences(i) >= table.size() || table.mechanism_sequences(i) == 0 ||
         (i > 0 && table.mechanism_sequences(i) <= table.mechanism_sequences(i - 1))) {
       return DoesNotFit(ledger, absl::StrCat("mechanism_sequences[", i, "]: is out of order"));
     }
@@ -130,6 +169,7 @@ absl::Status CheckWriters(const v1::Ledger& ledger, const v1::StoredHistory& tab
   return absl::OkStatus();
 }
 
+// Entry 0 as far as a description of the ledger has it.
 v1::LedgerEntry FirstOf(const v1::Ledger& ledger) {
   v1::LedgerEntry first;
   if (ledger.has_fork()) {
@@ -145,6 +185,15 @@ v1::LedgerEntry FirstOf(const v1::Ledger& ledger) {
 }
 
 }  // namespace
+
+void Authenticate(const merkle::Authenticator& key, const std::string& ledger,
+                  v1::StoredHistory& table) {
+  const absl::StatusOr<merkle::CompactTree> tree = TreeOf(table);
+  if (!tree.ok()) return;  // not of ToStored
+  table.clear_authenticator();
+  table.set_authenticator(key.Of({ledger, absl::StrCat(tree->size()), merkle::ToBytes(tree->Root()),
+                                  SerializeDeterministically(table)}));
+}
 
 std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   const accountant::HistoryReader& reader = history.reader;
@@ -162,6 +211,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   for (const uint64_t sequence : reader.mechanism_sequences()) {
     table.add_mechanism_sequences(sequence);
   }
+  table.set_read_chain(merkle::ToBytes(history.read_chain));
   table.set_sealed(reader.originals() == 0 ? reader.sealed() : reader.OriginalAt(0).sealed);
   for (const auto& [name, writer] : reader.writers()) *table.add_writers() = writer;
   for (const accountant::HistoryReader::CorrectionAt& at : reader.corrections()) {
@@ -174,6 +224,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
 }
 
 absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& ledger,
+                                         const merkle::Authenticator& key,
                                          const v1::StoredHistory& table) {
   if (table.version() != kVersion) {
     return DoesNotFit(ledger,
@@ -189,19 +240,24 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   LedgerHistory history;
   const absl::StatusOr<merkle::CompactTree> tree = TreeOf(table);
   if (!tree.ok()) return DoesNotFit(ledger, tree.status().message());
+  if (!IsAuthentic(key, ledger.name(), *tree, table)) {
+    return DoesNotFit(ledger, table.authenticator().empty()
+                                  ? "authenticator: is not set, as by an older version"
+                                  : "authenticator: no server with this signing key made it");
+  }
   history.tree = *tree;
   RETURN_IF_ERROR(CheckSequences(ledger, table));
   RETURN_IF_ERROR(CheckWriters(ledger, table));
-  ASSIGN_OR_RETURN(std::vector<accountant::Mechanism> mechanisms,
-                   ReadMechanisms(store, ledger, table));
-  absl::StatusOr<accountant::History> rounds = accountant::FromTable(table, std::move(mechanisms));
+  ASSIGN_OR_RETURN(ReadAgain read, ReadEntries(store, ledger, table));
+  absl::StatusOr<accountant::History> rounds =
+      accountant::FromTable(table, std::move(read.mechanisms));
   if (!rounds.ok()) return DoesNotFit(ledger, rounds.status().message());
   accountant::HistoryReader::Parts parts;
   parts.size = table.size();
   parts.history = *std::move(rounds);
   parts.mechanism_sequences = {table.mechanism_sequences().begin(),
                                table.mechanism_sequences().end()};
-  parts.first = FirstOf(ledger);
+  parts.first = std::move(read.first);
   for (const v1::WriterStatus& writer : table.writers()) parts.writers[writer.writer()] = writer;
   for (const v1::StoredCorrection& stored : table.corrections()) {
     parts.corrections.push_back({stored.sequence(), stored.correction()});
@@ -214,15 +270,29 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   }
   history.reader = accountant::HistoryReader::Resume(std::move(parts));
   history.originals.resize(history.reader.originals());
+  history.read_chain = read.chain;
   history.table_size = table.size();
   history.bytes = BytesOf(history);
   return history;
 }
 
+absl::Status CheckDeclared(const v1::Ledger& ledger, const LedgerHistory& history) {
+  v1::LedgerEntry first = history.reader.first();
+  // Descriptions leave it out.
+  if (first.has_import()) first.mutable_import()->clear_checkpoint();
+  if (SerializeDeterministically(first) == SerializeDeterministically(FirstOf(ledger))) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat(ledger.name(),
+                   ": its head declares something else than its entry 0; the copy beside the "
+                   "entries was changed"));
+}
+
 absl::Status CheckHistory(LedgerReader& store, const std::string& name,
                           const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store.Get(name));
-  const absl::StatusOr<v1::StoredHistory> table = store.GetHistory(name);
+  absl::StatusOr<v1::StoredHistory> table = store.GetHistory(name);
   if (absl::IsNotFound(table.status())) return absl::OkStatus();
   RETURN_IF_ERROR(table.status());
   if (table->size() > ledger.size()) {
@@ -234,6 +304,8 @@ absl::Status CheckHistory(LedgerReader& store, const std::string& name,
       ReadOn(store, name, table->size(), std::numeric_limits<size_t>::max(), limits, history));
   const std::optional<v1::StoredHistory> made = ToStored(history);
   if (!made.has_value()) return DoesNotFit(ledger, "of these entries no table is kept");
+  table->clear_authenticator();  // an audit has no key
+  if (table->read_chain().empty()) table->set_read_chain(made->read_chain());  // an older version
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);

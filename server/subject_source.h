@@ -22,8 +22,11 @@ class SubjectSource {
  public:
   // `store` must outlive the source. `max_history_bytes` bounds the cached histories. Without a
   // `signed_root` a ledger's prefix is checked against no signature.
-  SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr)
-      : store_(store), signed_root_(std::move(signed_root)), histories_(store, max_history_bytes) {}
+  SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr,
+                TableKeeping tables = {})
+      : store_(store),
+        signed_root_(std::move(signed_root)),
+        histories_(store, max_history_bytes, std::move(tables)) {}
 
   // INVALID_ARGUMENT naming the field (of the subject); NOT_FOUND for an unknown ledger;
   // OUT_OF_RANGE for up_to_sequence beyond the ledger; DATA_LOSS if a ledger's entries do not have

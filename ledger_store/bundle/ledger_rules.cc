@@ -10,8 +10,7 @@
 #include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/wire.h"
-#include "merkle/checkpoint.h"
-#include "merkle/signed_note.h"
+#include "merkle/stated_tree.h"
 #include "merkle/tile.h"
 
 namespace dpledger::bundle {
@@ -155,12 +154,7 @@ absl::Status LedgerRules::BeginOriginal() {
   original_.reset(new LedgerRules(absl::StrCat(where_prefix_, "original "), depth_ + 1));
   // Whoever signed it: the checkpoint must be the one that the import speaks of.
   const v1::Import& import = first_.import();
-  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(import.checkpoint());
-  const absl::StatusOr<merkle::Checkpoint> checkpoint =
-      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
-  if (checkpoint.ok() && checkpoint->origin == import.origin() &&
-      checkpoint->size == import.size() &&
-      merkle::ToBytes(checkpoint->root) == import.root_hash()) {
+  if (merkle::StatesTree(import.checkpoint(), import.origin(), import.size(), import.root_hash())) {
     return absl::OkStatus();
   }
   return Differs(kImportClass, Where(size_),

@@ -34,8 +34,9 @@ struct QueuedOperation : Operation {
 
 class CommitGroup : private StoredLedgers {
  public:
-  CommitGroup(rocksdb::DB& db, LedgerTable& table, absl::Time now)
-      : db_(db), table_(table), staged_(*this, now) {}
+  // `reader` reads the same store.
+  CommitGroup(rocksdb::DB& db, LedgerTable& table, LedgerReader& reader, absl::Time now)
+      : db_(db), table_(table), reader_(reader), staged_(*this, now) {}
 
   // As StagedGroup::Stage: the operation must outlive the group. DATA_LOSS and UNAVAILABLE come
   // from the disk.
@@ -52,9 +53,11 @@ class CommitGroup : private StoredLedgers {
   std::shared_ptr<const LedgerHead> Head(const std::string& ledger) override;
   absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
                                              const std::string& request_id) override;
+  LedgerReader& reader() override { return reader_; }
 
   rocksdb::DB& db_;
   LedgerTable& table_;
+  LedgerReader& reader_;
   StagedGroup staged_;
   std::vector<LedgerRecord> written_;
 };

@@ -245,7 +245,7 @@ class EmbeddedStore : public LedgerStore {
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
     batch_.Clear();  // keeps its memory
-    CommitGroup group(*db_, *table_, now);
+    CommitGroup group(*db_, *table_, *this, now);
     absl::Status& failure = answered.failure;
     failure = fail_stop_.status();
     answered.answers.reserve(answered.operations.size());

@@ -15,73 +15,9 @@
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/surviving_records.h"
 #include "ledger_store/embedded/surviving_store.h"
-#include "merkle/compact_tree.h"
 
 namespace dpledger::embedded {
 namespace {
-
-// Requests are stored with the receipts that they were answered: these must be what the entries
-// give.
-class ReceiptCheck {
- public:
-  ReceiptCheck(SurvivingStore& store, FsckReport& report) : store_(store), report_(report) {}
-
-  void BeforeEntry(const std::string& ledger, const bundle::EntryFrame& entry,
-                   const merkle::TileBuilder& tree) {
-    if (tree.size() == 0) Reset();
-    if (tree.size() > 0 && entry.request_id == request_id_ && entry.writer == writer_ &&
-        entry.body != v1::LedgerEntry::kForkNoticeFieldNumber && answered_) {
-      return;
-    }
-    EndBatch(ledger, tree);
-    request_id_ = entry.request_id;
-    writer_ = entry.writer;
-    first_ = tree.size();
-    // A fork is answered in the child; its notice in the parent has no request of its own there.
-    answered_ = entry.body != v1::LedgerEntry::kForkNoticeFieldNumber;
-    if (answered_) ++requests_;
-  }
-
-  void AfterLedger(const std::string& ledger, const merkle::TileBuilder& tree) {
-    EndBatch(ledger, tree);
-    const SurvivingStore::Ledger* stored = store_.FindByName(ledger);
-    if (stored != nullptr && stored->requests != requests_) {
-      report_.Add(ledger, absl::StrCat("has records of ", stored->requests,
-                                       " answered requests, its entries are those of ", requests_));
-    }
-  }
-
- private:
-  void Reset() {
-    requests_ = 0;
-    first_ = 0;
-    answered_ = false;
-  }
-
-  void EndBatch(const std::string& ledger, const merkle::TileBuilder& tree) {
-    if (!answered_ || tree.size() == first_) return;
-    const std::string place = absl::StrCat(ledger, ": request ", request_id_);
-    const absl::StatusOr<v1::StoredRequest> request = store_.Request(ledger, request_id_);
-    if (!request.ok()) return report_.Add(place, request.status());
-    const v1::Receipt& receipt = request->receipt();
-    if (request->request_hash().size() != sizeof(merkle::Hash)) {
-      report_.Add(place, "its record has no request hash");
-    }
-    if (receipt.first_sequence() != first_ || receipt.count() != tree.size() - first_ ||
-        receipt.size() != tree.size() || receipt.root_hash() != merkle::ToBytes(tree.Root())) {
-      report_.Add(place, absl::StrCat("its receipt is not that of entries ", first_, " to ",
-                                      tree.size() - 1));
-    }
-  }
-
-  SurvivingStore& store_;
-  FsckReport& report_;
-  std::string request_id_;
-  std::string writer_;
-  uint64_t first_ = 0;
-  bool answered_ = false;
-  uint64_t requests_ = 0;
-};
 
 // What a server would see is what the files hold.
 absl::Status CompareWithDatabase(rocksdb::DB& db, SurvivingRecords& records, FsckReport& report) {
@@ -160,17 +96,8 @@ absl::Status FsckFolder(const std::string& folder, const FsckOptions& options, F
     for (const Finding& finding : part->findings()) report.Add(finding.place, finding.what);
   }
 
-  ReceiptCheck receipts(*store, report);
-  FsckOptions with_receipts = options;
-  with_receipts.before_entry = [&](const std::string& ledger, const bundle::EntryFrame& entry,
-                                   const merkle::TileBuilder& tree) {
-    receipts.BeforeEntry(ledger, entry, tree);
-  };
-  with_receipts.after_ledger = [&](const std::string& ledger, const merkle::TileBuilder& tree) {
-    receipts.AfterLedger(ledger, tree);
-  };
   const size_t known = records->damage().size();
-  Fsck(*store, with_receipts, report);
+  Fsck(*store, options, report);
   for (size_t i = known; i < records->damage().size(); ++i) {
     report.Add(records->damage()[i].place, records->damage()[i].what);
   }

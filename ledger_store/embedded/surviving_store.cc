@@ -273,8 +273,14 @@ absl::Status SurvivingStore::ScanBatches(const Ledger& ledger, uint64_t first,
   return UnlessEnough(records_.Scan(BatchKey(ledger.id, begin), PrefixEnd(prefix), take));
 }
 
-absl::StatusOr<v1::StoredRequest> SurvivingStore::Request(const std::string& ledger,
-                                                          std::string_view request_id) {
+absl::StatusOr<uint64_t> SurvivingStore::CountAnswered(const std::string& ledger) {
+  const Ledger* stored = FindByName(ledger);
+  if (stored == nullptr) return absl::NotFoundError(absl::StrCat(ledger, ": no such ledger"));
+  return stored->requests;
+}
+
+absl::StatusOr<v1::StoredRequest> SurvivingStore::Answered(const std::string& ledger,
+                                                           const std::string& request_id) {
   ASSIGN_OR_RETURN(const uint64_t id, IdOf(ledger));
   const std::optional<std::string> value = records_.Get(RequestKey(id, request_id));
   if (!value.has_value()) return absl::NotFoundError("there is no record of it");

@@ -45,7 +45,9 @@ class SurvivingStore : public LedgerReader, public CheckpointReader {
                                                 const std::vector<std::string_view>& entries)>;
   absl::Status ScanBatches(const Ledger& ledger, uint64_t first, const VisitBatch& visit);
   // NOT_FOUND if there is none; DATA_LOSS if it is damaged.
-  absl::StatusOr<v1::StoredRequest> Request(const std::string& ledger, std::string_view request_id);
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
+                                             const std::string& request_id) override;
+  absl::StatusOr<uint64_t> CountAnswered(const std::string& ledger) override;
   const Ledger* FindByName(const std::string& name) const;
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name) override;

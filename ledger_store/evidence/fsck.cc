@@ -9,11 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "ledger_store/bundle/entry_frame.h"
 #include "ledger_store/bundle/ledger_rules.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/receipt_check.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
+#include "merkle/tile_tree.h"
 
 namespace dpledger {
 namespace {
@@ -70,7 +73,8 @@ class LedgerCheck {
         head_(head),
         name_(head.name()),
         report_(report),
-        tiles_(store.checkpoints(), head.name(), report) {}
+        tiles_(store.checkpoints(), head.name(), report),
+        receipts_(store, head.name(), report) {}
 
   void Run(const Registry& registry, bool registry_is_whole) {
     const absl::StatusOr<SignedCheckpoint> last = LastOf(store_.checkpoints(), registry, name_);
@@ -92,7 +96,7 @@ class LedgerCheck {
     while (next_ < head_.size()) ReadPage();
     if (!whole_) return;
     CheckEnd();
-    if (options_.after_ledger) options_.after_ledger(name_, tree_);
+    receipts_.AtEnd(tree_);
     if (options_.check_history) {
       report_.Add(absl::StrCat(name_, ": run-length table"), options_.check_history(store_, name_));
     }
@@ -128,7 +132,7 @@ class LedgerCheck {
     const uint64_t sequence = next_++;
     if (whole_) {
       const absl::StatusOr<bundle::EntryFrame> frame = bundle::ParseEntryFrame(entry);
-      if (frame.ok() && options_.before_entry) options_.before_entry(name_, *frame, tree_);
+      if (frame.ok()) receipts_.BeforeEntry(*frame, tree_);
       if (rules_hold_) {
         const absl::Status added = rules_.Add(entry);
         if (!added.ok()) {
@@ -229,6 +233,7 @@ class LedgerCheck {
   const std::string name_;
   FsckReport& report_;
   TileCheck tiles_;
+  ReceiptCheck receipts_;      // while whole_
   merkle::Checkpoint signed_;  // of size 0 if nothing is
   merkle::TileBuilder tree_;
   bundle::LedgerRules rules_;

@@ -1,6 +1,6 @@
 // Checks everything that a store holds: compares entries with their tiles, tiles with signed roots,
-// checkpoints with the registry, the registry with its second place, heads with entries. Repairs
-// nothing, and does not stop at the first difference.
+// checkpoints with the registry, the registry with its second place, heads and answered requests
+// with entries. Repairs nothing, and does not stop at the first difference.
 //
 //  1. The compared values are computed here from the stored entries alone.
 //  2. A store without findings holds everything that was signed of it.
@@ -11,51 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "ledger_store/bundle/entry_frame.h"
 #include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/fsck_report.h"
 #include "ledger_store/store.h"
-#include "merkle/tile_tree.h"
 
 namespace dpledger {
-
-// A fault, and its place.
-struct Finding {
-  std::string place;  // "projects/p/ledgers/a: entry 17", "the registry", "000012.sst"
-  std::string what;
-};
-
-class FsckReport {
- public:
-  void Add(std::string place, std::string what);
-  // OK adds nothing.
-  void Add(std::string place, const absl::Status& status);
-  // Adds a remark: something was not checked, or is odd but not damage.
-  void Note(std::string note) { notes_.push_back(std::move(note)); }
-
-  bool clean() const { return count_ == 0; }
-  // The number of findings; only the first kMostKept are kept.
-  uint64_t count() const { return count_; }
-  const std::vector<Finding>& findings() const { return findings_; }
-  const std::vector<std::string>& notes() const { return notes_; }
-
-  static constexpr size_t kMostKept = 10'000;
-
-  // Counts of what was read.
-  uint64_t ledgers = 0;
-  uint64_t entries = 0;
-  uint64_t tiles = 0;
-  uint64_t registry_entries = 0;
-  uint64_t registry_size = 0;  // as signed
-
- private:
-  std::vector<Finding> findings_;
-  uint64_t count_ = 0;
-  std::vector<std::string> notes_;
-};
 
 struct FsckOptions {
   std::string checkpoint_file;  // the registry's second place; empty: there is none
@@ -63,13 +25,6 @@ struct FsckOptions {
   std::function<absl::Status(LedgerReader&, const std::string& ledger)> check_history;
   // Called regularly with the report so far.
   std::function<void(const FsckReport&)> progress;
-
-  // Further checks by an engine, as the entries are read. `tree` is the tree of the entries before
-  // this one. Neither is called after a missing entry.
-  std::function<void(const std::string& ledger, const bundle::EntryFrame& entry,
-                     const merkle::TileBuilder& tree)>
-      before_entry;
-  std::function<void(const std::string& ledger, const merkle::TileBuilder& tree)> after_ledger;
 };
 
 void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report);

@@ -60,6 +60,12 @@ absl::Status CheckLedger(LedgerReader& store, Registry& registry, const v1::Ledg
   RETURN_IF_ERROR(last.status());
   RETURN_IF_ERROR(ResumeSigned(store.checkpoints(), ledger.name(), *last).status());
   uint64_t size = ledger.size();
+  // What goes beyond is hashed to the head's root before it is signed.
+  if (size > 0 && last->checkpoint.size == size &&
+      ledger.root_hash() != merkle::ToBytes(last->checkpoint.root)) {
+    return Refused(absl::StrCat(ledger.name(), ": its head has another root at size ", size,
+                                " than was signed"));
+  }
   if (last->checkpoint.size > size) {  // signed since it was listed?
     ASSIGN_OR_RETURN(const v1::Ledger now, store.Get(ledger.name()));
     size = now.size();

@@ -24,6 +24,8 @@ using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
 // What the requests speak of, locked and read.
 class LockedLedgers : public StoredLedgers {
  public:
+  explicit LockedLedgers(LedgerReader& reader) : reader_(reader) {}
+
   void Add(LedgerHead head) {
     const std::string name = head.name;
     heads_[name] = std::make_shared<const LedgerHead>(std::move(head));
@@ -42,8 +44,10 @@ class LockedLedgers : public StoredLedgers {
     if (found == answered_.end()) return absl::NotFoundError("");
     return found->second;
   }
+  LedgerReader& reader() override { return reader_; }
 
  private:
+  LedgerReader& reader_;
   std::map<std::string, std::shared_ptr<const LedgerHead>> heads_;
   std::map<std::pair<std::string, std::string>, v1::StoredRequest> answered_;
 };
@@ -217,10 +221,10 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 }
 
 // All of the group in one transaction. An error: nothing of it is known to be stored.
-absl::Status CommitTogether(Database& database, absl::Time now, std::span<const Operation> group,
-                            Answers& answers) {
+absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time now,
+                            std::span<const Operation> group, Answers& answers) {
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
-    LockedLedgers locked;
+    LockedLedgers locked(reader);
     RETURN_IF_ERROR(Load(database, connection, group, locked));
     StagedGroup staged(locked, now);
     answers.clear();  // the transaction may run again
@@ -241,10 +245,11 @@ bool ConcernsAll(const absl::Status& status) {
 
 }  // namespace
 
-std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
+std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, LedgerReader& reader,
+                                                     absl::Time now,
                                                      std::vector<Operation>& group) {
   Answers answers;
-  absl::Status failed = CommitTogether(database, now, group, answers);
+  absl::Status failed = CommitTogether(database, reader, now, group, answers);
   if (failed.ok()) return answers;
   answers.clear();
   // Without those that cannot be stored: a ledger that failed once is not asked again.
@@ -258,7 +263,7 @@ std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::T
     }
     Answers answer;
     if (status.ok() && group.size() > 1) {
-      status = CommitTogether(database, now, alone, answer);
+      status = CommitTogether(database, reader, now, alone, answer);
       if (ConcernsAll(status)) failed = status;
       if (!status.ok()) failed_ledgers[operation.ledgers.front()] = status;
     } else if (status.ok()) {

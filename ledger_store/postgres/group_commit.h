@@ -15,9 +15,10 @@
 
 namespace dpledger::postgres {
 
-// The requests' answers, in order. Breaks the lines of requests that are not stored. A request that
-// makes the group's transaction fail does not affect the others.
-std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, absl::Time now,
-                                                     std::vector<Operation>& group);
+// The requests' answers, in order. `reader` reads the same database. Breaks the lines of requests
+// that are not stored. A request that makes the group's transaction fail does not affect the
+// others.
+std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, LedgerReader& reader,
+                                                     absl::Time now, std::vector<Operation>& group);
 
 }  // namespace dpledger::postgres

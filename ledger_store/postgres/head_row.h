@@ -9,10 +9,14 @@
 
 namespace dpledger::postgres {
 
-// The columns that HeadFromRow reads, in its order.
-inline constexpr char kHeadColumns[] = "name, first_entry, head, writers, next_seq, root";
+// What HeadFromRow reads of the table `ledgers`, in its order. Entry 0 is read where the entries
+// are: the copy in the column first_entry, which servers may update, is not believed.
+inline constexpr char kHeadColumns[] =
+    "name, head, writers, next_seq, root,"
+    " (SELECT c.body FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0),"
+    " (SELECT c.body_sha256 FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0)";
 
-// DATA_LOSS if the columns do not fit together.
+// DATA_LOSS if they do not fit together.
 absl::StatusOr<LedgerHead> HeadFromRow(const Rows& rows, int row);
 
 // The columns `head` and `writers`.

@@ -126,6 +126,30 @@ class PostgresStore : public LedgerStore {
     return ReadEntries(*database_, name, first, max_entries, max_bytes);
   }
 
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& name,
+                                             const std::string& request_id) override {
+    RETURN_IF_ERROR(CheckMayExist(name));
+    ASSIGN_OR_RETURN(const std::vector<Rows> rows,
+                     database_->Read({{database_->Sql("SELECT request_hash, receipt"
+                                                      " FROM @.requests"
+                                                      " WHERE ledger = $1 AND request_id = $2"),
+                                       Values().Text(name).Text(AsText(request_id))}}));
+    v1::StoredRequest answered;
+    if (rows[0].size() == 0) return absl::NotFoundError("there is no record of it");
+    answered.set_request_hash(rows[0].Bytes(0, 0));
+    if (answered.mutable_receipt()->ParseFromString(rows[0].Bytes(0, 1))) return answered;
+    return absl::DataLossError("its record does not parse");
+  }
+
+  absl::StatusOr<uint64_t> CountAnswered(const std::string& name) override {
+    RETURN_IF_ERROR(CheckMayExist(name));
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> rows,
+        database_->Read({{database_->Sql("SELECT count(*) FROM @.requests WHERE ledger = $1"),
+                          Values().Text(name)}}));
+    return static_cast<uint64_t>(rows[0].Number(0, 0));
+  }
+
   CheckpointStore& checkpoints() override { return checkpoints_; }
 
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
@@ -181,7 +205,7 @@ class PostgresStore : public LedgerStore {
       std::vector<Operation> group = queue_.Take();
       if (group.empty()) return;
       std::vector<absl::StatusOr<v1::Receipt>> answers =
-          CommitGroup(*database_, clock_.Now(), group);
+          CommitGroup(*database_, *this, clock_.Now(), group);
       queue_.Release(group);
       for (size_t i = 0; i < group.size(); ++i) group[i].done(std::move(answers[i]));
       queue_.Finish(group);

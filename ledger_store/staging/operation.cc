@@ -69,6 +69,13 @@ absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what) {
                     {"QUEUE_FULL", {}});
 }
 
+absl::Status RequestIdReused() {
+  return WithReason(
+      absl::InvalidArgumentError("request_id: was used by another request on this ledger; "
+                                 "the same id must bring the same entries"),
+      {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
+}
+
 absl::Status LedgerNotFound(const std::string& name) {
   return WithReason(absl::NotFoundError(absl::StrCat(name, ": no such ledger")),
                     {"LEDGER_NOT_FOUND", {{"ledger", name}}});

@@ -52,6 +52,9 @@ absl::Status SubmitAndWait(Operation& operation, const std::function<void()>& su
 // RESOURCE_EXHAUSTED (QUEUE_FULL): `waiting` bytes wait for `what`.
 absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what);
 
+// INVALID_ARGUMENT (REQUEST_ID_REUSED).
+absl::Status RequestIdReused();
+
 // NOT_FOUND (LEDGER_NOT_FOUND).
 absl::Status LedgerNotFound(const std::string& name);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger_store/staging/written_batch.h"
 
 namespace dpledger {
 namespace {
@@ -73,6 +74,9 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Ope
   if (!absl::IsNotFound(repeated.status())) return repeated;
   absl::StatusOr<LedgerChange> change = AppendBatch(*ledger->head, batch, now_);
   if (change.ok()) return Put(*std::move(change), &from, *ledger);
+  if (ReasonOf(change.status()).reason == kWriterPosition && ledger->stored != nullptr) {
+    return ReceiptOfWritten(stored_.reader(), *ledger->stored, batch, change.status());
+  }
   auto conflict = ConflictOf(*ledger->head, batch, change.status(), now_);
   if (conflict.has_value()) Put(*std::move(conflict), nullptr, *ledger);
   return change.status();
@@ -111,10 +115,7 @@ absl::StatusOr<v1::Receipt> StagedGroup::Repeated(const Operation& from,
                      stored_.Answered(ledger.head->name, from.request_id));
     if (answered.request_hash() == merkle::ToBytes(from.hash)) return answered.receipt();
   }
-  return WithReason(
-      absl::InvalidArgumentError("request_id: was used by another request on this ledger; "
-                                 "the same id must bring the same entries"),
-      {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
+  return RequestIdReused();
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::AnswerTaken(const Operation& from,

@@ -4,7 +4,9 @@
 // asked of the group afterwards.
 //
 //  1. Requests of one group see each other; nobody else sees any of them.
-//  2. A refused request leaves nothing but the CONFLICT that tells of it (ledger/ledger_head.h).
+//  2. A batch that says by its position that it was made before is never stored a second time: it
+//     gets its answer from the entries if the answer itself is lost.
+//  3. A refused request leaves nothing but the CONFLICT that tells of it (ledger/ledger_head.h).
 // Not thread safe.
 #pragma once
 
@@ -34,6 +36,8 @@ class StoredLedgers {
   // errors are the store's own.
   virtual absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
                                                      const std::string& request_id) = 0;
+  // Reads what is durable, for a batch that is there without its answer.
+  virtual LedgerReader& reader() = 0;
 };
 
 // A batch that was worked out before its turn, on its caller's thread.

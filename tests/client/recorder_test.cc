@@ -516,6 +516,7 @@ TEST_F(Recorder, SendsTheSameRequestsAfterARestart) {
       const auto batch = (*spool)->Read(position);
       ASSERT_TRUE(batch.ok()) << batch.status();
       request_ids.push_back(batch->request_id());
+      EXPECT_EQ(batch->writer_position(), 2 * position - 1) << "OPENED, and two for each round";
     }
   }
   server_.Start();

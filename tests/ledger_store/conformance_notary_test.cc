@@ -67,6 +67,28 @@ class Signing {
   uint64_t round_ = 0;
 };
 
+// The receipt's root comes from tiles, where what is signed ends behind the batch or before it.
+TEST_P(LedgerStoreConformance, RetryWithoutItsAnswerGetsItsRootFromTiles) {
+  CreateLedger(kLedger);
+  Signing signing(store_, &clock_);
+  std::vector<v1::AppendBatchRequest> requests;
+  std::vector<v1::Receipt> receipts;
+  for (uint64_t i = 0; i < 300; ++i) {
+    requests.push_back(RoundBatch(kLedger, "w", absl::StrCat("r", i), i + 1));
+    requests.back().set_writer_position(2 * i);
+    receipts.push_back(*store_->Append(requests.back()));
+    if (i == 1 || i == 200) signing.SignAll(*signing.OpenNotary("holder"));
+  }
+  for (const size_t i :
+       {size_t{0}, size_t{1}, size_t{127}, size_t{200}, size_t{201}, size_t{299}}) {
+    ForgetAnswer(requests[i].request_id());
+    const auto again = store_->Append(requests[i]);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->SerializeAsString(), receipts[i].SerializeAsString()) << i;
+  }
+  EXPECT_EQ(store_->Get(kLedger)->size(), 601u);
+}
+
 TEST_P(LedgerStoreConformance, NotarySignsTheTreeOverTheEntriesAcrossRestarts) {
   CreateLedger(kLedger);
   Signing signing(store_, &clock_);

@@ -188,6 +188,91 @@ TEST_P(LedgerStoreConformance, RetriedRequestIsStoredOnce) {
   }
 }
 
+v1::AppendBatchRequest RoundAt(uint64_t position, const std::string& request_id, uint64_t round) {
+  v1::AppendBatchRequest request = RoundBatch(kLedger, "w", request_id, round);
+  request.set_writer_position(position);
+  return request;
+}
+
+// Once an honest retry was stored twice, because somebody had removed the record of its answer.
+TEST_P(LedgerStoreConformance, RetryWithoutItsAnswerIsFoundByItsPosition) {
+  CreateLedger(kLedger);
+  std::vector<v1::AppendBatchRequest> requests;
+  std::vector<v1::Receipt> receipts;
+  for (uint64_t i = 0; i < 4; ++i) {
+    requests.push_back(RoundAt(2 * i, absl::StrCat("r", i), i + 1));
+    receipts.push_back(*store_->Append(requests.back()));
+    ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "v", absl::StrCat("v", i), i + 1)).ok());
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ForgetAnswer(requests[i].request_id());
+    const auto again = store_->Append(requests[i]);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->SerializeAsString(), receipts[i].SerializeAsString());
+  }
+  // Of a sealed ledger too.
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  seal.add_missing_writers("v");
+  seal.add_missing_writers("w");
+  ASSERT_TRUE(store_->Seal(seal).ok());
+  EXPECT_EQ(store_->Append(requests[2])->SerializeAsString(), receipts[2].SerializeAsString());
+  EXPECT_EQ(WholeLedger(kLedger).size(), 18u);
+}
+
+TEST_P(LedgerStoreConformance, TakenPositionIsRefused) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundAt(0, "r1", 1)).ok());
+  ASSERT_TRUE(store_->Append(RoundAt(2, "r2", 2)).ok());
+  for (uint64_t position = 0; position < 4; ++position) {
+    const absl::Status refused = store_->Append(RoundAt(position, "new", 3)).status();
+    EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "WRITER_POSITION",
+                        absl::StrCat("writer_position: must be 4, the entries that "
+                                     "projects/p/ledgers/a has of writer w, got ",
+                                     position)));
+    EXPECT_EQ(ReasonOf(refused).metadata["entry_count"], "4");
+  }
+  ForgetAnswer("r2");
+  // The id alone, half of the batch, or another body: not that request.
+  const auto reused = [&](const v1::AppendBatchRequest& request) {
+    return IsError(store_->Append(request).status(), StatusCode::kInvalidArgument,
+                   "REQUEST_ID_REUSED", "request_id");
+  };
+  v1::AppendBatchRequest half = RoundAt(2, "r2", 2);
+  half.mutable_entries()->RemoveLast();
+  EXPECT_TRUE(reused(half));
+  v1::AppendBatchRequest longer = RoundAt(2, "r2", 2);
+  AddNote(longer, "more");
+  EXPECT_TRUE(reused(longer));
+  EXPECT_TRUE(reused(RoundAt(2, "r2", 3)));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 5u);
+  EXPECT_TRUE(store_->Append(RoundAt(4, "new", 3)).ok());  // the control
+}
+
+// What others wrote in the writer's name is not counted: WRITER_CLOSED does not count it either.
+TEST_P(LedgerStoreConformance, PositionsAreThoseOfTheIncarnation) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundAt(0, "r1", 1)).ok());
+  const auto of = [](v1::AppendBatchRequest request, const std::string& incarnation) {
+    request.set_incarnation(incarnation);
+    return request;
+  };
+  v1::AppendBatchRequest opening = of(Batch(kLedger, "w", "open"), "i1");
+  opening.add_entries()->mutable_opened()->set_incarnation("i1");
+  opening.set_writer_position(0);
+  const v1::Receipt opened = *store_->Append(opening);
+  // A process that was fenced off leaves a CONFLICT.
+  EXPECT_TRUE(IsError(store_->Append(RoundAt(2, "r2", 2)).status(), StatusCode::kFailedPrecondition,
+                      "FENCED_OFF", "i1"));
+  const v1::Receipt first = *store_->Append(of(RoundAt(1, "r3", 1), "i1"));
+  ForgetAnswer("open");
+  ForgetAnswer("r3");
+  EXPECT_EQ(store_->Append(opening)->SerializeAsString(), opened.SerializeAsString());
+  EXPECT_EQ(store_->Append(of(RoundAt(1, "r3", 1), "i1"))->SerializeAsString(),
+            first.SerializeAsString());
+  EXPECT_TRUE(store_->Append(of(RoundAt(3, "r4", 2), "i1")).ok());
+  EXPECT_EQ(WholeLedger(kLedger).size(), 1u + 2 + 1 + 1 + 2 + 2);
+}
+
 TEST_P(LedgerStoreConformance, RequestIdReusedWithOtherEntriesIsRefused) {
   CreateLedger(kLedger);
   ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());

@@ -21,6 +21,9 @@ class Engine {
   virtual ~Engine() = default;
   // The store at this place, with all that was written to it before. One at a time.
   virtual absl::StatusOr<std::unique_ptr<LedgerStore>> Open(Clock* clock) = 0;
+  // Removes the answer of the request from the closed store, behind its back. `ledger` is the first
+  // that was made there.
+  virtual void ForgetAnswer(const std::string& ledger, const std::string& request_id) = 0;
 };
 
 using EngineFactory = std::unique_ptr<Engine> (*)();
@@ -39,6 +42,11 @@ class LedgerStoreConformance : public testing::TestWithParam<EngineFactory> {
     absl::StatusOr<std::unique_ptr<LedgerStore>> opened = engine_->Open(&clock_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     store_ = *std::move(opened);
+  }
+  void ForgetAnswer(const std::string& request_id) {
+    store_.reset();
+    engine_->ForgetAnswer(kLedger, request_id);
+    Reopen();
   }
   void CreateLedger(const std::string& name) {
     const absl::StatusOr<v1::Ledger> created = store_->Create(CreateRequest(name));

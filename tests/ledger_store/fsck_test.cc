@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
@@ -17,6 +18,7 @@
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "rocksdb/db.h"
 #include "tests/ledger_store/damaged_store.h"
+#include "tests/ledger_store/requests.h"
 
 namespace dpledger {
 namespace {
@@ -134,6 +136,24 @@ TEST_F(Fsck, NamesAForgedReceiptAndALostOne) {
               ElementsAre("projects/p/ledgers/b: request round-7: there is no record of it",
                           "projects/p/ledgers/b: has records of 300 answered requests, its "
                           "entries are those of 301"));
+}
+
+// A CONFLICT bears the id of the batch that was refused; once fsck missed an answer to it.
+TEST_F(Fsck, KnowsThatRefusedBatchesHaveNoAnswer) {
+  const std::string copy = NewCopy();
+  {
+    const auto store = *OpenEmbeddedStore({.folder = StoreIn(copy)});
+    ASSERT_TRUE(store->Create(CreateRequest("projects/p/ledgers/conflicts")).ok());
+    v1::AppendBatchRequest opening = Batch("projects/p/ledgers/conflicts", "w", "open");
+    opening.set_incarnation("i1");
+    opening.add_entries()->mutable_opened()->set_incarnation("i1");
+    ASSERT_TRUE(store->Append(opening).ok());
+    const absl::Status fenced =
+        store->Append(RoundBatch("projects/p/ledgers/conflicts", "w", "late", 1)).status();
+    EXPECT_EQ(ReasonOf(fenced).reason, "FENCED_OFF");
+    EXPECT_EQ(store->Get("projects/p/ledgers/conflicts")->size(), 3u);
+  }
+  EXPECT_THAT(FindingsOf(copy), IsEmpty());
 }
 
 TEST_F(Fsck, NamesAHeadThatCountsWrong) {

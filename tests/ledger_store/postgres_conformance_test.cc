@@ -30,6 +30,12 @@ class PostgresEngine : public Engine {
     options.clock = clock;
     return OpenPostgresStore(options);
   }
+  void ForgetAnswer(const std::string& ledger, const std::string& request_id) override {
+    EXPECT_EQ(
+        Server().Must(absl::StrCat("DELETE FROM ", schema_, ".requests WHERE ledger = '", ledger,
+                                   "' AND request_id = '", request_id, "' RETURNING 'gone'")),
+        "gone");
+  }
 
  private:
   std::string schema_;

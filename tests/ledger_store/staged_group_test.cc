@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,7 @@ class StoreInMemory : public StoredLedgers {
     if (found == answered_.end()) return absl::NotFoundError("");
     return found->second;
   }
+  LedgerReader& reader() override { throw std::logic_error("no position is given here"); }
   void Hold(const StagedGroup& group) {
     for (const auto& [name, staged] : group.ledgers()) {
       heads_[name] = staged.head;

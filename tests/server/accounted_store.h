@@ -3,7 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "ledger/questions.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "merkle/authenticator.h"
 #include "merkle/compact_tree.h"
+#include "server/stored_history.h"
 #include "server/subject_source.h"
 #include "tests/accountant/field_rules.h"
 #include "tests/ledger_store/requests.h"
@@ -39,11 +43,20 @@ class AccountedStore {
   LedgerStore& store() { return *store_; }
   StoreWatch& watch() { return *watch_; }
   SubjectSource& source() { return *source_; }
-  // As after a restart of the server.
+  // As after a restart of the server, with the same signing key.
   void Reopen() {
     source_.reset();
     store_.reset();
     Open();
+  }
+  // What the server's run-length tables are authenticated by.
+  const merkle::Authenticator& history_key() const { return *tables_.key; }
+  void ChangeKey(char key) { tables_.key = KeyOf(key); }
+  // The log so far.
+  std::string Logged() {
+    std::string text(size_t{1} << 16, '\0');
+    const ssize_t read = ::pread(::fileno(log_file_.get()), text.data(), text.size(), 0);
+    return text.substr(0, read < 0 ? 0 : static_cast<size_t>(read));
   }
 
   v1::Ledger Create(const std::string& id,
@@ -135,11 +148,19 @@ class AccountedStore {
     watch_ = std::make_unique<StoreWatch>();
     store_ = std::make_unique<WatchedStore>(
         Must(OpenEmbeddedStore({.folder = folder_.path(), .clock = &clock_})), watch_.get());
-    source_ = std::make_unique<SubjectSource>(store_.get(), size_t{64} << 20);
+    source_ = std::make_unique<SubjectSource>(store_.get(), size_t{64} << 20, nullptr, tables_);
+  }
+
+  static std::shared_ptr<const merkle::Authenticator> KeyOf(char key) {
+    return std::make_shared<merkle::Authenticator>(
+        Must(merkle::Ed25519PrivateKey::FromSeed(std::string(32, key))), kHistoryPurpose);
   }
 
   TempFolder folder_;
   TestClock clock_;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_file_{std::tmpfile(), &std::fclose};
+  const Log log_{LogLevel::kInfo, ::fileno(log_file_.get())};
+  TableKeeping tables_{KeyOf('k'), &log_};
   std::unique_ptr<StoreWatch> watch_;
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<SubjectSource> source_;

@@ -9,6 +9,7 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -55,6 +56,20 @@ class StoredHistoryTest : public testing::Test {
   void Put(const v1::StoredHistory& table) {
     ASSERT_TRUE(rig_.store().PutHistory(LedgerName("run"), table).ok());
   }
+  // Puts it, restarts and asks: the answer must be the truth, from all entries, and said in the
+  // log.
+  void ExpectDropped(const v1::StoredHistory& bad, const std::string& why) {
+    Put(bad);
+    rig_.Reopen();
+    const std::string before = rig_.Logged();
+    const auto [epsilon, read] = Ask();
+    EXPECT_EQ(epsilon, truth_) << bad.ShortDebugString();
+    EXPECT_GE(read, kSize) << bad.ShortDebugString();
+    EXPECT_THAT(rig_.Logged().substr(before.size()),
+                AllOf(HasSubstr("\"event\":\"history_table_dropped\",\"ledger\":\"projects/p/"
+                                "ledgers/run\""),
+                      HasSubstr(why)));
+  }
 
   AccountedStore rig_;
   std::string truth_;
@@ -77,8 +92,8 @@ TEST_F(StoredHistoryTest, AfterARestartOnlyNewEntriesAreRead) {
   const std::string more_truth =
       rig_.EpsilonOfEvents({MechanismEvent(), MechanismEvent(), TrainerRounds(kRounds), two_sums});
   rig_.Reopen();
-  // The two mechanisms, and the three new entries.
-  EXPECT_EQ(Ask(), std::make_pair(more_truth, uint64_t{5}));
+  // Entry 0, the two mechanisms, and the three new entries.
+  EXPECT_EQ(Ask(), std::make_pair(more_truth, uint64_t{6}));
   EXPECT_EQ(Ask(), std::make_pair(more_truth, uint64_t{0}));
   EXPECT_EQ(Table().size(), kSize);  // three more are not worth a new one
   EXPECT_TRUE(CheckHistory(rig_.store(), LedgerName("run")).ok());
@@ -90,7 +105,7 @@ TEST_F(StoredHistoryTest, PrefixesThatTheTableIsWithinStartFromIt) {
   rig_.Append("run", {RoundsEvent(2)});
   rig_.Reopen();
   const std::string prefix = rig_.EpsilonOf({"run"}, kSize + 1);
-  EXPECT_LE(rig_.watch().entries_read, 5u);
+  EXPECT_LE(rig_.watch().entries_read, 6u);
   EXPECT_EQ(prefix, rig_.EpsilonOfEvents({MechanismEvent(), MechanismEvent(),
                                           TrainerRounds(kRounds), RoundsEvent(1)}));
   // One that ends before the table's: from the entries.
@@ -105,8 +120,8 @@ TEST_F(StoredHistoryTest, ForksStartFromTheirParentsTable) {
   EXPECT_EQ(rig_.EpsilonOf({"child"}),
             rig_.EpsilonOfEvents(
                 {MechanismEvent(), MechanismEvent(), TrainerRounds(kRounds), RoundsEvent(5)}));
-  // Two of its own, two mechanisms, the parent's notice.
-  EXPECT_EQ(rig_.watch().entries_read, 5u);
+  // Two of its own, the parent's entry 0, two mechanisms, the parent's notice.
+  EXPECT_EQ(rig_.watch().entries_read, 6u);
 }
 
 TEST_F(StoredHistoryTest, TableThatDoesNotFitIsDropped) {
@@ -133,21 +148,105 @@ TEST_F(StoredHistoryTest, TableThatDoesNotFitIsDropped) {
   for (const auto& change : changes) {
     v1::StoredHistory bad = good;
     change(bad);
-    Put(bad);
-    EXPECT_FALSE(CheckHistory(rig_.store(), LedgerName("run")).ok());
-    rig_.Reopen();
-    const auto [epsilon, read] = Ask();
-    EXPECT_EQ(epsilon, truth_) << bad.ShortDebugString();
-    EXPECT_GE(read, kSize) << bad.ShortDebugString();
+    // Whoever has the key is not believed either.
+    Authenticate(rig_.history_key(), LedgerName("run"), bad);
+    ExpectDropped(bad, "");
     // And made again.
     EXPECT_EQ(Table().SerializeAsString(), good.SerializeAsString());
+    Put(bad);
+    EXPECT_FALSE(CheckHistory(rig_.store(), LedgerName("run")).ok());
   }
   // The control: the good one is taken.
+  Put(good);
   rig_.Reopen();
-  EXPECT_EQ(Ask(), std::make_pair(truth_, uint64_t{2}));
+  EXPECT_EQ(Ask(), std::make_pair(truth_, uint64_t{3}));
 }
 
-// What ties a table to its entries is its frontier; that its counts are theirs, the audit says.
+// Each of these once gave another ε, with a root that had been signed.
+TEST_F(StoredHistoryTest, TableThatNoServerMadeIsDropped) {
+  Ask();
+  const v1::StoredHistory good = Table();
+  const std::function<void(v1::StoredHistory&)> changes[] = {
+      [](v1::StoredHistory& table) { table.mutable_closed(0)->set_count(10); },
+      [](v1::StoredHistory& table) {
+        table.mutable_closed(0)->mutable_queries(0)->set_noise_stddev(50);
+      },
+      [](v1::StoredHistory& table) { table.mutable_closed()->Clear(); },
+      [](v1::StoredHistory& table) { table.mutable_open()->Clear(); },
+      [](v1::StoredHistory& table) { table.mutable_mechanism_sequences()->RemoveLast(); },
+      [](v1::StoredHistory& table) { table.set_sealed(true); },
+      [](v1::StoredHistory& table) { table.mutable_authenticator()->front() ^= 1; },
+      [](v1::StoredHistory& table) { table.mutable_authenticator()->back() ^= 1; },
+      [](v1::StoredHistory& table) { table.mutable_authenticator()->pop_back(); },
+  };
+  for (const auto& change : changes) {
+    v1::StoredHistory forged = good;
+    change(forged);
+    ExpectDropped(forged, "authenticator: no server with this signing key made it");
+  }
+  v1::StoredHistory unsigned_table = good;
+  unsigned_table.clear_authenticator();
+  ExpectDropped(unsigned_table, "authenticator: is not set, as by an older version");
+  v1::StoredHistory of_another = good;
+  Authenticate(rig_.history_key(), LedgerName("other"), of_another);
+  ExpectDropped(of_another, "authenticator: no server with this signing key made it");
+}
+
+TEST_F(StoredHistoryTest, TablesAreMadeAgainUnderANewKey) {
+  Ask();
+  const v1::StoredHistory old = Table();
+  rig_.ChangeKey('l');
+  ExpectDropped(old, "authenticator: no server with this signing key made it");
+  EXPECT_NE(Table().authenticator(), old.authenticator());
+  rig_.Reopen();
+  EXPECT_EQ(Ask(), std::make_pair(truth_, uint64_t{3}));
+}
+
+// The rows of entries may be changed too, with their checksums made again.
+TEST_F(StoredHistoryTest, ChangedMechanismIsFoundBesideTheTable) {
+  Ask();
+  rig_.Reopen();
+  rig_.watch().change_entry = [](uint64_t sequence, std::string& bytes) {
+    if (sequence != kSize - 1) return;
+    v1::LedgerEntry entry;
+    ASSERT_TRUE(entry.ParseFromString(bytes));
+    entry.mutable_event()->mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(500);
+    bytes = entry.SerializeAsString();
+  };
+  v1::Subject subject;
+  subject.add_ledgers(LedgerName("run"));
+  EXPECT_TRUE(IsError(rig_.source().Gather(subject, 0, {}).status(), StatusCode::kDataLoss, "",
+                      "do not have the ledger's root hash"));
+  EXPECT_THAT(rig_.Logged(), HasSubstr("entry 0 or a mechanism is not the one"));
+  rig_.watch().change_entry = nullptr;  // the control
+  EXPECT_EQ(Ask(), std::make_pair(truth_, uint64_t{3}));
+}
+
+// A ledger's description may come from a copy of entry 0, which can be changed beside it.
+TEST_F(StoredHistoryTest, DescriptionMustDeclareWhatEntryZeroDoes) {
+  Ask();
+  const v1::Ledger good = AccountedStore::Must(rig_.store().Get(LedgerName("run")));
+  v1::Ledger changed = good;
+  changed.mutable_declaration()->set_adjacency(v1::ZERO_OUT);
+  v1::Ledger forked = good;
+  forked.mutable_fork()->set_parent(LedgerName("other"));
+  rig_.Reopen();  // once from the table, and once as it was read before
+  const TableKeeping tables = {
+      std::shared_ptr<const merkle::Authenticator>(&rig_.history_key(), [](auto*) {}), nullptr};
+  for (const TableKeeping& keeping : {tables, TableKeeping()}) {
+    HistoryCache cache(&rig_.store(), size_t{64} << 20, keeping);
+    for (int i = 0; i < 2; ++i) {
+      for (const v1::Ledger& wrong : {changed, forked}) {
+        EXPECT_TRUE(IsError(cache.Read(wrong, kSize, "", {}).status(), StatusCode::kDataLoss, "",
+                            "projects/p/ledgers/run: its head declares something else than its "
+                            "entry 0"));
+      }
+    }
+    EXPECT_TRUE(cache.Read(good, kSize, "", {}).ok());  // the control
+  }
+}
+
+// An audit has no key, but the entries.
 TEST_F(StoredHistoryTest, AuditNamesTheFirstDifference) {
   EXPECT_TRUE(CheckHistory(rig_.store(), LedgerName("run")).ok());  // there is none yet
   Ask();
@@ -166,12 +265,13 @@ TEST_F(StoredHistoryTest, DamagedLedgerIsReadInFullBeforeItIsCalledSo) {
   Ask();
   v1::Ledger ledger = AccountedStore::Must(rig_.store().Get(LedgerName("run")));
   ledger.mutable_root_hash()->front() ^= 1;
-  HistoryCache cache(&rig_.store(), size_t{64} << 20);
+  const std::shared_ptr<const merkle::Authenticator> key(&rig_.history_key(), [](auto*) {});
+  HistoryCache cache(&rig_.store(), size_t{64} << 20, {key, nullptr});
   const uint64_t before = rig_.watch().entries_read;
   EXPECT_TRUE(IsError(cache.Read(ledger, kSize, "", {}).status(), StatusCode::kDataLoss, "",
                       "projects/p/ledgers/run: its 12003 entries do not have the ledger's root "
                       "hash"));
-  EXPECT_EQ(rig_.watch().entries_read - before, kSize + 2);
+  EXPECT_EQ(rig_.watch().entries_read - before, kSize + 3);
 }
 
 TEST_F(StoredHistoryTest, StoppedQuestionKeepsWhatItHasRead) {
@@ -212,7 +312,7 @@ TEST_F(StoredHistoryTest, CompleteCopiesHaveOne) {
   rig_.Reopen();
   const v1::ComputeEpsilonResponse answer = rig_.Answer({"copy"});
   EXPECT_EQ(AccountedStore::Text(answer.epsilon()), truth_);
-  EXPECT_EQ(rig_.watch().entries_read, 2u) << "the mechanisms";
+  EXPECT_EQ(rig_.watch().entries_read, 4u) << "entries 0 to 2, and the other mechanism";
   const std::vector<std::string> warnings = {answer.details().warnings().begin(),
                                              answer.details().warnings().end()};
   EXPECT_THAT(warnings, Contains(HasSubstr("was not sealed at 12003 entries")));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,6 +59,8 @@ class StoreWatch {
   std::atomic<bool> ill = false;
   std::atomic<bool> lies = false;  // what is read of entries has a bit changed
   std::atomic<uint64_t> entries_read = 0;
+  // Changes what is read of an entry; set while nothing reads.
+  std::function<void(uint64_t sequence, std::string& entry)> change_entry;
 
  private:
   void SetReadsHeld(bool held) {
@@ -104,6 +107,9 @@ class WatchedStore : public LedgerStore {
     watch_->Read();
     auto entries = store_->Read(name, first, max_entries, max_bytes);
     if (entries.ok()) watch_->entries_read += entries->size();
+    for (size_t i = 0; watch_->change_entry && entries.ok() && i < entries->size(); ++i) {
+      watch_->change_entry(first + i, (*entries)[i]);
+    }
     if (entries.ok() && watch_->lies && !entries->empty()) entries->back().back() ^= 1;
     return entries;
   }
