@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 #include "server/log.h"
@@ -19,6 +20,10 @@ struct SigningOptions {
   std::string origin;             // empty: unchanged; a new registry's is DefaultOrigin of the key
   absl::Duration every = absl::Seconds(5);
   Cosigner cosigner;
+  Clock* clock = Clock::System();
+
+  // How long the lease to sign lasts after its last renewal: three rounds, and at least 15 s.
+  absl::Duration Lease() const;
 
   // Files beside the store's folder: <folder>.signing-key and <folder>.checkpoint.
   static SigningOptions Beside(const std::string& store_folder);
