@@ -115,10 +115,6 @@ std::vector<Statement> Writes(const Database& database, const Publication& publi
                                  " ON CONFLICT (log) DO UPDATE SET"
                                  " size = excluded.size, checkpoint = excluded.checkpoint"),
                     Values().Texts(logs).Numbers(sizes).ListOfBytes(checkpoints)});
-  writes.push_back({database.Sql("UPDATE @.ledgers AS l SET to_sign = l.next_seq > s.size"
-                                 " FROM unnest($1::text[], $2::bigint[]) AS s (log, size)"
-                                 " WHERE l.name = s.log"),
-                    Values().Texts(logs).Numbers(sizes)});
   // Also the write that a publication of nothing waits for. A beat: who publishes is alive.
   writes.push_back({database.Sql("UPDATE @.signer SET registry_size = $1, beat = beat + 1"
                                  " WHERE id = 1"),
@@ -195,8 +191,10 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
     ASSIGN_OR_RETURN(
         const std::vector<Rows> rows,
         database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
-                                                    " FROM @.ledgers WHERE to_sign AND name ", side,
-                                                    " $1 ORDER BY name LIMIT $2")),
+                                                    " FROM @.ledgers WHERE to_sign AND next_seq >"
+                                                    " coalesce((SELECT size FROM @.checkpoints"
+                                                    " WHERE log = name), 0) AND name ",
+                                                    side, " $1 ORDER BY name LIMIT $2")),
                          Values().Text(after).Number(AtMost(limit - ledgers.size()))}}));
     for (int row = 0; row < rows[0].size(); ++row) {
       ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
@@ -221,10 +219,27 @@ absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
     return Store(connection, publication, std::exchange(repeated, true));
   };
   RETURN_IF_ERROR(database_.Transact(store));
+  ClearSigned();
   absl::MutexLock lock(&mutex_);
   durable_registry_size_ = std::max(
       durable_registry_size_, publication.registry_size + publication.registry_entries.size());
   return absl::OkStatus();
+}
+
+void PostgresCheckpoints::ClearSigned() {
+  database_
+      .Transact([&](Connection&) {
+        return std::vector<Statement>{
+            // Waits for no standby with the heads locked: to_sign may be true without need.
+            {"SELECT set_config('synchronous_commit', 'off', true)", {}},
+            // A head that somebody has locked is written to, and so is to be signed again.
+            {database_.Sql("UPDATE @.ledgers SET to_sign = false WHERE to_sign AND name IN"
+                           " (SELECT l.name FROM @.ledgers AS l JOIN @.checkpoints AS c"
+                           " ON c.log = l.name WHERE l.to_sign AND l.next_seq <= c.size"
+                           " FOR UPDATE OF l SKIP LOCKED)"),
+             {}}};
+      })
+      .IgnoreError();  // the next publication does it
 }
 
 absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& connection,
@@ -232,12 +247,13 @@ absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& co
                                                                   bool repeated) const {
   std::vector<std::string> logs;
   for (const SignedLog& log : publication.logs) logs.push_back(log.log);
-  // Heads before the signer's row, as nobody who holds that waits for a head.
+  // Locks the signer's row alone: a commit waits for the standby, and appends must not wait with
+  // it. A head that has grown since it was read can only have more entries, so that a publication
+  // is refused too often at worst.
   ASSIGN_OR_RETURN(
       const std::vector<Rows> found,
       connection.Run(
-          {{database_.Sql("SELECT name, next_seq FROM @.ledgers WHERE name = ANY ($1)"
-                          " ORDER BY name FOR UPDATE"),
+          {{database_.Sql("SELECT name, next_seq FROM @.ledgers WHERE name = ANY ($1)"),
             Values().Texts(logs)},
            {database_.Sql("SELECT epoch, registry_size FROM @.signer WHERE id = 1 FOR UPDATE"), {}},
            {database_.Sql("SELECT log, size, checkpoint FROM @.checkpoints WHERE log = ANY ($1)"),
