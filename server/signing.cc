@@ -1,10 +1,12 @@
 #include "server/signing.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -86,6 +88,32 @@ absl::StatusOr<SigningRound> SignAll(Notary& notary) {
   }
 }
 
+// The volume that a path lies on, or will lie on; nullopt if that cannot be told.
+std::optional<dev_t> VolumeOf(const std::string& path) {
+  std::filesystem::path place = std::filesystem::path(path).lexically_normal();
+  struct stat status = {};
+  if (::stat(place.c_str(), &status) == 0) return status.st_dev;
+  place = place.has_parent_path() ? place.parent_path() : std::filesystem::path(".");
+  if (::stat(place.c_str(), &status) == 0) return status.st_dev;
+  return std::nullopt;
+}
+
+void WarnOfPlaces(const SigningOptions& options, const Log& log) {
+  if (options.store_folder.empty() || options.checkpoint_file.empty()) return;
+  const std::optional<dev_t> volume = VolumeOf(options.store_folder);
+  if (!volume.has_value() || VolumeOf(options.checkpoint_file) != volume) return;
+  const bool key_too = VolumeOf(options.key_file) == volume;
+  log.Write(LogLevel::kWarning, "places_share_a_volume",
+            {{"store", options.store_folder},
+             {"checkpoint_copy", options.checkpoint_file},
+             {"signing_key", options.key_file},
+             {"signing_key_too", key_too},
+             {"message",
+              "a snapshot of that volume, put back later, takes the store and its second place "
+              "back together, and this server cannot notice that entries are gone; keep "
+              "--checkpoint-copy on another volume, or have witnesses cosign"}});
+}
+
 // The first entry of this process trusts the time of day, and a recorded time never goes back.
 void WarnOfClock(const Notary& notary, Clock& clock, const Log& log) {
   const absl::Time last = notary.last_recorded_time();
@@ -114,6 +142,7 @@ SigningOptions SigningOptions::Beside(const std::string& store_folder) {
 
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
                                                    LedgerStore& store, const Log& log) {
+  WarnOfPlaces(options, log);
   NotaryOptions notary_options;
   ASSIGN_OR_RETURN(notary_options.key, LoadKey(options, store, log));
   if (!options.previous_key_file.empty()) {

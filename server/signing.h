@@ -16,6 +16,7 @@ namespace dpledger::server {
 struct SigningOptions {
   std::string key_file;           // made at the first start
   std::string previous_key_file;  // not empty: the key that key_file replaces
+  std::string store_folder;       // to compare places with; empty: the store is elsewhere
   std::string checkpoint_file;    // keeps the registry's latest checkpoint outside the store
   std::string origin;             // empty: unchanged; a new registry's is DefaultOrigin of the key
   absl::Duration every = absl::Seconds(5);
