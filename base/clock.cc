@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <time.h>
+
 #include "absl/time/clock.h"
 
 namespace dpledger {
@@ -8,6 +10,11 @@ namespace {
 class SystemClock : public Clock {
  public:
   absl::Time Now() override { return absl::Now(); }
+  absl::Duration Steady() override {
+    timespec since_boot = {};
+    ::clock_gettime(CLOCK_BOOTTIME, &since_boot);  // fails for no clock that the kernel has
+    return absl::DurationFromTimespec(since_boot);
+  }
 };
 
 }  // namespace

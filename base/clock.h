@@ -1,4 +1,4 @@
-// The time of day behind an interface, so that tests set it.
+// The time of day, and the time that has passed, behind an interface, so that tests set them.
 #pragma once
 
 #include "absl/time/time.h"
@@ -9,6 +9,9 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() = 0;
+  // Time since some fixed moment: it never jumps, and goes on while the machine sleeps. Unless
+  // overridden it follows Now(), as for a time of day that never jumps.
+  virtual absl::Duration Steady() { return Now() - absl::UnixEpoch(); }
 
   // The system's clock; never destroyed.
   static Clock* System();

@@ -59,12 +59,18 @@ class CheckpointReader {
 
 class CheckpointStore : public CheckpointReader {
  public:
-  // Acquires or renews the lease to sign, for `duration` from now; returns its epoch. One holder
-  // has the lease at a time, and the epoch of a lost lease never comes back. UNAVAILABLE (reason
-  // SIGNER_ELSEWHERE) while another holder has the lease. An engine that one process owns always
-  // grants it.
+  // Acquires or renews the lease to sign; returns its epoch. One holder has the lease at a time,
+  // and the epoch of a lost lease never comes back. UNAVAILABLE (reason SIGNER_ELSEWHERE) while
+  // another holder has the lease; the error's metadata `beat` changes with every renewal. The
+  // lease passes to another holder when it was released, or when that holder has seen no renewal
+  // for `duration`, by the clock of its own machine. An engine that one process owns always grants
+  // it.
   virtual absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                                 absl::Duration duration) = 0;
+
+  // Gives the holder's lease up, so that another one gets it at once. Does nothing if the holder
+  // has none.
+  virtual absl::Status ReleaseLease(const std::string& /*holder*/) { return absl::OkStatus(); }
 
   // At most `limit` ledgers that are longer than their checkpoints: by name, first those after
   // `after`, then the others. A caller that passes the last name that it got as `after` reaches

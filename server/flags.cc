@@ -187,6 +187,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "--checkpoint-copy: there is no store folder to keep them beside\n";
     return kUsageError;
   }
+  if (flags.postgres.empty()) signing.store_folder = flags.store;
   const SigningOptions beside = SigningOptions::Beside(flags.store);
   if (signing.key_file.empty()) signing.key_file = beside.key_file;
   if (signing.checkpoint_file.empty()) signing.checkpoint_file = beside.checkpoint_file;

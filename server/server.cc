@@ -11,6 +11,9 @@
 namespace dpledger::server {
 namespace {
 
+constexpr int kStalledLeases = 3;
+constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+
 SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   return [store, signing](const std::string& ledger, uint64_t size,
                           const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
@@ -25,9 +28,12 @@ SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
 
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log)
-    : store_(std::move(store)),
+    : log_(*log),
+      store_(std::move(store)),
       notary_(std::move(notary)),
-      signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log)),
+      signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log,
+                                             kStalledLeases * options.signing.Lease(),
+                                             options.signing.clock)),
       ledgers_(store_.get(), signing_.get()),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
@@ -54,13 +60,42 @@ absl::Status Server::CheckHealth() {
   if (!store_->Healthy()) {
     health = absl::UnavailableError("the disk reported an error; nothing more is acknowledged");
   }
-  if (!health.ok()) door_->SetServing(false);
+  if (health.ok()) {
+    CheckReadiness();
+  } else {
+    door_->SetServing(false);
+  }
   return health;
+}
+
+void Server::CheckReadiness() {
+  const absl::Status readiness = signing_->Readiness();
+  const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
+  if (readiness.ok() != ready_) {
+    ready_ = readiness.ok();
+    door_->SetReady(ready_);
+    if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
+  }
+  const absl::Duration now = Clock::System()->Steady();
+  if (ready_ || now - complained_ < kComplainEvery) return;
+  complained_ = now;
+  log_.Write(LogLevel::kError, "not_ready",
+             {{"reason", ReasonOf(readiness).reason},
+              {"signed_age_seconds", age},
+              {"message", std::string(readiness.message())}});
 }
 
 void Server::Stop(absl::Time deadline) {
   if (door_ != nullptr) door_->Close(deadline);
   signing_.reset();
+  if (notary_ != nullptr) {
+    const absl::Status released = notary_->Release();
+    if (!released.ok()) {
+      log_.Write(LogLevel::kWarning, "lease_kept",
+                 {{"code", absl::StatusCodeToString(released.code())},
+                  {"message", std::string(released.message())}});
+    }
+  }
   notary_.reset();
   store_.reset();
 }

@@ -38,16 +38,19 @@ class Server {
   int port() const { return door_->port(); }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
-  // NOT_SERVING for good.
+  // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
+  // (GrpcDoor::SetReady), and says why once a minute. One thread at a time.
   absl::Status CheckHealth();
 
   // Drains (GrpcDoor::Close) and closes the store.
   void Stop(absl::Time deadline);
 
  private:
+  void CheckReadiness();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
          std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log);
 
+  const Log& log_;
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<SigningLoop> signing_;
@@ -55,6 +58,9 @@ class Server {
   AccountingService accounting_;
   AuditService audit_;
   std::unique_ptr<GrpcDoor> door_;
+  // CheckHealth's own.
+  bool ready_ = true;
+  absl::Duration complained_ = -absl::InfiniteDuration();  // by the steady clock
 };
 
 }  // namespace dpledger::server

@@ -1,9 +1,12 @@
 #include "server/signing.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,10 @@ using SharedKey = std::shared_ptr<const merkle::Ed25519PrivateKey>;
 // How long servers that begin on one empty database wait for the first of them.
 constexpr absl::Duration kLongestBeginning = absl::Seconds(30);
 constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+constexpr absl::Duration kShortestLease = absl::Seconds(15);
+// The machine's clock may be wrong if a store's last entry is further away.
+constexpr absl::Duration kLongestQuiet = absl::Hours(24);
+constexpr absl::Duration kLongestAhead = absl::Hours(1);
 
 absl::StatusOr<SharedKey> Shared(absl::StatusOr<merkle::Ed25519PrivateKey> key) {
   RETURN_IF_ERROR(key.status());
@@ -81,7 +88,48 @@ absl::StatusOr<SigningRound> SignAll(Notary& notary) {
   }
 }
 
+// The volume that a path lies on, or will lie on; nullopt if that cannot be told.
+std::optional<dev_t> VolumeOf(const std::string& path) {
+  std::filesystem::path place = std::filesystem::path(path).lexically_normal();
+  struct stat status = {};
+  if (::stat(place.c_str(), &status) == 0) return status.st_dev;
+  place = place.has_parent_path() ? place.parent_path() : std::filesystem::path(".");
+  if (::stat(place.c_str(), &status) == 0) return status.st_dev;
+  return std::nullopt;
+}
+
+void WarnOfPlaces(const SigningOptions& options, const Log& log) {
+  if (options.store_folder.empty() || options.checkpoint_file.empty()) return;
+  const std::optional<dev_t> volume = VolumeOf(options.store_folder);
+  if (!volume.has_value() || VolumeOf(options.checkpoint_file) != volume) return;
+  const bool key_too = VolumeOf(options.key_file) == volume;
+  log.Write(LogLevel::kWarning, "places_share_a_volume",
+            {{"store", options.store_folder},
+             {"checkpoint_copy", options.checkpoint_file},
+             {"signing_key", options.key_file},
+             {"signing_key_too", key_too},
+             {"message",
+              "a snapshot of that volume, put back later, takes the store and its second place "
+              "back together, and this server cannot notice that entries are gone; keep "
+              "--checkpoint-copy on another volume, or have witnesses cosign"}});
+}
+
+// The first entry of this process trusts the time of day, and a recorded time never goes back.
+void WarnOfClock(const Notary& notary, Clock& clock, const Log& log) {
+  const absl::Time last = notary.last_recorded_time();
+  const absl::Time now = clock.Now();
+  if (last == absl::InfinitePast()) return;
+  if (now - last > kLongestQuiet || last - now > kLongestAhead) {
+    log.Write(
+        LogLevel::kWarning, "clock_far_from_last_entry",
+        {{"seconds_since_last_entry", absl::ToInt64Seconds(now - last)},
+         {"message", "check this machine's clock: recorded times follow it, and never go back"}});
+  }
+}
+
 }  // namespace
+
+absl::Duration SigningOptions::Lease() const { return std::max(kShortestLease, 3 * every); }
 
 SigningOptions SigningOptions::Beside(const std::string& store_folder) {
   std::filesystem::path folder = std::filesystem::path(store_folder).lexically_normal();
@@ -94,6 +142,7 @@ SigningOptions SigningOptions::Beside(const std::string& store_folder) {
 
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
                                                    LedgerStore& store, const Log& log) {
+  WarnOfPlaces(options, log);
   NotaryOptions notary_options;
   ASSIGN_OR_RETURN(notary_options.key, LoadKey(options, store, log));
   if (!options.previous_key_file.empty()) {
@@ -104,7 +153,10 @@ absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options
   notary_options.checkpoint_file = options.checkpoint_file;
   notary_options.holder = Holder();
   notary_options.cosigner = options.cosigner;
+  notary_options.lease = options.Lease();
+  notary_options.clock = options.clock;
   ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, Notary::Open(std::move(notary_options), store));
+  WarnOfClock(*notary, *options.clock, log);
   ASSIGN_OR_RETURN(const SigningRound round, SignAll(*notary));
   const std::shared_ptr<const PublicRegistry> registry = notary->registry();
   log.Write(LogLevel::kInfo, "signing",

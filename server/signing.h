@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 #include "server/log.h"
@@ -15,10 +16,15 @@ namespace dpledger::server {
 struct SigningOptions {
   std::string key_file;           // made at the first start
   std::string previous_key_file;  // not empty: the key that key_file replaces
+  std::string store_folder;       // to compare places with; empty: the store is elsewhere
   std::string checkpoint_file;    // keeps the registry's latest checkpoint outside the store
   std::string origin;             // empty: unchanged; a new registry's is DefaultOrigin of the key
   absl::Duration every = absl::Seconds(5);
   Cosigner cosigner;
+  Clock* clock = Clock::System();
+
+  // How long the lease to sign lasts after its last renewal: three rounds, and at least 15 s.
+  absl::Duration Lease() const;
 
   // Files beside the store's folder: <folder>.signing-key and <folder>.checkpoint.
   static SigningOptions Beside(const std::string& store_folder);

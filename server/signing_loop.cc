@@ -16,6 +16,9 @@ constexpr absl::Duration kLongestWait = absl::Seconds(30);
 // How often one who waits looks whether its caller has gone, or another process has signed.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
 
+// How often the loop looks whether another process still signs.
+constexpr absl::Duration kFollowEvery = absl::Seconds(1);
+
 bool MaySucceedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status) ||
          absl::IsResourceExhausted(status) || absl::IsDeadlineExceeded(status);
@@ -23,8 +26,15 @@ bool MaySucceedLater(const absl::Status& status) {
 
 }  // namespace
 
-SigningLoop::SigningLoop(Notary* notary, absl::Duration every, const Log* log)
-    : notary_(*notary), every_(every), log_(*log), thread_([this] { Run(); }) {}
+SigningLoop::SigningLoop(Notary* notary, absl::Duration every, const Log* log,
+                         absl::Duration stalled_after, Clock* clock)
+    : notary_(*notary),
+      every_(every),
+      log_(*log),
+      stalled_after_(stalled_after),
+      clock_(*clock),
+      alive_at_(clock->Steady()),
+      thread_([this] { Run(); }) {}
 
 SigningLoop::~SigningLoop() {
   {
@@ -42,6 +52,31 @@ void SigningLoop::Nudge() {
 absl::Status SigningLoop::failure() const {
   absl::MutexLock lock(&mutex_);
   return failure_;
+}
+
+absl::Duration SigningLoop::SignedAge() const {
+  const absl::Duration now = clock_.Steady();
+  absl::MutexLock lock(&mutex_);
+  return now - alive_at_;
+}
+
+absl::Status SigningLoop::Readiness() const {
+  const absl::Duration age = SignedAge();
+  absl::MutexLock lock(&mutex_);
+  if (age > stalled_after_) {
+    return WithReason(
+        absl::UnavailableError(absl::StrCat("nothing shows for ", absl::ToInt64Seconds(age),
+                                            " s that ledgers get signed",
+                                            last_error_.empty() ? "" : ": ", last_error_)),
+        {"SIGNING_STALLED", {}});
+  }
+  if (clock_jump_ != absl::ZeroDuration()) {
+    return WithReason(absl::UnavailableError(absl::StrCat(
+                          "the machine's clock has jumped by ", absl::ToInt64Seconds(clock_jump_),
+                          " s; set it right, or restart the server if it is right now")),
+                      {"CLOCK_JUMPED", {}});
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<SignedCheckpoint> SigningLoop::AwaitSigned(const std::string& log, uint64_t size,
@@ -79,6 +114,7 @@ void SigningLoop::AwaitRound(absl::Time deadline) {
 void SigningLoop::Run() {
   ::pthread_setname_np(::pthread_self(), "notary");  // as top and perf show it
   bool more = false;
+  absl::Duration pause = every_;
   while (true) {
     uint64_t round = 0;
     {
@@ -86,13 +122,14 @@ void SigningLoop::Run() {
       const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return asked_ > begun_ || stopping_;
       };
-      if (!more) mutex_.AwaitWithTimeout(absl::Condition(&wanted), every_);
+      if (!more) mutex_.AwaitWithTimeout(absl::Condition(&wanted), pause);
       if (stopping_) return;
       round = ++begun_;
     }
     const absl::StatusOr<SigningRound> signed_round = notary_.Sign();
     const absl::Status& status = signed_round.status();
     more = signed_round.ok() && signed_round->more;
+    pause = signed_round.ok() && signed_round->elsewhere ? std::min(every_, kFollowEvery) : every_;
     if (!status.ok()) {
       const bool later = MaySucceedLater(status);
       log_.Write(later ? LogLevel::kWarning : LogLevel::kError,
@@ -104,8 +141,17 @@ void SigningLoop::Run() {
                  {{"ledgers", static_cast<int64_t>(signed_round->ledgers)},
                   {"entries", static_cast<int64_t>(signed_round->entries)}});
     }
+    const absl::Duration now = clock_.Steady();
     absl::MutexLock lock(&mutex_);
     finished_ = round;
+    if (signed_round.ok()) clock_jump_ = signed_round->clock_jump;
+    if (signed_round.ok() && signed_round->alive) {
+      alive_at_ = now;
+      last_error_.clear();
+    } else {
+      last_error_ = status.ok() ? "another server holds the lease and does not sign"
+                                : std::string(status.message());
+    }
     if (!status.ok() && !MaySucceedLater(status)) {
       failure_ = status;
       return;

@@ -1,6 +1,7 @@
 // Runs a notary on a thread of its own: every few seconds, and at once when a call waits for a
 // signature. Calls that wait at the same time share a round.
 //
+// While another process signs, the loop looks at least every second whether it may take over.
 // After an error that may pass (another process signs, the database is away), the loop logs it and
 // tries again in the next round. Any other error ends the loop for good; the server must then stop
 // serving. Thread safe.
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "ledger_store/evidence/notary.h"
 #include "server/call_context.h"
 #include "server/log.h"
@@ -27,7 +29,9 @@ class SigningLoop {
  public:
   // Precondition: notary->Sign() has returned OK once. From now on only this loop calls Sign().
   // `notary` and `log` must outlive the loop.
-  SigningLoop(Notary* notary, absl::Duration every, const Log* log);
+  SigningLoop(Notary* notary, absl::Duration every, const Log* log,
+              absl::Duration stalled_after = absl::InfiniteDuration(),
+              Clock* clock = Clock::System());
   ~SigningLoop();  // waits for the round under way; calls that wait get UNAVAILABLE
 
   const Notary& notary() const { return notary_; }
@@ -41,6 +45,13 @@ class SigningLoop {
   absl::StatusOr<SignedCheckpoint> AwaitSigned(const std::string& log, uint64_t size,
                                                const CallContext& call);
 
+  // Whether ledgers get signed, by this process or another one, at a time that can be trusted.
+  // UNAVAILABLE: SIGNING_STALLED if no round has shown that for `stalled_after`; CLOCK_JUMPED if
+  // the time of day does not fit the time that has passed.
+  absl::Status Readiness() const;
+  // Time since the last round that showed that ledgers get signed.
+  absl::Duration SignedAge() const;
+
   // What ended the loop; OK while it runs.
   absl::Status failure() const;
 
@@ -52,6 +63,8 @@ class SigningLoop {
   Notary& notary_;
   const absl::Duration every_;
   const Log& log_;
+  const absl::Duration stalled_after_;
+  Clock& clock_;
 
   mutable absl::Mutex mutex_;
   uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;     // number of the last round asked for
@@ -59,6 +72,9 @@ class SigningLoop {
   uint64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;  // up to this number
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration alive_at_ ABSL_GUARDED_BY(mutex_);  // by the steady clock
+  absl::Duration clock_jump_ ABSL_GUARDED_BY(mutex_);
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);  // since then; may be empty
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -13,6 +13,7 @@
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/synced_record.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -49,6 +50,7 @@ absl::Status CheckLogsAtRest(const std::string& folder, rocksdb::Env& env) {
   if (IsLocked(locked)) return InUse(folder);
   if (!locked.ok()) return DiskError(absl::StrCat("open the store in ", folder), locked);
   const absl::Status checked = CheckLogs(folder);
+  const absl::Status synced = checked.ok() ? CheckSyncedAtRest(folder) : absl::OkStatus();
   const rocksdb::Status unlocked = env.UnlockFile(lock);
   if (absl::IsDataLoss(checked)) {
     return absl::DataLossError(
@@ -56,6 +58,7 @@ absl::Status CheckLogsAtRest(const std::string& folder, rocksdb::Env& env) {
                      "; `dpledger-server recover --help` says what can be done"));
   }
   RETURN_IF_ERROR(checked);
+  RETURN_IF_ERROR(synced);
   return unlocked.ok() ? absl::OkStatus() : DiskError(absl::StrCat("unlock ", folder), unlocked);
 }
 

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/keys.h"
-#include "ledger_store/embedded/rocksdb_options.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -34,8 +33,9 @@ absl::StatusOr<uint64_t> CountRegistry(rocksdb::DB& db) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> EmbeddedCheckpoints::Load(
-    rocksdb::DB& db, LedgerTable& table, FailStop& fail_stop) {
-  std::unique_ptr<EmbeddedCheckpoints> checkpoints(new EmbeddedCheckpoints(db, table, fail_stop));
+    rocksdb::DB& db, SyncedWriter& writer, LedgerTable& table, FailStop& fail_stop) {
+  std::unique_ptr<EmbeddedCheckpoints> checkpoints(
+      new EmbeddedCheckpoints(db, writer, table, fail_stop));
   ASSIGN_OR_RETURN(const uint64_t registry_size, CountRegistry(db));
   {
     absl::MutexLock lock(&checkpoints->mutex_);
@@ -100,8 +100,8 @@ absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {
     for (const auto& [tile, hashes] : log.tiles) batch.Put(TileKey(id, tile), hashes);
     batch.Put(CheckpointKey(id), log.checkpoint.SerializeAsString());
   }
-  const rocksdb::Status written = db_.Write(DurableWrite(), &batch);
-  if (!written.ok()) return fail_stop_.Fail(DiskError("write and sync a checkpoint", written));
+  const absl::Status written = writer_.Write(batch, "write and sync a checkpoint");
+  if (!written.ok()) return fail_stop_.Fail(written);
   registry_size_ = registry_size;
   for (const SignedLog& log : publication.logs) {
     if (log.log != kRegistryLog) table_.MarkSigned(log.log, log.checkpoint.size());

@@ -13,6 +13,7 @@
 #include "ledger_store/checkpoint_store.h"
 #include "ledger_store/embedded/fail_stop.h"
 #include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/embedded/synced_record.h"
 #include "rocksdb/db.h"
 
 namespace dpledger::embedded {
@@ -22,6 +23,7 @@ class EmbeddedCheckpoints : public CheckpointStore {
   // Finds the registry's end, and compares each log with its checkpoint. DATA_LOSS if a log is
   // shorter than its checkpoint. The arguments must outlive this.
   static absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> Load(rocksdb::DB& db,
+                                                                   SyncedWriter& writer,
                                                                    LedgerTable& table,
                                                                    FailStop& fail_stop);
 
@@ -35,8 +37,9 @@ class EmbeddedCheckpoints : public CheckpointStore {
                                                         size_t max_entries) override;
 
  private:
-  EmbeddedCheckpoints(rocksdb::DB& db, LedgerTable& table, FailStop& fail_stop)
-      : db_(db), table_(table), fail_stop_(fail_stop) {}
+  EmbeddedCheckpoints(rocksdb::DB& db, SyncedWriter& writer, LedgerTable& table,
+                      FailStop& fail_stop)
+      : db_(db), writer_(writer), table_(table), fail_stop_(fail_stop) {}
 
   absl::StatusOr<uint64_t> IdOf(const std::string& log) const;
   uint64_t registry_size() const;
@@ -44,6 +47,7 @@ class EmbeddedCheckpoints : public CheckpointStore {
   absl::Status CheckFollows(const SignedLog& log, uint64_t id, uint64_t registry_size);
 
   rocksdb::DB& db_;
+  SyncedWriter& writer_;
   LedgerTable& table_;
   FailStop& fail_stop_;
   mutable absl::Mutex mutex_;  // held for the length of a publication

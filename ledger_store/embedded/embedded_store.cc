@@ -23,7 +23,7 @@
 #include "ledger_store/embedded/fail_stop.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
-#include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -47,11 +47,13 @@ class EmbeddedStore : public LedgerStore {
  public:
   static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Open(const EmbeddedOptions& options) {
     ASSIGN_OR_RETURN(auto db, OpenDatabase(options.folder, options.env));
+    ASSIGN_OR_RETURN(auto writer, SyncedWriter::Open(*db, options.folder));
     ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db));
     std::unique_ptr<EmbeddedStore> store(
-        new EmbeddedStore(std::move(db), std::move(table), options));
-    ASSIGN_OR_RETURN(store->checkpoints_,
-                     EmbeddedCheckpoints::Load(*store->db_, *store->table_, store->fail_stop_));
+        new EmbeddedStore(std::move(db), std::move(writer), std::move(table), options));
+    ASSIGN_OR_RETURN(
+        store->checkpoints_,
+        EmbeddedCheckpoints::Load(*store->db_, *store->writer_, *store->table_, store->fail_stop_));
     return store;
   }
 
@@ -176,9 +178,10 @@ class EmbeddedStore : public LedgerStore {
   bool Healthy() const override { return fail_stop_.status().ok(); }
 
  private:
-  EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<LedgerTable> table,
-                const EmbeddedOptions& options)
+  EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<SyncedWriter> writer,
+                std::unique_ptr<LedgerTable> table, const EmbeddedOptions& options)
       : db_(std::move(db)),
+        writer_(std::move(writer)),
         table_(std::move(table)),
         clock_(*options.clock),
         max_pending_bytes_(options.max_pending_bytes),
@@ -284,11 +287,12 @@ class EmbeddedStore : public LedgerStore {
 
   absl::Status Write() {
     if (batch_.Count() == 0) return absl::OkStatus();
-    const rocksdb::Status written = db_->Write(DurableWrite(), &batch_);
-    return written.ok() ? absl::OkStatus() : fail_stop_.Fail(DiskError("write and sync", written));
+    const absl::Status written = writer_->Write(batch_, "write and sync");
+    return written.ok() ? absl::OkStatus() : fail_stop_.Fail(written);
   }
 
   const std::unique_ptr<rocksdb::DB> db_;
+  const std::unique_ptr<SyncedWriter> writer_;
   const std::unique_ptr<LedgerTable> table_;
   FailStop fail_stop_;
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards

@@ -15,6 +15,8 @@
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/surviving_records.h"
 #include "ledger_store/embedded/surviving_store.h"
+#include "ledger_store/embedded/synced_record.h"
+#include "merkle/compact_tree.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -87,6 +89,13 @@ absl::Status FsckFolder(const std::string& folder, const FsckOptions& options, F
   for (const std::string& complaint : database.complaints) report.Add("the database", complaint);
   if (database.db == nullptr) {
     report.Add("the database", absl::StrCat("does not open: ", database.status.ToString()));
+  }
+  ASSIGN_OR_RETURN(const SyncedRecord synced, ReadSyncedRecord(folder));
+  if (synced.damaged) report.Add(kSyncedRecordFile, "is damaged");
+  if (database.db != nullptr) {
+    const absl::Status reached =
+        CheckSynced(folder, synced, database.db->GetLatestSequenceNumber());
+    if (!reached.ok()) report.Add("the database", std::string(reached.message()));
   }
   for (const auto& [file, bytes] : records->torn()) {
     report.Note(absl::StrCat(file, ": ends in ", bytes,

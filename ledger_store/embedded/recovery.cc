@@ -23,6 +23,7 @@
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/registry.h"
@@ -86,7 +87,8 @@ absl::Status Copy(const fs::path& from, const fs::path& to) {
                    "RECOVERY_EXISTS");
   }
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename() == "LOCK") continue;
+    // What the copy will have lost is measured by the second place alone.
+    if (it->path().filename() == "LOCK" || it->path().filename() == kSyncedRecordFile) continue;
     fs::copy_file(it->path(), to / it->path().filename(), error);
     if (error) return FileError(error, "copy", it->path());
   }
@@ -98,6 +100,7 @@ absl::Status CutLogs(const std::string& folder) {
   rocksdb::Options options = DatabaseOptions(nullptr);
   options.create_if_missing = false;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  options.track_and_verify_wals_in_manifest = false;  // takes them as they are
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(options, folder, &opened);
   std::unique_ptr<rocksdb::DB> db(opened);
@@ -195,7 +198,7 @@ absl::StatusOr<Recovered> Recover(const RecoveryOptions& options) {
   }
   // A log that a server replays needs no cut.
   const bool opens =
-      CheckLogs(folder.string()).ok() &&
+      CheckLogs(folder.string()).ok() && CheckSyncedAtRest(folder.string()).ok() &&
       OpenReadOnly(folder.string(), rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords)
           .status.ok();
 

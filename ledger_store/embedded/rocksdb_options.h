@@ -19,6 +19,11 @@ inline rocksdb::Options DatabaseOptions(rocksdb::Env* env) {
   // such flips lost synced data unnoticed. This mode refused all of 16, and still opens after a
   // power cut in the middle of a record.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  // Notices a missing or shortened log, but only one that was closed; synced_record.h notices the
+  // newest.
+  options.track_and_verify_wals_in_manifest = true;
+  // The identity that synced_record.h compares: IDENTITY has no checksum, MANIFEST has.
+  options.write_dbid_to_manifest = true;
   // A reused log file ends in old records, which the recovery mode above could not tell from
   // damage.
   options.recycle_log_file_num = 0;

@@ -50,7 +50,10 @@ std::string DefaultOrigin(const merkle::Ed25519PublicKey& key) {
 }
 
 Notary::Notary(NotaryOptions options, LedgerStore& store)
-    : options_(std::move(options)), store_(store), second_place_(options_.checkpoint_file) {}
+    : options_(std::move(options)),
+      store_(store),
+      entry_clock_(*options_.clock),
+      second_place_(options_.checkpoint_file) {}
 
 absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, LedgerStore& store) {
   std::unique_ptr<Notary> notary(new Notary(std::move(options), store));
@@ -68,12 +71,9 @@ absl::StatusOr<SigningRound> Notary::Sign() {
   CheckpointStore& checkpoints = store_.checkpoints();
   const absl::StatusOr<uint64_t> epoch = checkpoints.AcquireLease(options_.holder, options_.lease);
   if (!epoch.ok() && !HasReason(epoch.status(), "SIGNER_ELSEWHERE")) return epoch.status();
+  const uint64_t size_before = registry_.size();
   RETURN_IF_ERROR(registry_.CatchUp(checkpoints));
-  if (!epoch.ok()) {
-    if (registry_.empty()) return epoch.status();  // until that process has begun it
-    RETURN_IF_ERROR(MakePublic());
-    return SigningRound();
-  }
+  if (!epoch.ok()) return Follow(epoch.status(), size_before);
   RETURN_IF_ERROR(CheckKey());
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch));
   if (!draft.publication.registry_entries.empty() || !registry_.has_map()) {
@@ -87,8 +87,28 @@ absl::StatusOr<SigningRound> Notary::Sign() {
   if (options_.cosigner && !registry_.empty()) RETURN_IF_ERROR(Cosign(*epoch));
   RETURN_IF_ERROR(MakePublic());
   RETURN_IF_ERROR(draft.damage);
+  draft.round.alive = true;
+  draft.round.clock_jump = entry_clock_.Jump();
   return draft.round;
 }
+
+absl::StatusOr<SigningRound> Notary::Follow(const absl::Status& refusal, uint64_t size_before) {
+  if (registry_.empty()) return refusal;  // until that process has begun it
+  RETURN_IF_ERROR(MakePublic());
+  SigningRound round;
+  round.elsewhere = true;
+  round.clock_jump = entry_clock_.Jump();
+  const std::string beat = ReasonOf(refusal).metadata["beat"];
+  const bool renewed = std::exchange(other_beat_, beat) != beat;
+  round.alive = registry_.size() > size_before;
+  if (!round.alive && renewed) {
+    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> left, store_.checkpoints().Unsigned("", 1));
+    round.alive = left.empty();
+  }
+  return round;
+}
+
+absl::Status Notary::Release() { return store_.checkpoints().ReleaseLease(options_.holder); }
 
 absl::StatusOr<std::optional<SignedCheckpoint>> Notary::Latest(const std::string& log) const {
   const std::shared_ptr<const PublicRegistry> shown = registry();
@@ -183,8 +203,7 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
   draft.publication.lease_epoch = lease_epoch;
   draft.publication.registry_size = registry_.size();
   draft.registry = registry_.tree();
-  draft.recorded_time =
-      std::max(CutToMinute(options_.clock->Now()), registry_.last_recorded_time());
+  draft.recorded_time = std::max(CutToMinute(entry_clock_.Now()), registry_.last_recorded_time());
   if (KeyIsNew()) {
     v1::LedgerEntry entry;
     entry.mutable_key_rotate()->set_verifier_key(OwnKey().ToText());

@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/evidence/entry_clock.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
 #include "merkle/ed25519.h"
@@ -52,7 +53,7 @@ struct NotaryOptions {
   std::string origin;
   std::string checkpoint_file;  // the second place (checkpoint_file.h); empty: none, for tests
   std::string holder;           // names this process as a signer; unique among the signers
-  absl::Duration lease = absl::Seconds(60);
+  absl::Duration lease = absl::Seconds(15);  // at least three rounds
   uint64_t max_entries =
       1'000'000;              // rough bound on those read again in a round: at most twice as many
   size_t max_ledgers = 4096;  // the most that are signed in a round
@@ -64,9 +65,14 @@ struct NotaryOptions {
 std::string DefaultOrigin(const merkle::Ed25519PublicKey& key);
 
 struct SigningRound {
-  uint64_t ledgers = 0;  // how many were signed
-  uint64_t entries = 0;  // how many were read and hashed
-  bool more = false;     // more entries wait to be signed: start the next round at once
+  uint64_t ledgers = 0;    // how many were signed
+  uint64_t entries = 0;    // how many were read and hashed
+  bool more = false;       // more entries wait to be signed: start the next round at once
+  bool elsewhere = false;  // another process holds the lease
+  // Whether the round shows that ledgers are signed: by this process, or by the holder of the
+  // lease, which has published something or has renewed the lease with nothing left to sign.
+  bool alive = false;
+  absl::Duration clock_jump;  // EntryClock::Jump
 };
 
 // The published state of the registry.
@@ -98,10 +104,16 @@ class Notary {
   // (CHECKPOINT_FILE_FAILED): the second place cannot be written.
   absl::StatusOr<SigningRound> Sign();
 
+  // Gives the lease up, so that another process signs at once. Call it after the last Sign.
+  absl::Status Release();
+
   // The log's latest published checkpoint; nullopt if there is none, or if another process
   // published it and this one has not taken it over yet. NOT_FOUND if there is no such ledger;
   // DATA_LOSS if the stored checkpoint does not verify.
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
+  // The recorded time of the registry's last entry; the past if it has none. As Sign, one thread at
+  // a time.
+  absl::Time last_recorded_time() const { return registry_.last_recorded_time(); }
   // Never null. Precondition: Sign has returned OK once.
   std::shared_ptr<const PublicRegistry> registry() const;
   // The registry's checkpoint whose entries and tiles may be read: durable, and perhaps not yet
@@ -123,6 +135,8 @@ class Notary {
   absl::Status CheckOrigin() const;
   absl::Status CheckKey() const;
 
+  // A round while another process holds the lease, which refused it with `refusal`.
+  absl::StatusOr<SigningRound> Follow(const absl::Status& refusal, uint64_t size_before);
   absl::StatusOr<Draft> MakeDraft(uint64_t lease_epoch);
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
   absl::Status AddLedger(const v1::Ledger& head, Draft& draft);
@@ -139,8 +153,10 @@ class Notary {
 
   const NotaryOptions options_;
   LedgerStore& store_;
+  const EntryClock entry_clock_;
   CheckpointFile second_place_;
   Registry registry_;
+  std::string other_beat_;         // of another holder of the lease
   std::string second_note_;        // the note in the second place
   std::set<std::string> refused_;  // ledgers that differ from what was acknowledged
   std::string looked_at_;  // the last ledger of the last round; the next round continues after it

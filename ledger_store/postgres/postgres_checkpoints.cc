@@ -24,6 +24,19 @@ absl::Status Replaced(const std::string& what) {
   return WithReason(absl::AbortedError(what), {"SIGNER_REPLACED", {}});
 }
 
+absl::Status CheckHolder(const std::string& holder) {
+  const bool good = !holder.empty() && holder.size() <= kMaxHolderBytes &&
+                    std::all_of(holder.begin(), holder.end(),
+                                [](unsigned char c) { return absl::ascii_isgraph(c); });
+  if (good) return absl::OkStatus();
+  return FieldError("holder", "must be 1 to 512 bytes of ASCII without blanks");
+}
+
+absl::Status Elsewhere(int64_t epoch, int64_t beat) {
+  return WithReason(absl::UnavailableError("another server signs checkpoints at present"),
+                    {"SIGNER_ELSEWHERE", {{"beat", absl::StrCat(epoch, ".", beat)}}});
+}
+
 int64_t AtMost(size_t limit) {
   return static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31));
 }
@@ -102,12 +115,9 @@ std::vector<Statement> Writes(const Database& database, const Publication& publi
                                  " ON CONFLICT (log) DO UPDATE SET"
                                  " size = excluded.size, checkpoint = excluded.checkpoint"),
                     Values().Texts(logs).Numbers(sizes).ListOfBytes(checkpoints)});
-  writes.push_back({database.Sql("UPDATE @.ledgers AS l SET to_sign = l.next_seq > s.size"
-                                 " FROM unnest($1::text[], $2::bigint[]) AS s (log, size)"
-                                 " WHERE l.name = s.log"),
-                    Values().Texts(logs).Numbers(sizes)});
-  // Also the write that a publication of nothing waits for.
-  writes.push_back({database.Sql("UPDATE @.signer SET registry_size = $1 WHERE id = 1"),
+  // Also the write that a publication of nothing waits for. A beat: who publishes is alive.
+  writes.push_back({database.Sql("UPDATE @.signer SET registry_size = $1, beat = beat + 1"
+                                 " WHERE id = 1"),
                     Values().Number(static_cast<int64_t>(publication.registry_size +
                                                          publication.registry_entries.size()))});
   return writes;
@@ -117,38 +127,60 @@ std::vector<Statement> Writes(const Database& database, const Publication& publi
 
 absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& holder,
                                                            absl::Duration duration) {
-  if (holder.empty() || holder.size() > kMaxHolderBytes ||
-      !std::all_of(holder.begin(), holder.end(),
-                   [](unsigned char c) { return absl::ascii_isgraph(c); })) {
-    return FieldError("holder", "must be 1 to 512 bytes of ASCII without blanks");
-  }
-  const int64_t microseconds = absl::ToInt64Microseconds(duration);
-  if (microseconds <= 0 || duration > absl::Hours(24 * 365)) {
+  RETURN_IF_ERROR(CheckHolder(holder));
+  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 365)) {
     return FieldError("duration", "must be > 0 and at most a year");
   }
   uint64_t epoch = 0;
-  const absl::Status status =
-      database_.Transact([&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
-        ASSIGN_OR_RETURN(
-            const std::vector<Rows> taken,
-            connection.Run(
-                {{database_.Sql("UPDATE @.signer SET"
-                                " epoch = CASE WHEN expires > clock_timestamp() THEN epoch"
-                                " ELSE epoch + 1 END,"
-                                " holder = $1,"
-                                " expires = clock_timestamp() + $2 * interval '1 microsecond'"
-                                " WHERE id = 1 AND (holder = $1 OR expires <= clock_timestamp())"
-                                " RETURNING epoch"),
-                  Values().Text(holder).Number(microseconds)}}));
-        if (taken[0].size() == 1) {
-          epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
-          return std::vector<Statement>();
-        }
-        return WithReason(absl::UnavailableError("another server signs checkpoints at present"),
-                          {"SIGNER_ELSEWHERE", {}});
-      });
+  const absl::Status status = database_.Transact([&](Connection& connection)
+                                                     -> absl::StatusOr<std::vector<Statement>> {
+    // Without a lock: whoever follows does not wait for a publication under way.
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> found,
+        connection.Run(
+            {{database_.Sql("SELECT holder, epoch, beat, released FROM @.signer WHERE id = 1"),
+              {}}}));
+    if (found[0].size() != 1) return absl::DataLossError("the signer's row is missing");
+    const int64_t found_epoch = found[0].Number(0, 1);
+    const int64_t found_beat = found[0].Number(0, 2);
+    const bool released = found[0].Bool(0, 3);
+    const bool own = !released && found[0].View(0, 0) == holder;
+    if (!own && !released && UnchangedFor(found_epoch, found_beat) < duration) {
+      return Elsewhere(found_epoch, found_beat);
+    }
+    ASSIGN_OR_RETURN(
+        const std::vector<Rows> taken,
+        connection.Run(
+            {{database_.Sql("UPDATE @.signer SET epoch = epoch + $1,"
+                            " beat = beat + 1, holder = $2, released = false"
+                            " WHERE id = 1 AND epoch = $3 AND beat = $4"
+                            " RETURNING epoch"),
+              Values().Number(own ? 0 : 1).Text(holder).Number(found_epoch).Number(found_beat)}}));
+    // Another one took it in between.
+    if (taken[0].size() != 1) return Elsewhere(found_epoch, found_beat);
+    epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
+    return std::vector<Statement>();
+  });
   RETURN_IF_ERROR(status);
   return epoch;
+}
+
+absl::Status PostgresCheckpoints::ReleaseLease(const std::string& holder) {
+  RETURN_IF_ERROR(CheckHolder(holder));
+  return database_.Transact([&](Connection&) {
+    return std::vector<Statement>{
+        // Who stops does not wait for a standby that is away.
+        {"SELECT set_config('synchronous_commit', 'off', true)", {}},
+        {database_.Sql("UPDATE @.signer SET released = true WHERE id = 1 AND holder = $1"),
+         Values().Text(holder)}};
+  });
+}
+
+absl::Duration PostgresCheckpoints::UnchangedFor(int64_t epoch, int64_t beat) {
+  const absl::Duration now = clock_.Steady();
+  absl::MutexLock lock(&mutex_);
+  if (other_.epoch != epoch || other_.beat != beat) other_ = {epoch, beat, now};
+  return now - other_.seen;
 }
 
 absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std::string& after,
@@ -159,8 +191,10 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
     ASSIGN_OR_RETURN(
         const std::vector<Rows> rows,
         database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
-                                                    " FROM @.ledgers WHERE to_sign AND name ", side,
-                                                    " $1 ORDER BY name LIMIT $2")),
+                                                    " FROM @.ledgers WHERE to_sign AND next_seq >"
+                                                    " coalesce((SELECT size FROM @.checkpoints"
+                                                    " WHERE log = name), 0) AND name ",
+                                                    side, " $1 ORDER BY name LIMIT $2")),
                          Values().Text(after).Number(AtMost(limit - ledgers.size()))}}));
     for (int row = 0; row < rows[0].size(); ++row) {
       ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
@@ -185,10 +219,27 @@ absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
     return Store(connection, publication, std::exchange(repeated, true));
   };
   RETURN_IF_ERROR(database_.Transact(store));
+  ClearSigned();
   absl::MutexLock lock(&mutex_);
   durable_registry_size_ = std::max(
       durable_registry_size_, publication.registry_size + publication.registry_entries.size());
   return absl::OkStatus();
+}
+
+void PostgresCheckpoints::ClearSigned() {
+  database_
+      .Transact([&](Connection&) {
+        return std::vector<Statement>{
+            // Waits for no standby with the heads locked: to_sign may be true without need.
+            {"SELECT set_config('synchronous_commit', 'off', true)", {}},
+            // A head that somebody has locked is written to, and so is to be signed again.
+            {database_.Sql("UPDATE @.ledgers SET to_sign = false WHERE to_sign AND name IN"
+                           " (SELECT l.name FROM @.ledgers AS l JOIN @.checkpoints AS c"
+                           " ON c.log = l.name WHERE l.to_sign AND l.next_seq <= c.size"
+                           " FOR UPDATE OF l SKIP LOCKED)"),
+             {}}};
+      })
+      .IgnoreError();  // the next publication does it
 }
 
 absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& connection,
@@ -196,12 +247,13 @@ absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& co
                                                                   bool repeated) const {
   std::vector<std::string> logs;
   for (const SignedLog& log : publication.logs) logs.push_back(log.log);
-  // Heads before the signer's row, as nobody who holds that waits for a head.
+  // Locks the signer's row alone: a commit waits for the standby, and appends must not wait with
+  // it. A head that has grown since it was read can only have more entries, so that a publication
+  // is refused too often at worst.
   ASSIGN_OR_RETURN(
       const std::vector<Rows> found,
       connection.Run(
-          {{database_.Sql("SELECT name, next_seq FROM @.ledgers WHERE name = ANY ($1)"
-                          " ORDER BY name FOR UPDATE"),
+          {{database_.Sql("SELECT name, next_seq FROM @.ledgers WHERE name = ANY ($1)"),
             Values().Texts(logs)},
            {database_.Sql("SELECT epoch, registry_size FROM @.signer WHERE id = 1 FOR UPDATE"), {}},
            {database_.Sql("SELECT log, size, checkpoint FROM @.checkpoints WHERE log = ANY ($1)"),

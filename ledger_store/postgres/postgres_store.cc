@@ -48,7 +48,7 @@ class PostgresStore : public LedgerStore {
  public:
   PostgresStore(std::unique_ptr<Database> database, const PostgresOptions& options)
       : database_(std::move(database)),
-        checkpoints_(*database_),
+        checkpoints_(*database_, *options.clock),
         clock_(*options.clock),
         queue_(options.max_pending_bytes) {
     for (int i = 0; i < std::max(1, options.connections / 2); ++i) {

@@ -113,6 +113,13 @@ const std::vector<Migration>& Migrations() {
           // Written to wait for the standby: what was committed before is then there too.
           "CREATE TABLE @.barriers (id bigint PRIMARY KEY, n bigint NOT NULL)",
       },
+      {
+          // A lease without a clock: the holder raises beat, and gives the lease up by released. A
+          // holder of before loses the lease: it would not raise beat.
+          "ALTER TABLE @.signer ADD COLUMN beat bigint NOT NULL DEFAULT 0",
+          "ALTER TABLE @.signer ADD COLUMN released boolean NOT NULL DEFAULT true",
+          "ALTER TABLE @.signer DROP COLUMN expires",
+      },
   };
   return migrations;
 }

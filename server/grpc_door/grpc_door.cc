@@ -89,6 +89,12 @@ void GrpcDoor::SetServing(bool serving) {
   health->SetServingStatus("", serving);
 }
 
+void GrpcDoor::SetReady(bool ready) {
+  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
+  health->SetServingStatus(v1::AuditService::service_full_name(), ready);
+  health->SetServingStatus("", ready);
+}
+
 void GrpcDoor::Close(absl::Time deadline) {
   if (server_ == nullptr) return;
   SetServing(false);

@@ -1,8 +1,8 @@
 // The gRPC server: all services, health, reflection, and limits.
 //
-// Health: "" and each service are SERVING until SetServing(false) or Close. Reflection lists the
-// services, so that tools such as grpcurl need no .proto files. There is no TLS and no
-// authentication: see flags.cc for the addresses that this allows.
+// Health: "" and each service are SERVING until SetServing(false), SetReady(false) or Close.
+// Reflection lists the services, so that tools such as grpcurl need no .proto files. There is no
+// TLS and no authentication: see flags.cc for the addresses that this allows.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -48,6 +48,9 @@ class GrpcDoor {
 
   int port() const { return port_; }
   void SetServing(bool serving);
+  // Whether the server as a whole is ready, and can prove what it has: "" and AuditService. The
+  // other services' health stays as it is.
+  void SetReady(bool ready);
 
   // Health says NOT_SERVING, and no new call is admitted. Append streams end after acknowledging
   // what they have read. Other calls run until `deadline`; then the rest are cancelled. Returns

@@ -77,10 +77,12 @@ std::string KindOf(const std::string& name) {
 
 // Calls that nothing stored depends on: reserving space and giving it back, listing and removing
 // what is left over, RocksDB's record of its options and its text log, neither of which is read
-// back, and the sync of the folder's names after the former. A server may go on after them.
+// back, and the sync of the folder's names after the former; reading IDENTITY, whose content the
+// MANIFEST holds too. A server may go on after them.
 bool MattersNot(const std::string& op, const std::string& file) {
   return op == "fallocate" || op == "ftruncate" || op == "readdir" || op == "unlink" ||
          absl::StartsWith(file, "OPTIONS-") || file == "LOG" ||
+         ((op == "open" || op == "read") && file == "IDENTITY") ||
          (op == "fsyncdir" && file == "store");
 }
 

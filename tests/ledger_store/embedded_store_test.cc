@@ -13,9 +13,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "base/file.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/synced_record.h"
 #include "rocksdb/db.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
@@ -308,6 +310,7 @@ class LogOfAStore : public EmbeddedStore {
       const auto store = Open().value();
       for (uint64_t round = 2; round <= 50; ++round) {
         const std::string id = absl::StrCat("r", round);
+        if (round == 50) record_before_last_ = Record();
         ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", id, round)).ok());
       }
     }
@@ -320,7 +323,13 @@ class LogOfAStore : public EmbeddedStore {
     ASSERT_GT(largest, 5000u);
   }
 
+  std::string RecordPath() const {
+    return absl::StrCat(folder_.path(), "/", embedded::kSyncedRecordFile);
+  }
+  std::string Record() const { return *ReadFile(RecordPath()); }
+
   std::string log_;
+  std::string record_before_last_;  // of what was synced, before the last batch
 };
 
 TEST_F(LogOfAStore, FlippedBitIsRefusedAtOpening) {
@@ -364,6 +373,10 @@ TEST_F(LogOfAStore, FlippedBitInTheLastHeaderIsRefusedAtOpening) {
 // by hand.
 TEST_F(LogOfAStore, TornTailIsCutOff) {
   std::filesystem::resize_file(log_, std::filesystem::file_size(log_) - 37);
+  // The control: had the batch been synced, so that it may have been acknowledged.
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "STORE_WENT_BACK",
+                      "the end of the log is missing"));
+  ASSERT_TRUE(WriteFileDurably(RecordPath(), record_before_last_).ok());
   const auto store = Open();
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_EQ((*store)->Get(kLedger)->size(), 99u);

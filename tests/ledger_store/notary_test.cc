@@ -460,7 +460,7 @@ class OldRegistry {
   }
   absl::Status Publish(LedgerStore& store) {
     Sign(kRegistryLog, tree_);
-    publication.lease_epoch = *store.checkpoints().AcquireLease("old", absl::ZeroDuration());
+    publication.lease_epoch = *store.checkpoints().AcquireLease("old", absl::Hours(1));
     return store.checkpoints().Publish(publication);
   }
 

@@ -135,6 +135,31 @@ TEST_F(StandbyAway, CheckpointIsNotHandedOut) {
   EXPECT_EQ(store_->checkpoints().Latest(kLedger)->size(), 1u);
 }
 
+// Once it locked the heads of all ledgers that it signed, and so stopped their appends.
+TEST_F(StandbyAway, PublicationThatWaitsLocksNoHead) {
+  Publication publication;
+  publication.registry_entries = {"entry"};
+  publication.logs.resize(2);
+  publication.logs[0].log = kLedger;
+  for (SignedLog& log : publication.logs) log.checkpoint.set_size(1);
+  auto epoch = std::async(std::launch::async, [&] {
+    return store_->checkpoints().AcquireLease("signer", absl::Hours(1)).status();
+  });
+  CancelWait();
+  EXPECT_TRUE(absl::IsUnavailable(epoch.get()));
+  publication.lease_epoch = std::stoull(primary_.Must("SELECT epoch FROM dpledger.signer"));
+  auto published =
+      std::async(std::launch::async, [&] { return store_->checkpoints().Publish(publication); });
+  primary_.Await("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "t");
+  EXPECT_EQ(primary_.Must("SET synchronous_commit = off;"
+                          "SELECT name FROM dpledger.ledgers FOR UPDATE NOWAIT"),
+            kLedger);
+  // The control: what it does lock.
+  EXPECT_FALSE(primary_.Query("SELECT id FROM dpledger.signer FOR UPDATE NOWAIT").ok());
+  CancelWait();
+  EXPECT_TRUE(absl::IsUnavailable(published.get()));
+}
+
 // What the tests above are about: to libpq the same commit is a success.
 TEST_F(StandbyAway, ClientThatReadsNoWarningsIsMisled) {
   auto committed = std::async(std::launch::async, [&] {

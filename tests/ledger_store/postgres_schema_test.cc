@@ -49,7 +49,7 @@ TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
   server_->Must("DROP TABLE dpledger.barriers");  // as a later version may have done
   const std::string before = Everything();
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_NEWER",
-                      "schema dpledger has version 99, this program knows version 1: a later "
+                      "schema dpledger has version 99, this program knows version 2: a later "
                       "program wrote it; upgrade this one"));
   EXPECT_EQ(Everything(), before);
 }
@@ -82,6 +82,25 @@ TEST_F(PostgresSchema, OlderVersionIsBroughtForwardStepByStep) {
                       "", "no_such_function"));
   EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "2");
   EXPECT_EQ(server_->Must("SELECT to_regclass('dpledger.three') IS NULL"), "t");
+}
+
+TEST_F(PostgresSchema, SignerOfVersion1LosesItsLeaseAndNothingElse) {
+  const auto connection = Connect();
+  const postgres::Migration first = postgres::Migrations().front();
+  ASSERT_TRUE(postgres::Migrate(*connection, "dpledger", {first}).ok());
+  server_->Must(
+      "UPDATE dpledger.signer SET holder = 'old', epoch = 7, registry_size = 0,"
+      " expires = clock_timestamp() + interval '400 days'");
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "2");
+  Publication publication;
+  publication.lease_epoch = 7;
+  const auto epoch = (*store)->checkpoints().AcquireLease("new", absl::Seconds(15));
+  ASSERT_TRUE(epoch.ok()) << epoch.status();
+  EXPECT_EQ(*epoch, 8u);
+  EXPECT_TRUE(IsError((*store)->checkpoints().Publish(publication), StatusCode::kAborted,
+                      "SIGNER_REPLACED", "lease_epoch"));
 }
 
 TEST_F(PostgresSchema, ServersThatStartTogetherMigrateOnce) {

@@ -30,8 +30,9 @@ class PostgresServers : public ::testing::Test {
     server_->Must("DROP SCHEMA dpledger CASCADE");
   }
 
-  static std::unique_ptr<LedgerStore> Open() {
+  static std::unique_ptr<LedgerStore> Open(Clock* clock = Clock::System()) {
     PostgresOptions options;
+    options.clock = clock;
     options.connection = server_->Connection();
     auto store = OpenPostgresStore(options);
     EXPECT_TRUE(store.ok()) << store.status();
@@ -107,28 +108,133 @@ TEST_F(PostgresServers, LedgerIsMadeOnceWhicheverServerIsAsked) {
   EXPECT_EQ(refused, 7);
 }
 
-TEST_F(PostgresServers, SecondServerSignsOnlyWhenTheLeaseIsOver) {
-  const auto epoch = first_->checkpoints().AcquireLease("host-1.example:17:0af3", absl::Hours(1));
-  ASSERT_TRUE(epoch.ok()) << epoch.status();
-  EXPECT_EQ(*first_->checkpoints().AcquireLease("host-1.example:17:0af3", absl::Hours(1)), *epoch);
-  EXPECT_TRUE(IsError(
-      second_->checkpoints().AcquireLease("host-2.example:17:0af3", absl::Hours(1)).status(),
-      StatusCode::kUnavailable, "SIGNER_ELSEWHERE", "another server"));
-  // By the database's clock; the first server does not learn of it.
-  server_->Must("UPDATE dpledger.signer SET expires = clock_timestamp()");
-  for (const std::string& holder : {std::string(), std::string("a b"), std::string("a\0", 2)}) {
-    EXPECT_TRUE(IsError(second_->checkpoints().AcquireLease(holder, absl::Hours(1)).status(),
-                        StatusCode::kInvalidArgument, "INVALID_FIELD", "holder: must be 1 to 512"));
+// The lease to sign, between two servers whose steady clocks the test sets.
+class PostgresLease : public PostgresServers {
+ protected:
+  void SetUp() override {
+    PostgresServers::SetUp();
+    first_ = Open(&first_clock_);
+    second_ = Open(&second_clock_);
   }
-  const auto later = second_->checkpoints().AcquireLease("host-2.example:17:0af3", absl::Hours(1));
+  absl::StatusOr<uint64_t> First() {
+    return first_->checkpoints().AcquireLease("host-1.example:17:0af3", kLease);
+  }
+  absl::StatusOr<uint64_t> Second() {
+    return second_->checkpoints().AcquireLease("host-2.example:17:0af3", kLease);
+  }
+  static bool IsElsewhere(const absl::StatusOr<uint64_t>& epoch) {
+    return absl::IsUnavailable(epoch.status()) &&
+           ReasonOf(epoch.status()).reason == "SIGNER_ELSEWHERE";
+  }
+
+  static constexpr absl::Duration kLease = absl::Seconds(15);
+  TestClock first_clock_;
+  TestClock second_clock_;
+};
+
+TEST_F(PostgresLease, StaysWithTheOneThatRenewsIt) {
+  const auto epoch = First();
+  ASSERT_TRUE(epoch.ok()) << epoch.status();
+  std::string beat;
+  for (int i = 0; i < 4; ++i) {
+    const auto second = Second();
+    EXPECT_TRUE(
+        IsError(second.status(), StatusCode::kUnavailable, "SIGNER_ELSEWHERE", "another server"));
+    EXPECT_NE(ReasonOf(second.status()).metadata["beat"], beat);
+    beat = ReasonOf(second.status()).metadata["beat"];
+    second_clock_.Advance(10 * kLease);
+    EXPECT_EQ(*First(), *epoch);
+  }
+  // A publication is a sign of life too.
+  ASSERT_TRUE(IsElsewhere(Second()));
+  second_clock_.Advance(10 * kLease);
+  Publication publication;
+  publication.lease_epoch = *epoch;
+  ASSERT_TRUE(first_->checkpoints().Publish(publication).ok());
+  EXPECT_TRUE(IsElsewhere(Second()));
+}
+
+TEST_F(PostgresLease, PassesOnWhenItWasNotRenewedForItsLength) {
+  const auto epoch = First();
+  ASSERT_TRUE(epoch.ok()) << epoch.status();
+  EXPECT_TRUE(IsElsewhere(Second()));
+  second_clock_.Advance(kLease - absl::Nanoseconds(1));
+  EXPECT_TRUE(IsElsewhere(Second()));
+  second_clock_.Advance(absl::Nanoseconds(1));
+  const auto later = Second();
   ASSERT_TRUE(later.ok()) << later.status();
-  EXPECT_GT(*later, *epoch);
+  EXPECT_EQ(*later, *epoch + 1);
+  EXPECT_TRUE(IsElsewhere(First()));
   Publication publication;
   publication.lease_epoch = *epoch;
   EXPECT_TRUE(IsError(first_->checkpoints().Publish(publication), StatusCode::kAborted,
                       "SIGNER_REPLACED", "lease_epoch: another signer has taken over"));
   publication.lease_epoch = *later;
   EXPECT_TRUE(second_->checkpoints().Publish(publication).ok());
+}
+
+// Once the database's clock jumped ahead while a signer died, and nobody signed for 400 days.
+TEST_F(PostgresLease, NoTimeOfDayDecides) {
+  const auto epoch = First();
+  first_clock_.Advance(absl::Hours(400 * 24));
+  EXPECT_EQ(*First(), *epoch);
+  ASSERT_TRUE(IsElsewhere(Second()));
+  first_clock_.Advance(-absl::Hours(400 * 24));
+  second_clock_.Advance(kLease);
+  EXPECT_TRUE(Second().ok());
+  EXPECT_EQ(server_->Must("SELECT count(*) FROM information_schema.columns WHERE table_schema ="
+                          " 'dpledger' AND data_type LIKE 'time%'"),
+            "0");
+}
+
+TEST_F(PostgresLease, PassesOnAtOnceWhenItWasReleased) {
+  const auto epoch = First();
+  ASSERT_TRUE(IsElsewhere(Second()));
+  ASSERT_TRUE(second_->checkpoints().ReleaseLease("host-2.example:17:0af3").ok());  // not its own
+  ASSERT_TRUE(IsElsewhere(Second()));
+  ASSERT_TRUE(first_->checkpoints().ReleaseLease("host-1.example:17:0af3").ok());
+  EXPECT_EQ(*Second(), *epoch + 1);
+  EXPECT_TRUE(IsElsewhere(First()));
+  // Its holder may take a released lease again, but never under the old epoch.
+  ASSERT_TRUE(second_->checkpoints().ReleaseLease("host-2.example:17:0af3").ok());
+  EXPECT_EQ(*Second(), *epoch + 2);
+}
+
+TEST_F(PostgresLease, OneOfThoseWhoWaitedGetsIt) {
+  ASSERT_TRUE(First().ok());
+  constexpr int kContenders = 8;
+  std::vector<std::unique_ptr<LedgerStore>> stores;
+  const auto acquire = [&](int i) {
+    return stores[i]->checkpoints().AcquireLease(absl::StrCat("contender-", i), kLease);
+  };
+  for (int i = 0; i < kContenders; ++i) {
+    stores.push_back(Open(&second_clock_));
+    EXPECT_TRUE(IsElsewhere(acquire(i)));
+  }
+  second_clock_.Advance(kLease);
+  std::vector<std::thread> contenders;
+  std::atomic<int> taken = 0;
+  for (int i = 0; i < kContenders; ++i) {
+    contenders.emplace_back([&, i] {
+      const auto epoch = acquire(i);
+      if (epoch.ok()) ++taken;
+      EXPECT_TRUE(epoch.ok() || IsElsewhere(epoch)) << epoch.status();
+    });
+  }
+  for (std::thread& contender : contenders) contender.join();
+  EXPECT_EQ(taken, 1);
+  EXPECT_EQ(server_->Must("SELECT epoch FROM dpledger.signer"), "2");
+}
+
+TEST_F(PostgresLease, HolderMustBeAName) {
+  for (const std::string& holder : {std::string(), std::string("a b"), std::string("a\0", 2)}) {
+    for (const absl::Status& refused :
+         {second_->checkpoints().AcquireLease(holder, kLease).status(),
+          second_->checkpoints().ReleaseLease(holder)}) {
+      EXPECT_TRUE(IsError(refused, StatusCode::kInvalidArgument, "INVALID_FIELD",
+                          "holder: must be 1 to 512"));
+    }
+  }
 }
 
 TEST_F(PostgresServers, EndedConnectionsLoseAndDoubleNothing) {

@@ -91,7 +91,21 @@ class TestClock : public Clock {
     absl::MutexLock lock(&mutex_);
     ++asked_;
     mutex_.Await(absl::Condition(&released_));
-    return now_;
+    return now_ + jumped_;
+  }
+  absl::Duration Steady() override {
+    absl::MutexLock lock(&mutex_);
+    return now_ - absl::UnixEpoch();
+  }
+  // So much time passes.
+  void Advance(absl::Duration time) {
+    absl::MutexLock lock(&mutex_);
+    now_ += time;
+  }
+  // The time of day jumps, though no time passes.
+  void Jump(absl::Duration time) {
+    absl::MutexLock lock(&mutex_);
+    jumped_ += time;
   }
   void Set(absl::Time now) {
     absl::MutexLock lock(&mutex_);
@@ -117,6 +131,7 @@ class TestClock : public Clock {
  private:
   absl::Mutex mutex_;
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'040);
+  absl::Duration jumped_;
   bool released_ = true;
   int asked_ = 0;
 };

@@ -74,6 +74,9 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
     }
     return store_.checkpoints().AcquireLease(holder, duration);
   }
+  absl::Status ReleaseLease(const std::string& holder) override {
+    return store_.checkpoints().ReleaseLease(holder);
+  }
   absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
                                                    size_t limit) override {
     auto heads = store_.checkpoints().Unsigned(after, limit);

@@ -135,6 +135,27 @@ TEST(Health, FollowsTheStore) {
     EXPECT_EQ(running.Health(service), Health::NOT_SERVING) << service;
 }
 
+TEST(Health, SaysThatTheServerIsNotReadyWhileItsClockIsWrong) {
+  TestClock clock;
+  ServerOptions options;
+  options.signing.every = absl::Milliseconds(5);
+  options.signing.clock = &clock;
+  RunningServer running(options);
+  const auto await = [&](Health::ServingStatus wanted) {
+    while (running.Health("") != wanted) {
+      EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_EQ(running.Health("dpledger.v1.AuditService"), wanted);
+    EXPECT_EQ(running.Health("dpledger.v1.LedgerService"), Health::SERVING);
+  };
+  await(Health::SERVING);
+  clock.Jump(absl::Hours(400 * 24));
+  await(Health::NOT_SERVING);
+  clock.Jump(-absl::Hours(400 * 24));
+  await(Health::SERVING);
+}
+
 TEST(Health, UnknownServiceIsNotFound) {
   RunningServer running;
   const auto health = grpc::health::v1::Health::NewStub(running.channel());

@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -30,6 +31,7 @@ using dpledger::testing::StopProgram;
 using dpledger::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Slurp(const std::string& path) {
   std::ostringstream text;
@@ -161,6 +163,25 @@ TEST_F(ServerProgram, ErrorOfTheDiskEndsItAndLosesNothingAcknowledged) {
   ASSERT_TRUE(stub->GetLedger(&context, get, &ledger).ok());
   EXPECT_GE(ledger.size(), acknowledged);
   EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(ServerProgram, SaysThatOneSnapshotWouldTakeBackStoreAndSecondPlace) {
+  Start();
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_THAT(Slurp(folder_.File("log")), AllOf(HasSubstr("\"event\":\"places_share_a_volume\""),
+                                                HasSubstr("\"signing_key_too\":true")));
+  struct stat here = {}, memory = {};
+  if (stat(folder_.File("log").c_str(), &here) != 0 || stat("/dev/shm", &memory) != 0 ||
+      here.st_dev == memory.st_dev) {
+    GTEST_SKIP() << "there is no other volume";
+  }
+  char elsewhere[] = "/dev/shm/dpledger-places-XXXXXX";
+  ASSERT_NE(mkdtemp(elsewhere), nullptr);
+  std::filesystem::remove(folder_.File("log"));
+  Start(":", {"--checkpoint-copy", std::string(elsewhere) + "/checkpoint"});
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_THAT(Slurp(folder_.File("log")), Not(HasSubstr("places_share_a_volume")));
+  std::filesystem::remove_all(elsewhere);
 }
 
 TEST_F(ServerProgram, SecondServerOnTheSameStoreIsRefused) {

@@ -74,6 +74,52 @@ TEST_F(SigningLoopTest, WhoWaitsIsToldWhenItTakesTooLong) {
   EXPECT_EQ(Await(loop, 1, call), absl::OkStatus());  // what is signed is there all the same
 }
 
+TEST_F(SigningLoopTest, IsNotReadyWhileNothingGetsSigned) {
+  std::atomic<bool> elsewhere = true;
+  tampering_.lease = [&] {
+    if (!elsewhere) return absl::OkStatus();
+    return WithReason(absl::UnavailableError("another signs"),
+                      {"SIGNER_ELSEWHERE", {{"beat", "1.1"}}});
+  };
+  SigningLoop loop(notary_.get(), absl::Milliseconds(1), &log_, absl::Seconds(45), &clock_);
+  clock_.Advance(absl::Seconds(45));
+  EXPECT_EQ(loop.Readiness(), absl::OkStatus());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(loop.SignedAge(), absl::Seconds(46));
+  EXPECT_TRUE(IsError(loop.Readiness(), StatusCode::kUnavailable, "SIGNING_STALLED",
+                      "nothing shows for 46 s that ledgers get signed"));
+  EXPECT_EQ(loop.failure(), absl::OkStatus());
+  elsewhere = false;
+  EXPECT_EQ(Await(loop, 5), absl::OkStatus());
+  while (!loop.Readiness().ok()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(loop.SignedAge(), absl::ZeroDuration());
+}
+
+TEST_F(SigningLoopTest, IsNotReadyWhileARoundHangs) {
+  std::atomic<bool> hangs = true;
+  tampering_.before_publish = [&](const Publication&) {
+    while (hangs) absl::SleepFor(absl::Milliseconds(1));
+    return absl::OkStatus();
+  };
+  SigningLoop loop(notary_.get(), absl::Milliseconds(1), &log_, absl::Seconds(45), &clock_);
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_TRUE(IsError(loop.Readiness(), StatusCode::kUnavailable, "SIGNING_STALLED", "for 60 s"));
+  hangs = false;
+  EXPECT_EQ(Await(loop, 5), absl::OkStatus());
+  while (!loop.Readiness().ok()) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST_F(SigningLoopTest, IsNotReadyWhileTheClockIsWrong) {
+  clock_.Jump(absl::Hours(400 * 24));
+  SigningLoop loop(notary_.get(), absl::Milliseconds(1), &log_, absl::Seconds(45), &clock_);
+  EXPECT_EQ(Await(loop, 5), absl::OkStatus());  // signing goes on
+  while (loop.Readiness().ok()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(IsError(loop.Readiness(), StatusCode::kUnavailable, "CLOCK_JUMPED",
+                      "clock has jumped by 34560000 s"));
+  clock_.Jump(-absl::Hours(400 * 24));
+  while (!loop.Readiness().ok()) absl::SleepFor(absl::Milliseconds(1));
+}
+
 TEST_F(SigningLoopTest, EndsForGoodWhenWhatIsStoredIsWrong) {
   tampering_.entries = [](const std::string&, uint64_t, std::vector<std::string>& entries) {
     for (std::string& entry : entries) entry.back() ^= 1;

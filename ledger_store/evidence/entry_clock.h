@@ -1,0 +1,33 @@
+// The time that the registry's entries are recorded at. It may never go back, so one jump of the
+// machine's clock into the future would hold it there. Therefore the time of day counts only as far
+// as a steady clock agrees.
+//
+//  1. Now() is at most an hour past the time of day at the construction plus the time since then.
+// Thread safe if the clock is.
+#pragma once
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace dpledger {
+
+class EntryClock {
+ public:
+  // Trusts the time of day once, now. `clock` must outlive this.
+  explicit EntryClock(Clock& clock);
+
+  absl::Time Now() const;
+
+  // How far the time of day has jumped since the construction: negative if back, 0 if less than an
+  // hour.
+  absl::Duration Jump() const;
+
+ private:
+  absl::Time Expected() const { return began_ + (clock_.Steady() - steady_began_); }
+
+  Clock& clock_;
+  const absl::Time began_;
+  const absl::Duration steady_began_;
+};
+
+}  // namespace dpledger
