@@ -126,6 +126,9 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--checkpoint-copy", signing.checkpoint_file,
                  "File that keeps the latest checkpoint outside the store; "
                  "<store folder>.checkpoint unless told");
+  app.add_flag("--accept-missing-checkpoint", signing.accept_missing_checkpoint,
+               "Start although the --checkpoint-copy of an earlier key is not there and no witness "
+               "answers: nobody can tell then whether the store is an older copy");
   app.add_option("--log-origin", signing.origin,
                  "Name that checkpoints are signed under, kept for ever; "
                  "dpledger-<hash of the first key> unless told");

@@ -72,10 +72,13 @@ int Serve(const Flags& flags) {
   if (!flags.witnesses.witnesses.empty()) {
     auto witnesses = WitnessClient::Make(flags.witnesses, &log);
     if (!witnesses.ok()) return Fail(log, "start_failed", witnesses.status());
-    options.signing.cosigner = [client = std::shared_ptr<WitnessClient>(*std::move(witnesses))](
-                                   const std::string& note, uint64_t size,
-                                   const ConsistencyProver& prove_from) {
+    const std::shared_ptr<WitnessClient> client = *std::move(witnesses);
+    options.signing.cosigner = [client](const std::string& note, uint64_t size,
+                                        const ConsistencyProver& prove_from) {
       return client->Cosign(note, size, prove_from);
+    };
+    options.signing.witnessed = [client](const std::string& origin) {
+      return client->Latest(origin);
     };
   }
   auto server = Server::Start(options, *std::move(store), &log);

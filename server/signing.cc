@@ -51,6 +51,8 @@ absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore& st
         {"SIGNING_KEY_MISSING", {}});
   }
   RETURN_IF_ERROR(CheckSecondPlace(store, Registry(), CheckpointFile(options.checkpoint_file)));
+  if (!options.checkpoint_file.empty())
+    RETURN_IF_ERROR(CheckpointFile(options.checkpoint_file).MarkNew());
   key = Shared(MakeSigningKey(options.key_file));
   if (key.ok()) {
     log.Write(
@@ -60,6 +62,25 @@ absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore& st
           "back this file up, apart from the store: nothing signs for this store without it"}});
   }
   return key;
+}
+
+// What to believe where the second place is not there.
+absl::StatusOr<std::vector<std::string>> AskElsewhere(const SigningOptions& options,
+                                                      const std::string& origin) {
+  if (options.accept_missing_checkpoint) return std::vector<std::string>();
+  absl::StatusOr<std::vector<std::string>> notes =
+      options.witnessed ? options.witnessed(origin)
+                        : absl::UnavailableError("there is no --witness to ask");
+  if (notes.ok()) return notes;
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          options.checkpoint_file,
+          ": is not there beside a key that was made before, so that an older copy of the store "
+          "could not be told from the newest: ",
+          notes.status().message(),
+          ". Put the file back, or give a --witness that has cosigned this registry; if the store "
+          "is known to be the newest, or new, start once with --accept-missing-checkpoint")),
+      {"CHECKPOINT_COPY_MISSING", {}});
 }
 
 std::string Holder() {
@@ -151,6 +172,9 @@ absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options
   }
   notary_options.origin = options.origin;
   notary_options.checkpoint_file = options.checkpoint_file;
+  notary_options.elsewhere = [&options](const std::string& origin) {
+    return AskElsewhere(options, origin);
+  };
   notary_options.holder = Holder();
   notary_options.cosigner = options.cosigner;
   notary_options.lease = options.Lease();

@@ -1,8 +1,10 @@
 // Opens the server's notary: its options, its key, and the checks before the server serves.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -21,6 +23,12 @@ struct SigningOptions {
   std::string origin;             // empty: unchanged; a new registry's is DefaultOrigin of the key
   absl::Duration every = absl::Seconds(5);
   Cosigner cosigner;
+  // The latest notes that witnesses have cosigned of the registry of this origin, for a server
+  // whose second place is not there; empty: there are no witnesses.
+  std::function<absl::StatusOr<std::vector<std::string>>(const std::string& origin)> witnessed;
+  // Starts without a second place and without a witness to ask: nobody can tell then whether the
+  // store is an older copy.
+  bool accept_missing_checkpoint = false;
   Clock* clock = Clock::System();
 
   // How long the lease to sign lasts after its last renewal: three rounds, and at least 15 s.

@@ -19,7 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
+#include "base/hex.h"
 #include "base/status.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
 #include "merkle/text_lines.h"
 #include "merkle/witness_request.h"
 
@@ -41,7 +44,7 @@ constexpr size_t kMaxQuotedBytes = 200;
 struct Address {
   asio::ip::tcp::endpoint endpoint;
   std::string host;    // with the port
-  std::string target;  // of add-checkpoint
+  std::string prefix;  // of all targets
 };
 
 absl::StatusOr<Address> ParseUrl(const std::string& url) {
@@ -68,7 +71,7 @@ absl::StatusOr<Address> ParseUrl(const std::string& url) {
   error_code error;
   address.endpoint = {asio::ip::make_address(ip, error), static_cast<uint16_t>(port)};
   if (error) return refused;
-  address.target = absl::StrCat(path, kAddCheckpoint);
+  address.prefix = path;
   return address;
 }
 
@@ -78,12 +81,13 @@ struct HttpAnswer {
 };
 
 // UNAVAILABLE if there is no whole answer after `timeout`.
-absl::StatusOr<HttpAnswer> Post(const Address& address, const std::string& body,
-                                absl::Duration timeout) {
+absl::StatusOr<HttpAnswer> Exchange(const Address& address, http::verb method,
+                                    const std::string& target, const std::string& body,
+                                    absl::Duration timeout) {
   asio::io_context io;
   boost::beast::tcp_stream stream(io);
   stream.expires_after(absl::ToChronoNanoseconds(timeout));  // for all that follows
-  http::request<http::string_body> request(http::verb::post, address.target, 11);
+  http::request<http::string_body> request(method, target, 11);
   request.set(http::field::host, address.host);
   request.set(http::field::content_type, "text/plain; charset=utf-8");
   request.keep_alive(false);
@@ -150,6 +154,21 @@ class WitnessClient::Witness {
     return cosignature;
   }
 
+  // Nothing if the witness knows no such log.
+  absl::StatusOr<std::optional<std::string>> Latest(const std::string& origin,
+                                                    absl::Duration timeout) const {
+    const std::string hash = HexEncode(merkle::ToBytes(merkle::Sha256({origin})));
+    ASSIGN_OR_RETURN(
+        const HttpAnswer answer,
+        Exchange(address_, http::verb::get, absl::StrCat(address_.prefix, "/", hash, "/checkpoint"),
+                 "", timeout));
+    if (answer.status == 404) return std::nullopt;
+    if (answer.status != 200) return Unexpected(answer);
+    ASSIGN_OR_RETURN(const merkle::Note note, merkle::Note::Parse(answer.body));
+    RETURN_IF_ERROR(merkle::VerifyNote(note, {&named_.key, 1}).status());
+    return answer.body;
+  }
+
   bool HasSigned(const merkle::Note& note) const {
     return std::any_of(
         note.signatures.begin(), note.signatures.end(),
@@ -175,7 +194,8 @@ class WitnessClient::Witness {
     }
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return absl::UnavailableError("no answer in time");
-    return Post(address_, merkle::WitnessRequestText(request), left);
+    return Exchange(address_, http::verb::post, absl::StrCat(address_.prefix, kAddCheckpoint),
+                    merkle::WitnessRequestText(request), left);
   }
 
   absl::Status TakeSize(const HttpAnswer& conflict, uint64_t size) {
@@ -260,6 +280,24 @@ std::vector<merkle::NoteSignature> WitnessClient::Cosign(const std::string& note
                  {"checkpoint", other_history ? note : "as published"}});
   }
   return cosignatures;
+}
+
+absl::StatusOr<std::vector<std::string>> WitnessClient::Latest(const std::string& origin) {
+  std::vector<std::string> notes;
+  absl::Status failed = absl::UnavailableError("no witness was asked");
+  bool answered = false;
+  for (const std::unique_ptr<Witness>& witness : witnesses_) {
+    absl::StatusOr<std::optional<std::string>> note = witness->Latest(origin, options_.timeout);
+    if (note.ok()) {
+      answered = true;
+      if (note->has_value()) notes.push_back(**std::move(note));
+    } else {
+      failed = absl::UnavailableError(
+          absl::StrCat("witness ", witness->url(), ": ", note.status().message()));
+    }
+  }
+  if (!answered) return failed;
+  return notes;
 }
 
 }  // namespace dpledger::server

@@ -46,6 +46,9 @@ class WitnessClient {
   // that arrived in time.
   std::vector<merkle::NoteSignature> Cosign(const std::string& note, uint64_t size,
                                             const ConsistencyProver& prove_from);
+  // The latest notes of the registry of this origin that the witnesses have cosigned, from those
+  // that answer. A witness that knows nothing of it answers too. UNAVAILABLE if none answers.
+  absl::StatusOr<std::vector<std::string>> Latest(const std::string& origin);
 
  private:
   class Witness;

@@ -16,7 +16,6 @@
 #include "ledger_store/embedded/surviving_records.h"
 #include "ledger_store/embedded/surviving_store.h"
 #include "ledger_store/embedded/synced_record.h"
-#include "merkle/compact_tree.h"
 
 namespace dpledger::embedded {
 namespace {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -12,6 +13,8 @@
 
 namespace dpledger {
 namespace {
+
+constexpr char kNothingSigned[] = "dpledger: nothing was signed with this key yet\n";
 
 std::string PreviousOf(const std::string& path) { return absl::StrCat(path, ".previous"); }
 
@@ -29,9 +32,19 @@ absl::StatusOr<std::vector<std::string>> CheckpointFile::Read() const {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": is not a regular file with a checkpoint in it"));
     }
-    ASSIGN_OR_RETURN(notes.emplace_back(), ReadFile(path));
+    ASSIGN_OR_RETURN(std::string note, ReadFile(path));
+    if (note != kNothingSigned) notes.push_back(std::move(note));
   }
   return notes;
+}
+
+bool CheckpointFile::IsThere() const {
+  std::error_code error;
+  return std::filesystem::exists(path_, error) || std::filesystem::exists(PreviousOf(path_), error);
+}
+
+absl::Status CheckpointFile::MarkNew() const {
+  return IsThere() ? absl::OkStatus() : WriteFileDurably(path_, kNothingSigned);
 }
 
 absl::Status CheckpointFile::Write(const std::string& note) {

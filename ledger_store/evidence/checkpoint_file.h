@@ -21,6 +21,13 @@ class CheckpointFile {
   // INVALID_ARGUMENT for a file that is too long to be a note.
   absl::StatusOr<std::vector<std::string>> Read() const;
 
+  // Whether the file or its previous one is there, with a copy in it or not.
+  bool IsThere() const;
+  // Writes a file that says that nothing was signed yet, unless one is there: done before a key is
+  // made, so that a key without the file means that the file was lost. No copy; Read passes it
+  // over.
+  absl::Status MarkNew() const;
+
   // Renames FILE to FILE.previous and writes `note` to FILE; durable on return.
   absl::Status Write(const std::string& note);
 

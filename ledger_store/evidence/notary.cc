@@ -61,10 +61,17 @@ absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, Ledg
   RETURN_IF_ERROR(notary->CheckOrigin());
   RETURN_IF_ERROR(notary->CheckKey());
   if (!notary->second_place_.path().empty()) {
-    RETURN_IF_ERROR(CheckSecondPlace(store, notary->registry_, notary->second_place_));
+    RETURN_IF_ERROR(notary->CheckPlaces());
   }
   RETURN_IF_ERROR(CheckLedgers(store, notary->registry_));
   return notary;
+}
+
+absl::Status Notary::CheckPlaces() const {
+  if (!options_.elsewhere || second_place_.IsThere())
+    return CheckSecondPlace(store_, registry_, second_place_);
+  ASSIGN_OR_RETURN(const std::vector<std::string> copies, options_.elsewhere(Origin()));
+  return CheckCopies(store_, registry_, copies, "the witnesses");
 }
 
 absl::StatusOr<SigningRound> Notary::Sign() {

@@ -58,6 +58,9 @@ struct NotaryOptions {
       1'000'000;              // rough bound on those read again in a round: at most twice as many
   size_t max_ledgers = 4096;  // the most that are signed in a round
   Clock* clock = Clock::System();
+  // Asked for signed notes of the registry of this origin if the second place is not there: a store
+  // that was put back could not be told from a new one. An error refuses the start. May be empty.
+  std::function<absl::StatusOr<std::vector<std::string>>(const std::string& origin)> elsewhere;
   Cosigner cosigner;  // may be empty
 };
 
@@ -132,6 +135,8 @@ class Notary {
   merkle::VerifierKey OwnKey() const;
   // Whether the registry has to name this notary's key before the key may sign.
   bool KeyIsNew() const;
+  // That the store holds what the second place says, or what is known elsewhere if that is lost.
+  absl::Status CheckPlaces() const;
   absl::Status CheckOrigin() const;
   absl::Status CheckKey() const;
 

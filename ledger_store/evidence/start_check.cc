@@ -26,13 +26,12 @@ absl::Status Refused(absl::string_view what) {
   return WithReason(absl::DataLossError(absl::StrCat(what, kHowToGoOn)), {"STORE_WENT_BACK", {}});
 }
 
-absl::Status TooShort(const Registry& registry, const CheckpointFile& file,
+absl::Status TooShort(const Registry& registry, const std::string& where,
                       absl::string_view signed_size) {
   return Refused(absl::StrCat("the store holds less than what was signed of it: its registry has ",
-                              registry.size(), " entries, the checkpoint in ", file.path(),
-                              " says ", signed_size,
-                              ". If the ledgers were removed on purpose, remove ", file.path(),
-                              " and ", file.path(), ".previous too"));
+                              registry.size(), " entries, the checkpoint in ", where, " says ",
+                              signed_size, ". If the ledgers were removed on purpose, remove ",
+                              where, " and ", where, ".previous too"));
 }
 
 // The largest checkpoint among the copies that a key of the registry signed.
@@ -107,24 +106,29 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry&
 absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
                               const CheckpointFile& file) {
   ASSIGN_OR_RETURN(const std::vector<std::string> copies, file.Read());
+  return CheckCopies(store, registry, copies, file.path());
+}
+
+absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
+                         const std::vector<std::string>& copies, const std::string& where) {
   if (copies.empty()) return absl::OkStatus();
-  if (registry.empty()) return TooShort(registry, file, "that there are more");
+  if (registry.empty()) return TooShort(registry, where, "that there are more");
   const std::optional<merkle::Checkpoint> copy = LargestCopy(registry, copies);
   if (!copy.has_value()) {
     return Refused(absl::StrCat(
-        file.path(),
+        where,
         ": no copy of the checkpoint in it verifies under the origin and a key of the "
         "store's registry: it belongs to another store, or is damaged, or the store has lost the "
         "entries that name its keys"));
   }
   if (copy->size > registry.size()) {
-    return TooShort(registry, file, absl::StrCat(copy->size));
+    return TooShort(registry, where, absl::StrCat(copy->size));
   }
   LogReader reader(store, kRegistryLog, registry.checkpoint());
   ASSIGN_OR_RETURN(const merkle::Hash root, reader.RootAt("size", copy->size));
   if (root == copy->root) return absl::OkStatus();
   return Refused(absl::StrCat("the store's registry has another root at size ", copy->size,
-                              " than the checkpoint in ", file.path(),
+                              " than the checkpoint in ", where,
                               ": they tell two different histories"));
 }
 

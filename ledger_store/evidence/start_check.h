@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,9 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry&
 // or if copies exist and none verifies. Precondition: the registry is caught up.
 absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
                               const CheckpointFile& file);
+// The same with copies from elsewhere; messages name `where` they are from.
+absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
+                         const std::vector<std::string>& copies, const std::string& where);
 
 // DATA_LOSS unless, for every ledger, the checkpoint is the one in the registry, the tiles have the
 // signed root, and the ledger has at least that many entries; and unless every ledger in the
