@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "client/internal/receipts.h"
 #include "events/writer_rules.h"
 
 namespace dpledger::client {

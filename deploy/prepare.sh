@@ -15,20 +15,22 @@ fail() {
 # packages <stage>: the names that deploy/debian-packages.txt lists for it.
 packages() { sed -n "s/^$1 //p" deploy/debian-packages.txt; }
 
+# missing_packages <stage>...
 missing_packages() {
-  local name
-  for name in $(packages build); do
+  local name stage
+  for name in $(for stage in "$@"; do packages "$stage"; done); do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || echo "$name"
   done
 }
 
+# install_missing <stage>...
 install_missing() {
   if ! command -v dpkg-query >/dev/null; then
     say "Not a Debian system: taking the packages of deploy/debian-packages.txt as installed."
     return
   fi
   local missing
-  missing=$(missing_packages | tr '\n' ' ')
+  missing=$(missing_packages "$@" | tr '\n' ' ')
   [ -n "$missing" ] || return 0
   [ "$(id -u)" = 0 ] || fail "Missing packages. As root: apt-get install $missing"
   say "Installing $(wc -w <<<"$missing") Debian packages (log: $LOG/apt.log)"
@@ -59,10 +61,11 @@ build_release() {
     { tail -n 40 "$LOG/build.log" >&2; fail "The build failed."; }
 }
 
-# prepare <target>...: everything that must be there before these can run.
+# prepare <target>...: everything that must be there before these can run. PREPARE_STAGES: for more than to compile.
 prepare() {
   mkdir -p "$LOG"
   export DEBIAN_FRONTEND=noninteractive
-  install_missing
+  # shellcheck disable=SC2086  # a list of words
+  install_missing build ${PREPARE_STAGES-}
   build_release "$@"
 }

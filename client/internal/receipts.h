@@ -17,19 +17,12 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client/internal/acknowledged_tree.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "grpcpp/client_context.h"
-#include "merkle/sha256.h"
 
 namespace dpledger::client::internal {
-
-// The first `size` entries of a ledger. size 0: nothing acknowledged yet.
-struct AcknowledgedTree {
-  uint64_t size = 0;
-  merkle::Hash root = {};
-  bool operator==(const AcknowledgedTree&) const = default;
-};
 
 // DATA_LOSS unless the receipt names a size and a root of 32 bytes.
 absl::StatusOr<AcknowledgedTree> TreeOf(const v1::Receipt& receipt);

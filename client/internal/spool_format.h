@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "client/internal/receipts.h"
+#include "client/internal/acknowledged_tree.h"
 
 namespace dpledger::client::internal {
 

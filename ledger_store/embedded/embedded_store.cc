@@ -23,6 +23,8 @@
 #include "ledger_store/embedded/fail_stop.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/stepped_store.h"
 #include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
@@ -43,11 +45,20 @@ struct AnsweredGroup {
   size_t bytes = 0;
 };
 
-class EmbeddedStore : public LedgerStore {
+class EmbeddedStore : public SteppedStore {
  public:
   static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Open(const EmbeddedOptions& options) {
     ASSIGN_OR_RETURN(auto db, OpenDatabase(options.folder, options.env));
     ASSIGN_OR_RETURN(auto writer, SyncedWriter::Open(*db, options.folder));
+    ASSIGN_OR_RETURN(auto store, Load(std::move(db), std::move(writer), options));
+    store->StartThreads();
+    return store;
+  }
+
+  // Without threads.
+  static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Load(std::unique_ptr<rocksdb::DB> db,
+                                                             std::unique_ptr<SyncedWriter> writer,
+                                                             const EmbeddedOptions& options) {
     ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db));
     std::unique_ptr<EmbeddedStore> store(
         new EmbeddedStore(std::move(db), std::move(writer), std::move(table), options));
@@ -58,6 +69,7 @@ class EmbeddedStore : public LedgerStore {
   }
 
   ~EmbeddedStore() override {
+    if (!commit_thread_.joinable()) return;
     {
       absl::MutexLock lock(&mutex_);
       stopping_ = true;
@@ -175,6 +187,18 @@ class EmbeddedStore : public LedgerStore {
     return entries;
   }
 
+  size_t Step() override {
+    AnsweredGroup group;
+    {
+      absl::MutexLock lock(&mutex_);
+      TakeQueue(group);
+    }
+    if (group.operations.empty()) return 0;
+    Commit(group);
+    Answer(group);
+    return group.operations.size();
+  }
+
   bool Healthy() const override { return fail_stop_.status().ok(); }
 
  private:
@@ -184,8 +208,12 @@ class EmbeddedStore : public LedgerStore {
         writer_(std::move(writer)),
         table_(std::move(table)),
         clock_(*options.clock),
-        max_pending_bytes_(options.max_pending_bytes),
-        commit_thread_([this] { CommitUntilStopped(); }) {}
+        max_pending_bytes_(options.max_pending_bytes) {}
+
+  void StartThreads() {
+    answer_thread_.emplace();
+    commit_thread_ = std::thread([this] { CommitUntilStopped(); });
+  }
 
   static absl::Status Missing(const std::string& name, uint64_t sequence) {
     return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
@@ -216,8 +244,17 @@ class EmbeddedStore : public LedgerStore {
   }
 
   absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
-    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { Enqueue(std::move(operation)); }));
+    const auto submit = [&] {
+      Enqueue(std::move(operation));
+      if (!commit_thread_.joinable()) Step();
+    };
+    RETURN_IF_ERROR(SubmitAndWait(operation, submit));
     return Get(name);
+  }
+
+  void TakeQueue(AnsweredGroup& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    group.operations.swap(queue_);
+    if (!group.operations.empty()) ++unanswered_groups_;
   }
 
   void CommitUntilStopped() {
@@ -236,11 +273,10 @@ class EmbeddedStore : public LedgerStore {
         };
         absl::MutexLock lock(&mutex_, absl::Condition(&ready));
         if (queue_.empty()) return;
-        group->operations.swap(queue_);
-        ++unanswered_groups_;
+        TakeQueue(*group);
       }
       Commit(*group);
-      answer_thread_.Run([this, group = std::move(group)] { Answer(*group); });
+      answer_thread_->Run([this, group = std::move(group)] { Answer(*group); });
     }
   }
 
@@ -309,11 +345,20 @@ class EmbeddedStore : public LedgerStore {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   rocksdb::WriteBatch batch_;  // the commit thread's
-  AnswerThread answer_thread_;
+  std::optional<AnswerThread> answer_thread_;
   std::thread commit_thread_;  // last: it uses all of the above
 };
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<SteppedStore>> OpenSteppedStore(std::unique_ptr<rocksdb::DB> db,
+                                                               Clock& clock) {
+  EmbeddedOptions options;
+  options.clock = &clock;
+  std::unique_ptr<SyncedWriter> writer = SyncedWriter::Unrecorded(*db);
+  return EmbeddedStore::Load(std::move(db), std::move(writer), options);
+}
+
 }  // namespace embedded
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options) {

@@ -167,11 +167,18 @@ absl::StatusOr<std::unique_ptr<SyncedWriter>> SyncedWriter::Open(rocksdb::DB& db
       new SyncedWriter(db, fd, path, std::move(point), (record.slot + 1) % kSlots));
 }
 
-SyncedWriter::~SyncedWriter() { ::close(fd_); }
+std::unique_ptr<SyncedWriter> SyncedWriter::Unrecorded(rocksdb::DB& db) {
+  return std::unique_ptr<SyncedWriter>(new SyncedWriter(db, -1, "", {}, 0));
+}
+
+SyncedWriter::~SyncedWriter() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 absl::Status SyncedWriter::Write(rocksdb::WriteBatch& batch, const char* what) {
   const rocksdb::Status written = db_.Write(DurableWrite(), &batch);
   if (!written.ok()) return DiskError(what, written);
+  if (fd_ < 0) return absl::OkStatus();
   const uint64_t sequence = LastSequence(batch.Data());
   absl::MutexLock lock(&mutex_);
   if (sequence <= last_.sequence) return absl::OkStatus();  // a later write came first

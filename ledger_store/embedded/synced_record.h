@@ -57,6 +57,8 @@ class SyncedWriter {
   // `db` must outlive this. DATA_LOSS if the record in the folder is another store's.
   static absl::StatusOr<std::unique_ptr<SyncedWriter>> Open(rocksdb::DB& db,
                                                             const std::string& folder);
+  // For a database without a folder: syncs its writes, and keeps no record.
+  static std::unique_ptr<SyncedWriter> Unrecorded(rocksdb::DB& db);
   ~SyncedWriter();
   SyncedWriter(const SyncedWriter&) = delete;
   SyncedWriter& operator=(const SyncedWriter&) = delete;
@@ -70,7 +72,7 @@ class SyncedWriter {
       : db_(db), fd_(fd), path_(std::move(path)), last_(std::move(last)), next_slot_(next_slot) {}
 
   rocksdb::DB& db_;
-  const int fd_;
+  const int fd_;  // -1: no record
   const std::string path_;
   absl::Mutex mutex_;
   SyncedPoint last_ ABSL_GUARDED_BY(mutex_);

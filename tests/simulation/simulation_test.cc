@@ -1,0 +1,107 @@
+// Many seeds, each a life of a server with faults: no promise is broken. And what is left out on
+// purpose is found.
+#include "tests/simulation/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace dpledger::simulation {
+namespace {
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  uint64_t value = otherwise;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// DPLEDGER_SIMULATION_SEED is the first seed; with DPLEDGER_SIMULATION_SECONDS it goes on for so
+// long, otherwise for a thousand seeds. DPLEDGER_SIMULATION_TRACE=1 runs that seed alone, and
+// prints it.
+TEST(Simulation, KeepsEveryPromiseUnderEverySeed) {
+  const bool trace = FromEnvironment("DPLEDGER_SIMULATION_TRACE", 0) != 0;
+  const uint64_t first = FromEnvironment("DPLEDGER_SIMULATION_SEED", 1);
+  const uint64_t seconds = FromEnvironment("DPLEDGER_SIMULATION_SECONDS", 0);
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  Outcome sum;
+  uint64_t seed = first;
+  for (; seconds > 0 ? absl::Now() < end : seed < first + 1000; ++seed) {
+    const Outcome outcome = Simulate(seed, {}, trace);
+    ASSERT_TRUE(outcome.status.ok())
+        << "seed " << seed << ", step " << outcome.steps << ": " << outcome.status
+        << "\nTo print it: DPLEDGER_SIMULATION_TRACE=1 DPLEDGER_SIMULATION_SEED=" << seed
+        << " build/release/bin/simulation_test --gtest_filter='*EveryPromise*'";
+    if (trace) return;
+    sum.steps += outcome.steps;
+    sum.acknowledged += outcome.acknowledged;
+    sum.rounds_signed += outcome.rounds_signed;
+    sum.lives += outcome.lives;
+    sum.faults += outcome.faults;
+    sum.refusals += outcome.refusals;
+  }
+  std::printf(
+      "%llu seeds: %llu steps, %llu batches acknowledged, %llu rounds signed, %llu lives, "
+      "%llu faults, %llu refusals of damage\n",
+      static_cast<unsigned long long>(seed - first), static_cast<unsigned long long>(sum.steps),
+      static_cast<unsigned long long>(sum.acknowledged),
+      static_cast<unsigned long long>(sum.rounds_signed),
+      static_cast<unsigned long long>(sum.lives), static_cast<unsigned long long>(sum.faults),
+      static_cast<unsigned long long>(sum.refusals));
+  // That something happens in it.
+  EXPECT_GT(sum.acknowledged, 10 * (seed - first));
+  EXPECT_GT(sum.rounds_signed, 5 * (seed - first));
+  EXPECT_GT(sum.lives, 3 * (seed - first));
+  EXPECT_GT(sum.refusals, (seed - first) / 20);
+}
+
+TEST(Simulation, SameSeedGivesTheSameRun) {
+  uint64_t different = 0, last = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Outcome once = Simulate(seed);
+    const Outcome again = Simulate(seed);
+    EXPECT_EQ(once.trace_hash, again.trace_hash) << "seed " << seed;
+    EXPECT_EQ(once.steps, again.steps);
+    different += seed > 1 && once.trace_hash != last;
+    last = once.trace_hash;
+  }
+  EXPECT_EQ(different, 19u);
+}
+
+// How many of 100 seeds notice the flaw, and what the first one says of it.
+struct Found {
+  int seeds = 0;
+  std::string first;
+};
+Found SeedsThatFind(const Flaws& flaws) {
+  Found found;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const Outcome outcome = Simulate(seed, flaws);
+    if (outcome.status.ok()) continue;
+    if (found.seeds++ == 0)
+      found.first = absl::StrCat("seed ", seed, ": ", outcome.status.message());
+  }
+  std::printf("%d of 100 seeds; %s\n", found.seeds, found.first.c_str());
+  return found;
+}
+
+TEST(Simulation, NoticesWritesThatAreNotSynced) {
+  EXPECT_GT(SeedsThatFind({.no_sync = true}).seeds, 20);
+}
+
+TEST(Simulation, NoticesSignersThatNothingKeepsApart) {
+  EXPECT_GT(SeedsThatFind({.no_fence = true}).seeds, 20);
+}
+
+TEST(Simulation, NoticesRequestsThatAreForgotten) {
+  EXPECT_GT(SeedsThatFind({.no_request_rows = true}).seeds, 20);
+}
+
+}  // namespace
+}  // namespace dpledger::simulation
