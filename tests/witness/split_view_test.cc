@@ -225,6 +225,45 @@ TEST_F(SplitView, EntriesAreReadFromTheServerBeforeTheyAreCosigned) {
   EXPECT_TRUE(fs::exists(witness.File("state/") + OriginHash(log.name) + ".registry"));
 }
 
+// What happens after an asynchronous failover: the key is there, the newest entries are not, and
+// neither is the second place. Without a word it would sign a second history.
+TEST_F(SplitView, LostSecondPlaceIsAskedForAmongWitnesses) {
+  const merkle::VerifierKey log = Begin();
+  const std::string one_files = CopyOfBegun("one");
+  const std::string old_files = CopyOfBegun("old");
+  for (const char* copy : {"/store.checkpoint", "/store.checkpoint.previous"})
+    fs::remove(old_files + copy);
+  WitnessProcess witness({log});
+  const merkle::VerifierKey witness_key = merkle::VerifierKey::Parse(witness.VerifierKey()).value();
+  {
+    Server one(one_files, Flags(witness));
+    one.Append("the newest entry");
+    one.AwaitCosigned(witness_key);
+  }
+  const auto refused = [&](const std::vector<std::string>& flags, const std::string& message) {
+    std::vector<std::string> command = {BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0",
+                                        "--store", old_files + "/store"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const testing::RunResult result = RunProgram(command);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr(message));
+  };
+  refused({}, "there is no --witness to ask");
+  refused(Flags(witness), "the checkpoint in the witnesses says");
+  witness.Stop(SIGKILL);
+  refused(Flags(witness), "is not there beside a key that was made before");
+  witness.Start();
+  // The newest store needs no copy where a witness knows it.
+  for (const char* copy : {"/store.checkpoint", "/store.checkpoint.previous"})
+    fs::remove(one_files + copy);
+  { Server one(one_files, Flags(witness)); }
+  // Told, it starts; and the witness still says what it is.
+  std::vector<std::string> told = Flags(witness);
+  told.push_back("--accept-missing-checkpoint");
+  Server old(old_files, told);
+  old.AwaitLog("\"event\":\"witness_ahead\"");
+}
+
 TEST_F(SplitView, IsNotSeenWhileTheWitnessIsAwayAndNobodyWaitsForIt) {
   const merkle::VerifierKey log = Begin();
   const std::string files = CopyOfBegun("one");
