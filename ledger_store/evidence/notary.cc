@@ -260,20 +260,23 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, Draft& draft) {
   if (refused_.count(name) != 0) {
     return absl::DataLossError(absl::StrCat(name, ": is damaged, and not signed any more"));
   }
-  ASSIGN_OR_RETURN(const SignedCheckpoint last, LastOf(store_.checkpoints(), registry_, name));
+  // As the registry says, whose entries were hashed to its signed root: the ledger's own note,
+  // which was compared with it at the start, costs a read and a signature's verification.
+  const std::string origin = OriginOf(Origin(), name);
+  const registry::Head last_head = registry_.HeadOf(origin);
+  const SignedCheckpoint last = {
+      {origin, last_head.last.size, last_head.last.root, {}}, "", last_head.last.index};
   if (head.size() <= last.checkpoint.size) return absl::OkStatus();
   ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store_.checkpoints(), name, last));
   ASSIGN_OR_RETURN(const LedgerPoint point, NextPoint(head, tree, draft.round));
   RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
 
-  const std::string origin = OriginOf(Origin(), name);
   v1::LedgerEntry entry;
   v1::Registered& registered = *entry.mutable_registered();
   registered.set_origin(origin);
   registered.set_size(point.size);
   registered.set_root_hash(merkle::ToBytes(point.root));
   // What lies before the end may lie before SEAL too, unless SEAL was signed before.
-  const registry::Head last_head = registry_.HeadOf(origin);
   registered.set_state(
       last_head.last.state == v1::SEALED || point.size == head.size() ? head.state() : v1::OPEN);
   SignedLog log;

@@ -72,9 +72,9 @@ class Storm {
     const std::string connection = folder_.Write("postgres", postgres_.Connection());
     chmod(connection.c_str(), 0600);
     for (int i = 0; i < kServers; ++i) {
-      servers_.push_back(std::make_unique<CrashingServer>(
-          CrashingServer::Options{.flags = {"--postgres", connection, "--signing-key",
-                                            folder_.File("key"), "--checkpoint-seconds", "0.05"}}));
+      servers_.push_back(std::make_unique<CrashingServer>(CrashingServer::Options{
+          .flags = {"--postgres", connection, "--signing-key", folder_.File("key"),
+                    "--checkpoint-seconds", "0.05", "--accept-missing-checkpoint"}}));
     }
   }
   PostgresServer& postgres() { return postgres_; }

@@ -178,6 +178,8 @@ TEST_F(ServerProgram, SaysThatOneSnapshotWouldTakeBackStoreAndSecondPlace) {
   char elsewhere[] = "/dev/shm/dpledger-places-XXXXXX";
   ASSERT_NE(mkdtemp(elsewhere), nullptr);
   std::filesystem::remove(folder_.File("log"));
+  std::filesystem::copy(folder_.File("deep/er/store.checkpoint"),
+                        std::string(elsewhere) + "/checkpoint");
   Start(":", {"--checkpoint-copy", std::string(elsewhere) + "/checkpoint"});
   EXPECT_EQ(Stop(SIGTERM), 0);
   EXPECT_THAT(Slurp(folder_.File("log")), Not(HasSubstr("places_share_a_volume")));
