@@ -435,7 +435,11 @@ TEST_F(NotaryTest, CosignaturesAreAddedBeforeTheCheckpointIsShown) {
 // What this program wrote before registries had a map.
 class OldRegistry {
  public:
-  explicit OldRegistry(const std::string& origin) : origin_(origin) {}
+  explicit OldRegistry(const std::string& origin) : origin_(origin) {
+    const merkle::VerifierKey key{origin, merkle::SignatureType::kEd25519,
+                                  KeyFromByte('a')->public_key()};
+    Add([&](v1::LedgerEntry& e) { e.mutable_key_rotate()->set_verifier_key(key.ToText()); });
+  }
 
   OldRegistry& Add(const std::function<void(v1::LedgerEntry&)>& edit) {
     v1::LedgerEntry entry;
@@ -487,10 +491,7 @@ TEST_F(NotaryTest, RegistryWithoutAMapIsCarriedOver) {
   Create(kLedger);
   AppendNotes(kLedger, 4);
   const std::string origin = DefaultOrigin(KeyFromByte('a')->public_key());
-  const merkle::VerifierKey key{origin, merkle::SignatureType::kEd25519,
-                                KeyFromByte('a')->public_key()};
   OldRegistry old(origin);
-  old.Add([&](v1::LedgerEntry& e) { e.mutable_key_rotate()->set_verifier_key(key.ToText()); });
   old.Register(*store_, kLedger, 5);
   ASSERT_EQ(old.Publish(*store_), absl::OkStatus());
   Create(kOther);  // as new as the map
@@ -518,10 +519,7 @@ TEST_F(NotaryTest, OldRegistryThatContradictsItselfIsRefusedWithBothEntries) {
   Create(kLedger);
   AppendNotes(kLedger, 4);
   const std::string origin = DefaultOrigin(KeyFromByte('a')->public_key());
-  const merkle::VerifierKey key{origin, merkle::SignatureType::kEd25519,
-                                KeyFromByte('a')->public_key()};
   OldRegistry old(origin);
-  old.Add([&](v1::LedgerEntry& e) { e.mutable_key_rotate()->set_verifier_key(key.ToText()); });
   old.Add([&](v1::LedgerEntry& e) {
     e.mutable_registered()->set_origin(origin + "/" + kLedger);
     e.mutable_registered()->set_size(5);
