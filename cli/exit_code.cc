@@ -9,7 +9,8 @@ namespace dpledger::cli {
 ExitCode ExitCodeOf(const absl::Status& status) {
   const std::string reason = ReasonOf(status).reason;
   if (reason == kClaimRefuted || reason == bundle::kDifference ||
-      reason == registry::kContradiction) {
+      reason == registry::kContradiction || reason == registry::kWentBack ||
+      reason == registry::kNotProven) {
     return kExitMismatch;
   }
   switch (status.code()) {

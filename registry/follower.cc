@@ -21,11 +21,6 @@ namespace {
 using merkle::Checkpoint;
 using merkle::Note;
 
-absl::Status Contradiction(std::string_view what) {
-  return WithReason(absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what))),
-                    {kContradiction, {}});
-}
-
 absl::Status Unfit(const Checkpoint& checkpoint, std::string_view what) {
   return absl::DataLossError(
       absl::StrCat("the registry's files do not fit its signed checkpoint of ", checkpoint.size,
@@ -176,14 +171,14 @@ absl::StatusOr<Checkpoint> Follower::Verified(const Note& note) const {
 
 absl::StatusOr<FollowRound> Follower::Advance(const Note& note, RegistrySource& source,
                                               absl::Time deadline) {
-  contradiction_.clear();
+  evidence_.clear();
   if (!kept_) RETURN_IF_ERROR(Keep());
   ASSIGN_OR_RETURN(const Checkpoint checkpoint, Verified(note));
   FollowRound round;
   round.size = checkpoint.size;
   if (checkpoint.size < size()) {
-    return Contradicts(absl::StrCat("went back from ", size(), " entries to ", checkpoint.size),
-                       note);
+    return Refuse(absl::StrCat("went back from ", size(), " entries to ", checkpoint.size),
+                  kWentBack, note);
   }
   if (note_.has_value() && checkpoint.size == size()) {
     if (checkpoint.root == accepted_.tree.Root()) return round;
@@ -197,7 +192,7 @@ absl::StatusOr<FollowRound> Follower::Advance(const Note& note, RegistrySource& 
   absl::Status taken = TakeEntries(note, checkpoint.size, source, deadline, round);
   if (taken.ok()) taken = CheckEnd(note, checkpoint, source);
   if (!taken.ok()) {
-    if (!absl::IsDeadlineExceeded(taken)) pending_.reset();
+    if (!absl::IsDeadlineExceeded(taken) && !absl::IsUnavailable(taken)) pending_.reset();
     return taken;
   }
   accepted_ = *std::move(pending_);
@@ -244,14 +239,10 @@ absl::Status Follower::TakeEntry(std::string_view entry, const Note& note, Regis
       merkle::VerifyConsistency(before.size, before.root, now.size, now.root, proof);
   ++round.growth_proofs;
   if (grows.ok()) return absl::OkStatus();
-  return Contradicts(
-      WithReason(absl::DataLossError(absl::StrCat(
-                     "entry ", now.index, " does not carry on entry ", before.index, " of ",
-                     log.last_registered(), ": no proof shows that its first ", before.size,
-                     " entries are the beginning of its first ", now.size)),
-                 {kContradiction,
-                  {{"earlier", absl::StrCat(before.index)}, {"later", absl::StrCat(now.index)}}}),
-      note, source);
+  return Refuse(absl::StrCat("entry ", now.index, " does not carry on entry ", before.index, " of ",
+                             log.last_registered(), ": no proof shows that its first ", before.size,
+                             " entries are a prefix of its first ", now.size),
+                kNotProven, note);
 }
 
 absl::Status Follower::CheckPast(const Note& note, RegistrySource& source) {
@@ -262,7 +253,7 @@ absl::Status Follower::CheckPast(const Note& note, RegistrySource& source) {
   const absl::Status status = Contradicts(
       absl::StrCat("its first ", size(), " entries are others than those that were signed before"),
       note);
-  contradiction_[kConsistencyFile] = *proof;
+  evidence_[kConsistencyFile] = *proof;
   return status;
 }
 
@@ -287,9 +278,13 @@ absl::Status Follower::CheckEnd(const Note& note, const Checkpoint& checkpoint,
 }
 
 absl::Status Follower::Contradicts(const std::string& what, const Note& note) {
-  if (note_.has_value()) contradiction_[kEarlierNoteFile] = note_->ToText();
-  contradiction_[kNoteFile] = note.ToText();
-  return Contradiction(what);
+  return Refuse(what, kContradiction, note);
+}
+
+absl::Status Follower::Refuse(const std::string& what, const char* reason, const Note& note) {
+  if (note_.has_value()) evidence_[kEarlierNoteFile] = note_->ToText();
+  evidence_[kNoteFile] = note.ToText();
+  return WithReason(absl::DataLossError(absl::StrCat("the registry: ", what)), {reason, {}});
 }
 
 absl::Status Follower::Contradicts(const absl::Status& refused, const Note& note,
@@ -310,7 +305,7 @@ absl::Status Follower::Contradicts(const absl::Status& refused, const Note& note
       return Unfit(CheckpointOf(note), FromAbsl(refused.message()));
   }
   const absl::Status status = Contradicts(std::string(FromAbsl(refused.message())), note);
-  contradiction_.insert(files.begin(), files.end());
+  evidence_.insert(files.begin(), files.end());
   return status;
 }
 

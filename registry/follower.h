@@ -51,10 +51,11 @@ class Follower {
   // INVALID_ARGUMENT without a trusted log key.
   static absl::StatusOr<std::unique_ptr<Follower>> Open(FollowerOptions options);
 
-  // Takes the checkpoint that the source shows. DATA_LOSS (kContradiction, with
-  // contradiction() filled) if the registry contradicts itself; DATA_LOSS without that reason if
-  // the source's files do not fit what was signed; PERMISSION_DENIED if none of the keys signed;
-  // errors of the source and of the disk as they are.
+  // Takes the checkpoint that the source shows. DATA_LOSS with evidence(): kContradiction if what
+  // was signed cannot all be true; kWentBack and kNotProven (registry_log.h), which prove nothing
+  // against the signer. DATA_LOSS without a reason if the source's files do not fit what was
+  // signed; PERMISSION_DENIED if none of the keys signed; errors of the source and of the disk as
+  // they are.
   absl::StatusOr<FollowRound> Follow(RegistrySource& source);
   // Takes this checkpoint, whose entries the source has. Stops after `deadline` with
   // DEADLINE_EXCEEDED, at least one file of entries further, and goes on from there at the next
@@ -62,8 +63,8 @@ class Follower {
   absl::StatusOr<FollowRound> Advance(const merkle::Note& note, RegistrySource& source,
                                       absl::Time deadline = absl::InfiniteFuture());
 
-  // Of the last call that returned kContradiction.
-  const ContradictionFiles& contradiction() const { return contradiction_; }
+  // Of the last call that returned one of those reasons.
+  const ContradictionFiles& evidence() const { return evidence_; }
 
   uint64_t size() const { return accepted_.log.size(); }
   const RegistryLog& log() const { return accepted_.log; }
@@ -89,6 +90,8 @@ class Follower {
   absl::Status CheckPast(const merkle::Note& note, RegistrySource& source);
   absl::Status CheckEnd(const merkle::Note& note, const merkle::Checkpoint& checkpoint,
                         RegistrySource& source);
+  // DATA_LOSS of that reason, with this note and the one accepted before as evidence.
+  absl::Status Refuse(const std::string& what, const char* reason, const merkle::Note& note);
   // A contradiction with the checkpoint accepted before.
   absl::Status Contradicts(const std::string& what, const merkle::Note& note);
   // A contradiction between entries under one checkpoint. What cannot be proved is left out.
@@ -100,7 +103,7 @@ class Follower {
   std::optional<merkle::Note> note_;
   bool kept_ = true;              // accepted_ and note_ are durable
   std::optional<State> pending_;  // on the way to a checkpoint
-  ContradictionFiles contradiction_;
+  ContradictionFiles evidence_;
 };
 
 }  // namespace dpledger::registry

@@ -28,6 +28,11 @@ namespace dpledger::registry {
 // The reason of a status (base/status.h) that an entry contradicts an earlier one, with metadata
 // earlier, later (indices of entries) and origin (of the ledger).
 inline constexpr char kContradiction[] = "REGISTRY_CONTRADICTION";
+// Reasons of what a follower refuses without proof against the registry's signer: an older
+// checkpoint than the last, which a server that is behind or a stale mirror shows too; and a
+// ledger of which the source does not prove that its past stayed.
+inline constexpr char kWentBack[] = "REGISTRY_WENT_BACK";
+inline constexpr char kNotProven[] = "GROWTH_NOT_PROVEN";
 
 // Parses an entry of the registry. INVALID_ARGUMENT unless the bytes are its one spelling:
 // sequence, a recorded_time of a whole minute, and a key, a registered ledger or a map's root. What

@@ -111,7 +111,7 @@ std::optional<Answer> Witness::CheckEntries(const WitnessRequest& request,
       log.follower->Advance(request.checkpoint, *log.source, absl::Now() + options_.reading);
   if (read.ok()) return std::nullopt;
   if (ReasonOf(read.status()).reason == registry::kContradiction) {
-    for (const auto& [name, content] : log.follower->contradiction())
+    for (const auto& [name, content] : log.follower->evidence())
       state_->KeepEvidence(checkpoint.origin, name, content).IgnoreError();
     return Refuse(422, FromAbsl(read.status().message()), request, checkpoint);
   }

@@ -99,6 +99,24 @@ TEST_F(RegistryCommands, ContradictionIsKeptAndConvincesAStranger) {
   EXPECT_EQ(Dpledger({"registry", "check", evidence, "--key", Key(1)}).exit_code, 1);
 }
 
+// One of several servers may be behind; one that stays behind was put back.
+TEST_F(RegistryCommands, OlderRegistryIsAskedForAgainAndThenRefused) {
+  SignedRegistry registry;
+  registry.Key(1).Register("a", 5).MapRoot();
+  const std::string old = Mirror("old", registry);
+  registry.Register("a", 6).MapRoot();
+  ASSERT_EQ(Follow(Mirror("new", registry)).exit_code, 0);
+  EXPECT_EQ(Follow(old).exit_code, 3);
+  const RunResult refused = Dpledger({"registry", "follow", "--mirror", old, "--key", Key(1),
+                                      "--state", folder_.File("state"), "--every", "1"});
+  EXPECT_EQ(refused.exit_code, 3);
+  size_t asked_again = 0;
+  for (size_t at = 0; (at = refused.err.find("asked again", at)) != std::string::npos; ++at)
+    ++asked_again;
+  EXPECT_EQ(asked_again, 4u);
+  EXPECT_THAT(refused.err, HasSubstr("an older registry was shown than before"));
+}
+
 TEST_F(RegistryCommands, TwoEntriesAreEvidenceToo) {
   SignedRegistry bent;
   bent.Key(1).Register("a", 5, v1::SEALED).Register("a", 3).MapRoot();
