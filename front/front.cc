@@ -1,0 +1,325 @@
+#include "front/front.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "front/peer_table.h"
+#include "front/relay.h"
+#include "front/tls.h"
+
+namespace dpledger::front {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr size_t kDescriptorsPerConnection = 3;
+constexpr size_t kLeastConnections = 16;
+// Between attempts when the process has no descriptors left.
+constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
+constexpr absl::Duration kAcceptsWithin = absl::Seconds(2);
+constexpr auto kSweep = std::chrono::milliseconds(500);
+
+absl::StatusOr<tcp::endpoint> Resolve(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  std::string host = address.substr(0, std::min(colon, address.size()));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  if (colon == std::string::npos || host.empty() ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
+    return FieldError("listen", absl::StrCat("must be HOST:PORT, got ", address));
+  }
+  asio::io_context io;
+  tcp::resolver resolver(io);
+  error_code error;
+  const auto found = resolver.resolve(host, absl::StrCat(port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return FieldError("listen", absl::StrCat("must be an address of this machine, got ", address,
+                                             " (", error.message(), ")"));
+  }
+  return found.begin()->endpoint();
+}
+
+std::string Text(const tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? absl::StrCat("[", host, "]:", endpoint.port())
+                                    : absl::StrCat(host, ":", endpoint.port());
+}
+
+// One customer of an IPv6 provider has a whole /64.
+std::string HostOf(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  const asio::ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
+  auto bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
+  return absl::StrCat(asio::ip::make_address_v6(bytes).to_string(), "/64");
+}
+
+const char* MeaningOf(Admission admission) {
+  switch (admission) {
+    case Admission::kTooMany:
+      return "every connection is taken";
+    case Admission::kTooManyOfHost:
+      return "too many connections of this address";
+    default:
+      return "too many resets and control frames, or connections in a short time";
+  }
+}
+
+// One thread and the connections that it serves.
+struct Lane {
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  asio::steady_timer sweep{io};
+  std::map<Relay*, std::weak_ptr<Relay>> relays;  // of the lane's thread alone
+  std::thread thread;
+};
+
+}  // namespace
+
+absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t reserved) {
+  const size_t left = descriptors > reserved ? descriptors - reserved : 0;
+  const size_t possible = left / kDescriptorsPerConnection;
+  if (std::min(wanted, possible) >= std::min(wanted, kLeastConnections) && possible > 0)
+    return std::min(wanted, possible);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the process may open ", descriptors, " files (ulimit -n), ", reserved,
+                   " of them for the store: too few for connections; it needs at least ",
+                   reserved + kDescriptorsPerConnection * std::min(wanted, kLeastConnections)));
+}
+
+class Front::Impl {
+ public:
+  Impl(const FrontOptions& options, const Log* log)
+      : options_(options),
+        log_(*log),
+        peers_({options.max_connections, options.max_connections_per_host, options.allowance}) {
+    for (int i = 0; i < std::max(1, options.threads); ++i)
+      lanes_.push_back(std::make_unique<Lane>());
+    acceptor_ = std::make_unique<tcp::acceptor>(lanes_.front()->io);
+    accept_again_ = std::make_unique<asio::steady_timer>(lanes_.front()->io);
+  }
+
+  ~Impl() {
+    for (const auto& lane : lanes_) lane->io.stop();
+    for (const auto& lane : lanes_) {
+      if (lane->thread.joinable()) lane->thread.join();
+    }
+  }
+
+  absl::Status Listen();
+  void Start(Door http2, Door http1);
+  void Close();
+
+  int port() const { return bound_.port(); }
+  const PeerTable& peers() const { return peers_; }
+  bool Accepts() const;
+
+ private:
+  void Run(Lane& lane);
+  void Accept();
+  void Take(Lane& lane, tcp::socket socket);
+  void Sweep(Lane& lane);
+  void Complain(const Peer& peer, std::string_view reason);
+
+  const FrontOptions options_;
+  const Log& log_;
+  PeerTable peers_;
+  RelayHome home_;
+  std::unique_ptr<TlsContext> tls_;  // null: plain text
+  tcp::endpoint bound_;
+  std::atomic<uint64_t> accepted_ = 0;
+  std::atomic<bool> closed_ = false;
+
+  absl::Mutex mutex_;
+  absl::Time complained_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  int64_t unsaid_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // Last: what runs on the lanes uses all of the above. The acceptor goes before its lane.
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  size_t next_lane_ = 0;  // of the acceptor's thread
+  std::unique_ptr<tcp::acceptor> acceptor_;
+  std::unique_ptr<asio::steady_timer> accept_again_;
+};
+
+absl::Status Front::Impl::Listen() {
+  if (!options_.certificate.empty()) {
+    ASSIGN_OR_RETURN(
+        tls_, TlsContext::Load({options_.certificate, options_.key, options_.client_ca}, &log_));
+  }
+  ASSIGN_OR_RETURN(const tcp::endpoint endpoint, Resolve(options_.address));
+  error_code error;
+  acceptor_->open(endpoint.protocol(), error);
+  if (!error) acceptor_->set_option(asio::socket_base::reuse_address(true), error);
+  if (!error && endpoint.address().is_v6()) {
+    acceptor_->set_option(asio::ip::v6_only(!endpoint.address().is_unspecified()), error);
+  }
+  if (!error) acceptor_->bind(endpoint, error);
+  if (!error) acceptor_->listen(asio::socket_base::max_listen_connections, error);
+  if (!error) bound_ = acceptor_->local_endpoint(error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("listen ", options_.address, ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+void Front::Impl::Start(Door http2, Door http1) {
+  home_ = {.peers = &peers_,
+           .allowance = options_.allowance,
+           .handshake = options_.handshake,
+           .stalled = options_.stalled,
+           .http2 = std::move(http2),
+           .http1 = std::move(http1),
+           .complain = [this](const Peer& peer, std::string_view why) { Complain(peer, why); }};
+  asio::post(lanes_.front()->io, [this] { Accept(); });
+  for (const auto& lane : lanes_) {
+    asio::post(lane->io, [this, at = lane.get()] { Sweep(*at); });
+    lane->thread = std::thread([this, at = lane.get()] { Run(*at); });
+  }
+}
+
+void Front::Impl::Run(Lane& lane) {
+  while (true) {
+    // Asio throws where it finds no memory or no descriptor; that ends one connection, not all.
+    try {
+      lane.io.run();
+      return;
+    } catch (const std::exception& error) {
+      Complain({}, error.what());
+    }
+  }
+}
+
+void Front::Impl::Close() {
+  if (closed_.exchange(true)) return;
+  asio::post(lanes_.front()->io, [this] {
+    error_code ignored;
+    acceptor_->close(ignored);
+    accept_again_->cancel();
+  });
+}
+
+void Front::Impl::Accept() {
+  if (closed_) return;
+  Lane& lane = *lanes_[next_lane_++ % lanes_.size()];
+  acceptor_->async_accept(lane.io, [this, &lane](error_code error, tcp::socket socket) {
+    if (closed_) return;
+    if (!error) {
+      ++accepted_;
+      Take(lane, std::move(socket));
+      return Accept();
+    }
+    Complain({}, absl::StrCat("accept: ", error.message()));
+    accept_again_->expires_after(kAcceptAgain);
+    accept_again_->async_wait([this](error_code) { Accept(); });
+  });
+}
+
+void Front::Impl::Take(Lane& lane, tcp::socket socket) {
+  error_code error;
+  const tcp::endpoint remote = socket.remote_endpoint(error);
+  if (error) return;  // gone already
+  Peer peer = {Text(remote), HostOf(remote.address()), tls_ != nullptr, ""};
+  const Admission admission = peers_.Enter(peer.host, absl::Now());
+  if (admission != Admission::kAdmitted) return Complain(peer, MeaningOf(admission));
+  const std::shared_ptr<Relay> relay = MakeRelay(
+      std::move(socket), std::move(peer), tls_ == nullptr ? nullptr : tls_->Current(), &home_);
+  asio::post(lane.io, [&lane, relay] {
+    lane.relays[relay.get()] = relay;
+    relay->Start();
+  });
+}
+
+void Front::Impl::Sweep(Lane& lane) {
+  const absl::Time now = absl::Now();
+  for (auto at = lane.relays.begin(); at != lane.relays.end();) {
+    const std::shared_ptr<Relay> relay = at->second.lock();
+    if (relay != nullptr) relay->Look(now);
+    at = relay == nullptr ? lane.relays.erase(at) : std::next(at);
+  }
+  if (&lane == lanes_.front().get()) peers_.Sweep(now);
+  lane.sweep.expires_after(kSweep);
+  lane.sweep.async_wait([this, &lane](error_code failed) {
+    if (!failed) Sweep(lane);
+  });
+}
+
+void Front::Impl::Complain(const Peer& peer, std::string_view reason) {
+  int64_t unsaid = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = absl::Now();
+    if (now - complained_ < absl::Seconds(1)) {
+      ++unsaid_;
+      return;
+    }
+    complained_ = now;
+    unsaid = std::exchange(unsaid_, 0);
+  }
+  log_.Write(LogLevel::kWarning, "connection_refused",
+             {{"peer", peer.address}, {"reason", std::string(reason)}, {"others_unsaid", unsaid}});
+}
+
+bool Front::Impl::Accepts() const {
+  const uint64_t before = accepted_;
+  tcp::endpoint target = bound_;
+  if (target.address().is_unspecified()) {
+    target.address(target.address().is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
+                                            : asio::ip::address(asio::ip::address_v4::loopback()));
+  }
+  // A connection that is established tells of the kernel's queue; one that is counted, of us.
+  asio::io_context& io = lanes_.front()->io;
+  asio::post(io, [&io, target] {
+    const auto probe = std::make_shared<tcp::socket>(io);
+    probe->async_connect(target, [probe](error_code) {});
+  });
+  const absl::Time until = absl::Now() + kAcceptsWithin;
+  while (accepted_ == before && absl::Now() < until) absl::SleepFor(absl::Milliseconds(5));
+  return accepted_ != before;
+}
+
+Front::Front(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Front::~Front() = default;
+
+absl::StatusOr<std::unique_ptr<Front>> Front::Listen(const FrontOptions& options, const Log* log) {
+  auto impl = std::make_unique<Impl>(options, log);
+  RETURN_IF_ERROR(impl->Listen());
+  return std::unique_ptr<Front>(new Front(std::move(impl)));
+}
+
+void Front::Start(Door http2, Door http1) { impl_->Start(std::move(http2), std::move(http1)); }
+void Front::Close() { impl_->Close(); }
+int Front::port() const { return impl_->port(); }
+size_t Front::connections() const { return impl_->peers().size(); }
+bool Front::Accepts() const { return impl_->Accepts(); }
+
+std::shared_ptr<const Peer> Front::Find(const std::string& name) const {
+  return impl_->peers().Find(std::string(absl::StripPrefix(name, "unix-abstract:")));
+}
+
+}  // namespace dpledger::front

@@ -1,0 +1,79 @@
+// The front of the server's doors: accepts connections, ends their TLS, and hands each to the door
+// that speaks its protocol, as one end of a socket pair.
+//
+// gRPC's own listener stops for good when descriptors run out, keeps 20 KB for every call that a
+// client resets, and serves TLS at half the speed; a door behind this front sees neither. The front
+//
+//  1. keeps to a number of connections, of one address too, that leaves descriptors for the store;
+//  2. closes what does not finish its handshake, or says nothing, within a few seconds;
+//  3. counts the frames of HTTP/2 that cost a server more than a client (allowance.h), and ends a
+//     connection that sends too many, with GOAWAY (ENHANCE_YOUR_CALM);
+//  4. reads certificates again when their files change (tls.h).
+//
+// Thread safe.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "front/allowance.h"
+#include "front/peer.h"
+
+namespace dpledger::front {
+
+struct TlsFiles;
+
+// The most connections that a process can bear: each takes three descriptors, and `reserved` stay
+// for everything else. RESOURCE_EXHAUSTED if that leaves fewer than 16.
+absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t reserved);
+
+struct FrontOptions {
+  std::string address = "127.0.0.1:7070";   // IP:PORT, [IP]:PORT; port 0 picks a free one
+  std::string certificate, key, client_ca;  // PEM files; empty: plain text
+  size_t max_connections = 256;
+  size_t max_connections_per_host = 64;
+  AllowanceOptions allowance;
+  absl::Duration handshake = absl::Seconds(5);  // until the first bytes of a request
+  absl::Duration stalled = absl::Seconds(60);   // for a client that reads nothing of an answer
+  int threads = 2;
+};
+
+// Takes the end of a socket pair, which it owns from now on. `name` finds the peer while the
+// connection is open (Front::Find).
+using Door = std::function<void(int descriptor, const std::string& name)>;
+
+class Front {
+ public:
+  // The front listens when Listen returns, and accepts from Start on. INVALID_ARGUMENT for an
+  // address of another form and for files of TLS that do not load; UNAVAILABLE with the system's
+  // message if the address cannot be listened on. `log` must outlive the front.
+  static absl::StatusOr<std::unique_ptr<Front>> Listen(const FrontOptions& options, const Log* log);
+  ~Front();  // ends all connections
+
+  // `http2` takes connections that speak HTTP/2, `http1` all others; an empty one closes them.
+  void Start(Door http2, Door http1);
+  // Accepts no more. Connections that are open stay so.
+  void Close();
+
+  int port() const;
+  size_t connections() const;
+  // By what a door's transport calls the peer: "unix-abstract:NAME", or the name itself. Null: no
+  // such connection.
+  std::shared_ptr<const Peer> Find(const std::string& name) const;
+  // Whether the listener accepts: dials it, for 2 s at most. False while no descriptor is left.
+  bool Accepts() const;
+
+ private:
+  class Impl;
+  explicit Front(std::unique_ptr<Impl> impl);
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dpledger::front

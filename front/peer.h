@@ -1,0 +1,15 @@
+// Who is at the other end of a connection.
+#pragma once
+
+#include <string>
+
+namespace dpledger::front {
+
+struct Peer {
+  std::string address;     // "192.0.2.1:4711", "[2001:db8::1]:4711"
+  std::string host;        // what is counted as one: the IPv4 address, or the first 64 bits of IPv6
+  bool encrypted = false;  // TLS
+  std::string certificate;  // DER, as the handshake verified it; empty: none was shown
+};
+
+}  // namespace dpledger::front

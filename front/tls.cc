@@ -1,0 +1,116 @@
+#include "front/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace dpledger::front {
+namespace {
+
+namespace ssl = boost::asio::ssl;
+
+constexpr absl::Duration kLookAgain = absl::Seconds(1);
+constexpr absl::Duration kWarnAgain = absl::Minutes(1);
+
+// Field names as the flags that give them.
+absl::Status Unfit(const char* field, const std::string& file, std::string_view rule) {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  const char* reason = code == 0 ? nullptr : ERR_reason_error_string(code);
+  return FieldError(field, absl::StrCat(std::string(rule), ", got ", file,
+                                        reason == nullptr ? "" : absl::StrCat(" (", reason, ")")));
+}
+
+// The first of our protocols that the client offers; without one the handshake ends.
+int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
+                   const unsigned char* offered, unsigned int offered_size, void*) {
+  static constexpr unsigned char kOurs[] = "\x02h2\x08http/1.1";
+  unsigned char* chosen = nullptr;
+  if (SSL_select_next_proto(&chosen, out_size, kOurs, sizeof(kOurs) - 1, offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *out = chosen;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+}  // namespace
+
+std::string TlsContext::Stamp(const TlsFiles& files) {
+  std::string stamp;
+  for (const std::string* file : {&files.certificate, &files.key, &files.client_ca}) {
+    struct stat found = {};
+    if (file->empty() || stat(file->c_str(), &found) != 0) {
+      stamp += "-;";
+      continue;
+    }
+    absl::StrAppend(&stamp, found.st_dev, ":", found.st_ino, ":", found.st_size, ":",
+                    found.st_mtim.tv_sec, ".", found.st_mtim.tv_nsec, ";");
+  }
+  return stamp;
+}
+
+absl::StatusOr<std::shared_ptr<ssl::context>> TlsContext::Read(const TlsFiles& files) {
+  ERR_clear_error();
+  auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
+  SSL_CTX* const handle = context->native_handle();
+  SSL_CTX_set_min_proto_version(handle, TLS1_2_VERSION);
+  SSL_CTX_set_options(handle, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_TICKET);
+  SSL_CTX_set_session_cache_mode(handle, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(handle, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(handle, SelectProtocol, nullptr);
+  if (SSL_CTX_use_certificate_chain_file(handle, files.certificate.c_str()) != 1)
+    return Unfit("cert", files.certificate, "must be a file with a PEM certificate chain");
+  if (SSL_CTX_use_PrivateKey_file(handle, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return Unfit("key", files.key, "must be a file with the PEM private key of the certificate");
+  if (SSL_CTX_check_private_key(handle) != 1)
+    return Unfit("key", files.key, "must be the key of the certificate");
+  if (!files.client_ca.empty()) {
+    if (SSL_CTX_load_verify_locations(handle, files.client_ca.c_str(), nullptr) != 1)
+      return Unfit("client_ca", files.client_ca, "must be a file with PEM certificates");
+    STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(files.client_ca.c_str());
+    if (names != nullptr) SSL_CTX_set_client_CA_list(handle, names);
+    SSL_CTX_set_verify(handle, SSL_VERIFY_PEER, nullptr);
+  }
+  return context;
+}
+
+absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(TlsFiles files, const Log* log) {
+  auto made = std::unique_ptr<TlsContext>(new TlsContext(std::move(files), log));
+  absl::MutexLock lock(&made->mutex_);
+  made->stamp_ = Stamp(made->files_);
+  ASSIGN_OR_RETURN(made->current_, Read(made->files_));
+  made->looked_ = absl::Now();
+  return made;
+}
+
+std::shared_ptr<ssl::context> TlsContext::Current() {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = absl::Now();
+  if (now - looked_ < kLookAgain && now >= looked_) return current_;
+  looked_ = now;
+  std::string stamp = Stamp(files_);
+  if (stamp == stamp_) return current_;
+  absl::StatusOr<std::shared_ptr<ssl::context>> fresh = Read(files_);
+  if (fresh.ok()) {
+    current_ = *std::move(fresh);
+    stamp_ = std::move(stamp);
+    warned_ = absl::InfinitePast();
+    log_.Write(LogLevel::kInfo, "certificate_reloaded", {{"certificate", files_.certificate}});
+  } else if (now - warned_ >= kWarnAgain) {
+    warned_ = now;
+    log_.Write(LogLevel::kWarning, "certificate_not_reloaded",
+               {{"message", std::string(fresh.status().message())}});
+  }
+  return current_;
+}
+
+}  // namespace dpledger::front

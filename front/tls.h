@@ -1,0 +1,53 @@
+// The server's side of TLS: certificates from files, looked at again while the server runs.
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+
+namespace dpledger::front {
+
+struct TlsFiles {
+  std::string certificate;  // PEM, the server's chain, its own certificate first
+  std::string key;          // PEM
+  std::string client_ca;    // PEM, who may sign clients' certificates; empty: they are not asked
+};
+
+// TLS 1.2 or later, ALPN "h2" before "http/1.1". A client's certificate is asked for if `client_ca`
+// is set, and not demanded: who has none may bring a token. One that `client_ca` has not signed
+// ends the handshake. Thread safe.
+class TlsContext {
+ public:
+  // INVALID_ARGUMENT that names the file for one that cannot be read, holds no certificate or key,
+  // or where the two do not fit. `log` must outlive it.
+  static absl::StatusOr<std::unique_ptr<TlsContext>> Load(TlsFiles files, const Log* log);
+
+  // For the next handshake. Looks whether the files have changed, once a second at most. Files that
+  // do not load leave the last good ones in use, with the warning "certificate_not_reloaded" once a
+  // minute.
+  std::shared_ptr<boost::asio::ssl::context> Current();
+
+ private:
+  // What changes with a file: names, sizes and times of change.
+  static std::string Stamp(const TlsFiles& files);
+  static absl::StatusOr<std::shared_ptr<boost::asio::ssl::context>> Read(const TlsFiles& files);
+
+  TlsContext(TlsFiles files, const Log* log) : files_(std::move(files)), log_(*log) {}
+
+  const TlsFiles files_;
+  const Log& log_;
+  absl::Mutex mutex_;
+  std::shared_ptr<boost::asio::ssl::context> current_ ABSL_GUARDED_BY(mutex_);
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of the files in use
+  absl::Time looked_ ABSL_GUARDED_BY(mutex_);
+  absl::Time warned_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+}  // namespace dpledger::front

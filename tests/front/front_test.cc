@@ -1,0 +1,460 @@
+// The front with doors that echo, real sockets and real certificates.
+#include "front/front.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "front/http2_frames.h"
+#include "tests/front/certificates.h"
+
+namespace dpledger::front {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Answers each read with "KIND:" and what was read, on a thread for each connection. After "bye" it
+// answers and closes.
+class EchoDoors {
+ public:
+  explicit EchoDoors(Front* front) : front_(*front) {
+    front->Start(
+        [this](int descriptor, const std::string& name) { Serve(descriptor, name, "h2"); },
+        [this](int descriptor, const std::string& name) { Serve(descriptor, name, "h1"); });
+  }
+  ~EchoDoors() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::vector<Peer> peers() {
+    absl::MutexLock lock(&mutex_);
+    return peers_;
+  }
+
+ private:
+  void Serve(int descriptor, const std::string& name, const std::string& kind) {
+    absl::MutexLock lock(&mutex_);
+    peers_.push_back(*front_.Find(absl::StrCat("unix-abstract:", name)));
+    threads_.emplace_back([descriptor, kind] {
+      asio::io_context io;
+      asio::local::stream_protocol::socket socket(io, asio::local::stream_protocol(), descriptor);
+      char buffer[1 << 16];
+      error_code error;
+      while (true) {
+        const size_t size = socket.read_some(asio::buffer(buffer), error);
+        if (error) return;
+        const std::string_view got(buffer, size);
+        asio::write(socket, asio::buffer(absl::StrCat(kind, ":", std::string(got))), error);
+        if (error || got.substr(got.size() - std::min<size_t>(3, got.size())) == "bye") return;
+      }
+    });
+  }
+
+  Front& front_;
+  absl::Mutex mutex_;
+  std::vector<Peer> peers_;
+  std::vector<std::thread> threads_;
+};
+
+class FrontTest : public ::testing::Test {
+ protected:
+  FrontTest() {
+    char name[] = "/tmp/dpledger_front_XXXXXX";
+    folder_ = mkdtemp(name);
+    options_.address = "127.0.0.1:0";
+  }
+  ~FrontTest() override {
+    front_.reset();  // closes what the doors read from
+    doors_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = absl::StrCat(folder_, "/", name);
+    // As certificate managers do: a new file in the place of the old one.
+    std::ofstream(path + ".new") << content;
+    std::filesystem::rename(path + ".new", path);
+    return path;
+  }
+  void UseTls(const std::string& names = "DNS:localhost,IP:127.0.0.1") {
+    const Credential server = authority_.Issue(names);
+    options_.certificate = Write("server.pem", server.certificate);
+    options_.key = Write("server.key", server.key);
+  }
+  void Open() {
+    auto front = Front::Listen(options_, &log_);
+    ASSERT_TRUE(front.ok()) << front.status();
+    front_ = *std::move(front);
+    doors_ = std::make_unique<EchoDoors>(front_.get());
+  }
+
+  tcp::socket Dial() {
+    tcp::socket socket(io_);
+    socket.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(front_->port())});
+    const timeval patience = {10, 0};
+    setsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return socket;
+  }
+  template <typename Stream>
+  std::string Ask(Stream& stream, const std::string& text) {
+    error_code error;
+    asio::write(stream, asio::buffer(text), error);
+    return Read(stream, text.size() + 3);
+  }
+  template <typename Stream>
+  std::string Read(Stream& stream, size_t size) {
+    std::string got(size, 0);
+    error_code error;
+    got.resize(asio::read(stream, asio::buffer(got), error));
+    return got;
+  }
+  // All that comes until the other side closes.
+  template <typename Stream>
+  std::string ReadAll(Stream& stream) {
+    std::string got;
+    error_code error;
+    asio::read(stream, asio::dynamic_buffer(got), error);
+    return got;
+  }
+
+  std::string folder_;
+  TestAuthority authority_{"test authority"};
+  Log log_{LogLevel::kError, STDERR_FILENO};
+  FrontOptions options_;
+  asio::io_context io_;
+  std::unique_ptr<Front> front_;
+  std::unique_ptr<EchoDoors> doors_;
+};
+
+TEST_F(FrontTest, TellsTheProtocolsApartByTheirFirstBytes) {
+  Open();
+  tcp::socket plain = Dial();
+  EXPECT_EQ(Ask(plain, "GET / HTTP/1.1\r\n"), "h1:GET / HTTP/1.1\r\n");
+  tcp::socket http2 = Dial();
+  const std::string preface(kHttp2Preface);
+  error_code error;
+  asio::write(http2, asio::buffer(preface.substr(0, 3)), error);
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(doors_->peers().size(), 1u);  // "PRI" may be either yet
+  asio::write(http2, asio::buffer(preface.substr(3)), error);
+  EXPECT_EQ(Read(http2, preface.size() + 3), "h2:" + preface);
+  tcp::socket almost = Dial();
+  EXPECT_EQ(Ask(almost, "PRI * HTTP/1.1"), "h1:PRI * HTTP/1.1");
+  ASSERT_EQ(doors_->peers().size(), 3u);
+  EXPECT_EQ(doors_->peers()[0].address, absl::StrCat("127.0.0.1:", plain.local_endpoint().port()));
+  EXPECT_FALSE(doors_->peers()[0].encrypted);
+}
+
+TEST_F(FrontTest, CarriesLargeStreamsWhole) {
+  Open();
+  tcp::socket socket = Dial();
+  std::string sent;
+  for (int i = 0; i < 2'000'000; ++i) sent += static_cast<char>('a' + i % 23);
+  std::thread writer([&] {
+    error_code error;
+    asio::write(socket, asio::buffer(sent), error);
+    asio::write(socket, asio::buffer(std::string("bye")), error);
+  });
+  std::string got = ReadAll(socket);
+  writer.join();
+  // The door marks each of its reads.
+  for (size_t at = got.find("h1:"); at != std::string::npos; at = got.find("h1:", at))
+    got.erase(at, 3);
+  EXPECT_EQ(got.size(), sent.size() + 3);
+  EXPECT_TRUE(got == sent + "bye");
+}
+
+TEST_F(FrontTest, DoorThatClosesIsHeardToTheEnd) {
+  UseTls();
+  Open();
+  asio::ssl::context context(asio::ssl::context::tls_client);
+  asio::ssl::stream<tcp::socket> stream(Dial(), context);
+  stream.handshake(asio::ssl::stream_base::client);
+  error_code error;
+  asio::write(stream, asio::buffer(std::string("bye")), error);
+  std::string got;
+  asio::read(stream, asio::dynamic_buffer(got), error);
+  EXPECT_EQ(got, "h1:bye");
+  EXPECT_EQ(error, asio::error::eof) << error.message();  // close_notify, not a cut
+}
+
+TEST_F(FrontTest, ClientsCertificateReachesTheDoor) {
+  UseTls();
+  options_.client_ca = Write("ca.pem", authority_.certificate());
+  Open();
+  const TestAuthority stranger("another");
+  struct Case {
+    const char* what;
+    const TestAuthority* signer;
+    bool served;
+  };
+  for (const Case& c : {Case{"ours", &authority_, true}, Case{"a stranger's", &stranger, false},
+                        Case{"none", nullptr, true}}) {
+    SCOPED_TRACE(c.what);
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    context.add_certificate_authority(asio::buffer(authority_.certificate()));
+    context.set_verify_mode(asio::ssl::verify_peer);
+    context.set_verify_callback(asio::ssl::host_name_verification("localhost"));
+    if (c.signer != nullptr) {
+      const Credential own = c.signer->Issue("URI:spiffe://example.org/trainer");
+      context.use_certificate_chain(asio::buffer(own.certificate));
+      context.use_private_key(asio::buffer(own.key), asio::ssl::context::pem);
+    }
+    asio::ssl::stream<tcp::socket> stream(Dial(), context);
+    error_code error;
+    stream.handshake(asio::ssl::stream_base::client, error);
+    EXPECT_EQ(Ask(stream, "hello"), c.served ? "h1:hello" : "");
+    if (!c.served) continue;
+    const Peer peer = doors_->peers().back();
+    EXPECT_TRUE(peer.encrypted);
+    EXPECT_EQ(peer.certificate.empty(), c.signer == nullptr);
+    EXPECT_THAT(peer.certificate,
+                HasSubstr(c.signer == nullptr ? "" : "spiffe://example.org/trainer"));
+  }
+}
+
+TEST_F(FrontTest, AlpnChoosesTheDoor) {
+  UseTls();
+  Open();
+  for (const auto& [offered, kind] : {std::pair{std::string("\x02h2"), "h2"},
+                                      {std::string("\x08http/1.1"), "h1"},
+                                      {std::string("\x08http/1.1\x02h2"), "h2"}}) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    SSL_CTX_set_alpn_protos(context.native_handle(),
+                            reinterpret_cast<const unsigned char*>(offered.data()),
+                            static_cast<unsigned>(offered.size()));
+    asio::ssl::stream<tcp::socket> stream(Dial(), context);
+    stream.handshake(asio::ssl::stream_base::client);
+    EXPECT_THAT(Ask(stream, "hello there, whoever you are"), StartsWith(kind));
+  }
+  asio::ssl::context context(asio::ssl::context::tls_client);
+  SSL_CTX_set_alpn_protos(context.native_handle(),
+                          reinterpret_cast<const unsigned char*>("\x04imap"), 5);
+  asio::ssl::stream<tcp::socket> stream(Dial(), context);
+  error_code error;
+  stream.handshake(asio::ssl::stream_base::client, error);
+  EXPECT_TRUE(error);
+}
+
+// The serial number of the certificate that a new connection is shown.
+class ReloadTest : public FrontTest {
+ protected:
+  bool Shows(const std::string& name) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    context.add_certificate_authority(asio::buffer(authority_.certificate()));
+    context.set_verify_mode(asio::ssl::verify_peer);
+    context.set_verify_callback(asio::ssl::host_name_verification(name));
+    asio::ssl::stream<tcp::socket> stream(Dial(), context);
+    error_code error;
+    stream.handshake(asio::ssl::stream_base::client, error);
+    return !error;
+  }
+};
+
+TEST_F(ReloadTest, NewCertificateIsServedAndABrokenOneLeavesTheOld) {
+  UseTls("DNS:one");
+  Open();
+  ASSERT_TRUE(Shows("one"));
+  const Credential two = authority_.Issue("DNS:two");
+  // Half of a change: the certificate is there, its key is not.
+  Write("server.pem", two.certificate);
+  absl::SleepFor(absl::Milliseconds(1100));
+  EXPECT_TRUE(Shows("one"));
+  Write("server.key", "no key at all");
+  absl::SleepFor(absl::Milliseconds(1100));
+  EXPECT_TRUE(Shows("one"));
+  Write("server.key", two.key);
+  absl::SleepFor(absl::Milliseconds(1100));
+  EXPECT_FALSE(Shows("one"));
+  EXPECT_TRUE(Shows("two"));
+}
+
+TEST_F(FrontTest, FilesThatDoNotFitAreNamed) {
+  UseTls();
+  const Credential other = authority_.Issue("DNS:other");
+  const auto refusal = [&] { return Front::Listen(options_, &log_).status(); };
+  EXPECT_EQ(refusal(), absl::OkStatus());
+  const std::string key = std::exchange(options_.key, Write("other.key", other.key));
+  EXPECT_THAT(std::string(refusal().message()), HasSubstr("key: must be"));
+  options_.key = key;
+  options_.client_ca = Write("empty.pem", "");
+  EXPECT_THAT(std::string(refusal().message()), HasSubstr("client_ca: must be"));
+  options_.client_ca = "";
+  options_.certificate = folder_ + "/none.pem";
+  EXPECT_THAT(std::string(refusal().message()), HasSubstr("cert: must be"));
+  options_.certificate = "";
+  options_.address = "nonsense";
+  EXPECT_THAT(std::string(refusal().message()), HasSubstr("must be HOST:PORT"));
+}
+
+TEST_F(FrontTest, SilentConnectionsAreClosed) {
+  options_.handshake = absl::Milliseconds(300);
+  Open();
+  tcp::socket silent = Dial();
+  tcp::socket half = Dial();
+  error_code error;
+  asio::write(half, asio::buffer(std::string("PRI * HT")), error);
+  tcp::socket honest = Dial();
+  EXPECT_EQ(Ask(honest, "GET /"), "h1:GET /");
+  const absl::Time start = absl::Now();
+  EXPECT_EQ(ReadAll(silent), "");
+  EXPECT_EQ(ReadAll(half), "");
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_EQ(Ask(honest, "again"), "h1:again");  // one that has begun is not
+}
+
+TEST_F(FrontTest, ClientThatReadsNothingIsClosed) {
+  options_.stalled = absl::Milliseconds(300);
+  Open();
+  tcp::socket lazy = Dial();
+  std::thread writer([&] {
+    const std::string much(1 << 20, 'x');
+    error_code error;
+    for (int i = 0; i < 64 && !error; ++i) asio::write(lazy, asio::buffer(much), error);
+  });
+  const absl::Time until = absl::Now() + absl::Seconds(10);
+  while (front_->connections() > 0 && absl::Now() < until) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(front_->connections(), 0u);
+  writer.join();
+}
+
+std::string Resets(int count) {
+  std::string frames;
+  for (int i = 0; i < count; ++i) frames += std::string("\0\0\4\3\0\0\0\0\1\0\0\0\x08", 13);
+  return frames;
+}
+
+TEST_F(FrontTest, TooManyResetsEndTheConnectionWithGoAway) {
+  options_.allowance = {.burst = 50, .per_second = 1};
+  Open();
+  tcp::socket calm = Dial();
+  const std::string some = std::string(kHttp2Preface) + Resets(30);
+  EXPECT_EQ(Ask(calm, some), "h2:" + some);
+  tcp::socket hasty = Dial();
+  error_code error;
+  asio::write(hasty, asio::buffer(std::string(kHttp2Preface) + Resets(60)), error);
+  // GOAWAY, ENHANCE_YOUR_CALM, and nothing of it reached a door.
+  EXPECT_EQ(ReadAll(hasty), std::string("\0\0\x08\x07\0\0\0\0\0\x7f\xff\xff\xff\0\0\0\x0b", 17));
+  EXPECT_EQ(doors_->peers().size(), 2u);
+}
+
+TEST_F(FrontTest, ResetsOverManyConnectionsAreAddedUp) {
+  options_.allowance = {.burst = 50, .per_second = 0.1};
+  Open();
+  int served = 0;
+  for (int i = 0; i < 10; ++i) {
+    tcp::socket socket = Dial();
+    const std::string some = std::string(kHttp2Preface) + Resets(20);
+    if (Ask(socket, some) == "h2:" + some) ++served;
+  }
+  EXPECT_EQ(served, 2);  // each costs 21
+}
+
+TEST_F(FrontTest, LongControlFramesEndTheConnection) {
+  Open();
+  tcp::socket socket = Dial();
+  error_code error;
+  asio::write(socket,
+              asio::buffer(std::string(kHttp2Preface) + std::string("\0\x40\1\1\4\0\0\0\1", 9)),
+              error);
+  EXPECT_THAT(ReadAll(socket), HasSubstr("\x0b"));
+  // The longest that is allowed, and a longer one of data.
+  for (const std::string& header :
+       {std::string("\0\x40\0\1\4\0\0\0\1", 9), std::string("\0\x50\0\0\1\0\0\0\1", 9)}) {
+    tcp::socket allowed = Dial();
+    const std::string bytes = std::string(kHttp2Preface) + header;
+    EXPECT_EQ(Ask(allowed, bytes), "h2:" + bytes);
+  }
+}
+
+TEST_F(FrontTest, ConnectionsBeyondTheLimitAreRefusedAndPlaceIsFreeAgain) {
+  options_.max_connections = 20;
+  options_.max_connections_per_host = 20;
+  Open();
+  std::vector<tcp::socket> held;
+  for (int i = 0; i < 20; ++i) {
+    held.push_back(Dial());
+    ASSERT_EQ(Ask(held.back(), "GET /"), "h1:GET /");
+  }
+  tcp::socket refused = Dial();
+  EXPECT_EQ(Ask(refused, "GET /"), "");
+  EXPECT_EQ(Ask(held.front(), "again"), "h1:again");
+  held.clear();
+  const absl::Time until = absl::Now() + absl::Seconds(10);
+  while (front_->connections() > 0 && absl::Now() < until) absl::SleepFor(absl::Milliseconds(5));
+  tcp::socket again = Dial();
+  EXPECT_EQ(Ask(again, "GET /"), "h1:GET /");
+}
+
+TEST_F(FrontTest, OneAddressCannotTakeEveryPlace) {
+  options_.max_connections = 20;
+  options_.max_connections_per_host = 5;
+  Open();
+  std::vector<tcp::socket> held;
+  for (int i = 0; i < 5; ++i) {
+    held.push_back(Dial());
+    ASSERT_EQ(Ask(held.back(), "GET /"), "h1:GET /");
+  }
+  tcp::socket sixth = Dial();
+  EXPECT_EQ(Ask(sixth, "GET /"), "");
+  // Another address of this machine.
+  tcp::socket other(io_, tcp::endpoint(asio::ip::make_address("127.0.0.2"), 0));
+  other.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(front_->port())});
+  EXPECT_EQ(Ask(other, "GET /"), "h1:GET /");
+}
+
+TEST_F(FrontTest, ServesAgainWhenDescriptorsComeBack) {
+  Open();
+  rlimit old = {};
+  getrlimit(RLIMIT_NOFILE, &old);
+  // The front's own thread finds no descriptor for what it accepts. These were opened before.
+  std::vector<tcp::socket> waiting;
+  for (int i = 0; i < 30; ++i) waiting.push_back(tcp::socket(io_, tcp::v4()));
+  const rlimit few = {static_cast<rlim_t>(waiting.back().native_handle() + 2), old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  for (tcp::socket& socket : waiting) {
+    error_code error;
+    socket.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(front_->port())},
+                   error);
+  }
+  absl::SleepFor(absl::Milliseconds(300));
+  EXPECT_FALSE(front_->Accepts());
+  waiting.clear();
+  setrlimit(RLIMIT_NOFILE, &old);
+  absl::SleepFor(absl::Milliseconds(300));
+  tcp::socket fresh = Dial();
+  EXPECT_EQ(Ask(fresh, "GET /"), "h1:GET /");
+  EXPECT_TRUE(front_->Accepts());
+}
+
+TEST(ConnectionsFor, LeavesDescriptorsForTheStore) {
+  EXPECT_EQ(*ConnectionsFor(1000, 1'000'000, 500), 1000u);
+  EXPECT_EQ(*ConnectionsFor(1000, 1024, 424), 200u);
+  EXPECT_EQ(*ConnectionsFor(1000, 472, 424), 16u);
+  EXPECT_EQ(ConnectionsFor(1000, 471, 424).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ConnectionsFor(4, 436, 424), 4u);  // as few as were asked for
+  EXPECT_FALSE(ConnectionsFor(4, 435, 424).ok());
+}
+
+}  // namespace
+}  // namespace dpledger::front
