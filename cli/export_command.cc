@@ -22,7 +22,7 @@ namespace {
 
 struct ExportFlags {
   std::string name;
-  std::string server;
+  client::ServerAccess server;
   std::string output;
   double delta = 0;  // 0: no statement
 };
@@ -100,7 +100,7 @@ void AddExportCommand(CLI::App& ledger, Command& chosen) {
   auto flags = std::make_shared<ExportFlags>();
   AddLedgerName(*command, "NAME", flags->name, "x, or in full projects/{project}/ledgers/x")
       ->required();
-  AddServer(*command, flags->server)->required();
+  AddRequiredServer(*command, flags->server);
   command->add_option("--output", flags->output, "the file; it appears when it is whole")
       ->type_name("FILE")
       ->required();

@@ -5,7 +5,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/address.h"
 #include "events/names.h"
 
 namespace dpledger::cli {
@@ -110,21 +112,38 @@ CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value
       ->type_name("ID");
 }
 
-CLI::Option* AddServer(CLI::App& app, std::string& value) {
-  return app
-      .add_option_function<std::string>(
-          "--server",
-          [&value](const std::string& text) {
-            const size_t colon = text.rfind(':');
-            uint32_t port = 0;
-            if (colon == std::string::npos || colon == 0 ||
-                !absl::SimpleAtoi(text.substr(colon + 1), &port) || port == 0 || port > 65535) {
-              Refuse("--server", "must be host:port", text);
-            }
-            value = text;
-          },
-          "the server's host:port")
+void AddServer(CLI::App& app, client::ServerAccess& value) {
+  app.add_option_function<std::string>(
+         "--server",
+         [&value](const std::string& text) {
+           const auto address = ParseAddress(client::TargetOf(text));
+           if (!address.has_value() || address->port == 0)
+             Refuse("--server", "must be host:port", text);
+           value.address = text;
+         },
+         "the server's host:port; TLS unless it is of this machine or begins with http://; "
+         "default: DPLEDGER_SERVER, or that of client.conf")
       ->type_name("HOST:PORT");
+  const auto file = [&app](const char* flag, std::string& path, const char* help) {
+    app.add_option(flag, path, help)->check(CLI::ExistingFile)->type_name("FILE");
+  };
+  file("--ca", value.ca, "who signs the server's certificate, PEM; default: the system's list");
+  file("--cert", value.certificate, "one's own certificate, PEM, for mutual TLS");
+  file("--cert-key", value.key, "the key of --cert, PEM");
+  file("--token-file", value.token_file, "a token that says who asks");
+}
+
+void CheckServer(const client::ServerAccess& value) {
+  const absl::Status status = client::Complete(value).status();
+  if (status.ok()) return;
+  const auto [field, rule] = std::pair<std::string, std::string>(
+      absl::StrSplit(status.message(), absl::MaxSplits(": ", 1)));
+  throw CLI::ValidationError(absl::StrCat("--", absl::StrReplaceAll(field, {{"_", "-"}})), rule);
+}
+
+void AddRequiredServer(CLI::App& app, client::ServerAccess& value) {
+  AddServer(app, value);
+  app.parse_complete_callback([&value] { CheckServer(value); });
 }
 
 CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 
 namespace dpledger::cli {
@@ -45,8 +46,13 @@ CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value,
 CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
                       size_t bound_bytes, const std::string& help);
 
-// host:port.
-CLI::Option* AddServer(CLI::App& app, std::string& value);
+// --server, and how to speak to it: --ca, --cert, --cert-key, --token-file. What is not given is
+// taken from the environment or client.conf (client/server_access.h) when the server is called.
+void AddServer(CLI::App& app, client::ServerAccess& value);
+// Throws CLI::ValidationError if the server cannot be told, or its parts do not go together.
+void CheckServer(const client::ServerAccess& value);
+// AddServer for a command that does nothing without a server.
+void AddRequiredServer(CLI::App& app, client::ServerAccess& value);
 
 CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help);
 CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::string& help);

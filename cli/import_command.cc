@@ -34,7 +34,7 @@ constexpr size_t kMaxCheckpointBytes = 16'384;
 
 struct ImportFlags {
   std::string file;
-  std::string server;
+  client::ServerAccess server;
   std::string name;
   TrustFlags trust;
 };
@@ -231,7 +231,7 @@ void AddImportCommand(CLI::App& ledger, Command& chosen) {
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --as copy-of-mnist");
   auto flags = std::make_shared<ImportFlags>();
   command->add_option("FILE", flags->file, "a bundle")->required();
-  AddServer(*command, flags->server)->required();
+  AddRequiredServer(*command, flags->server);
   AddLedgerName(*command, "--as", flags->name, "the copy's name; default: the original's");
   flags->trust.AddTo(*command);
   command->callback([flags, &chosen] {

@@ -166,8 +166,8 @@ void AddAppend(CLI::App& app, Command& chosen) {
 
 // ---- list, show, read ----
 
-absl::Status List(const std::string& server_address, const std::string& project, Output& out) {
-  ServerCalls server(server_address);
+absl::Status List(const client::ServerAccess& access, const std::string& project, Output& out) {
+  ServerCalls server(access);
   v1::ListLedgersRequest request;
   request.set_parent(absl::StrCat("projects/", project));
   std::string text;
@@ -186,13 +186,13 @@ absl::Status List(const std::string& server_address, const std::string& project,
 
 void AddList(CLI::App& app, Command& chosen) {
   struct Flags {
-    std::string server;
+    client::ServerAccess server;
     std::string project = "default";
   };
   CLI::App* command = AddCommand(app, "list", "Lists the ledgers of a project, by name.",
                                  "  dpledger ledger list --server 127.0.0.1:7070");
   auto flags = std::make_shared<Flags>();
-  AddServer(*command, flags->server)->required();
+  AddRequiredServer(*command, flags->server);
   AddToken(*command, "--project", flags->project, 63, "default: default");
   command->callback([flags, &chosen] {
     chosen = [flags](Output& out) { return List(flags->server, flags->project, out); };

@@ -20,7 +20,7 @@ namespace {
 struct ForkFlags {
   std::string parent;
   std::string child;
-  std::string server;
+  client::ServerAccess server;
   uint64_t size = 0;
   std::string reason;
   uint64_t planned_rounds = 0;
@@ -61,7 +61,7 @@ void AddFork(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<ForkFlags>();
   AddLedgerName(*command, "PARENT", flags->parent, "the ledger to carry on from")->required();
   AddLedgerName(*command, "CHILD", flags->child, "the new ledger")->required();
-  AddServer(*command, flags->server)->required();
+  AddRequiredServer(*command, flags->server);
   AddCount(*command, "--size", flags->size, 1,
            "how many of the parent's entries it carries; default: all");
   AddText(*command, "--reason", flags->reason, 1024, "why, in your own words");

@@ -9,7 +9,7 @@ namespace dpledger::cli {
 
 void LedgerFlags::AddTo(CLI::App& app) {
   AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
-  AddServer(app, server)->required();
+  AddRequiredServer(app, server);
 }
 
 void AddRequestId(CLI::App& app, std::string& request_id) {

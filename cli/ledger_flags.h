@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "client/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 
 namespace dpledger::cli {
@@ -13,7 +14,7 @@ inline constexpr char kOwnWriter[] = "cli";
 
 struct LedgerFlags {
   std::string name;
-  std::string server;
+  client::ServerAccess server;
 
   void AddTo(CLI::App& app);
 };

@@ -108,14 +108,14 @@ void QuestionFlags::AddTo(CLI::App& app) {
 }
 
 bool QuestionFlags::HasSubject() const {
-  return !run.GivenFlag().empty() || !events.empty() || !server.empty() || !ledgers.empty();
+  return !run.GivenFlag().empty() || !events.empty() || !server.address.empty() || !ledgers.empty();
 }
 
 void QuestionFlags::CheckSubject() const {
   std::vector<std::string> given;
   if (!run.GivenFlag().empty()) given.push_back(run.GivenFlag());
   if (!events.empty()) given.push_back("--events");
-  if (!ledgers.empty() || !server.empty())
+  if (!ledgers.empty() || !server.address.empty())
     given.push_back(ledgers.empty() ? "--server" : "--ledger");
   if (given.empty()) {
     throw CLI::ValidationError(
@@ -130,7 +130,7 @@ void QuestionFlags::CheckSubject() const {
   if (given[0] == "--events") return;
   if (given[0] == "--ledger" || given[0] == "--server") {
     RequireWith("--server", "--ledger", !ledgers.empty());
-    RequireWith("--ledger", "--server", !server.empty());
+    CheckServer(server);
     return;
   }
   RequireWith(given[0], "--noise-multiplier", run.noise_multiplier > 0);

@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/server_calls.h"
+#include "client/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger/questions.h"
 
@@ -41,7 +42,7 @@ struct RunFlags {
 struct QuestionFlags {
   RunFlags run;
   std::string events;
-  std::string server;
+  client::ServerAccess server;
   std::vector<std::string> ledgers;
   MethodFlags method;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;

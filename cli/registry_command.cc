@@ -29,7 +29,7 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr int kLooksBehind = 5;
 
 struct FollowFlags {
-  std::string server;
+  client::ServerAccess server;
   std::string mirror;
   KeyFlags keys;
   std::string state;
@@ -40,7 +40,7 @@ struct FollowFlags {
 };
 
 std::unique_ptr<registry::RegistrySource> SourceOf(const FollowFlags& flags) {
-  if (flags.server.empty()) return std::make_unique<registry::FolderSource>(flags.mirror);
+  if (flags.server.address.empty()) return std::make_unique<registry::FolderSource>(flags.mirror);
   return std::make_unique<registry::ServerSource>(flags.server, kPatience);
 }
 
@@ -179,9 +179,9 @@ void AddFollow(CLI::App& registry, Command& chosen) {
                     "also asks the server to prove that each signed size of a ledger begins the "
                     "next one");
   command->callback([flags, &chosen] {
-    if (flags->server.empty() == flags->mirror.empty())
+    if (flags->server.address.empty() == flags->mirror.empty())
       throw CLI::ValidationError("--server", "or --mirror must be given, and only one of them");
-    if (flags->prove_growth && flags->server.empty())
+    if (flags->prove_growth && flags->server.address.empty())
       throw CLI::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
     chosen = [flags](Output& out) { return Follow(*flags, out); };
   });

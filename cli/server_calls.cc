@@ -19,24 +19,26 @@ constexpr auto kConnectPatience = std::chrono::seconds(1);
 
 }  // namespace
 
-ServerCalls::ServerCalls(const std::string& address)
-    : address_(address),
-      channel_(client::Connect(address)),
-      ledgers_(v1::LedgerService::NewStub(channel_)),
-      accounting_(v1::AccountingService::NewStub(channel_)),
-      audit_(v1::AuditService::NewStub(channel_)) {}
+ServerCalls::ServerCalls(const client::ServerAccess& server)
+    : address_(server.address), channel_(client::Connect(server)) {
+  if (!channel_.ok()) return;
+  ledgers_ = v1::LedgerService::NewStub(*channel_);
+  accounting_ = v1::AccountingService::NewStub(*channel_);
+  audit_ = v1::AuditService::NewStub(*channel_);
+}
 
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> ServerCalls::Call(Stub& stub,
+absl::StatusOr<Response> ServerCalls::Call(Stub* stub,
                                            grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Response*),
                                            const Request& request) {
+  RETURN_IF_ERROR(channel_.status());
   // Whether it worked shows in the call itself, with the reason if not.
-  channel_->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   Response response;
-  const absl::Status status = client::FromGrpc((stub.*method)(&context, request, &response));
+  const absl::Status status = client::FromGrpc((stub->*method)(&context, request, &response));
   if (status.ok()) return response;
   if (!absl::IsUnavailable(status)) return status;
   return WithReason(
@@ -46,39 +48,39 @@ absl::StatusOr<Response> ServerCalls::Call(Stub& stub,
 
 absl::StatusOr<v1::ComputeEpsilonResponse> ServerCalls::Ask(
     const v1::ComputeEpsilonRequest& request) {
-  return Call(*accounting_, &v1::AccountingService::Stub::ComputeEpsilon, request);
+  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeEpsilon, request);
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> ServerCalls::Ask(const v1::ComputeDeltaRequest& request) {
-  return Call(*accounting_, &v1::AccountingService::Stub::ComputeDelta, request);
+  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeDelta, request);
 }
 
 absl::StatusOr<v1::ComputeTuningCostResponse> ServerCalls::Ask(
     const v1::ComputeTuningCostRequest& request) {
-  return Call(*accounting_, &v1::AccountingService::Stub::ComputeTuningCost, request);
+  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeTuningCost, request);
 }
 
 absl::StatusOr<v1::ComputeProfileResponse> ServerCalls::Ask(
     const v1::ComputeProfileRequest& request) {
-  return Call(*accounting_, &v1::AccountingService::Stub::ComputeProfile, request);
+  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeProfile, request);
 }
 
 absl::StatusOr<v1::AuditClaimResponse> ServerCalls::Ask(const v1::AuditClaimRequest& request) {
-  return Call(*accounting_, &v1::AccountingService::Stub::AuditClaim, request);
+  return Call(accounting_.get(), &v1::AccountingService::Stub::AuditClaim, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {
-  return Call(*ledgers_, &v1::LedgerService::Stub::CreateLedger, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::CreateLedger, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name) {
   v1::GetLedgerRequest request;
   request.set_name(name);
-  return Call(*ledgers_, &v1::LedgerService::Stub::GetLedger, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::GetLedger, request);
 }
 
 absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersRequest& request) {
-  return Call(*ledgers_, &v1::LedgerService::Stub::ListLedgers, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::ListLedgers, request);
 }
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
@@ -88,34 +90,34 @@ absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& re
 }
 
 absl::StatusOr<v1::ReadEntriesResponse> ServerCalls::Read(const v1::ReadEntriesRequest& request) {
-  return Call(*ledgers_, &v1::LedgerService::Stub::ReadEntries, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::ReadEntries, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Seal(const v1::SealLedgerRequest& request) {
-  return Call(*ledgers_, &v1::LedgerService::Stub::SealLedger, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::SealLedger, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Fork(const v1::ForkLedgerRequest& request) {
-  return Call(*ledgers_, &v1::LedgerService::Stub::ForkLedger, request);
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::ForkLedger, request);
 }
 
 absl::StatusOr<v1::GetCheckpointResponse> ServerCalls::Ask(
     const v1::GetCheckpointRequest& request) {
-  return Call(*audit_, &v1::AuditService::Stub::GetCheckpoint, request);
+  return Call(audit_.get(), &v1::AuditService::Stub::GetCheckpoint, request);
 }
 
 absl::StatusOr<v1::GetInclusionProofResponse> ServerCalls::Ask(
     const v1::GetInclusionProofRequest& request) {
-  return Call(*audit_, &v1::AuditService::Stub::GetInclusionProof, request);
+  return Call(audit_.get(), &v1::AuditService::Stub::GetInclusionProof, request);
 }
 
 absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& request) {
-  return Call(*audit_, &v1::AuditService::Stub::GetTile, request);
+  return Call(audit_.get(), &v1::AuditService::Stub::GetTile, request);
 }
 
 absl::StatusOr<v1::ListRegistrationsResponse> ServerCalls::Ask(
     const v1::ListRegistrationsRequest& request) {
-  return Call(*audit_, &v1::AuditService::Stub::ListRegistrations, request);
+  return Call(audit_.get(), &v1::AuditService::Stub::ListRegistrations, request);
 }
 
 }  // namespace dpledger::cli

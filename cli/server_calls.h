@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/server_access.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
@@ -14,8 +15,9 @@ namespace dpledger::cli {
 
 class ServerCalls {
  public:
-  // `address` is host:port. The first call connects.
-  explicit ServerCalls(const std::string& address);
+  // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
+  // says why.
+  explicit ServerCalls(const client::ServerAccess& server);
 
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
   absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
@@ -39,13 +41,13 @@ class ServerCalls {
  private:
   // Makes one call. Waits up to a second for the connection: the server may be just starting.
   template <typename Stub, typename Request, typename Response>
-  absl::StatusOr<Response> Call(Stub& stub,
+  absl::StatusOr<Response> Call(Stub* stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request);
 
-  std::string address_;
-  std::shared_ptr<grpc::Channel> channel_;
+  const std::string address_;
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
   std::unique_ptr<v1::AuditService::Stub> audit_;

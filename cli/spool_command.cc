@@ -18,12 +18,12 @@ namespace {
 
 struct ImportFlags {
   std::string folder;
-  std::string server;
+  client::ServerAccess server;
 };
 
 absl::Status Import(const ImportFlags& flags, Output& out) {
-  const std::unique_ptr<v1::LedgerService::Stub> stub =
-      v1::LedgerService::NewStub(client::Connect(flags.server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, client::Connect(flags.server));
+  const std::unique_ptr<v1::LedgerService::Stub> stub = v1::LedgerService::NewStub(channel);
   std::vector<std::string> files = {flags.folder};
   if (std::filesystem::is_directory(flags.folder)) {
     ASSIGN_OR_RETURN(files, client::SpoolFiles(flags.folder));
@@ -64,7 +64,7 @@ void AddSpoolCommands(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<ImportFlags>();
   command->add_option("FOLDER", flags->folder, "the recorder's spool folder, or one file of it")
       ->required();
-  AddServer(*command, flags->server)->required();
+  AddRequiredServer(*command, flags->server);
   command->callback(
       [flags, &chosen] { chosen = [flags](Output& out) { return Import(*flags, out); }; });
 }

@@ -26,7 +26,7 @@ namespace {
 
 struct VerifyFlags {
   std::vector<std::string> subjects;
-  std::string server;
+  client::ServerAccess server;
   TrustFlags trust;
   double delta = 0;     // 0: none
   double epsilon = -1;  // below 0: none
@@ -171,7 +171,7 @@ JsonObject JsonOf(const VerifiedLineage& lineage, const Findings& findings) {
 
 absl::StatusOr<VerifiedLineage> Read(const VerifyFlags& flags,
                                      const bundle::VerifierOptions& options) {
-  if (flags.server.empty()) return VerifyFiles(flags.subjects, options);
+  if (flags.server.address.empty()) return VerifyFiles(flags.subjects, options);
   ASSIGN_OR_RETURN(const std::string name, events::FullLedgerName(flags.subjects.front()));
   ServerCalls server(flags.server);
   return VerifyOnServer(name, server, options);
@@ -182,7 +182,7 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const VerifiedLineage lineage, Read(flags, options));
   Findings findings;
   findings.older = options.older.size();
-  for (size_t i = 0; flags.server.empty() && i < lineage.ledgers.size(); ++i) {
+  for (size_t i = 0; flags.server.address.empty() && i < lineage.ledgers.size(); ++i) {
     ASSIGN_OR_RETURN(const bool events, CheckEvents(flags.subjects[i], *lineage.ledgers[i]));
     if (i == 0) findings.events = events;
   }
@@ -246,7 +246,7 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
       throw CLI::ValidationError(
           flag, "is for the epsilon at --delta or the delta at --epsilon: give one of them");
     }
-    if (!flags->server.empty() && flags->subjects.size() > 1) {
+    if (!flags->server.address.empty() && flags->subjects.size() > 1) {
       throw CLI::ValidationError("SUBJECT", "must be one ledger with --server");
     }
     chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };

@@ -1,7 +1,19 @@
 #include "client/connection.h"
 
-#include <string>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -34,9 +46,95 @@ ErrorReason ReasonFromDetails(const std::string& details) {
   return {};
 }
 
+// A token's file, read again whenever it has changed: Kubernetes replaces projected tokens, and so
+// does whoever rotates one.
+class TokenFile : public grpc::MetadataCredentialsPlugin {
+ public:
+  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+
+  bool IsBlocking() const override { return true; }
+
+  // Once a call, or once a stream.
+  grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
+                           std::multimap<grpc::string, grpc::string>* metadata) override {
+    absl::MutexLock lock(&mutex_);
+    const absl::Status read = Look();
+    if (!read.ok()) return {grpc::StatusCode::UNAUTHENTICATED, std::string(read.message())};
+    metadata->emplace("authorization", absl::StrCat("Bearer ", token_));
+    return grpc::Status::OK;
+  }
+
+  absl::Status Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    struct stat found = {};
+    if (stat(path_.c_str(), &found) != 0) return ErrnoError(errno, "read", path_);
+    const std::string stamp = absl::StrCat(found.st_ino, ":", found.st_size, ":",
+                                           found.st_mtim.tv_sec, ".", found.st_mtim.tv_nsec);
+    if (stamp == stamp_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::string content, ReadFile(path_));
+    const absl::string_view token = absl::StripAsciiWhitespace(content);
+    const auto is_graphic = [](unsigned char c) { return absl::ascii_isgraph(c); };
+    if (token.empty() || token.size() > kMaxTokenBytes ||
+        !std::all_of(token.begin(), token.end(), is_graphic)) {
+      return FieldError("token_file", absl::StrCat("must hold one token of printable characters, ",
+                                                   path_, " does not"));
+    }
+    token_ = std::string(token);
+    stamp_ = stamp;
+    return absl::OkStatus();
+  }
+
+  absl::Status Check() {
+    absl::MutexLock lock(&mutex_);
+    return Look();
+  }
+
+ private:
+  static constexpr size_t kMaxTokenBytes = 8192;
+
+  const std::string path_;
+  absl::Mutex mutex_;
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::string> ReadPart(const char* field, const std::string& path) {
+  if (path.empty()) return std::string();
+  absl::StatusOr<std::string> content = ReadFile(path);
+  if (content.ok()) return content;
+  return FieldError(field,
+                    absl::StrCat("must be a file that can be read: ", content.status().message()));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
+    const ServerAccess& access) {
+  const bool tls = UsesTls(access);
+  std::shared_ptr<grpc::ChannelCredentials> channel;
+  if (tls) {
+    grpc::SslCredentialsOptions options;
+    ASSIGN_OR_RETURN(options.pem_root_certs, ReadPart("ca", access.ca));
+    ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPart("cert", access.certificate));
+    ASSIGN_OR_RETURN(options.pem_private_key, ReadPart("cert_key", access.key));
+    channel = grpc::SslCredentials(options);
+  } else if (access.token_file.empty()) {
+    return grpc::InsecureChannelCredentials();
+  } else {
+    // Plain text that refuses to leave this machine: the token goes nowhere else.
+    channel = grpc::experimental::LocalCredentials(LOCAL_TCP);
+  }
+  if (access.token_file.empty()) return channel;
+  auto token = std::make_unique<TokenFile>(access.token_file);
+  RETURN_IF_ERROR(token->Check());
+  return grpc::CompositeChannelCredentials(
+      channel, grpc::experimental::MetadataCredentialsFromPlugin(
+                   std::move(token), tls ? GRPC_PRIVACY_AND_INTEGRITY : GRPC_SECURITY_NONE));
+}
+
 }  // namespace
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
+  ASSIGN_OR_RETURN(const ServerAccess access, Complete(given));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   CredentialsOf(access));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   arguments.SetMaxSendMessageSize(kMaxSentBytes);
@@ -44,7 +142,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMilliseconds);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(TargetOf(access), credentials, arguments);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

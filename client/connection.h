@@ -3,17 +3,18 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/server_access.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/status.h"
 
 namespace dpledger::client {
 
-// A channel to `address` ("host:port"). It connects when first used, and again by itself after a
-// loss. Never null.
-std::shared_ptr<grpc::Channel> Connect(const std::string& address);
+// A channel to the server of Complete(access). It connects when first used, and again by itself
+// after a loss. INVALID_ARGUMENT of Complete, or that names a file that cannot be read.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& access);
 
 // The same code and message, with the server's google.rpc.ErrorInfo as the status's ErrorReason
 // (base/status.h).

@@ -53,9 +53,10 @@ absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
 
 }  // namespace
 
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
                                       double sampling_probability, uint64_t steps) {
-  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
+  const auto stub = v1::AccountingService::NewStub(channel);
   v1::CalibrateRequest request;
   request.set_epsilon(target.epsilon);
   request.set_delta(target.delta);
@@ -68,9 +69,10 @@ absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& t
   return answer.noise_multiplier();
 }
 
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
                                       CorrelatedOptions options, v1::Adjacency adjacency) {
-  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
+  const auto stub = v1::AccountingService::NewStub(channel);
   double low = 0, high = kMostNoise;
   options.sums.noise_multiplier = kMostNoise;
   RETURN_IF_ERROR(CheckOptions(options));
@@ -92,9 +94,10 @@ absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& t
   return high;
 }
 
-absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& server,
+absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const ServerAccess& server,
                                                           const std::string& ledger, double delta) {
-  const auto stub = v1::AccountingService::NewStub(Connect(server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
+  const auto stub = v1::AccountingService::NewStub(channel);
   v1::ComputeEpsilonRequest request;
   request.mutable_subject()->add_ledgers(ledger);
   request.set_delta(delta);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/correlated_options.h"
+#include "client/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
 
 namespace dpledger::client {
@@ -20,16 +21,16 @@ struct Target {
 
 // The least noise multiplier, on the safe side, with which `steps` rounds on Poisson samples stay
 // within the target under ADD_OR_REMOVE_ONE.
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
                                       double sampling_probability, uint64_t steps);
 
 // The same for a run with correlated noise, whose own noise multiplier is not read, to within a
 // millionth. INVALID_ARGUMENT (epsilon) if 256, what the widest band takes, is not enough.
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
                                       CorrelatedOptions options, v1::Adjacency adjacency);
 
 // Of a whole ledger, `ledger` its full name.
-absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const std::string& server,
+absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const ServerAccess& server,
                                                           const std::string& ledger, double delta);
 
 }  // namespace dpledger::client

@@ -23,7 +23,7 @@ constexpr size_t kMaxQueries = 9999;
 constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
 
 absl::Status CheckOptions(const RecorderOptions& options) {
-  if (options.server.empty()) return FieldError("server", "must be given as host:port");
+  RETURN_IF_ERROR(Complete(options.server).status());
   RETURN_IF_ERROR(events::CheckToken("writer", options.writer));
   if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
     return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
@@ -88,7 +88,7 @@ absl::Status PrivacyRecorder::Start() {
                                         .synced = options_.policy == v1::SPOOL}));
   // A killed process may have left what it had not synced, and it is sent at once.
   if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
-  const std::shared_ptr<grpc::Channel> channel = Connect(options_.server);
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(options_.server));
   stub_ = v1::LedgerService::NewStub(channel);
   audits_ = v1::AuditService::NewStub(channel);
   const absl::Time deadline = absl::Now() + options_.open_timeout;

@@ -44,6 +44,7 @@
 #include "client/internal/delivery.h"
 #include "client/internal/group_sync.h"
 #include "client/run_state.h"
+#include "client/server_access.h"
 #include "client/spool.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -52,7 +53,7 @@
 namespace dpledger::client {
 
 struct RecorderOptions {
-  std::string server;  // host:port
+  ServerAccess server;  // "host:port", or with certificates and a token
   std::string ledger;  // `x`, or projects/{project}/ledgers/{ledger}
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
   // restart.

@@ -14,15 +14,16 @@ namespace dpledger::registry {
 
 class ServerSource::Impl {
  public:
-  Impl(const std::string& address, absl::Duration patience)
-      : address_(address),
-        patience_(patience),
-        stub_(v1::AuditService::NewStub(client::Connect(address))) {}
+  Impl(const client::ServerAccess& server, absl::Duration patience)
+      : address_(server.address), patience_(patience), channel_(client::Connect(server)) {
+    if (channel_.ok()) stub_ = v1::AuditService::NewStub(*channel_);
+  }
 
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::AuditService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),
                     const Request& request, Response& response) {
+    RETURN_IF_ERROR(channel_.status());
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
     const absl::Status status =
@@ -34,11 +35,12 @@ class ServerSource::Impl {
  private:
   const std::string address_;
   const absl::Duration patience_;
-  const std::unique_ptr<v1::AuditService::Stub> stub_;
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
+  std::unique_ptr<v1::AuditService::Stub> stub_;
 };
 
-ServerSource::ServerSource(const std::string& address, absl::Duration patience)
-    : impl_(std::make_unique<Impl>(address, patience)) {}
+ServerSource::ServerSource(const client::ServerAccess& server, absl::Duration patience)
+    : impl_(std::make_unique<Impl>(server, patience)) {}
 
 ServerSource::~ServerSource() = default;
 

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/server_access.h"
 #include "registry/registry_source.h"
 
 namespace dpledger::registry {
 
 class ServerSource : public RegistrySource {
  public:
-  // `address` is host:port. Every call must be answered within `patience`.
-  ServerSource(const std::string& address, absl::Duration patience);
+  // Every call must be answered within `patience`. If `server` cannot be dialled at all
+  // (client::Connect), every call says why.
+  ServerSource(const client::ServerAccess& server, absl::Duration patience);
   ~ServerSource() override;
 
   absl::StatusOr<std::string> Read(const std::string& path) override;

@@ -73,7 +73,14 @@ dpledger_declaration ToC(const Declaration& declaration) {
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& options) {
   const dpledger_declaration declaration = ToC(options.declaration);
   auto c = Sized<dpledger_recorder_options>();
-  c.server = options.server.c_str();
+  const auto text = [](const std::string& value) {
+    return value.empty() ? nullptr : value.c_str();
+  };
+  c.server = text(options.server);
+  c.ca = text(options.ca);
+  c.certificate = text(options.certificate);
+  c.certificate_key = text(options.certificate_key);
+  c.token_file = text(options.token_file);
   c.ledger = options.ledger.c_str();
   c.writer = options.writer.c_str();
   c.declaration = &declaration;

@@ -74,7 +74,11 @@ absl::StatusOr<dpledger_recorder_options> ReadOptions(const dpledger_recorder_op
 absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_options* given) {
   ASSIGN_OR_RETURN(const auto read, ReadOptions(given));
   RecorderOptions options;
-  ASSIGN_OR_RETURN(options.server, ReadText("server", read.server));
+  ASSIGN_OR_RETURN(options.server.address, ReadText("server", read.server, ""));
+  ASSIGN_OR_RETURN(options.server.ca, ReadText("ca", read.ca, ""));
+  ASSIGN_OR_RETURN(options.server.certificate, ReadText("certificate", read.certificate, ""));
+  ASSIGN_OR_RETURN(options.server.key, ReadText("certificate_key", read.certificate_key, ""));
+  ASSIGN_OR_RETURN(options.server.token_file, ReadText("token_file", read.token_file, ""));
   ASSIGN_OR_RETURN(options.ledger, ReadText("ledger", read.ledger));
   ASSIGN_OR_RETURN(options.writer, ReadText("writer", read.writer, options.writer.c_str()));
   ASSIGN_OR_RETURN(options.declaration, ReadDeclaration(read.declaration));

@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 1
+#define DPLEDGER_ABI_MINOR 2
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -167,7 +167,9 @@ typedef struct dpledger_run_state {
 
 typedef struct dpledger_recorder_options {
   size_t struct_size;
-  const char* server;  // "host:port"
+  // "host:port": TLS, unless it is of this machine and nothing is said about certificates;
+  // "http://host:port" is never TLS. NULL: DPLEDGER_SERVER, or that of client.conf.
+  const char* server;
   const char* ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
   // restart. NULL: "trainer".
@@ -191,6 +193,13 @@ typedef struct dpledger_recorder_options {
   // one sampler (dpledger_sampler_create_resumable) and one run with correlated noise of this
   // recorder are kept. Since minor version 1.
   const dpledger_run_state* state;
+  // PEM files and the file of a token. NULL: what the environment says (DPLEDGER_CA, DPLEDGER_CERT,
+  // DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE), or the user's dpledger/client.conf. Since minor
+  // version 2.
+  const char* ca;               // who signs the server's certificate
+  const char* certificate;      // one's own, for mutual TLS
+  const char* certificate_key;  // and its key
+  const char* token_file;       // read again whenever it changes
 } dpledger_recorder_options;
 
 // Writes the rounds of one training run into a ledger on a server. Thread safe.

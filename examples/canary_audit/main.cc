@@ -107,7 +107,8 @@ absl::StatusOr<v1::AuditClaimResponse> Audit(const Flags& flags, const std::stri
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   v1::AuditClaimResponse response;
-  const auto service = v1::AccountingService::NewStub(client::Connect(flags.server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, client::Connect(flags.server));
+  const auto service = v1::AccountingService::NewStub(channel);
   const grpc::Status status = service->AuditClaim(&context, request, &response);
   if (!status.ok()) return client::FromGrpc(status);
   return response;

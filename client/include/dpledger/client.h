@@ -102,7 +102,8 @@ struct RunState {
 };
 
 struct RecorderOptions {
-  std::string server;
+  // As dpledger_recorder_options has them; empty stands for NULL.
+  std::string server, ca, certificate, certificate_key, token_file;
   std::string ledger;
   std::string writer = "trainer";
   Declaration declaration;

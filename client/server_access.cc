@@ -1,0 +1,152 @@
+#include "client/server_access.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/address.h"
+#include "base/status.h"
+
+namespace dpledger::client {
+namespace {
+
+constexpr char kHttp[] = "http://";
+constexpr char kHttps[] = "https://";
+
+// Each part by its name in a file and in the environment.
+struct Part {
+  const char* name;
+  const char* variable;
+  std::string ServerAccess::*member;
+  bool is_path;
+};
+constexpr Part kParts[] = {
+    {"server", "DPLEDGER_SERVER", &ServerAccess::address, false},
+    {"ca", "DPLEDGER_CA", &ServerAccess::ca, true},
+    {"cert", "DPLEDGER_CERT", &ServerAccess::certificate, true},
+    {"cert-key", "DPLEDGER_CERT_KEY", &ServerAccess::key, true},
+    {"token-file", "DPLEDGER_TOKEN_FILE", &ServerAccess::token_file, true},
+};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+ServerAccess FromEnvironment() {
+  ServerAccess access;
+  for (const Part& part : kParts) access.*part.member = Variable(part.variable);
+  return access;
+}
+
+// The folder dpledger/ of the user's configuration, or "".
+std::string ConfigFolder() {
+  const std::string base = Variable("XDG_CONFIG_HOME");
+  if (!base.empty()) return absl::StrCat(base, "/dpledger");
+  const std::string home = Variable("HOME");
+  return home.empty() ? "" : absl::StrCat(home, "/.config/dpledger");
+}
+
+absl::StatusOr<ServerAccess> FromFile(const std::string& folder) {
+  ServerAccess access;
+  const std::string path = absl::StrCat(folder, "/client.conf");
+  std::ifstream file(path);
+  if (folder.empty() || !file) return access;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    if (text.empty() || text.front() == '#') continue;
+    const size_t equals = text.find('=');
+    const auto refuse = [&](const char* rule) {
+      return FieldError(absl::StrCat(path, " line ", number), absl::StrCat(rule, ", got ", text));
+    };
+    if (equals == absl::string_view::npos) return refuse("must be NAME = VALUE");
+    const absl::string_view name = absl::StripAsciiWhitespace(text.substr(0, equals));
+    absl::string_view value = absl::StripAsciiWhitespace(text.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+      value = value.substr(1, value.size() - 2);
+    const Part* found = nullptr;
+    for (const Part& part : kParts) found = name == part.name ? &part : found;
+    if (found == nullptr) return refuse("must set one of server, ca, cert, cert-key, token-file");
+    if (value.empty() || !(access.*found->member).empty())
+      return refuse("must give each name one value");
+    access.*found->member = found->is_path && value.front() != '/'
+                                ? absl::StrCat(folder, "/", value)
+                                : std::string(value);
+  }
+  return access;
+}
+
+void TakeFrom(const ServerAccess& source, ServerAccess& access) {
+  if (!source.address.empty() && !access.address.empty() && source.address != access.address)
+    return;
+  // The key of one source does not go with the certificate of another.
+  const bool has_certificate = !access.certificate.empty() || !access.key.empty();
+  for (const Part& part : kParts) {
+    const bool of_pair =
+        part.member == &ServerAccess::certificate || part.member == &ServerAccess::key;
+    if (of_pair && has_certificate) continue;
+    if ((access.*part.member).empty()) access.*part.member = source.*part.member;
+  }
+}
+
+std::optional<Address> AddressOf(const std::string& server) {
+  absl::string_view text = server;
+  if (!absl::ConsumePrefix(&text, kHttps)) absl::ConsumePrefix(&text, kHttp);
+  return ParseAddress({text.data(), text.size()});
+}
+
+absl::Status Check(const ServerAccess& access) {
+  if (access.address.empty()) {
+    return FieldError("server",
+                      "must be given as host:port, as DPLEDGER_SERVER, or in client.conf");
+  }
+  const std::optional<Address> address = AddressOf(access.address);
+  if (!address.has_value() || address->port == 0)
+    return FieldError("server", absl::StrCat("must be host:port, got ", access.address));
+  if (access.certificate.empty() != access.key.empty())
+    return FieldError(access.key.empty() ? "cert_key" : "cert", "must be given with the other one");
+  if (!absl::StartsWith(access.address, kHttp)) return absl::OkStatus();
+  if (!access.ca.empty() || !access.key.empty()) {
+    return FieldError("server", absl::StrCat("must be https:// where certificates are given, got ",
+                                             access.address));
+  }
+  if (!access.token_file.empty() && !IsLoopback(address->host)) {
+    return FieldError(
+        "server", absl::StrCat("must be https:// where a token is given, since http:// shows it "
+                               "to the network, got ",
+                               access.address));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ServerAccess> Complete(ServerAccess given) {
+  TakeFrom(FromEnvironment(), given);
+  ASSIGN_OR_RETURN(const ServerAccess file, FromFile(ConfigFolder()));
+  TakeFrom(file, given);
+  RETURN_IF_ERROR(Check(given));
+  return given;
+}
+
+bool UsesTls(const ServerAccess& access) {
+  if (absl::StartsWith(access.address, kHttps)) return true;
+  if (absl::StartsWith(access.address, kHttp)) return false;
+  if (!access.ca.empty() || !access.key.empty()) return true;
+  const std::optional<Address> address = AddressOf(access.address);
+  return address.has_value() && !IsLoopback(address->host);
+}
+
+std::string TargetOf(const ServerAccess& access) {
+  absl::string_view text = access.address;
+  if (!absl::ConsumePrefix(&text, kHttps)) absl::ConsumePrefix(&text, kHttp);
+  return std::string(text);
+}
+
+}  // namespace dpledger::client

@@ -1,0 +1,42 @@
+// How to reach a server: where it is, whom to trust, and who asks.
+//
+// A channel is plain text if the server's address says http://, or is of this machine with nothing
+// said about certificates; it is TLS else. A token goes over TLS or stays on this machine.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace dpledger::client {
+
+struct ServerAccess {
+  ServerAccess() = default;
+  // Of a server alone, as most callers know it.
+  ServerAccess(std::string where) : address(std::move(where)) {}  // NOLINT: an address will do
+  ServerAccess(const char* where) : address(where) {}             // NOLINT
+
+  std::string address;  // "host:port", "https://host:port" or "http://host:port"
+  std::string ca;       // PEM file: who signs the server's certificate; empty: the system's list
+  std::string certificate;  // PEM file of one's own certificate, for mutual TLS
+  std::string key;          // and its key
+  std::string token_file;   // a bearer token; read again whenever the file changes
+};
+
+// `given` with what it leaves out taken from the environment (DPLEDGER_SERVER, DPLEDGER_CA,
+// DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE), and then from the lines "name = value" of
+// dpledger/client.conf in the user's folder of configuration ($XDG_CONFIG_HOME, or ~/.config):
+// server, ca, cert, cert-key, token-file; its paths begin in its folder. A source that names a
+// server speaks of that server alone, so that no token goes to another one.
+//
+// INVALID_ARGUMENT that names the field, or the file and its line, for what is no address or does
+// not go together; also if there is no server at all.
+absl::StatusOr<ServerAccess> Complete(ServerAccess given);
+
+// What a complete access says of its channel.
+bool UsesTls(const ServerAccess& access);
+// "host:port".
+std::string TargetOf(const ServerAccess& access);
+
+}  // namespace dpledger::client
