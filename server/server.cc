@@ -52,6 +52,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), tables, log));
+  server->desk_.health().SetServing(true);
   ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
   return server;
 }
@@ -64,7 +65,7 @@ absl::Status Server::CheckHealth() {
   if (health.ok()) {
     CheckReadiness();
   } else {
-    door_->SetServing(false);
+    desk_.health().SetServing(false);
   }
   return health;
 }
@@ -74,7 +75,7 @@ void Server::CheckReadiness() {
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
-    door_->SetReady(ready_);
+    desk_.health().SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
   const absl::Duration now = Clock::System()->Steady();
@@ -87,7 +88,6 @@ void Server::CheckReadiness() {
 }
 
 void Server::Stop(absl::Time deadline) {
-  if (door_ != nullptr) door_->SetServing(false);
   desk_.Close(deadline);
   if (door_ != nullptr) door_->Close();
   signing_.reset();

@@ -31,6 +31,7 @@
 #include "absl/time/time.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
+#include "server/desk/health.h"
 #include "server/desk/method.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
@@ -105,6 +106,7 @@ class Desk {
   // Null if there is no such method.
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
+  Health& health() { return health_; }
 
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
@@ -141,6 +143,7 @@ class Desk {
   AllowAll allow_all_;
   Authorizer& authorizer_;
   CallGate gate_;
+  Health health_;
   WorkerPool store_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;
