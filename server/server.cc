@@ -37,7 +37,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(store_.get(), signing_.get()),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
-      audit_(store_.get(), signing_.get()) {}
+      audit_(store_.get(), signing_.get()),
+      authorizer_(options.authorizer),
+      desk_(options.desk, {&ledgers_, &accounting_, &audit_}, authorizer_.get(), log) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
 
@@ -50,8 +52,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), tables, log));
-  const Services services{&server->ledgers_, &server->accounting_, &server->audit_};
-  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, services, log));
+  server->desk_.health().SetServing(true);
+  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
   return server;
 }
 
@@ -63,7 +65,7 @@ absl::Status Server::CheckHealth() {
   if (health.ok()) {
     CheckReadiness();
   } else {
-    door_->SetServing(false);
+    desk_.health().SetServing(false);
   }
   return health;
 }
@@ -73,7 +75,7 @@ void Server::CheckReadiness() {
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
-    door_->SetReady(ready_);
+    desk_.health().SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
   const absl::Duration now = Clock::System()->Steady();
@@ -86,7 +88,8 @@ void Server::CheckReadiness() {
 }
 
 void Server::Stop(absl::Time deadline) {
-  if (door_ != nullptr) door_->Close(deadline);
+  desk_.Close(deadline);
+  if (door_ != nullptr) door_->Close();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

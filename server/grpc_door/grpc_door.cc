@@ -1,6 +1,5 @@
 #include "server/grpc_door/grpc_door.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -10,15 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/grpc_door/calls.h"
 
 namespace dpledger::server {
 namespace {
-
-// Calls that wait for the disk or read it; a few, so that one slow read does not stop the others.
-constexpr size_t kStoreThreads = 4;
-constexpr size_t kMaxQueuedStoreCalls = 1024;
-// Proofs, and calls that wait for a signature; apart, so that nobody else waits with them.
-constexpr size_t kAuditThreads = 4;
 
 // What gRPC itself may buffer over all connections, before it pushes back.
 constexpr size_t kTransportBytes = size_t{512} << 20;
@@ -46,62 +40,44 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-GrpcDoor::GrpcDoor(const GrpcDoorOptions& options, const Services& services, const Log* log)
-    : store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
-      query_pool_("accounting", options.query_threads, options.max_queued_queries),
-      audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
-      ledger_door_(services.ledgers, &store_pool_, &audit_pool_, options.append_window,
-                   {&gate_, log}),
-      accounting_door_(services.accounting, &query_pool_, {&gate_, log}),
-      audit_door_(services.audit, &audit_pool_, {&gate_, log}) {}
+grpc::ServerGenericBidiReactor* GrpcDoor::Service::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  const Method* const method = desk_.Find(context->method());
+  if (method == nullptr) return new UnknownCall();
+  switch (method->kind) {
+    case CallKind::kUnary:
+      return new UnaryReactor(desk_, *method, context);
+    case CallKind::kServerStream:
+      return new ServerStreamReactor(desk_, *method, context);
+    case CallKind::kBidirectional:
+      return new BidirectionalReactor(desk_, *method, context);
+  }
+  return new UnknownCall();
+}
 
-GrpcDoor::~GrpcDoor() { Close(absl::InfinitePast()); }
+GrpcDoor::~GrpcDoor() { Close(); }
 
 absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& options,
-                                                         const Services& services, const Log* log) {
-  // Both are process-wide in gRPC, and take effect for servers built from now on.
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+                                                         Desk* desk) {
+  // Process-wide in gRPC. The desk answers for health; gRPC's own service would keep the memory of
+  // every Check that is reset.
+  grpc::EnableDefaultHealthCheckService(false);
 
-  std::unique_ptr<GrpcDoor> door(new GrpcDoor(options, services, log));
+  std::unique_ptr<GrpcDoor> door(new GrpcDoor(desk));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &door->port_);
-  builder.RegisterService(&door->ledger_door_);
-  builder.RegisterService(&door->accounting_door_);
-  builder.RegisterService(&door->audit_door_);
+  builder.RegisterCallbackGenericService(&door->service_);
   door->server_ = builder.BuildAndStart();
   if (door->server_ == nullptr || door->port_ == 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options.address, ": is another server running there?"));
   }
-  door->SetServing(true);
   return door;
 }
 
-void GrpcDoor::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  for (const char* service :
-       {v1::LedgerService::service_full_name(), v1::AccountingService::service_full_name(),
-        v1::AuditService::service_full_name()}) {
-    health->SetServingStatus(service, serving);
-  }
-  health->SetServingStatus("", serving);
-}
-
-void GrpcDoor::SetReady(bool ready) {
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  health->SetServingStatus(v1::AuditService::service_full_name(), ready);
-  health->SetServingStatus("", ready);
-}
-
-void GrpcDoor::Close(absl::Time deadline) {
+void GrpcDoor::Close() {
   if (server_ == nullptr) return;
-  SetServing(false);
-  gate_.Close();
-  ledger_door_.Drain();
-  gate_.AwaitEmpty(deadline);
-  // Cancels what is left: calls past the deadline, and those that only watch.
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
   server_.reset();
