@@ -38,8 +38,8 @@ class KeySet {
 
   const std::vector<VerifyingKey>& keys() const { return keys_; }
   bool Has(const Sha256Hash& fingerprint) const;
-  // The key of this kid for the algorithm; without a kid the only key for the algorithm. Null if
-  // there is none, or more than one.
+  // The key of this kid, whatever its algorithm; without a kid the only key for the algorithm.
+  // Null if there is none, or more than one.
   const VerifyingKey* Find(const std::optional<std::string>& kid, JwtAlgorithm algorithm) const;
 
  private:

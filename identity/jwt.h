@@ -37,7 +37,7 @@ struct ParsedJwt {
   std::optional<absl::Time> expires, not_before, issued;
 };
 
-// Whether it looks like a JWT, and not like a token made here: to choose what to tell the log.
+// Everything up to the JSON and `crit`, without keys.
 absl::StatusOr<ParsedJwt> ParseJwt(std::string_view token);
 
 // The key that verifies the signature. The rest is not checked.

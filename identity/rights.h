@@ -7,7 +7,7 @@
 //   oidc:https://login.example.org#bob         auditor  *
 //   *                                          analyst  projects/public data-set=MNIST, 2011
 //
-//   line = [caller SP grant] [SP] ["#" comment at the beginning of a line]
+//   line = caller blanks grant / "#" comment / empty       blanks between its words: one or more
 //   caller = a caller's name (identity/caller.h) / the beginning of names and "*"
 //
 // A "*" alone is every authenticated caller; only the word `anonymous` grants to those who show
@@ -31,7 +31,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "identity/caller.h"
 #include "identity/grant.h"
@@ -54,8 +53,9 @@ std::string PolicyText(const std::vector<PolicyLine>& policy);
 
 class Rights {
  public:
-  // `clock` and `log` must outlive the object. An empty path: no policy, only tokens' own grants.
-  static absl::StatusOr<std::unique_ptr<Rights>> Open(const std::string& policy_file, Clock* clock,
+  // `log` must outlive the object; it may be null. An empty path: no policy, only tokens' own
+  // grants.
+  static absl::StatusOr<std::unique_ptr<Rights>> Open(const std::string& policy_file,
                                                       const Log* log);
 
   // OK, or PERMISSION_DENIED with the reason NOT_GRANTED (SEAL_NEEDS_CREATOR for kSealWithMissing)
@@ -76,8 +76,7 @@ class Rights {
   void Refresh();
 
  private:
-  Rights(const std::string& policy_file, Clock* clock, const Log* log)
-      : file_(policy_file, clock), log_(log) {}
+  Rights(const std::string& policy_file, const Log* log) : file_(policy_file), log_(log) {}
 
   template <typename Rule>
   bool AnyGrant(const Caller& caller, const Rule& rule) const;
