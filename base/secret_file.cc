@@ -36,11 +36,30 @@ absl::Status CheckOwnersAlone(int fd, const std::string& path) {
 }
 
 absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
-  const ssize_t written = ::write(fd, content.data(), content.size());
-  if (written != static_cast<ssize_t>(content.size())) {
-    return ErrnoError(written < 0 ? errno : ENOSPC, "write", path);
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoError(errno, "write", path);
+    content.remove_prefix(static_cast<size_t>(written));
   }
   return ::fsync(fd) == 0 ? absl::OkStatus() : ErrnoError(errno, "fsync", path);
+}
+
+// Writes the content beside `path`, durably, and gives it the name by `publish`, so that no crash
+// leaves half a secret under the name.
+absl::Status Write(const std::string& path, std::string_view content,
+                   int (*publish)(const char* from, const char* to)) {
+  const std::string temporary = absl::StrCat(path, ".tmp");
+  ::unlink(temporary.c_str());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoError(errno, "create", temporary);
+  const auto remove = absl::MakeCleanup([&temporary] { ::unlink(temporary.c_str()); });
+  const absl::Status written = WriteAndSync(fd, content, temporary);
+  if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);
+  RETURN_IF_ERROR(written);
+  if (publish(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "create", path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return SyncDirectory(folder.empty() ? "." : folder);
 }
 
 }  // namespace
@@ -59,18 +78,11 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_b
 }
 
 absl::Status MakeSecretFile(const std::string& path, std::string_view content) {
-  // Written beside and linked, so that no crash leaves half a secret under the name.
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  ::unlink(temporary.c_str());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoError(errno, "create", temporary);
-  const auto remove = absl::MakeCleanup([&temporary] { ::unlink(temporary.c_str()); });
-  const absl::Status written = WriteAndSync(fd, content, temporary);
-  if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);
-  RETURN_IF_ERROR(written);
-  if (::link(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "create", path);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return SyncDirectory(folder.empty() ? "." : folder);
+  return Write(path, content, ::link);
+}
+
+absl::Status ReplaceSecretFile(const std::string& path, std::string_view content) {
+  return Write(path, content, ::rename);
 }
 
 }  // namespace dpledger

@@ -1,6 +1,6 @@
-// Files that hold a secret, such as a private key: readable by their owner alone, written once and
-// never changed. The content is never written elsewhere, not even into an error; the caller wipes
-// its copy. Thread safe.
+// Files that hold a secret, such as a private key: readable by their owner alone, and replaced
+// whole or never changed. The content is never written elsewhere, not even into an error; the
+// caller wipes its copy. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +20,9 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_b
 // Makes a new file of mode 0600, durable on return. A crash never leaves a part of it under its
 // name. ALREADY_EXISTS if the name is taken.
 absl::Status MakeSecretFile(const std::string& path, std::string_view content);
+
+// The same, but in place of the file that has the name, if there is one: a crash leaves the old
+// content or the new. Two at a time must not write the same name.
+absl::Status ReplaceSecretFile(const std::string& path, std::string_view content);
 
 }  // namespace dpledger

@@ -71,6 +71,8 @@ TEST_F(Sources, KeepTheirRoomsApart) {
   EXPECT_FALSE(targets_->Reaches("client", "store"));
   EXPECT_FALSE(targets_->Reaches("witness", "store")) << "a witness reads entries, and no more";
   EXPECT_FALSE(targets_->Reaches("witness", "events"));
+  EXPECT_FALSE(targets_->Reaches("identity", "proto")) << "who a caller is, no wire says";
+  EXPECT_FALSE(targets_->Reaches("identity", "events"));
   EXPECT_FALSE(targets_->Reaches("registry", "events")) << "the registry knows no privacy";
   EXPECT_TRUE(targets_->Reaches("dpledger-server", "rdp")) << "or the list is not read";
 }
