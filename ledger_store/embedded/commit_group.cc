@@ -20,7 +20,7 @@ std::string RequestRow(const Operation& request, const v1::Receipt& receipt) {
 }
 
 std::string HeadRowOf(const LedgerHead& head, const std::string& writer) {
-  return HeadRow{head.writers.at(writer), ToStored(head)}.Serialize();
+  return HeadRow{*head.writers.Find(writer), ToStored(head)}.Serialize();
 }
 
 }  // namespace

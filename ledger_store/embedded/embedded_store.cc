@@ -116,22 +116,22 @@ class EmbeddedStore : public LedgerStore {
     Enqueue(std::move(operation));
   }
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     RETURN_IF_ERROR(events::CheckLedgerName("name", name));
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
-    return Describe(*record.head);
+    return Describe(*record.head, writers);
   }
 
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override {
+                                               size_t limit, const WriterRange& writers) override {
     const bool every_project = parent == "projects/-";
     if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
     RETURN_IF_ERROR(fail_stop_.status());
     const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     std::vector<v1::Ledger> ledgers;
     for (const auto& head : table_->List(prefix, after, limit)) {
-      ledgers.push_back(Describe(*head));
+      ledgers.push_back(Describe(*head, writers));
     }
     return ledgers;
   }
@@ -214,7 +214,7 @@ class EmbeddedStore : public LedgerStore {
 
   absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
     RETURN_IF_ERROR(SubmitAndWait(operation, [&] { Enqueue(std::move(operation)); }));
-    return Get(name);
+    return Get(name, {.limit = kMostDescribedWriters});
   }
 
   void CommitUntilStopped() {
