@@ -1,12 +1,14 @@
 #include "server/ledger_service.h"
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/event_rules.h"
@@ -28,11 +30,11 @@ using events::Within;
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
 
-absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
-  for (int i = 0; i < request.entries_size(); ++i) {
 // Of each ledger in a list.
 constexpr size_t kMostListedWriters = 10;
 
+absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
+  for (int i = 0; i < request.entries_size(); ++i) {
     const v1::NewEntry& entry = request.entries(i);
     const bool late = entry.has_late_event();
     if (!late && !entry.has_event()) continue;
@@ -176,7 +178,13 @@ absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest
 
 void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                                 LedgerStore::AppendCallback done) {
-  if (absl::Status status = CheckEvents(request); !status.ok()) {
+  absl::Status status = OutOfMemory();
+  try {
+    status = CheckEvents(request);
+  } catch (const std::bad_alloc&) {
+    // It is the answer already.
+  }
+  if (!status.ok()) {
     done(std::move(status));
     return;
   }

@@ -62,6 +62,19 @@ absl::StatusOr<v1::StoredRequest> CommitGroup::Answered(const std::string& ledge
   return stored;
 }
 
+size_t CommitGroup::BytesToWrite() const {
+  // Keys, a receipt, sizes, the head but for its frontier: under 400 bytes, with room.
+  constexpr size_t kRest = 1024;
+  size_t bytes = kRest;
+  for (const auto& [name, ledger] : staged_.ledgers()) {
+    const size_t frontier = ledger.head->tree.frontier().size() * sizeof(merkle::Hash);
+    for (const auto& [change, request] : ledger.changes) {
+      bytes += change->entries.size() + change->writer.ByteSizeLong() + frontier + kRest;
+    }
+  }
+  return bytes;
+}
+
 void CommitGroup::Write(rocksdb::WriteBatch& batch) {
   uint64_t next_id = table_.size();
   for (const auto& [name, ledger] : staged_.ledgers()) {
