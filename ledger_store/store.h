@@ -30,6 +30,7 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger/ledger_head.h"
 #include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
 
@@ -53,13 +54,21 @@ class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
 
-  // NOT_FOUND if there is none. Size, root and writers belong to one moment and are durable.
-  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
+  // The ledger with the writers of that range. NOT_FOUND if there is none. Size, root and writers
+  // belong to one moment and are durable.
+  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) = 0;
+  // With all its writers: it may have 2^20.
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) { return Get(name, {}); }
 
   // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the
-  // first). The parent "projects/-" means all projects.
+  // first), each with the writers of that range. The parent "projects/-" means all projects.
   virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
-                                                       const std::string& after, size_t limit) = 0;
+                                                       const std::string& after, size_t limit,
+                                                       const WriterRange& writers) = 0;
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) {
+    return List(parent, after, limit, {});
+  }
 
   // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
   // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
@@ -95,7 +104,8 @@ class LedgerStore : public LedgerReader {
   // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
   // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
   // FAILED_PRECONDITION with a reason of ledger_head.h's AppendBatch; RESOURCE_EXHAUSTED
-  // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
+  // (QUEUE_FULL: too much waits for the disk; OUT_OF_MEMORY, of the embedded engine, where `done`
+  // may be called before this returns); UNAVAILABLE (STORE_FAILED) after a disk error.
   // `line` may be null.
   virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                            AppendCallback done) = 0;
