@@ -19,8 +19,10 @@
 // The caller checks events (events/event_rules.h); the store checks names, ids, sizes and order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,14 +40,24 @@ namespace dpledger {
 
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and
-// nothing is stored after a refusal.
+// nothing is stored after a refusal. Thread safe: a batch for which there is no memory is refused
+// by its caller's thread, while those before it may still wait.
 class AppendLine {
  public:
-  bool broken() const { return broken_; }
-  void Break() { broken_ = true; }
+  // Of the next batch. The store takes it when the batch is passed to it.
+  uint64_t NextTurn() { return turns_++; }
+  // The batch of that turn is refused.
+  void Break(uint64_t turn) {
+    uint64_t refused = first_refused_;
+    while (turn < refused && !first_refused_.compare_exchange_weak(refused, turn)) {
+    }
+  }
+  bool BrokenBefore(uint64_t turn) const { return first_refused_ < turn; }
+  bool broken() const { return BrokenBefore(std::numeric_limits<uint64_t>::max()); }
 
  private:
-  bool broken_ = false;  // only the store's committing thread uses it
+  std::atomic<uint64_t> turns_ = 0;
+  std::atomic<uint64_t> first_refused_ = std::numeric_limits<uint64_t>::max();
 };
 
 // The read side of a store. Code that only reads uses it, so that it also works on what survives of

@@ -126,12 +126,15 @@ class EmbeddedStore : public SteppedStore {
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
+    const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
     try {
       QueuedOperation operation(std::move(request));
-      operation.line = std::move(line);
+      operation.line = line;
+      operation.turn = turn;
       operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
       Enqueue(operation, &done);
     } catch (const std::bad_alloc&) {
+      if (line != nullptr) line->Break(turn);
       done(OutOfMemory());
     }
   }
@@ -333,7 +336,7 @@ class EmbeddedStore : public SteppedStore {
       for (QueuedOperation& operation : answered.operations) {
         answered.answers.push_back(group.Stage(operation));
         const absl::Status& status = answered.answers.back().status();
-        if (!status.ok() && operation.line != nullptr) operation.line->Break();
+        if (!status.ok()) operation.BreakLine();
         if (absl::IsDataLoss(status) || absl::IsUnavailable(status)) {
           return fail_stop_.Fail(status);
         }
@@ -348,9 +351,7 @@ class EmbeddedStore : public SteppedStore {
       return absl::OkStatus();
     } catch (const std::bad_alloc&) {
       // No later batch of a line may be stored when an earlier one was not.
-      for (QueuedOperation& operation : answered.operations) {
-        if (operation.line != nullptr) operation.line->Break();
-      }
+      for (const QueuedOperation& operation : answered.operations) operation.BreakLine();
       return OutOfMemory();
     }
   }
