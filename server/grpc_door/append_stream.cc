@@ -1,8 +1,10 @@
 #include "server/grpc_door/append_stream.h"
 
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/grpc_door/message.h"
 #include "server/grpc_door/status.h"
@@ -42,7 +44,7 @@ void AppendStreams::Remove(const std::shared_ptr<AppendStream>& stream) {
 
 void AppendStream::OnReadDone(bool ok) {
   absl::StatusOr<v1::AppendRequest> request = v1::AppendRequest();
-  if (ok) request = Parse<v1::AppendRequest>(std::exchange(incoming_, {}));
+  if (ok) request = ParseIfRoom<v1::AppendRequest>(std::exchange(incoming_, {}));
   uint64_t number = 0;
   bool take = false;
   {
@@ -53,7 +55,13 @@ void AppendStream::OnReadDone(bool ok) {
     take = ok && !refused_ && !draining_ && !finished_;
     if (take) {
       number = acknowledged_ + unacknowledged_.size();
-      unacknowledged_.push_back({request.ok() ? request->batch().request_id() : "", std::nullopt});
+      try {
+        unacknowledged_.push_back(
+            {request.ok() ? request->batch().request_id() : "", std::nullopt});
+      } catch (const std::bad_alloc&) {
+        take = false;
+        RunOut();
+      }
     }
   }
   if (take) Append(number, std::move(request));
@@ -108,6 +116,11 @@ void AppendStream::OnDone() {
   gate->Leave();  // last: the door may be gone after it
 }
 
+void AppendStream::RunOut() {
+  refused_ = true;
+  end_ = OutOfMemory();
+}
+
 void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
   absl::MutexLock lock(&mutex_);
   if (!outcome.ok()) refused_ = true;
@@ -115,7 +128,7 @@ void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) 
   if (number - acknowledged_ >= unacknowledged_.size()) return;
   unacknowledged_[number - acknowledged_].outcome = std::move(outcome);
   while (!unacknowledged_.empty() && unacknowledged_.front().outcome.has_value()) {
-    const Batch batch = std::move(unacknowledged_.front());
+    Batch batch = std::move(unacknowledged_.front());
     unacknowledged_.pop_front();
     if (!batch.outcome->ok()) {
       end_ = batch.outcome->status();
@@ -123,9 +136,15 @@ void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) 
       return;
     }
     ++acknowledged_;
-    acknowledgement_.emplace();
-    acknowledgement_->set_request_id(batch.request_id);
-    *acknowledgement_->mutable_receipt() = **batch.outcome;
+    try {
+      acknowledgement_.emplace();
+      acknowledgement_->set_request_id(std::move(batch.request_id));
+      *acknowledgement_->mutable_receipt() = **std::move(batch.outcome);
+    } catch (const std::bad_alloc&) {
+      acknowledgement_.reset();
+      unacknowledged_.clear();
+      RunOut();
+    }
   }
 }
 
@@ -172,13 +191,21 @@ void AppendStream::Advance() {
       writing_ = true;
       acknowledgement_->set_acknowledged_batches(acknowledged_);
       acknowledgement_->set_credit(static_cast<uint32_t>(window_ - unacknowledged_.size()));
-      outgoing_ = Serialize(*acknowledgement_);
+      try {
+        outgoing_ = Serialize(*acknowledgement_);
+      } catch (const std::bad_alloc&) {
+        // It is stored; the caller learns that when it sends the batch again.
+        writing_ = false;
+        unacknowledged_.clear();
+        RunOut();
+      }
       acknowledgement_.reset();
+      if (!writing_) continue;
       mutex_.Unlock();
       StartWrite(&outgoing_);
     } else {
       finished_ = true;
-      const grpc::Status status = ToGrpc(*end_);
+      const grpc::Status status = ToGrpcIfRoom(*end_);
       mutex_.Unlock();
       Finish(status);
     }

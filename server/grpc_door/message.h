@@ -6,9 +6,13 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <new>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 
 namespace dpledger::server {
@@ -23,6 +27,16 @@ absl::StatusOr<Message> Parse(grpc::ByteBuffer buffer) {
                         "the request's bytes are not a ", Message::descriptor()->full_name(),
                         ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
                     {"MALFORMED_MESSAGE", {}});
+}
+
+// The same, and RESOURCE_EXHAUSTED (OUT_OF_MEMORY) if there is no memory for it.
+template <typename Message>
+absl::StatusOr<Message> ParseIfRoom(grpc::ByteBuffer buffer) {
+  try {
+    return Parse<Message>(std::move(buffer));
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
 }
 
 template <typename Message>

@@ -1,5 +1,6 @@
 #include "server/grpc_door/services.h"
 
+#include <new>
 #include <utility>
 
 namespace dpledger::server {
@@ -80,7 +81,7 @@ ServerUnaryReactor* LedgerDoor::AppendBatch(CallbackServerContext* context,
     call->Answer(call->admitted());
     return call;
   }
-  absl::StatusOr<v1::AppendBatchRequest> batch = Parse<v1::AppendBatchRequest>(*request);
+  absl::StatusOr<v1::AppendBatchRequest> batch = ParseIfRoom<v1::AppendBatchRequest>(*request);
   if (!batch.ok()) {
     call->Answer(batch.status());
     return call;
@@ -90,9 +91,15 @@ ServerUnaryReactor* LedgerDoor::AppendBatch(CallbackServerContext* context,
       call->Answer(receipt.status());
       return;
     }
-    v1::AppendBatchResponse answer;
-    *answer.mutable_receipt() = *std::move(receipt);
-    call->Answer(Serialize(answer));
+    absl::StatusOr<ByteBuffer> bytes = OutOfMemory();
+    try {
+      v1::AppendBatchResponse answer;
+      *answer.mutable_receipt() = *std::move(receipt);
+      bytes = Serialize(answer);
+    } catch (const std::bad_alloc&) {
+      // It is stored; the caller learns that when it sends the batch again.
+    }
+    call->Answer(std::move(bytes));
   });
   return call;
 }

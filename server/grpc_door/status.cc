@@ -1,5 +1,6 @@
 #include "server/grpc_door/status.h"
 
+#include <new>
 #include <string>
 
 #include "base/absl_view.h"
@@ -43,6 +44,14 @@ grpc::Status ToGrpc(const absl::Status& status) {
   // absl's canonical codes have gRPC's numbers.
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
                       details.SerializeAsString());
+}
+
+grpc::Status ToGrpcIfRoom(const absl::Status& status) {
+  try {
+    return ToGrpc(status);
+  } catch (const std::bad_alloc&) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory");  // no allocation
+  }
 }
 
 }  // namespace dpledger::server

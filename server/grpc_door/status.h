@@ -12,5 +12,7 @@ namespace dpledger::server {
 // base/status.h. Cuts long texts: gRPC sends them in trailers of limited size, and a client that
 // cannot take the trailers loses the code too.
 grpc::Status ToGrpc(const absl::Status& status);
+// The same; if there is no memory for the details, RESOURCE_EXHAUSTED without any.
+grpc::Status ToGrpcIfRoom(const absl::Status& status);
 
 }  // namespace dpledger::server

@@ -10,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/out_of_memory.h"
 #include "server/call_context.h"
 #include "server/grpc_door/call_gate.h"
 #include "server/grpc_door/message.h"
@@ -54,7 +55,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
                                {"code", absl::StatusCodeToString(answer.status().code())},
                                {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - start_)}});
     }
-    Finish(ToGrpc(answer.status()));
+    Finish(ToGrpcIfRoom(answer.status()));
   }
 
   void OnDone() override {
@@ -84,7 +85,7 @@ absl::StatusOr<grpc::ByteBuffer> Handle(const grpc::ByteBuffer& bytes, const Cal
     ASSIGN_OR_RETURN(const auto response, handler(request, context));
     return Serialize(response);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return OutOfMemory();
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }
@@ -97,9 +98,13 @@ template <typename Request, typename Handler>
 grpc::ServerUnaryReactor* ServeOn(WorkerPool& pool, UnaryCall* call, Handler handler) {
   absl::Status accepted = call->admitted();
   if (accepted.ok()) {
-    accepted = pool.Submit([call, handler = std::move(handler)] {
-      call->Answer(Handle<Request>(call->request(), call->context(), handler));
-    });
+    try {
+      accepted = pool.Submit([call, handler = std::move(handler)] {
+        call->Answer(Handle<Request>(call->request(), call->context(), handler));
+      });
+    } catch (const std::bad_alloc&) {
+      accepted = OutOfMemory();
+    }
   }
   if (!accepted.ok()) call->Answer(std::move(accepted));
   return call;
