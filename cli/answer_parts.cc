@@ -40,6 +40,10 @@ std::string Json(const v1::LedgerReference& ledger) {
   object.AddJson("corrections",
                  JsonList(ledger.corrections(), [](const auto& one) { return Json(one); }));
   object.AddJson("missing", JsonList(ledger.missing(), [](const auto& one) { return Json(one); }));
+  // Left out where all are named: statements of older servers, which bundles hold, have none.
+  if (ledger.missing_count() > static_cast<uint64_t>(ledger.missing_size())) {
+    object.AddCount("missing_count", ledger.missing_count());
+  }
   if (ledger.has_fork()) object.AddJson("fork", cli::Json(ledger.fork()));
   if (ledger.has_import()) object.AddJson("import", cli::Json(ledger.import()));
   return object.ToString();
@@ -119,6 +123,11 @@ std::string MissingText(const v1::AnswerDetails& details) {
     for (const v1::MissingReleases& missing : ledger.missing()) {
       text += Row("MAY BE SHORT", absl::StrCat(ledger.name(), ", writer ", missing.writer(), ": ",
                                                missing.reason()));
+    }
+    const uint64_t named = static_cast<uint64_t>(ledger.missing_size());
+    if (ledger.missing_count() > named) {
+      text += Row("MAY BE SHORT",
+                  absl::StrCat(ledger.name(), ": and ", ledger.missing_count() - named, " more"));
     }
   }
   return text;

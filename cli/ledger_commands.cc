@@ -256,6 +256,7 @@ void AddRead(CLI::App& app, Command& chosen) {
 
 struct SealFlags : LedgerFlags {
   std::vector<std::string> missing_writers;
+  bool open_writers_are_missing = false;
   std::string request_id;
 };
 
@@ -274,32 +275,52 @@ absl::Status CloseOwnWriter(const v1::WriterStatus& writer, const std::string& l
   return server.Append(request).status();
 }
 
+// The writers that have neither closed nor are given as missing. This program's own is left out.
+absl::StatusOr<std::vector<std::string>> OpenWriters(const SealFlags& flags, ServerCalls& server) {
+  std::vector<std::string> open;
+  std::string first;
+  while (true) {
+    ASSIGN_OR_RETURN(const v1::Ledger page, server.Get(flags.name, first));
+    for (const v1::WriterStatus& writer : page.writers()) {
+      const std::string& name = writer.writer();
+      // A page begins with the last writer of the one before.
+      if (writer.closed() || name == first || name == kOwnWriter) continue;
+      if (!Contains(flags.missing_writers, name)) open.push_back(name);
+    }
+    if (page.writers_size() == 0 || page.writers().rbegin()->writer() == first) return open;
+    first = page.writers().rbegin()->writer();
+  }
+}
+
+absl::Status WritersOpen(const std::vector<std::string>& open) {
+  constexpr size_t kNamed = 20;
+  const auto end = open.begin() + static_cast<ptrdiff_t>(std::min(open.size(), kNamed));
+  const size_t more = static_cast<size_t>(open.end() - end);
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        "missing_writers: these have not closed and may hold undelivered events: ",
+                        absl::StrJoin(open.begin(), end, ", "),
+                        more == 0 ? "" : absl::StrCat(", and ", more, " more"),
+                        "; name each with --missing-writer to seal without them, or all with "
+                        "--open-writers-are-missing")),
+                    {"WRITERS_OPEN", {}});
+}
+
 absl::Status Seal(const SealFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   v1::SealLedgerRequest request;
   request.set_name(flags.name);
   request.set_request_id(RequestId(flags.request_id));
   *request.mutable_missing_writers() = {flags.missing_writers.begin(), flags.missing_writers.end()};
-
-  ASSIGN_OR_RETURN(const v1::Ledger before, server.Get(flags.name));
-  std::vector<std::string> open;
-  const v1::WriterStatus* own = nullptr;
-  for (const v1::WriterStatus& writer : before.writers()) {
-    if (writer.closed() || Contains(flags.missing_writers, writer.writer())) continue;
-    if (writer.writer() == kOwnWriter) {
-      own = &writer;
-    } else {
-      open.push_back(writer.writer());
-    }
+  request.set_open_writers_are_missing(flags.open_writers_are_missing);
+  if (!flags.open_writers_are_missing) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> open, OpenWriters(flags, server));
+    if (!open.empty()) return WritersOpen(open);
   }
-  if (!open.empty()) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "missing_writers: these have not closed and may hold undelivered "
-                          "events: ",
-                          absl::StrJoin(open, ", "),
-                          "; name each with --missing-writer to seal "
-                          "without them")),
-                      {"WRITERS_OPEN", {}});
+  ASSIGN_OR_RETURN(const v1::Ledger before, server.Get(flags.name, kOwnWriter));
+  const v1::WriterStatus* own = nullptr;
+  if (before.writers_size() > 0 && before.writers(0).writer() == kOwnWriter &&
+      !before.writers(0).closed() && !Contains(flags.missing_writers, kOwnWriter)) {
+    own = &before.writers(0);
   }
   if (own != nullptr && before.state() == v1::OPEN) {
     RETURN_IF_ERROR(CloseOwnWriter(*own, flags.name, request.request_id(), server));
@@ -320,6 +341,10 @@ void AddSeal(CLI::App& app, Command& chosen) {
       ->add_option("--missing-writer", flags->missing_writers,
                    "a writer that never closed; may repeat, and is recorded")
       ->type_name("ID");
+  command
+      ->add_flag("--open-writers-are-missing", flags->open_writers_are_missing,
+                 "all writers that never closed, however many; recorded by name up to 500")
+      ->excludes("--missing-writer");
   AddRequestId(*command, flags->request_id);
   command->callback(
       [flags, &chosen] { chosen = [flags](Output& out) { return Seal(*flags, out); }; });

@@ -125,6 +125,11 @@ std::string ToText(const v1::Ledger& ledger) {
     text += Row("original's root", HexEncode(import.root_hash()));
   }
   for (const v1::WriterStatus& writer : ledger.writers()) text += Row("writer", WriterText(writer));
+  if (ledger.writer_count() > static_cast<uint64_t>(ledger.writers_size())) {
+    text += Row("writers",
+                absl::StrCat(ledger.writer_count(), ", of which ", ledger.open_writer_count(),
+                             " are open; ", ledger.writers_size(), " are shown"));
+  }
   return text;
 }
 
@@ -138,6 +143,8 @@ JsonObject ToJson(const v1::Ledger& ledger) {
   object.AddJson("declaration", Json(ledger.declaration()));
   if (ledger.has_fork()) object.AddJson("fork", Json(ledger.fork()));
   if (ledger.has_import()) object.AddJson("import", Json(ledger.import()));
+  object.AddCount("writer_count", ledger.writer_count());
+  object.AddCount("open_writer_count", ledger.open_writer_count());
   object.AddJson("writers",
                  JsonList(ledger.writers(), [](const auto& writer) { return Json(writer); }));
   return object;

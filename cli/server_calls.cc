@@ -73,9 +73,11 @@ absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& re
   return Call(ledgers_.get(), &v1::LedgerService::Stub::CreateLedger, request);
 }
 
-absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name) {
+absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name,
+                                            const std::string& first_writer) {
   v1::GetLedgerRequest request;
   request.set_name(name);
+  request.set_first_writer(first_writer);
   return Call(ledgers_.get(), &v1::LedgerService::Stub::GetLedger, request);
 }
 

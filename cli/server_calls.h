@@ -26,7 +26,8 @@ class ServerCalls {
   absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
-  absl::StatusOr<v1::Ledger> Get(const std::string& name);
+  // With at most 1000 writers, from the first one that is not before `first_writer`.
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const std::string& first_writer = "");
   absl::StatusOr<v1::ListLedgersResponse> List(const v1::ListLedgersRequest& request);
   absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
   absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request);

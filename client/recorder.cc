@@ -124,7 +124,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   // one.
   const bool known = state.acknowledged_entries > 0;
   const absl::StatusOr<v1::Ledger> opened = internal::OpenLedger(
-      *stub_, options_.ledger, options_.declaration, /*may_make=*/!known, deadline,
+      *stub_, options_.ledger, options_.writer, options_.declaration, /*may_make=*/!known, deadline,
       internal::Backoff(options_.first_backoff, options_.longest_backoff));
   const absl::StatusOr<v1::Ledger> ledger =
       known && absl::IsNotFound(opened.status()) ? v1::Ledger() : opened;

@@ -95,6 +95,7 @@ absl::StatusOr<bool> IsMissed(const Spool::Options& options, const std::string& 
   context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
   v1::GetLedgerRequest request;
   request.set_name(options.ledger);
+  request.set_first_writer(options.writer);
   v1::Ledger ledger;
   RETURN_IF_ERROR(FromGrpc(stub.GetLedger(&context, request, &ledger)));
   for (const v1::WriterStatus& writer : ledger.writers()) {

@@ -58,8 +58,9 @@ ChangeBuilder::ChangeBuilder(const LedgerHead& head, const std::string& writer,
   change_.state = head.state;
   change_.recorded_time = RecordedTime(head, now);
   change_.receipt.set_first_sequence(head.tree.size());
-  const auto known = head.writers.find(writer);
-  if (known != head.writers.end()) change_.writer = known->second;
+  if (const v1::WriterStatus* known = head.writers.Find(writer); known != nullptr) {
+    change_.writer = *known;
+  }
   change_.writer.set_writer(writer);
   recorded_field_ = TimeField(v1::LedgerEntry::kRecordedTimeFieldNumber,
                               absl::ToUnixSeconds(change_.recorded_time));

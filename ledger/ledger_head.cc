@@ -1,16 +1,15 @@
 #include "ledger/ledger_head.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "events/writer_rules.h"
 #include "ledger/change_builder.h"
 #include "ledger/request_rules.h"
+#include "ledger/seal_body.h"
 
 namespace dpledger {
 namespace {
@@ -88,7 +87,7 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
                                      "to the original"),
                         "IMPORT_ONLY", {{"ledger", head.name}});
   }
-  if (head.writers.contains(batch.writer())) return absl::OkStatus();
+  if (head.writers.Find(batch.writer()) != nullptr) return absl::OkStatus();
   return Precondition(absl::StrCat("writer: ", batch.writer(), " has written nothing in ",
                                    head.name, ", and what it never opened it cannot have released"),
                       "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
@@ -96,13 +95,12 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
 
 // A batch of the writer's last incarnation that stands where entries of it are already.
 absl::Status CheckPosition(const LedgerHead& head, const BatchDraft& batch) {
-  const auto known = head.writers.find(batch.writer());
-  if (!batch.writer_position().has_value() || batch.is_late() || known == head.writers.end() ||
-      known->second.incarnation() != batch.incarnation()) {
+  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
+  if (!batch.writer_position().has_value() || batch.is_late() || writer == nullptr ||
+      writer->incarnation() != batch.incarnation()) {
     return absl::OkStatus();
   }
-  const v1::WriterStatus& writer = known->second;
-  const uint64_t entries = writer.entry_count() - writer.late_entries();
+  const uint64_t entries = writer->entry_count() - writer->late_entries();
   if (*batch.writer_position() >= entries) return absl::OkStatus();
   return Precondition(
       absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
@@ -298,9 +296,9 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
   const std::string reason = ReasonOf(refusal).reason;
   const bool tells =
       reason == "FENCED_OFF" || reason == "WRITER_CLOSED" || reason == "LEDGER_SEALED";
-  const auto writer = head.writers.find(batch.writer());
-  if (!tells || !batch.tells_of_releases() || writer == head.writers.end() ||
-      !events::IsNewConflict(batch.incarnation(), writer->second)) {
+  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
+  if (!tells || !batch.tells_of_releases() || writer == nullptr ||
+      !events::IsNewConflict(batch.incarnation(), *writer)) {
     return std::nullopt;
   }
   ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
@@ -320,25 +318,8 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatch
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
                                   absl::Time now) {
   RETURN_IF_ERROR(CheckOpen(head));
-  const std::set<std::string> missing(request.missing_writers().begin(),
-                                      request.missing_writers().end());
-  std::vector<std::string> open;
-  for (const auto& [name, writer] : head.writers) {
-    if (name.empty()) continue;
-    if (!writer.closed() && !missing.contains(name)) open.push_back(name);
-    if (writer.closed() && missing.contains(name)) {
-      return FieldError("missing_writers", absl::StrCat("must not name ", name, ": it has closed"));
-    }
-  }
-  if (!open.empty()) {
-    const std::string names = absl::StrJoin(open, ", ");
-    return Precondition(
-        absl::StrCat("missing_writers: must name every writer that has not closed: ", names),
-        "WRITERS_OPEN", {{"writers", names}});
-  }
+  ASSIGN_OR_RETURN(const v1::Seal seal, SealBody(head, request));
   ChangeBuilder builder(head, "", request.request_id(), now);
-  v1::Seal seal;
-  *seal.mutable_missing_writers() = request.missing_writers();
   if (absl::Status pushed = builder.Push(v1::LedgerEntry::kSealFieldNumber, seal); !pushed.ok()) {
     return PrefixField("missing_writers", pushed);
   }
@@ -349,10 +330,10 @@ void Apply(const LedgerChange& change, LedgerHead& head) {
   head.tree = change.tree;
   head.last_recorded_time = change.recorded_time;
   head.state = change.state;
-  head.writers[change.writer.writer()] = change.writer;
+  head.writers.Put(change.writer);
 }
 
-v1::Ledger Describe(const LedgerHead& head) {
+v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers) {
   v1::Ledger ledger;
   ledger.set_name(head.name);
   ledger.set_state(head.state);
@@ -369,8 +350,14 @@ v1::Ledger Describe(const LedgerHead& head) {
   ledger.set_size(head.tree.size());
   ledger.set_root_hash(merkle::ToBytes(head.tree.Root()));
   *ledger.mutable_create_time() = ToProto(head.create_time);
-  for (const auto& [name, writer] : head.writers) {
-    if (!name.empty()) *ledger.add_writers() = writer;
+  // All but the server itself, which never closes and is there from the first entry on.
+  const size_t servers = head.writers.Find("") == nullptr ? 0 : 1;
+  ledger.set_writer_count(head.writers.size() - servers);
+  ledger.set_open_writer_count(head.writers.open() - servers);
+  for (auto it = head.writers.LowerBound(writers.from);
+       it != head.writers.end() && static_cast<size_t>(ledger.writers_size()) < writers.limit;
+       ++it) {
+    if (!it->writer().empty()) *ledger.add_writers() = *it;
   }
   return ledger;
 }
@@ -424,7 +411,7 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerE
   head.last_recorded_time = FromProto(stored.last_recorded_time());
   head.state = stored.state();
   head.tree = *std::move(tree);
-  head.writers = std::move(writers);
+  head.writers = WriterMap(std::move(writers));
   return head;
 }
 

@@ -8,9 +8,12 @@
 //  2. Every entry belongs to one writer, the server's own entries to the writer "". The writers'
 //     counts add up to the size.
 //  3. Recorded times are whole minutes and never decrease.
-// A LedgerHead is a value: copies are independent.
+// A LedgerHead is a value: copies are independent. A copy costs the same whatever the ledger's size
+// and the number of its writers.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +28,7 @@
 #include "events/declaration_rules.h"
 #include "ledger/batch_draft.h"
 #include "ledger/ledger_point.h"
+#include "ledger/writer_map.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -36,8 +40,8 @@ struct LedgerHead {
   absl::Time create_time;
   absl::Time last_recorded_time;
   v1::LedgerState state = v1::OPEN;
-  merkle::CompactTree tree;                         // its size is the ledger's
-  std::map<std::string, v1::WriterStatus> writers;  // by name; "" is the server itself
+  merkle::CompactTree tree;  // its size is the ledger's
+  WriterMap writers;         // "" is the server itself
 };
 
 inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
@@ -95,8 +99,9 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatch
 // batch is not stored: no receipt answers it.
 std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft& batch,
                                        const absl::Status& refusal, absl::Time now);
-// FAILED_PRECONDITION (LEDGER_SEALED; WRITERS_OPEN, naming them); INVALID_ARGUMENT for a writer
-// named missing that has closed.
+// FAILED_PRECONDITION (LEDGER_SEALED; WRITERS_OPEN, naming the first 20, metadata open_writers);
+// INVALID_ARGUMENT for a writer named missing that has closed, or, where SEAL counts the missing
+// writers (events/seal_rules.h), has written nothing.
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
                                   absl::Time now);
 
@@ -106,8 +111,17 @@ int StoredFieldOf(v1::NewEntry::BodyCase body);
 // Moves `head` past the change. Precondition: `change` was made from this head.
 void Apply(const LedgerChange& change, LedgerHead& head);
 
+// Which writers a description of a ledger holds: by name, from the first that is not before `from`.
+struct WriterRange {
+  std::string from = {};
+  size_t limit = std::numeric_limits<size_t>::max();
+};
+inline const WriterRange kNoWriters{.limit = 0};
+// A call's answer describes so many: 100 KB, or 1.5 MB if each misses 16 spools.
+inline constexpr size_t kMostDescribedWriters = 1000;
+
 // The ledger as calls return it.
-v1::Ledger Describe(const LedgerHead& head);
+v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers = {});
 
 // The stored form of a head, without its writers.
 v1::StoredHead ToStored(const LedgerHead& head);

@@ -170,6 +170,9 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request) {
     RETURN_IF_ERROR(
         CheckToken(absl::StrCat("missing_writers[", i, "]"), request.missing_writers(i)));
   }
+  if (request.open_writers_are_missing() && request.missing_writers_size() > 0) {
+    return FieldError("missing_writers", "must be empty where open_writers_are_missing is set");
+  }
   return CheckKnownFields("request", request);
 }
 

@@ -82,12 +82,17 @@ void DescribeCopy(const LedgerPart& part, Subject& into) {
   }
 }
 
+// So many an answer names, and counts the others.
+constexpr uint64_t kMostNamedMissing = 100;
+
 // Of an ancestor too: what was released before the fork may come after its prefix.
 void AddMissing(const LedgerPart& part, v1::LedgerReference& reference, Subject& into) {
   for (const v1::WriterStatus& writer : part.writers) {
     if (writer.writer().empty()) continue;
     for (const events::Missing& missing :
          events::MissingReleases(writer, part.declaration().spool_policy())) {
+      reference.set_missing_count(reference.missing_count() + 1);
+      if (reference.missing_count() > kMostNamedMissing) continue;
       v1::MissingReleases& proto = *reference.add_missing();
       proto.set_writer(writer.writer());
       proto.set_incarnation(missing.opened_sequence);
@@ -216,7 +221,13 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
       result.held.push_back({own.name, declaration.filter(), HistoryOf(lineage)});
     }
     result.ledgers.push_back(ReferenceTo(lineage));
-    for (const LedgerPart& part : lineage) AddMissing(part, result.ledgers.back(), result);
+    v1::LedgerReference& reference = result.ledgers.back();
+    for (const LedgerPart& part : lineage) AddMissing(part, reference, result);
+    if (reference.missing_count() > kMostNamedMissing) {
+      result.warnings.push_back(absl::StrCat(
+          reference.name(), ": this answer may be short: there are ",
+          reference.missing_count() - kMostNamedMissing, " more releases that may be missing"));
+    }
     DescribeForks(lineage, result);
   }
   RETURN_IF_ERROR(HoldByFilters(lineages.size(), options.given, result));

@@ -74,7 +74,7 @@ class CheckpointStore : public CheckpointReader {
 
   // At most `limit` ledgers that are longer than their checkpoints: by name, first those after
   // `after`, then the others. A caller that passes the last name that it got as `after` reaches
-  // every ledger in turn.
+  // every ledger in turn. Their writers may be left out.
   virtual absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
                                                            size_t limit) = 0;
 

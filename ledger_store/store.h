@@ -19,8 +19,10 @@
 // The caller checks events (events/event_rules.h); the store checks names, ids, sizes and order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,6 +32,7 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
+#include "ledger/ledger_head.h"
 #include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
 
@@ -37,14 +40,24 @@ namespace dpledger {
 
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and
-// nothing is stored after a refusal.
+// nothing is stored after a refusal. Thread safe: a batch for which there is no memory is refused
+// by its caller's thread, while those before it may still wait.
 class AppendLine {
  public:
-  bool broken() const { return broken_; }
-  void Break() { broken_ = true; }
+  // Of the next batch. The store takes it when the batch is passed to it.
+  uint64_t NextTurn() { return turns_++; }
+  // The batch of that turn is refused.
+  void Break(uint64_t turn) {
+    uint64_t refused = first_refused_;
+    while (turn < refused && !first_refused_.compare_exchange_weak(refused, turn)) {
+    }
+  }
+  bool BrokenBefore(uint64_t turn) const { return first_refused_ < turn; }
+  bool broken() const { return BrokenBefore(std::numeric_limits<uint64_t>::max()); }
 
  private:
-  bool broken_ = false;  // only the store's committing thread uses it
+  std::atomic<uint64_t> turns_ = 0;
+  std::atomic<uint64_t> first_refused_ = std::numeric_limits<uint64_t>::max();
 };
 
 // The read side of a store. Code that only reads uses it, so that it also works on what survives of
@@ -53,13 +66,21 @@ class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
 
-  // NOT_FOUND if there is none. Size, root and writers belong to one moment and are durable.
-  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name) = 0;
+  // The ledger with the writers of that range. NOT_FOUND if there is none. Size, root and writers
+  // belong to one moment and are durable.
+  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) = 0;
+  // With all its writers: it may have 2^20.
+  absl::StatusOr<v1::Ledger> Get(const std::string& name) { return Get(name, {}); }
 
   // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the
-  // first). The parent "projects/-" means all projects.
+  // first), each with the writers of that range. The parent "projects/-" means all projects.
   virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
-                                                       const std::string& after, size_t limit) = 0;
+                                                       const std::string& after, size_t limit,
+                                                       const WriterRange& writers) = 0;
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit) {
+    return List(parent, after, limit, {});
+  }
 
   // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
   // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
@@ -95,7 +116,8 @@ class LedgerStore : public LedgerReader {
   // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
   // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
   // FAILED_PRECONDITION with a reason of ledger_head.h's AppendBatch; RESOURCE_EXHAUSTED
-  // (QUEUE_FULL: too much waits for the disk); UNAVAILABLE (STORE_FAILED) after a disk error.
+  // (QUEUE_FULL: too much waits for the disk; OUT_OF_MEMORY, of the embedded engine, where `done`
+  // may be called before this returns); UNAVAILABLE (STORE_FAILED) after a disk error.
   // `line` may be null.
   virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                            AppendCallback done) = 0;

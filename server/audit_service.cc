@@ -51,7 +51,7 @@ absl::StatusOr<SignedCheckpoint> AuditService::AtLeast(std::string_view field,
   if (log == kRegistryLog) {  // all of it is always signed
     return BeyondLog(field, log, latest.has_value() ? latest->checkpoint.size : 0, size);
   }
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_.Get(log));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_.Get(log, kNoWriters));
   if (size > ledger.size()) return BeyondLog(field, log, ledger.size(), size);
   return signing_.AwaitSigned(log, size, call);
 }

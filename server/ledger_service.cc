@@ -1,12 +1,14 @@
 #include "server/ledger_service.h"
 
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/event_rules.h"
@@ -27,6 +29,9 @@ using events::Within;
 
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
+
+// Of each ledger in a list.
+constexpr size_t kMostListedWriters = 10;
 
 absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   for (int i = 0; i < request.entries_size(); ++i) {
@@ -87,7 +92,10 @@ absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerReq
 
 absl::StatusOr<v1::Ledger> LedgerService::GetLedger(const v1::GetLedgerRequest& request) {
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
-  return store_->Get(request.name());
+  if (!request.first_writer().empty() && !events::IsToken(request.first_writer())) {
+    return FieldError("first_writer", "must be empty or 1 to 64 bytes of [A-Za-z0-9._-]");
+  }
+  return store_->Get(request.name(), {request.first_writer(), kMostDescribedWriters});
 }
 
 absl::StatusOr<v1::ListLedgersResponse> LedgerService::ListLedgers(
@@ -96,8 +104,9 @@ absl::StatusOr<v1::ListLedgersResponse> LedgerService::ListLedgers(
   ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 100, 1000));
   ASSIGN_OR_RETURN(const std::string after, NameFromPageToken(request));
   // One more than the page, to know whether it is the last.
-  ASSIGN_OR_RETURN(std::vector<v1::Ledger> ledgers,
-                   store_->List(request.parent(), after, page_size + 1));
+  ASSIGN_OR_RETURN(
+      std::vector<v1::Ledger> ledgers,
+      store_->List(request.parent(), after, page_size + 1, {.limit = kMostListedWriters}));
   v1::ListLedgersResponse response;
   size_t bytes = 0;
   for (v1::Ledger& ledger : ledgers) {
@@ -117,7 +126,7 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 1000, 10'000));
   RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(request.ledger()));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(request.ledger(), kNoWriters));
   ASSIGN_OR_RETURN(
       std::vector<std::string> entries,
       store_->Read(request.ledger(), request.first_sequence(), page_size, kMaxAnswerBytes));
@@ -148,7 +157,7 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
 absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest& request,
                                                      const CallContext& call) {
   const std::string& parent = request.parent();
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(parent));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(parent, kNoWriters));
   LedgerPoint point;
   point.size = request.parent_size() == 0 ? ledger.size() : request.parent_size();
   if (point.size > ledger.size()) {
@@ -169,7 +178,13 @@ absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest
 
 void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                                 LedgerStore::AppendCallback done) {
-  if (absl::Status status = CheckEvents(request); !status.ok()) {
+  absl::Status status = OutOfMemory();
+  try {
+    status = CheckEvents(request);
+  } catch (const std::bad_alloc&) {
+    // It is the answer already.
+  }
+  if (!status.ok()) {
     done(std::move(status));
     return;
   }

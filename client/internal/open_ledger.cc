@@ -21,11 +21,12 @@ namespace {
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 
 absl::StatusOr<v1::Ledger> Get(v1::LedgerService::StubInterface& stub, const std::string& name,
-                               absl::Time deadline) {
+                               const std::string& writer, absl::Time deadline) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   v1::GetLedgerRequest request;
   request.set_name(name);
+  request.set_first_writer(writer);
   v1::Ledger ledger;
   RETURN_IF_ERROR(FromGrpc(stub.GetLedger(&context, request, &ledger)));
   return ledger;
@@ -41,13 +42,14 @@ absl::StatusOr<v1::Ledger> Create(v1::LedgerService::StubInterface& stub,
 }
 
 absl::StatusOr<v1::Ledger> GetOrCreate(v1::LedgerService::StubInterface& stub,
-                                       const v1::CreateLedgerRequest& request, bool may_make,
+                                       const v1::CreateLedgerRequest& request,
+                                       const std::string& writer, bool may_make,
                                        absl::Time deadline) {
-  absl::StatusOr<v1::Ledger> ledger = Get(stub, request.name(), deadline);
+  absl::StatusOr<v1::Ledger> ledger = Get(stub, request.name(), writer, deadline);
   if (!may_make || !absl::IsNotFound(ledger.status())) return ledger;
   ledger = Create(stub, request, deadline);
   // Another writer of the same ledger was faster; what it declared is compared like any other.
-  if (absl::IsAlreadyExists(ledger.status())) return Get(stub, request.name(), deadline);
+  if (absl::IsAlreadyExists(ledger.status())) return Get(stub, request.name(), writer, deadline);
   return ledger;
 }
 
@@ -73,15 +75,17 @@ absl::Status CheckSame(const v1::Ledger& ledger, const v1::Declaration& declarat
 }  // namespace
 
 absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
-                                      const std::string& name, const v1::Declaration& declaration,
-                                      bool may_make, absl::Time deadline, Backoff backoff) {
+                                      const std::string& name, const std::string& writer,
+                                      const v1::Declaration& declaration, bool may_make,
+                                      absl::Time deadline, Backoff backoff) {
   v1::CreateLedgerRequest request;
   request.set_name(name);
   *request.mutable_declaration() = declaration;
   request.set_request_id(NewRequestId());
   absl::StatusOr<v1::Ledger> ledger;
   while (true) {
-    ledger = GetOrCreate(stub, request, may_make, std::min(deadline, absl::Now() + kCallTimeout));
+    ledger = GetOrCreate(stub, request, writer, may_make,
+                         std::min(deadline, absl::Now() + kCallTimeout));
     if (ledger.ok()) break;
     if (IsRefusal(ledger.status())) return ledger;
     const absl::Duration wait = backoff.Next();

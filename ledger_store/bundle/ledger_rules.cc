@@ -7,6 +7,7 @@
 #include "base/absl_view.h"
 #include "events/declaration_rules.h"
 #include "events/names.h"
+#include "events/seal_rules.h"
 #include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/wire.h"
@@ -265,6 +266,17 @@ absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& wri
 absl::Status LedgerRules::AddSeal(const EntryFrame& frame) {
   v1::Seal seal;
   if (!Parse(frame.body_bytes, seal)) return Wrong("its seal must be well-formed");
+  if (events::CountsMissing(seal)) {
+    std::vector<std::string_view> open;
+    for (const auto& [name, writer] : writers_) {
+      if (!name.empty() && !writer.closed()) open.push_back(name);
+    }
+    if (absl::Status counted = events::CheckCountedMissing(seal, open); !counted.ok()) {
+      return Wrong(counted);
+    }
+    sealed_ = true;
+    return absl::OkStatus();
+  }
   const std::set<std::string> missing(seal.missing_writers().begin(), seal.missing_writers().end());
   for (const auto& [name, writer] : writers_) {
     if (name.empty() || writer.closed() != missing.contains(name)) continue;

@@ -20,7 +20,7 @@ std::string RequestRow(const Operation& request, const v1::Receipt& receipt) {
 }
 
 std::string HeadRowOf(const LedgerHead& head, const std::string& writer) {
-  return HeadRow{head.writers.at(writer), ToStored(head)}.Serialize();
+  return HeadRow{*head.writers.Find(writer), ToStored(head)}.Serialize();
 }
 
 }  // namespace
@@ -60,6 +60,19 @@ absl::StatusOr<v1::StoredRequest> CommitGroup::Answered(const std::string& ledge
   v1::StoredRequest stored;
   RETURN_IF_ERROR(GetRecord(db_, RequestKey(durable.id, request_id), stored));
   return stored;
+}
+
+size_t CommitGroup::BytesToWrite() const {
+  // Keys, a receipt, sizes, the head but for its frontier: under 400 bytes, with room.
+  constexpr size_t kRest = 1024;
+  size_t bytes = kRest;
+  for (const auto& [name, ledger] : staged_.ledgers()) {
+    const size_t frontier = ledger.head->tree.frontier().size() * sizeof(merkle::Hash);
+    for (const auto& [change, request] : ledger.changes) {
+      bytes += change->entries.size() + change->writer.ByteSizeLong() + frontier + kRest;
+    }
+  }
+  return bytes;
 }
 
 void CommitGroup::Write(rocksdb::WriteBatch& batch) {

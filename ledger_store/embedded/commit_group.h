@@ -44,6 +44,8 @@ class CommitGroup : private StoredLedgers {
     return staged_.Stage(operation, operation.ahead.has_value() ? &*operation.ahead : nullptr);
   }
 
+  // How much room Write needs in its batch, at most.
+  size_t BytesToWrite() const;
   // Puts the rows of all that was staged into `batch`: none if nothing is new. Call once.
   void Write(rocksdb::WriteBatch& batch);
   // Shows the new heads to everybody. Precondition: the rows are durable.

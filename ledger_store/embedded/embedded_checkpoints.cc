@@ -67,7 +67,8 @@ absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(const std:
                                                                       size_t limit) {
   RETURN_IF_ERROR(fail_stop_.status());
   std::vector<v1::Ledger> ledgers;
-  for (const auto& head : table_.Unsigned(after, limit)) ledgers.push_back(Describe(*head));
+  for (const auto& head : table_.Unsigned(after, limit))
+    ledgers.push_back(Describe(*head, kNoWriters));
   return ledgers;
 }
 

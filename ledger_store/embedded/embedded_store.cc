@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/batch_row.h"
@@ -123,29 +126,35 @@ class EmbeddedStore : public SteppedStore {
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
-    QueuedOperation operation(std::move(request));
-    operation.line = std::move(line);
-    operation.done = std::move(done);
-    operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
-    Enqueue(std::move(operation));
+    const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
+    try {
+      QueuedOperation operation(std::move(request));
+      operation.line = line;
+      operation.turn = turn;
+      operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
+      Enqueue(operation, &done);
+    } catch (const std::bad_alloc&) {
+      if (line != nullptr) line->Break(turn);
+      done(OutOfMemory());
+    }
   }
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     RETURN_IF_ERROR(events::CheckLedgerName("name", name));
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
-    return Describe(*record.head);
+    return Describe(*record.head, writers);
   }
 
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override {
+                                               size_t limit, const WriterRange& writers) override {
     const bool every_project = parent == "projects/-";
     if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
     RETURN_IF_ERROR(fail_stop_.status());
     const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
     std::vector<v1::Ledger> ledgers;
     for (const auto& head : table_->List(prefix, after, limit)) {
-      ledgers.push_back(Describe(*head));
+      ledgers.push_back(Describe(*head, writers));
     }
     return ledgers;
   }
@@ -208,7 +217,9 @@ class EmbeddedStore : public SteppedStore {
         writer_(std::move(writer)),
         table_(std::move(table)),
         clock_(*options.clock),
-        max_pending_bytes_(options.max_pending_bytes) {}
+        max_pending_bytes_(options.max_pending_bytes) {
+    OutOfMemory();  // made while there is memory
+  }
 
   void StartThreads() {
     answer_thread_.emplace();
@@ -231,25 +242,30 @@ class EmbeddedStore : public SteppedStore {
     return *begin;
   }
 
-  void Enqueue(QueuedOperation operation) {
+  // Throws nothing but std::bad_alloc, and then has taken neither. `done` takes the place of the
+  // operation's own if it is not null.
+  void Enqueue(QueuedOperation& operation, AppendCallback* done = nullptr) {
     absl::MutexLock lock(&mutex_);
+    // What can fail comes first: once the queue has the operation, it has its callback too.
+    if (queue_.size() == queue_.capacity()) queue_.reserve(2 * queue_.size() + 1);
     if (pending_bytes_ + operation.bytes > max_pending_bytes_) {
       operation.request = QueueFull(pending_bytes_, max_pending_bytes_, "the disk");
       operation.ahead.reset();
       operation.place.reset();
       operation.bytes = 0;
     }
+    if (done != nullptr) operation.done = std::move(*done);
     pending_bytes_ += operation.bytes;
     queue_.push_back(std::move(operation));
   }
 
   absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
     const auto submit = [&] {
-      Enqueue(std::move(operation));
+      Enqueue(operation);
       if (!commit_thread_.joinable()) Step();
     };
     RETURN_IF_ERROR(SubmitAndWait(operation, submit));
-    return Get(name);
+    return Get(name, {.limit = kMostDescribedWriters});
   }
 
   void TakeQueue(AnsweredGroup& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -265,7 +281,7 @@ class EmbeddedStore : public SteppedStore {
     // Counting its comparisons takes RocksDB a seventh of a write.
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     while (true) {
-      auto group = std::make_shared<AnsweredGroup>();
+      const std::shared_ptr<AnsweredGroup> group = NewGroup();
       {
         const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
           // Whoever is answered may have another request.
@@ -276,10 +292,28 @@ class EmbeddedStore : public SteppedStore {
         TakeQueue(*group);
       }
       Commit(*group);
-      answer_thread_->Run([this, group = std::move(group)] { Answer(*group); });
+      try {
+        answer_thread_->Run([this, group] { Answer(*group); });
+      } catch (const std::bad_alloc&) {
+        Answer(*group);
+      }
     }
   }
 
+  // Waits for memory: what is queued stays queued meanwhile.
+  static std::shared_ptr<AnsweredGroup> NewGroup() {
+    while (true) {
+      try {
+        return std::make_shared<AnsweredGroup>();
+      } catch (const std::bad_alloc&) {
+        absl::SleepFor(absl::Milliseconds(10));
+      }
+    }
+  }
+
+  // Where memory runs out before anything of the group is written, all of it is refused: what
+  // staging has made of the heads by then is thrown away whole. RocksDB is not asked to survive
+  // that, so its own write is outside: there, as before, the process ends, and the log decides.
   void Commit(AnsweredGroup& answered) {
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
@@ -287,23 +321,51 @@ class EmbeddedStore : public SteppedStore {
     CommitGroup group(*db_, *table_, *this, now);
     absl::Status& failure = answered.failure;
     failure = fail_stop_.status();
-    answered.answers.reserve(answered.operations.size());
-    for (QueuedOperation& operation : answered.operations) {
-      answered.bytes += operation.bytes;
-      if (!failure.ok()) continue;
-      answered.answers.push_back(group.Stage(operation));
-      const absl::Status& status = answered.answers.back().status();
-      if (!status.ok() && operation.line != nullptr) operation.line->Break();
-      if (absl::IsDataLoss(status) || absl::IsUnavailable(status))
-        failure = fail_stop_.Fail(status);
-    }
-    if (failure.ok()) {
-      group.Write(batch_);
-      failure = Write();
-    }
-    if (failure.ok()) group.Publish();
+    for (const QueuedOperation& operation : answered.operations) answered.bytes += operation.bytes;
+    if (failure.ok()) failure = Stage(answered, group);
+    if (failure.ok()) failure = Write();
+    if (failure.ok()) failure = Publish(group);
     // The next batch of a ledger can be made ahead from now on.
     for (QueuedOperation& operation : answered.operations) operation.place.reset();
+  }
+
+  // Everything up to the bytes to write. An error: nothing of the group is stored.
+  absl::Status Stage(AnsweredGroup& answered, CommitGroup& group) {
+    try {
+      answered.answers.reserve(answered.operations.size());
+      for (QueuedOperation& operation : answered.operations) {
+        answered.answers.push_back(group.Stage(operation));
+        const absl::Status& status = answered.answers.back().status();
+        if (!status.ok()) operation.BreakLine();
+        if (absl::IsDataLoss(status) || absl::IsUnavailable(status)) {
+          return fail_stop_.Fail(status);
+        }
+      }
+      // RocksDB's batch must not run out of memory itself: it ends the process then.
+      if (const size_t bytes = group.BytesToWrite(); bytes > batch_room_) {
+        const size_t room = bytes + (size_t{1} << 16);
+        batch_ = rocksdb::WriteBatch(room);
+        batch_room_ = room;
+      }
+      group.Write(batch_);
+      return absl::OkStatus();
+    } catch (const std::bad_alloc&) {
+      // No later batch of a line may be stored when an earlier one was not.
+      for (const QueuedOperation& operation : answered.operations) operation.BreakLine();
+      return OutOfMemory();
+    }
+  }
+
+  // The group is durable. Heads that lag behind the disk would overwrite what is there: so the
+  // store stops if they cannot be put in place.
+  absl::Status Publish(CommitGroup& group) {
+    try {
+      group.Publish();
+      return absl::OkStatus();
+    } catch (const std::bad_alloc&) {
+      return fail_stop_.Fail(
+          absl::UnavailableError("out of memory after a group of requests was stored"));
+    }
   }
 
   void Answer(AnsweredGroup& group) {
@@ -315,7 +377,11 @@ class EmbeddedStore : public SteppedStore {
     }
     // Refusals too: they may rest on requests of this group that have not become durable.
     for (size_t i = 0; i < group.operations.size(); ++i) {
-      group.operations[i].done(group.failure.ok() ? std::move(group.answers[i]) : group.failure);
+      try {
+        group.operations[i].done(group.failure.ok() ? std::move(group.answers[i]) : group.failure);
+      } catch (const std::bad_alloc&) {
+        // The caller's own answer is lost; it asks again under the same request id.
+      }
     }
     absl::MutexLock lock(&mutex_);
     --unanswered_groups_;
@@ -345,6 +411,7 @@ class EmbeddedStore : public SteppedStore {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   rocksdb::WriteBatch batch_;  // the commit thread's
+  size_t batch_room_ = 0;      // that it has memory for
   std::optional<AnswerThread> answer_thread_;
   std::thread commit_thread_;  // last: it uses all of the above
 };

@@ -157,7 +157,7 @@ absl::Status CheckStore(LedgerReader& store, const CheckpointFile& outside, Reco
   std::string after;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
-                     store.List("projects/-", after, kPageLedgers));
+                     store.List("projects/-", after, kPageLedgers, kNoWriters));
     for (const v1::Ledger& head : page) {
       uint64_t signed_size = 0;
       RETURN_IF_ERROR(CheckEntries(store, registry, head, signed_size));

@@ -294,25 +294,26 @@ const SurvivingStore::Ledger* SurvivingStore::FindByName(const std::string& name
   return id == ids_.end() ? nullptr : &ledgers_.at(id->second);
 }
 
-absl::StatusOr<v1::Ledger> SurvivingStore::Get(const std::string& name) {
+absl::StatusOr<v1::Ledger> SurvivingStore::Get(const std::string& name,
+                                               const WriterRange& writers) {
   const Ledger* ledger = FindByName(name);
   if (ledger == nullptr) return LedgerNotFound(name);
   if (!ledger->head.has_value()) {
     return absl::DataLossError(absl::StrCat(name, ": its head is lost"));
   }
-  return Describe(*ledger->head);
+  return Describe(*ledger->head, writers);
 }
 
 absl::StatusOr<std::vector<v1::Ledger>> SurvivingStore::List(const std::string& parent,
-                                                             const std::string& after,
-                                                             size_t limit) {
+                                                             const std::string& after, size_t limit,
+                                                             const WriterRange& writers) {
   const std::string prefix =
       parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
   std::vector<v1::Ledger> ledgers;
   for (auto it = ids_.upper_bound(after); it != ids_.end() && ledgers.size() < limit; ++it) {
     const Ledger& ledger = ledgers_.at(it->second);
     if (!absl::StartsWith(it->first, prefix) || !ledger.head.has_value()) continue;
-    ledgers.push_back(Describe(*ledger.head));
+    ledgers.push_back(Describe(*ledger.head, writers));
   }
   return ledgers;
 }

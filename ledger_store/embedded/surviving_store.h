@@ -50,9 +50,9 @@ class SurvivingStore : public LedgerReader, public CheckpointReader {
   absl::StatusOr<uint64_t> CountAnswered(const std::string& ledger) override;
   const Ledger* FindByName(const std::string& name) const;
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override;
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override;
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override;
+                                               size_t limit, const WriterRange& writers) override;
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override;
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;

@@ -66,7 +66,7 @@ absl::Status CheckLedger(LedgerReader& store, Registry& registry, const v1::Ledg
                                 " than was signed"));
   }
   if (last->checkpoint.size > size) {  // signed since it was listed?
-    ASSIGN_OR_RETURN(const v1::Ledger now, store.Get(ledger.name()));
+    ASSIGN_OR_RETURN(const v1::Ledger now, store.Get(ledger.name(), kNoWriters));
     size = now.size();
   }
   if (last->checkpoint.size <= size) return absl::OkStatus();
@@ -137,7 +137,7 @@ absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
   std::string after;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<v1::Ledger> ledgers,
-                     store.List("projects/-", after, kPageLedgers));
+                     store.List("projects/-", after, kPageLedgers, kNoWriters));
     for (const v1::Ledger& ledger : ledgers) {
       RETURN_IF_ERROR(CheckLedger(store, registry, ledger));
       registered += registry.ledgers().count(OriginOf(registry.origin(), ledger.name()));
@@ -149,7 +149,8 @@ absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
   for (const auto& [origin, head] : registry.ledgers()) {
     const bool ours = origin.starts_with(absl::StrCat(registry.origin(), "/"));
     const std::string name = ours ? origin.substr(registry.origin().size() + 1) : origin;
-    const absl::Status found = ours ? store.Get(name).status() : absl::NotFoundError("");
+    const absl::Status found =
+        ours ? store.Get(name, kNoWriters).status() : absl::NotFoundError("");
     if (absl::IsNotFound(found) || absl::IsInvalidArgument(found)) {
       return Refused(absl::StrCat(name, ": ", head.last.size,
                                   " entries of it were signed, but the store has no such ledger"));

@@ -216,7 +216,7 @@ std::vector<Statement> Writes(const Database& database, const StagedGroup& stage
 
 void BreakLines(std::span<const Operation> group, const Answers& answers) {
   for (size_t i = 0; i < group.size(); ++i) {
-    if (!answers[i].ok() && group[i].line != nullptr) group[i].line->Break();
+    if (!answers[i].ok()) group[i].BreakLine();
   }
 }
 

@@ -43,7 +43,7 @@ std::string HeadColumn(const LedgerHead& head) { return ToStored(head).Serialize
 
 std::string WritersColumn(const LedgerHead& head) {
   v1::Ledger listed;
-  for (const auto& [name, writer] : head.writers) *listed.add_writers() = writer;
+  for (const v1::WriterStatus& writer : head.writers) *listed.add_writers() = writer;
   return listed.SerializeAsString();
 }
 

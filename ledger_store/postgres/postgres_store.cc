@@ -82,14 +82,14 @@ class PostgresStore : public LedgerStore {
     queue_.Push(std::move(operation));
   }
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override {
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     RETURN_IF_ERROR(events::CheckLedgerName("name", name));
     ASSIGN_OR_RETURN(const LedgerHead head, ReadHead(*database_, name));
-    return Describe(head);
+    return Describe(head, writers);
   }
 
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override {
+                                               size_t limit, const WriterRange& writers) override {
     const bool every_project = parent == "projects/-";
     if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
     // '0' follows '/': all names of the project, and no other, are between the two.
@@ -107,7 +107,7 @@ class PostgresStore : public LedgerStore {
     std::vector<v1::Ledger> ledgers;
     for (int row = 0; row < rows[0].size(); ++row) {
       ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
-      ledgers.push_back(Describe(head));
+      ledgers.push_back(Describe(head, writers));
     }
     return ledgers;
   }
@@ -196,7 +196,7 @@ class PostgresStore : public LedgerStore {
  private:
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
     RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(std::move(operation)); }));
-    return Get(name);
+    return Get(name, {.limit = kMostDescribedWriters});
   }
 
   void CommitUntilClosed() {

@@ -33,6 +33,10 @@ struct Operation {
   explicit Operation(const v1::SealLedgerRequest& seal);
   explicit Operation(const ForkAtPoint& fork);
 
+  // Refuses all that comes after it in its line.
+  void BreakLine() const {
+    if (line != nullptr) line->Break(turn);
+  }
   bool is_refusal() const { return std::holds_alternative<absl::Status>(request); }
 
   std::variant<absl::Status, BatchDraft, v1::CreateLedgerRequest, v1::SealLedgerRequest,
@@ -43,6 +47,7 @@ struct Operation {
   merkle::Hash hash = {};
   size_t bytes = 0;                  // that it counts against max_pending_bytes
   std::shared_ptr<AppendLine> line;  // null for all but batches in line
+  uint64_t turn = 0;                 // in its line
   LedgerStore::AppendCallback done;
 };
 

@@ -21,7 +21,7 @@ v1::Receipt Add(const LedgerChange& change, const Operation* request, StagedLedg
 absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation,
                                                const AheadOfTurn* ahead) {
   const AppendLine* const line = operation.line.get();
-  if (line != nullptr && (line->broken() || broken_.contains(line))) {
+  if (line != nullptr && (line->BrokenBefore(operation.turn) || broken_.contains(line))) {
     return WithReason(absl::AbortedError("an earlier batch in line was refused"),
                       {"EARLIER_BATCH_REFUSED", {}});
   }

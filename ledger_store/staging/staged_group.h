@@ -10,7 +10,7 @@
 // Not thread safe.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -105,7 +105,7 @@ class StagedGroup {
   StoredLedgers& stored_;
   const absl::Time now_;
   std::map<std::string, StagedLedger> ledgers_;
-  std::deque<LedgerChange> made_;  // the changes, but for those worked out ahead
+  std::list<LedgerChange> made_;  // the changes, but for those worked out ahead
   std::set<const AppendLine*> broken_;
 };
 

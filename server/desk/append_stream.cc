@@ -1,8 +1,10 @@
 #include "server/desk/append_stream.h"
 
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 
 namespace dpledger::server {
@@ -17,10 +19,15 @@ void AppendStream::OnRead(absl::StatusOr<MessagePointer> message) {
     take = !refused_ && !ending_.has_value() && !finished_;
     if (take) {
       number = acknowledged_ + unacknowledged_.size();
-      unacknowledged_.push_back(
-          {message.ok() ? static_cast<const v1::AppendRequest&>(**message).batch().request_id()
-                        : "",
-           std::nullopt});
+      try {
+        unacknowledged_.push_back(
+            {message.ok() ? static_cast<const v1::AppendRequest&>(**message).batch().request_id()
+                          : "",
+             std::nullopt});
+      } catch (const std::bad_alloc&) {
+        take = false;
+        RunOut();
+      }
     }
   }
   if (take) Append(number, std::move(message));
@@ -87,6 +94,11 @@ void AppendStream::End(const absl::Status& why) {
   Advance();
 }
 
+void AppendStream::RunOut() {
+  refused_ = true;
+  end_ = OutOfMemory();
+}
+
 void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
   absl::MutexLock lock(&mutex_);
   if (!outcome.ok()) refused_ = true;
@@ -94,7 +106,7 @@ void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) 
   if (number - acknowledged_ >= unacknowledged_.size()) return;
   unacknowledged_[number - acknowledged_].outcome = std::move(outcome);
   while (!unacknowledged_.empty() && unacknowledged_.front().outcome.has_value()) {
-    const Batch batch = std::move(unacknowledged_.front());
+    Batch batch = std::move(unacknowledged_.front());
     unacknowledged_.pop_front();
     if (!batch.outcome->ok()) {
       end_ = batch.outcome->status();
@@ -102,9 +114,15 @@ void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) 
       return;
     }
     ++acknowledged_;
-    acknowledgement_.emplace();
-    acknowledgement_->set_request_id(batch.request_id);
-    *acknowledgement_->mutable_receipt() = **batch.outcome;
+    try {
+      acknowledgement_.emplace();
+      acknowledgement_->set_request_id(std::move(batch.request_id));
+      *acknowledgement_->mutable_receipt() = **std::move(batch.outcome);
+    } catch (const std::bad_alloc&) {
+      acknowledgement_.reset();
+      unacknowledged_.clear();
+      RunOut();
+    }
   }
 }
 

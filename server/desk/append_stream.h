@@ -51,6 +51,8 @@ class AppendStream : public Stream, public std::enable_shared_from_this<AppendSt
   // Batch `number` of the stream is durable or refused. Acknowledges the settled batches at the
   // front.
   void Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome);
+  // There is no memory for what comes next: the stream ends, after what waits was acknowledged.
+  void RunOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action NextAction() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   LedgerService* const service_;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/desk/table.h"
 
@@ -25,7 +26,7 @@ auto Guarded(const Function& function) -> decltype(function()) {
   try {
     return function();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return OutOfMemory();
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

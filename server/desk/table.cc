@@ -1,9 +1,11 @@
 #include "server/desk/table.h"
 
 #include <memory>
+#include <new>
 #include <set>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
@@ -58,7 +60,7 @@ Demands DemandsOfBatch(const v1::AppendBatchRequest& batch) {
 
 Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
   Demands demands = {{Permission::kSeal, LedgerCalled(request.name())}};
-  if (request.missing_writers_size() > 0) {
+  if (request.missing_writers_size() > 0 || request.open_writers_are_missing()) {
     demands.push_back({Permission::kSealWithMissing, LedgerCalled(request.name())});
   }
   return demands;
@@ -80,8 +82,14 @@ Method AppendBatchRow(LedgerService* ledgers) {
                              done(receipt.status());
                              return;
                            }
-                           auto answer = std::make_unique<v1::AppendBatchResponse>();
-                           *answer->mutable_receipt() = *std::move(receipt);
+                           absl::StatusOr<MessagePointer> answer = OutOfMemory();
+                           try {
+                             auto made = std::make_unique<v1::AppendBatchResponse>();
+                             *made->mutable_receipt() = *std::move(receipt);
+                             answer = std::move(made);
+                           } catch (const std::bad_alloc&) {
+                             // It is stored; the caller learns that when it sends the batch again.
+                           }
                            done(std::move(answer));
                          });
   };

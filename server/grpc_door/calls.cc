@@ -1,13 +1,28 @@
 #include "server/grpc_door/calls.h"
 
+#include <new>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "server/grpc_door/message.h"
 #include "server/grpc_door/status.h"
 
 namespace dpledger::server {
 
 using Reactor = grpc::ServerGenericBidiReactor;
+
+bool StreamWriter::Serialize(const Message& message) {
+  try {
+    bytes_ = server::Serialize(message);
+  } catch (const std::bad_alloc&) {
+    ran_out_ = true;
+  }
+  return !ran_out_;
+}
+
+grpc::Status StreamWriter::StatusOf(const absl::Status& status) const {
+  return ToGrpc(ran_out_ ? OutOfMemory() : status);
+}
 
 UnknownCall::UnknownCall() {
   Finish(ToGrpc(absl::UnimplementedError("the server has no such method")));
@@ -44,7 +59,12 @@ void UnaryReactor::Answer(const absl::Status& status, const Message* response) {
     Reactor::Finish(ToGrpc(status));
     return;
   }
-  response_ = Serialize(*response);
+  try {
+    response_ = Serialize(*response);
+  } catch (const std::bad_alloc&) {
+    Reactor::Finish(ToGrpc(OutOfMemory()));
+    return;
+  }
   Reactor::StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
@@ -88,11 +108,13 @@ void ServerStreamReactor::OnDone() {
 }
 
 void ServerStreamReactor::StartWrite(const Message& message) {
-  outgoing_ = Serialize(message);
-  Reactor::StartWrite(&outgoing_);
+  if (!writer_.Serialize(message)) return stream_->WriteDone(false);
+  Reactor::StartWrite(&writer_.bytes());
 }
 
-void ServerStreamReactor::Finish(const absl::Status& status) { Reactor::Finish(ToGrpc(status)); }
+void ServerStreamReactor::Finish(const absl::Status& status) {
+  Reactor::Finish(writer_.StatusOf(status));
+}
 
 // gRPC holds operations back that start before it has the reactor: it calls nothing here until the
 // constructor is over.
@@ -128,10 +150,12 @@ void BidirectionalReactor::OnDone() {
 void BidirectionalReactor::StartRead() { Reactor::StartRead(&incoming_); }
 
 void BidirectionalReactor::StartWrite(const Message& message) {
-  outgoing_ = Serialize(message);
-  Reactor::StartWrite(&outgoing_);
+  if (!writer_.Serialize(message)) return stream_->WriteDone(false);
+  Reactor::StartWrite(&writer_.bytes());
 }
 
-void BidirectionalReactor::Finish(const absl::Status& status) { Reactor::Finish(ToGrpc(status)); }
+void BidirectionalReactor::Finish(const absl::Status& status) {
+  Reactor::Finish(writer_.StatusOf(status));
+}
 
 }  // namespace dpledger::server

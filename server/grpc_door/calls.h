@@ -64,6 +64,20 @@ class UnaryReactor : public OneRequestCall, public UnaryCall {
   grpc::ByteBuffer response_;
 };
 
+// The bytes of a stream's message on their way.
+class StreamWriter {
+ public:
+  // False if there is no memory for them: the stream then ends with OUT_OF_MEMORY.
+  bool Serialize(const Message& message);
+  grpc::ByteBuffer& bytes() { return bytes_; }
+  // What a stream ends with that wants to end with `status`.
+  grpc::Status StatusOf(const absl::Status& status) const;
+
+ private:
+  grpc::ByteBuffer bytes_;
+  bool ran_out_ = false;
+};
+
 class ServerStreamReactor : public OneRequestCall, public StreamDoor {
  public:
   ServerStreamReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
@@ -83,7 +97,7 @@ class ServerStreamReactor : public OneRequestCall, public StreamDoor {
   Desk& desk_;
   const Method& method_;
   CallContext call_;
-  grpc::ByteBuffer outgoing_;
+  StreamWriter writer_;
   std::unique_ptr<OpenStream> stream_;
 
   absl::Mutex mutex_;
@@ -110,7 +124,7 @@ class BidirectionalReactor : public grpc::ServerGenericBidiReactor, public Strea
   const CallContext call_;
   // Buffers of gRPC's operations under way; one operation at a time uses each.
   grpc::ByteBuffer incoming_;
-  grpc::ByteBuffer outgoing_;
+  StreamWriter writer_;
   std::unique_ptr<OpenStream> stream_;
 };
 

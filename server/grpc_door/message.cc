@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "base/out_of_memory.h"
 #include "server/desk/desk.h"
 
 namespace dpledger::server {
@@ -23,7 +24,7 @@ absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Mes
     if (absl::Status parsed = ParseInto(bytes, *message); !parsed.ok()) return parsed;
     return message;
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return OutOfMemory();
   }
 }
 

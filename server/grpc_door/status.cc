@@ -1,15 +1,21 @@
 #include "server/grpc_door/status.h"
 
+#include <new>
+
 #include "server/desk/error_details.h"
 
 namespace dpledger::server {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  const google::rpc::Status details = WithErrorInfo(status);
-  // absl's canonical codes have gRPC's numbers.
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
-                      details.SerializeAsString());
+  try {
+    const google::rpc::Status details = WithErrorInfo(status);
+    // absl's canonical codes have gRPC's numbers.
+    return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
+                        details.SerializeAsString());
+  } catch (const std::bad_alloc&) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory");  // no allocation
+  }
 }
 
 }  // namespace dpledger::server

@@ -265,7 +265,7 @@ ROUND = {1: "uint", 2: "message"}
 ONE_OF_FOUR = {1: "message", 2: "message", 3: "message", 4: "message"}
 BODIES = {
     DECLARATION: DECLARED, RESUME: {1: "string"}, NOTE: {1: "string"}, WRITER_CLOSED: ONLY_NUMBER,
-    SEAL: {1: "strings"}, CORRECTION: {1: "uint", 2: "string"},
+    SEAL: {1: "strings", 2: "uint", 3: "bytes"}, CORRECTION: {1: "uint", 2: "string"},
     FORK: {1: "string", 2: "uint", 3: "bytes", 4: DECLARED, 5: "string"}, FORK_NOTICE: {1: "string", 2: "uint"},
     IMPORT: {1: "string", 2: "uint", 3: "bytes", 4: "string", 5: DECLARED}, IMPORTED: {1: "bytes"},
     OPENED: {1: "string", 2: "string", 3: "bool", 4: "string"}, CONFLICT: {1: "string", 2: "string"},
@@ -408,6 +408,13 @@ class Rules:
             writer.closed = True
         elif body == SEAL:
             missing = message.get(1, [])
+            if 2 in message or 3 in message:
+                unclosed = sorted(name for name, other in self.writers.items() if name and not other.closed)
+                digest = hashlib.sha256(b"".join(bytes([len(name)]) + name for name in unclosed)).digest()
+                self.must(not missing and len(unclosed) > 500, "a seal that counts")
+                self.must(message.get(2, 0) == len(unclosed) and message.get(3, b"") == digest, "seal")
+                self.sealed = True
+                return
             for name, other in self.writers.items():
                 self.must(name == b"" or other.closed != (name in missing), "seal")
             self.sealed = True

@@ -198,6 +198,18 @@ TEST_F(Ledger, SealDemandsThatOpenWritersAreNamed) {
   EXPECT_EQ(Ok({"ledger", "seal", name_, "--missing-writer", "worker-3"}).Text("state"), "SEALED");
 }
 
+TEST_F(Ledger, SealTakesAllOpenWritersAsMissing) {
+  Create();
+  const std::string file = folder_.Write("f.jsonl", SumQueryLine(0));
+  for (int i = 0; i < 25; ++i) Ok(Append(file, {"--writer", absl::StrCat("w-", 10 + i)}));
+  Ok(Append(file));  // the program's own writer, which it closes itself
+  ExpectError({"ledger", "seal", name_}, "FAILED_PRECONDITION", "w-29, and 5 more; ");
+  const JsonObject sealed = Ok({"ledger", "seal", name_, "--open-writers-are-missing"});
+  EXPECT_EQ(sealed.Text("state"), "SEALED");
+  EXPECT_EQ(sealed.Number("writer_count"), 26);
+  EXPECT_EQ(sealed.Number("open_writer_count"), 25);
+}
+
 TEST_F(Ledger, ReadGivesTheEventsBackAsAnEventFile) {
   Create();
   const std::string events =

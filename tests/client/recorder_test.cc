@@ -574,6 +574,28 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
             grpc::StatusCode::NOT_FOUND);
 }
 
+// Its own writer is not among those that the server describes unasked.
+TEST_F(Recorder, FindsItsWriterAmongMoreThanAnAnswerHolds) {
+  {
+    const auto recorder = Open(Options());
+    ASSERT_EQ(recorder->AwaitReleasable(RecordRound(*recorder)), absl::OkStatus());
+  }
+  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()));
+  for (int i = 0; i < 1001; ++i) {
+    v1::AppendBatchRequest batch;
+    batch.set_ledger(kLedger);
+    batch.set_writer(absl::StrCat("a", i));
+    batch.set_request_id(batch.writer());
+    batch.add_entries()->mutable_note()->set_text("before trainer, by name");
+    grpc::ClientContext context;
+    v1::AppendBatchResponse response;
+    ASSERT_TRUE(stub->AppendBatch(&context, batch, &response).ok());
+  }
+  const auto recorder = PrivacyRecorder::Open(Options());
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  EXPECT_EQ(RecordRound(**recorder), 1u);
+}
+
 TEST_F(Recorder, SharesALedgerWithOtherWriters) {
   RecorderOptions options = Options();
   const auto first = Open(options);

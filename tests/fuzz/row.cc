@@ -1,5 +1,9 @@
 // What the embedded store reads back of itself: a request's entries, a writer's head, and the head
 // that is made of them.
+#include <map>
+#include <string>
+#include <utility>
+
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/batch_row.h"
 #include "ledger/ledger_head.h"
@@ -34,7 +38,9 @@ void TakeHead(std::string_view input) {
       FromStored("projects/p/ledgers/a", first, row.head, {{row.writer.writer(), row.writer}});
   if (!head.ok()) return;
   (void)Describe(*head);
-  const auto stored = FromStored(head->name, first, ToStored(*head), head->writers);
+  std::map<std::string, v1::WriterStatus> writers;
+  for (const v1::WriterStatus& writer : head->writers) writers[writer.writer()] = writer;
+  const auto stored = FromStored(head->name, first, ToStored(*head), std::move(writers));
   FUZZ_CHECK(stored.ok() && stored->tree.Root() == head->tree.Root());
 }
 

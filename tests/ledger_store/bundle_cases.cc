@@ -35,6 +35,33 @@ SampleLedger SealedLedger() {
   return ledger;
 }
 
+// Ledgers of so many writers, none of which has closed.
+std::vector<std::string> NamesOfMany(int writers) {
+  std::vector<std::string> names;
+  for (int i = 0; i < writers; ++i) names.push_back(absl::StrCat("w-", 100 + i));
+  return names;
+}
+
+SampleLedger LedgerOfMany(int writers) {
+  SampleLedger ledger;
+  std::vector<std::string> names = NamesOfMany(writers);
+  std::reverse(names.begin(), names.end());  // a digest is in the order of the names
+  for (const std::string& name : names) ledger.AddQueries(name, 1);
+  return ledger;
+}
+
+v1::Seal MissingOf(int writers) {
+  std::string sized;
+  for (const std::string& name : NamesOfMany(writers)) {
+    sized += static_cast<char>(name.size());
+    sized += name;
+  }
+  v1::Seal seal;
+  seal.set_missing_count(static_cast<uint64_t>(writers));
+  seal.set_missing_digest(merkle::ToBytes(merkle::Sha256({sized})));
+  return seal;
+}
+
 // What makes a ledger say more after a writer's end, and after its own.
 void AddLate(SampleLedger& ledger) {
   ledger.Add("trainer", [](v1::LedgerEntry& e) {
@@ -169,6 +196,11 @@ void AddGood(CaseList& list) {
   list.Good("three entries", SampleBundle(ThreeEntries()));
   list.Good("one entry", SampleBundle(SampleLedger()));
   list.Good("sealed", SampleBundle(SealedLedger())).trusted = {1};
+  list.Good("more writers missing than a seal names",
+            SampleBundle(LedgerOfMany(501).Seal(MissingOf(501))));
+  list.Good("500 missing writers named", SampleBundle(LedgerOfMany(500).Seal(NamesOfMany(500))));
+  list.Good("more than 500 named, as servers did once",
+            SampleBundle(LedgerOfMany(501).Seal(NamesOfMany(501))));
   list.Good("all kinds", SampleBundle(LedgerOfAllKinds()));
   list.Good("late", SampleBundle(LateLedger()));
   list.Good("fork", SampleBundle(ForkedLedger()));
@@ -549,6 +581,30 @@ void AddBadEntries(CaseList& list) {
   list.BadEntry("seal without a writer", ThreeEntries().Seal(), "no other: \"trainer\"");
   list.BadEntry("seal names a closed writer", ThreeEntries().Close("trainer").Seal({"trainer"}),
                 "no other: \"trainer\"");
+  list.BadEntry("seal counts 500 writers", LedgerOfMany(500).Seal(MissingOf(500)),
+                "a seal must name up to 500 missing writers, and not count them");
+  const auto counted = [&](const char* name, const std::function<void(v1::Seal&)>& edit,
+                           const std::string& message) {
+    v1::Seal seal = MissingOf(501);
+    edit(seal);
+    list.BadEntry(name, LedgerOfMany(501).Seal(seal), message);
+  };
+  counted(
+      "seal counts too few", [](v1::Seal& s) { s.set_missing_count(500); },
+      "missing_count must be the number of writers that have not closed, 501, found 500");
+  counted(
+      "seal with a digest alone", [](v1::Seal& s) { s.clear_missing_count(); }, "501, found 0");
+  counted(
+      "seal with another digest", [](v1::Seal& s) { (*s.mutable_missing_digest())[31] ^= 1; },
+      "missing_digest must be that of the writers");
+  counted(
+      "seal without a digest", [](v1::Seal& s) { s.clear_missing_digest(); },
+      "missing_digest must be that of the writers");
+  counted(
+      "seal names and counts", [](v1::Seal& s) { s.add_missing_writers("w-100"); }, "not both");
+  list.BadEntry("seal counts a closed writer",
+                LedgerOfMany(501).AddRound("closed", 1).Close("closed").Seal(MissingOf(502)),
+                "501, found 502");
   bad(
       "copied entry in an original", "t",
       [](Entry& e) { e.mutable_imported()->set_entry(ThreeEntries().entries[0]); },

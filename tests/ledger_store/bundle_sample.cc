@@ -105,10 +105,14 @@ SampleLedger& SampleLedger::Close(const std::string& writer, uint64_t late) {
 }
 
 SampleLedger& SampleLedger::Seal(const std::vector<std::string>& missing) {
+  v1::Seal seal;
+  *seal.mutable_missing_writers() = {missing.begin(), missing.end()};
+  return Seal(seal);
+}
+
+SampleLedger& SampleLedger::Seal(const v1::Seal& seal) {
   sealed = true;
-  return Add("", [&](v1::LedgerEntry& entry) {
-    *entry.mutable_seal()->mutable_missing_writers() = {missing.begin(), missing.end()};
-  });
+  return Add("", [&](v1::LedgerEntry& entry) { *entry.mutable_seal() = seal; });
 }
 
 merkle::Hash RootOf(const std::vector<std::string>& entries) {

@@ -41,6 +41,7 @@ class SampleLedger {
   // `late` of the writer's entries are conflicts and late ones.
   SampleLedger& Close(const std::string& writer, uint64_t late = 0);
   SampleLedger& Seal(const std::vector<std::string>& missing = {});
+  SampleLedger& Seal(const v1::Seal& seal);
 
   std::vector<std::string> entries;
   bool sealed = false;

@@ -241,18 +241,20 @@ TEST(LedgerHead, SurvivesStorage) {
   first = *head.first;
   first.mutable_recorded_time()->set_seconds(absl::ToUnixSeconds(head.create_time));
 
-  const auto loaded = FromStored(kLedger, first, ToStored(head), head.writers);
+  std::map<std::string, v1::WriterStatus> writers;
+  for (const v1::WriterStatus& writer : head.writers) writers[writer.writer()] = writer;
+  const auto loaded = FromStored(kLedger, first, ToStored(head), writers);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(Describe(*loaded).SerializeAsString(), Describe(head).SerializeAsString());
 
   v1::StoredHead cut = ToStored(head);
   cut.mutable_frontier()->pop_back();
-  EXPECT_TRUE(IsError(FromStored(kLedger, first, cut, head.writers).status(), StatusCode::kDataLoss,
-                      "", "frontier is cut off"));
+  EXPECT_TRUE(IsError(FromStored(kLedger, first, cut, writers).status(), StatusCode::kDataLoss, "",
+                      "frontier is cut off"));
   v1::StoredHead longer = ToStored(head);
   longer.set_size(7);
-  EXPECT_TRUE(IsError(FromStored(kLedger, first, longer, head.writers).status(),
-                      StatusCode::kDataLoss, "", "a tree of 7 leaves has 3 subtrees, got 2"));
+  EXPECT_TRUE(IsError(FromStored(kLedger, first, longer, writers).status(), StatusCode::kDataLoss,
+                      "", "a tree of 7 leaves has 3 subtrees, got 2"));
   EXPECT_TRUE(IsError(FromStored(kLedger, first, ToStored(head), {}).status(),
                       StatusCode::kDataLoss, "", "its head counts 3 entries, its writers 0"));
 }

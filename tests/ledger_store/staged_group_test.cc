@@ -201,6 +201,25 @@ TEST_F(Staging, RefusalBreaksTheLineWithinTheGroup) {
   EXPECT_TRUE(Stage(again, second).ok());
 }
 
+TEST_F(Staging, BrokenLineRefusesOnlyWhatComesLater) {
+  const auto line = std::make_shared<AppendLine>();
+  const auto in_line = [&](v1::AppendBatchRequest request) {
+    Operation operation(std::move(request));
+    operation.line = line;
+    operation.turn = line->NextTurn();
+    return operation;
+  };
+  const Operation first = in_line(RoundBatch(kLedger, "w", "r1", 1));
+  const Operation refused = in_line(RoundBatch(kLedger, "w", "r2", 2));
+  const Operation last = in_line(RoundBatch(kLedger, "w", "r3", 3));
+  last.BreakLine();
+  refused.BreakLine();
+  StagedGroup group(store_, kNow);
+  EXPECT_TRUE(Stage(group, first).ok());
+  EXPECT_TRUE(IsError(Stage(group, last).status(), StatusCode::kAborted, "EARLIER_BATCH_REFUSED",
+                      "in line"));
+}
+
 TEST_F(Staging, BatchWorkedOutAheadIsTakenIfItHolds) {
   const Operation batch(RoundBatch(kLedger, "w", "r", 1));
   const AheadOfTurn ahead = WorkAhead();

@@ -320,6 +320,23 @@ TEST_F(AccountingTest, WarnsOfASpoolThatMayHoldUndeliveredEvents) {
   EXPECT_THAT(Warnings(), Not(Contains(HasSubstr("SPOOL"))));
 }
 
+TEST_F(AccountingTest, NamesAHundredMissingWritersAndCountsAll) {
+  running_.Create(kLedger,
+                  [](v1::Declaration& declaration) { declaration.set_spool_policy(v1::SPOOL); });
+  for (int i = 0; i < 103; ++i) {
+    const std::string name = absl::StrCat("trainer-", 1000 + i);
+    running_.Append(RoundBatch(kLedger, name, name, 1));
+  }
+  ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger}))));
+  const v1::LedgerReference& ledger = answer_.details().ledgers(0);
+  ASSERT_EQ(ledger.missing_size(), 100);
+  EXPECT_EQ(ledger.missing(99).writer(), "trainer-1099");
+  EXPECT_EQ(ledger.missing_count(), 103u);
+  EXPECT_THAT(Warnings(),
+              Contains(HasSubstr("may be short: there are 3 more releases that may be missing")));
+  EXPECT_THAT(Warnings(), Not(Contains(HasSubstr("trainer-1100"))));
+}
+
 // ---- Bounds ----
 
 ServerOptions OneThread() {

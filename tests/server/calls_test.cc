@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/grpc_door/status.h"
@@ -117,6 +118,37 @@ TEST(Calls, SealedLedgerSaysSo) {
   ASSERT_TRUE(IsOk(Call(running.ledgers(), &Ledgers::SealLedger, request, &sealed)));
   EXPECT_EQ(sealed.state(), v1::SEALED);
   EXPECT_EQ(running.Get(kLedger).size(), 4u);
+}
+
+// A ledger that 100,000 writers wrote to is shown by parts.
+TEST(Calls, WritersComeByPages) {
+  RunningServer running;
+  running.Create(kLedger);
+  for (int i = 0; i < 1005; ++i) {
+    const std::string name = absl::StrFormat("w%04d", i);
+    running.Append(RoundBatch(kLedger, name, name, 1));
+  }
+  const v1::Ledger first = running.Get(kLedger);
+  EXPECT_EQ(first.writer_count(), 1005u);
+  EXPECT_EQ(first.open_writer_count(), 1005u);
+  ASSERT_EQ(first.writers_size(), 1000);
+  EXPECT_EQ(first.writers(999).writer(), "w0999");
+  v1::GetLedgerRequest request;
+  request.set_name(kLedger);
+  request.set_first_writer("w0999");
+  v1::Ledger rest;
+  ASSERT_TRUE(IsOk(Call(running.ledgers(), &Ledgers::GetLedger, request, &rest)));
+  ASSERT_EQ(rest.writers_size(), 6);
+  EXPECT_EQ(rest.writers(0).writer(), "w0999");
+  request.set_first_writer("no token");
+  EXPECT_TRUE(IsFieldError(Call(running.ledgers(), &Ledgers::GetLedger, request), "first_writer",
+                           "must be empty or 1 to 64 bytes"));
+  v1::ListLedgersRequest list;
+  list.set_parent("projects/p");
+  v1::ListLedgersResponse listed;
+  ASSERT_TRUE(IsOk(Call(running.ledgers(), &Ledgers::ListLedgers, list, &listed)));
+  EXPECT_EQ(listed.ledgers(0).writers_size(), 10);
+  EXPECT_EQ(listed.ledgers(0).writer_count(), 1005u);
 }
 
 // ---- Health ----

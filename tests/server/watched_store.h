@@ -94,10 +94,12 @@ class WatchedStore : public LedgerStore {
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
     return store_->Create(request);
   }
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override { return store_->Get(name); }
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
+    return store_->Get(name, writers);
+  }
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override {
-    return store_->List(parent, after, limit);
+                                               size_t limit, const WriterRange& writers) override {
+    return store_->List(parent, after, limit, writers);
   }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return store_->CountDeclaring(dataset);

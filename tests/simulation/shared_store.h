@@ -36,10 +36,14 @@ class SharedStore : public LedgerStore, public CheckpointStore {
   SharedStore(LedgerStore& store, Lease& lease, Clock& clock, Options options)
       : store_(store), lease_(lease), clock_(clock), options_(std::move(options)) {}
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) override { return store_.Get(name); }
+  using LedgerReader::Get;
+  using LedgerReader::List;
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
+    return store_.Get(name, writers);
+  }
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) override {
-    return store_.List(parent, after, limit);
+                                               size_t limit, const WriterRange& writers) override {
+    return store_.List(parent, after, limit, writers);
   }
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {

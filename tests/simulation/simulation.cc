@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/stepped_store.h"
@@ -70,6 +71,11 @@ struct SimulatedLedger {
   bool sealed = false;  // or asked to be
   std::vector<Writer> writers;
 };
+
+// Whether the same request may succeed later: the server could do nothing for it.
+bool ForNow(const absl::Status& status) {
+  return absl::IsUnavailable(status) || ReasonOf(status).reason == kOutOfMemory;
+}
 
 // A request that makes or seals a ledger, sent until it is answered.
 using Control = std::function<absl::Status(LedgerStore&)>;
@@ -322,7 +328,7 @@ class Simulation {
     while (!controls_.empty()) {
       const absl::Status status = controls_.front()(*store_);
       Note(absl::StrCat("control: ", status.ToString()));
-      if (absl::IsUnavailable(status)) return;
+      if (ForNow(status)) return;
       if (!status.ok() && !damaged_ && ReasonOf(status).reason != "WRITERS_OPEN")
         Broken(absl::StrCat("a ledger is not made or sealed: ", status.ToString()));
       controls_.erase(controls_.begin());
@@ -373,7 +379,7 @@ class Simulation {
       writer.answered.push_back(pending.request);
     } else if (reason == "LEDGER_SEALED") {
       Hold(model_.Refused(ledger.name, id));
-    } else if (absl::IsUnavailable(receipt.status()) || reason == "EARLIER_BATCH_REFUSED" ||
+    } else if (ForNow(receipt.status()) || reason == "EARLIER_BATCH_REFUSED" ||
                reason == "LEDGER_NOT_FOUND" || damaged_) {
       return;  // it will be sent again
     } else {
@@ -397,7 +403,7 @@ class Simulation {
     store_->AppendAsync(std::move(request), [this, name = ledger.name, id,
                                              other](const absl::StatusOr<v1::Receipt>& receipt) {
       Note(absl::StrCat("again ", name, " ", id, " ", receipt.status().ToString()));
-      if (absl::IsUnavailable(receipt.status()) || (damaged_ && !receipt.ok())) return;
+      if (ForNow(receipt.status()) || (damaged_ && !receipt.ok())) return;
       if (other) {
         if (ReasonOf(receipt.status()).reason != "REQUEST_ID_REUSED")
           Broken(absl::StrCat(name, ": ", id, " was taken for another request"));
