@@ -17,7 +17,7 @@ class LocalServer {
     auto store = OpenEmbeddedStore({.folder = folder});
     Check(store.status());
     server::ServerOptions options;
-    options.door.address = "127.0.0.1:0";
+    options.front.address = "127.0.0.1:0";
     options.signing = server::SigningOptions::Beside(folder);
     auto started = server::Server::Start(options, *std::move(store), &log_);
     Check(started.status());

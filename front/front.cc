@@ -17,13 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/rare_log.h"
 #include "base/status.h"
 #include "front/peer_table.h"
 #include "front/relay.h"
@@ -118,6 +117,7 @@ class Front::Impl {
   Impl(const FrontOptions& options, const Log* log)
       : options_(options),
         log_(*log),
+        refused_(log, "connection_refused"),
         peers_({options.max_connections, options.max_connections_per_host, options.allowance}) {
     for (int i = 0; i < std::max(1, options.threads); ++i)
       lanes_.push_back(std::make_unique<Lane>());
@@ -145,20 +145,19 @@ class Front::Impl {
   void Accept();
   void Take(Lane& lane, tcp::socket socket);
   void Sweep(Lane& lane);
-  void Complain(const Peer& peer, std::string_view reason);
+  void Complain(const Peer& peer, std::string_view reason) {
+    refused_.Write(peer.address, "", reason);
+  }
 
   const FrontOptions options_;
   const Log& log_;
+  RareLog refused_;
   PeerTable peers_;
   RelayHome home_;
   std::unique_ptr<TlsContext> tls_;  // null: plain text
   tcp::endpoint bound_;
   std::atomic<uint64_t> accepted_ = 0;
   std::atomic<bool> closed_ = false;
-
-  absl::Mutex mutex_;
-  absl::Time complained_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int64_t unsaid_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Last: what runs on the lanes uses all of the above. The acceptor goes before its lane.
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -267,22 +266,6 @@ void Front::Impl::Sweep(Lane& lane) {
   lane.sweep.async_wait([this, &lane](error_code failed) {
     if (!failed) Sweep(lane);
   });
-}
-
-void Front::Impl::Complain(const Peer& peer, std::string_view reason) {
-  int64_t unsaid = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    const absl::Time now = absl::Now();
-    if (now - complained_ < absl::Seconds(1)) {
-      ++unsaid_;
-      return;
-    }
-    complained_ = now;
-    unsaid = std::exchange(unsaid_, 0);
-  }
-  log_.Write(LogLevel::kWarning, "connection_refused",
-             {{"peer", peer.address}, {"reason", std::string(reason)}, {"others_unsaid", unsaid}});
 }
 
 bool Front::Impl::Accepts() const {

@@ -36,8 +36,8 @@ absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t 
 struct FrontOptions {
   std::string address = "127.0.0.1:7070";   // IP:PORT, [IP]:PORT; port 0 picks a free one
   std::string certificate, key, client_ca;  // PEM files; empty: plain text
-  size_t max_connections = 256;
-  size_t max_connections_per_host = 64;
+  size_t max_connections = 1024;
+  size_t max_connections_per_host = 256;
   AllowanceOptions allowance;
   absl::Duration handshake = absl::Seconds(5);  // until the first bytes of a request
   absl::Duration stalled = absl::Seconds(60);   // for a client that reads nothing of an answer

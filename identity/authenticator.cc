@@ -23,7 +23,7 @@ absl::Status Refused(const char* reason, absl::string_view message) {
 absl::Status Missing() {
   return Refused(kMissing,
                  "this server knows its callers: show a token (--token-file, or the header "
-                 "\"authorization: Bearer ...\") or a client certificate (--cert, --key)");
+                 "\"authorization: Bearer ...\") or a client certificate (--cert, --cert-key)");
 }
 absl::Status InvalidToken() {
   return Refused(kInvalid,

@@ -196,6 +196,11 @@ absl::Status Rights::Decide(const Caller& caller, Permission permission,
                                               : Denied(caller, permission, resource);
 }
 
+absl::Status Rights::DecideSomewhere(const Caller& caller, Permission permission) const {
+  const auto has = [&](const Grant& grant) { return RoleHas(grant.role, permission); };
+  return AnyGrant(caller, has) ? absl::OkStatus() : Denied(caller, permission, Resource());
+}
+
 absl::Status Rights::DecideList(const Caller& caller, const Resource& resource) const {
   const auto touches = [&](const Grant& grant) {
     return RoleHas(grant.role, Permission::kList) && grant.scope.Touches(resource);

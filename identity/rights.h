@@ -68,6 +68,9 @@ class Rights {
   absl::Status Decide(const Caller& caller, Permission permission, const Resource& resource) const;
   bool Allows(const Caller& caller, Permission permission, const Resource& resource) const;
 
+  // OK if the caller has the permission for something, whatever it is.
+  absl::Status DecideSomewhere(const Caller& caller, Permission permission) const;
+
   // For lists: OK if the caller may see something within `resource`. The list must then hold only
   // what Allows() says of each item.
   absl::Status DecideList(const Caller& caller, const Resource& resource) const;

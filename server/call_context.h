@@ -4,21 +4,23 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "identity/caller.h"
 
 namespace dpledger::server {
 
-// The authenticated identity behind a call. An empty name: nobody has said who calls.
-struct Caller {
-  std::string name;
-};
+using identity::Caller;
 
 struct CallContext {
   absl::Time deadline = absl::InfiniteFuture();  // the caller's
   // Whether the call was given up: its caller has gone, or the server ends it. May be empty. Called
   // from the thread that answers.
   std::function<bool()> cancelled;
-  Caller caller;
+  Caller caller;  // anonymous unless Desk::Identify says otherwise
+  // Not OK: the call's answer, because what the caller showed is not valid. Calls that are open to
+  // everybody are answered all the same.
+  absl::Status identified;
   std::string peer;  // the caller's address, as the transport writes it; for log lines alone
 };
 

@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/address.h"
 #include "ledger/questions.h"
 
 namespace dpledger::server {
@@ -38,8 +40,7 @@ A config file holds one flag a line, by its long name; flags on the command line
 SIGTERM and SIGINT drain calls and close the store; a second one ends at once, with nothing acknowledged lost.)";
 
 constexpr char kListenAnywhere[] =
-    "Allow --listen on an address that other machines reach. There is no TLS and no "
-    "authentication: whoever "
+    "Allow --listen on an address that other machines reach without --cert and --identity: whoever "
     "reaches the port can read and write every ledger. Put it behind something that has both";
 
 const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
@@ -47,13 +48,52 @@ const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
                                                     {"warning", LogLevel::kWarning},
                                                     {"error", LogLevel::kError}};
 
-std::string AddressError(const std::string& address, bool anywhere) {
-  const std::optional<bool> loopback = IsLoopback(address);
-  if (!loopback.has_value()) return absl::StrCat("must be HOST:PORT, got ", address);
-  if (*loopback || anywhere) return "";
-  return absl::StrCat(
-      address, " can be reached from other machines, and there is no TLS and no authentication; ",
-      "listen on 127.0.0.1, or say --insecure-listen-anywhere if something in front has both");
+// Plain text and unknown callers stay on this machine.
+std::string AddressError(const ServerOptions& server, bool anywhere) {
+  const std::string& text = server.front.address;
+  const std::optional<Address> address = ParseAddress(text);
+  if (!address.has_value()) return absl::StrCat("must be HOST:PORT, got ", text);
+  if (dpledger::IsLoopback(address->host) || anywhere) return "";
+  if (server.front.certificate.empty()) {
+    return absl::StrCat(text,
+                        " can be reached from other machines: give --cert and --cert-key for "
+                        "TLS, and --identity so that callers are known; or listen on 127.0.0.1");
+  }
+  if (!server.identity.on) {
+    return absl::StrCat(text,
+                        " can be reached from other machines: give --identity so that "
+                        "callers are known; or listen on 127.0.0.1");
+  }
+  return "";
+}
+
+// What is wrong with the files of TLS and of callers, if something is. Fills in their defaults.
+std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) {
+  front::FrontOptions& front = flags.server.front;
+  IdentityOptions& identity = flags.server.identity;
+  if (front.certificate.empty() != front.key.empty())
+    return "--cert: must be given with --cert-key";
+  if (!front.client_ca.empty() && front.certificate.empty())
+    return "--client-ca: must be given with --cert";
+  if (!identity.on && !(front.client_ca.empty() && identity.token_file.empty() &&
+                        identity.policy_file.empty() && issuers.empty())) {
+    return "--identity: must be given where callers are to be told apart (--client-ca, --tokens, "
+           "--policy, --jwt-issuer)";
+  }
+  for (const std::string& text : issuers) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ',');
+    if (parts.size() != 3 || parts[0].empty() || parts[1].empty() || parts[2].empty())
+      return absl::StrCat("--jwt-issuer: must be ISSUER,AUDIENCE,JWKS-FILE, got ", text);
+    identity.issuers.push_back({parts[0], parts[1], parts[2]});
+  }
+  if (identity.on && identity.token_file.empty()) {
+    if (!flags.postgres.empty()) {
+      return "--tokens: must name the file of tokens: there is no store folder to keep it beside";
+    }
+    identity.token_file = absl::StrCat(flags.store, ".tokens");
+  }
+  identity.first_token_file = absl::StrCat(identity.token_file, ".first-admin");
+  return "";
 }
 
 // What is wrong with them, if something is.
@@ -75,24 +115,12 @@ std::string ReadWitnesses(const std::vector<std::string>& urls,
 
 }  // namespace
 
-std::optional<bool> IsLoopback(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return std::nullopt;
-  }
-  const std::string host = address.substr(0, colon);
-  const bool bracketed = host.front() == '[' && host.back() == ']';
-  if (!bracketed && host.find_first_of(":/[]") != std::string::npos) return std::nullopt;
-  return host == "localhost" || host == "[::1]" ||
-         (absl::StartsWith(host, "127.") &&
-          host.find_first_not_of("0123456789.") == std::string::npos);
-}
-
 std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   GrpcDoorOptions& door = flags.server.door;
+  front::FrontOptions& front = flags.server.front;
+  IdentityOptions& identity = flags.server.identity;
+  std::vector<std::string> issuers;
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
   SigningOptions& signing = flags.server.signing;
   double checkpoint_seconds = absl::ToDoubleSeconds(signing.every);
@@ -108,8 +136,30 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.set_config("--config", "", "Read flags from this file");
   // A misspelt key must not leave a limit at its default unnoticed.
   app.allow_config_extras(CLI::config_extras_mode::error);
-  app.add_option("--listen", door.address, "Address HOST:PORT; port 0 picks a free one")
+  app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
       ->capture_default_str();
+  app.add_option("--cert", front.certificate,
+                 "PEM file of the server's certificate and its chain: the server speaks TLS. Read "
+                 "again when it changes");
+  app.add_option("--cert-key", front.key, "PEM file of the certificate's key");
+  app.add_option("--client-ca", front.client_ca,
+                 "PEM file of the authorities whose certificates clients may show");
+  app.add_flag("--identity", identity.on,
+               "Know every caller, by token, certificate or JWT, and deny what nobody granted");
+  app.add_option(
+      "--tokens", identity.token_file,
+      "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
+      "told");
+  app.add_option("--policy", identity.policy_file,
+                 "File that grants roles to callers, a line each");
+  app.add_option("--jwt-issuer", issuers,
+                 "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");
+  app.add_option("--max-connections", front.max_connections, "Connections at once")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--max-connections-per-host", front.max_connections_per_host,
+                 "Of these, from one address; a quarter of them unless told")
+      ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--insecure-listen-anywhere", anywhere, kListenAnywhere);
   app.add_option("--port-file", flags.port_file,
                  "Write the address to this file once the server serves");
@@ -165,18 +215,25 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--log-level", log_level, "Least important lines to write")
       ->check(CLI::IsMember(kLogLevels))
       ->capture_default_str();
-  app.add_option("--check", flags.check,
+  app.add_option("--check", flags.check.address,
                  "Ask the server at HOST:PORT whether it is serving, and exit");
+  app.add_option("--ca", flags.check.ca,
+                 "PEM file of who signed that server's certificate; default: DPLEDGER_CA, or the "
+                 "system's list");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
 
-  if (const std::string error = AddressError(door.address, anywhere); !error.empty()) {
-    std::cerr << "--listen: " << error << "\n";
+  for (const std::string& error :
+       {ReadIdentity(issuers, flags), AddressError(flags.server, anywhere)}) {
+    if (error.empty()) continue;
+    std::cerr << (error.front() == '-' ? "" : "--listen: ") << error << "\n";
     return kUsageError;
   }
+  if (app.count("--max-connections-per-host") == 0)
+    front.max_connections_per_host = std::max<size_t>(1, front.max_connections / 4);
   flags.log_level = kLogLevels.at(log_level);
   flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);

@@ -1,18 +1,20 @@
 #include "server/health_check.h"
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
+#include <grpcpp/client_context.h>
 
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "client/connection.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace dpledger::server {
 
-absl::Status CheckServing(const std::string& address) {
-  const auto stub = grpc::health::v1::Health::NewStub(
-      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+absl::Status CheckServing(const client::ServerAccess& server) {
+  const std::string& address = server.address;
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, client::Connect(server));
+  const auto stub = grpc::health::v1::Health::NewStub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
   grpc::health::v1::HealthCheckResponse response;

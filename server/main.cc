@@ -84,7 +84,7 @@ int Serve(const Flags& flags) {
   auto server = Server::Start(options, *std::move(store), &log);
   if (!server.ok()) return Fail(log, "start_failed", server.status());
 
-  const std::string& asked = flags.server.door.address;
+  const std::string& asked = flags.server.front.address;
   const std::string address =
       absl::StrCat(asked.substr(0, asked.rfind(':')), ":", (*server)->port());
   if (!flags.port_file.empty()) {
@@ -113,10 +113,11 @@ int Main(int argc, char** argv) {
   if (IsStoreCommand(argc, argv)) return RunStoreCommand(argc, argv);
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (std::holds_alternative<int>(flags)) return std::get<int>(flags);
-  const std::string& check = std::get<Flags>(flags).check;
-  if (check.empty()) return Serve(std::get<Flags>(flags));
+  const client::ServerAccess& check = std::get<Flags>(flags).check;
+  if (check.address.empty()) return Serve(std::get<Flags>(flags));
   const absl::Status serving = CheckServing(check);
-  std::cerr << (serving.ok() ? absl::StrCat(check, ": SERVING") : std::string(serving.message()))
+  std::cerr << (serving.ok() ? absl::StrCat(check.address, ": SERVING")
+                             : std::string(serving.message()))
             << "\n";
   return serving.ok() ? 0 : kFailure;
 }

@@ -1,8 +1,11 @@
 #include "server/server.h"
 
+#include <sys/resource.h>
+
 #include <utility>
 
 #include "base/status.h"
+#include "ledger_store/descriptors.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/authenticator.h"
@@ -13,6 +16,20 @@ namespace {
 
 constexpr int kStalledLeases = 3;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+
+// For the programs' own files, logs, witnesses, and what libraries open.
+constexpr size_t kReservedDescriptors = 64;
+
+// Raises the soft limit to the hard one, as servers do.
+size_t MostDescriptors() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  if (limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return limit.rlim_cur;
+}
 
 SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   return [store, signing](const std::string& ledger, uint64_t size,
@@ -37,9 +54,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(store_.get(), signing_.get()),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
-      audit_(store_.get(), signing_.get()),
-      authorizer_(options.authorizer),
-      desk_(options.desk, {&ledgers_, &accounting_, &audit_}, authorizer_.get(), log) {}
+      audit_(store_.get(), signing_.get()) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
 
@@ -52,9 +67,30 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), tables, log));
-  server->desk_.health().SetServing(true);
-  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
+  RETURN_IF_ERROR(server->OpenDoors(options));
   return server;
+}
+
+absl::Status Server::OpenDoors(const ServerOptions& options) {
+  front::FrontOptions front = options.front;
+  ASSIGN_OR_RETURN(front.max_connections,
+                   front::ConnectionsFor(front.max_connections, MostDescriptors(),
+                                         kReservedDescriptors + kStoreDescriptors));
+  ASSIGN_OR_RETURN(front_, front::Front::Listen(front, &log_));
+  if (options.identity.on) {
+    const auto find = [front = front_.get()](const std::string& peer) { return front->Find(peer); };
+    ASSIGN_OR_RETURN(callers_,
+                     Callers::Open(options.identity, find, store_.get(), Clock::System(), &log_));
+    admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
+  }
+  desk_ =
+      std::make_unique<Desk>(options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()},
+                             callers_.get(), callers_.get(), &log_);
+  if (callers_ != nullptr) callers_->Watch(desk_.get());
+  desk_->health().SetServing(true);
+  ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
+  front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); }, nullptr);
+  return absl::OkStatus();
 }
 
 absl::Status Server::CheckHealth() {
@@ -65,7 +101,7 @@ absl::Status Server::CheckHealth() {
   if (health.ok()) {
     CheckReadiness();
   } else {
-    desk_.health().SetServing(false);
+    desk_->health().SetServing(false);
   }
   return health;
 }
@@ -75,7 +111,7 @@ void Server::CheckReadiness() {
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
-    desk_.health().SetReady(ready_);
+    desk_->health().SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
   const absl::Duration now = Clock::System()->Steady();
@@ -88,8 +124,11 @@ void Server::CheckReadiness() {
 }
 
 void Server::Stop(absl::Time deadline) {
-  desk_.Close(deadline);
+  if (front_ != nullptr) front_->Close();
+  if (callers_ != nullptr) callers_->StopWatching();
+  if (desk_ != nullptr) desk_->Close(deadline);
   if (door_ != nullptr) door_->Close();
+  front_.reset();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

@@ -1,5 +1,6 @@
-// The whole server as one object: a store, the notary that signs it, the services, the desk, and
-// the gRPC door. It serves a store only after the notary has checked and signed it.
+// The whole server as one object: a store, the notary that signs it, the services, the desk, the
+// gRPC door and the front before it. It serves a store only after the notary has checked and signed
+// it.
 //
 // Closing goes from the outside in: the desk admits no new calls, then calls under way are
 // answered, then the store is closed. Thread safe, except that Stop must be called only once.
@@ -9,9 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "front/front.h"
 #include "ledger_store/store.h"
 #include "server/accounting_service.h"
+#include "server/admin_service.h"
 #include "server/audit_service.h"
+#include "server/callers.h"
 #include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
 #include "server/ledger_service.h"
@@ -22,23 +26,25 @@
 namespace dpledger::server {
 
 struct ServerOptions {
+  front::FrontOptions front;
   GrpcDoorOptions door;
   DeskOptions desk;
-  std::shared_ptr<Authorizer> authorizer;  // null lets everybody do everything
+  IdentityOptions identity;
   SigningOptions signing;
   AccountingLimits accounting;
 };
 
 class Server {
  public:
-  // The server serves when Start returns. `log` must outlive it. Errors of OpenNotary and
-  // GrpcDoor::Open.
+  // The server serves when Start returns. `log` must outlive it. Errors of OpenNotary,
+  // Front::Listen and Callers::Open.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::unique_ptr<LedgerStore> store,
                                                        const Log* log);
   ~Server();  // stops at once
 
-  int port() const { return door_->port(); }
+  int port() const { return front_->port(); }
+  Desk& desk() { return *desk_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
@@ -49,6 +55,7 @@ class Server {
   void Stop(absl::Time deadline);
 
  private:
+  absl::Status OpenDoors(const ServerOptions& options);
   void CheckReadiness();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
          std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log);
@@ -60,8 +67,10 @@ class Server {
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;
-  const std::shared_ptr<Authorizer> authorizer_;
-  Desk desk_;
+  std::unique_ptr<front::Front> front_;
+  std::unique_ptr<Callers> callers_;     // null: nobody is asked who he is
+  std::unique_ptr<AdminService> admin_;  // null with it
+  std::unique_ptr<Desk> desk_;
   std::unique_ptr<GrpcDoor> door_;
   // CheckHealth's own.
   bool ready_ = true;

@@ -2,6 +2,7 @@
 // defaults.
 #pragma once
 
+#include "ledger_store/descriptors.h"
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
 #include "rocksdb/slice_transform.h"
@@ -9,10 +10,15 @@
 
 namespace dpledger::embedded {
 
+// Logs, the lock, the manifest, and what is being written.
+inline constexpr int kOwnFiles = 32;
+
 inline rocksdb::Options DatabaseOptions(rocksdb::Env* env) {
   rocksdb::Options options;
   if (env != nullptr) options.env = env;
   options.create_if_missing = true;
+  // Without a bound it takes all that the process has.
+  options.max_open_files = static_cast<int>(kStoreDescriptors) - kOwnFiles;
 
   // Durability.
   // The default (point in time) silently drops everything after a flipped bit in the log: 7 of 8

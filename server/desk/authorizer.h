@@ -3,29 +3,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
+#include "identity/grant.h"
 #include "server/call_context.h"
 
 namespace dpledger::server {
 
-enum class Permission {
-  kNone,  // health and reflection: whoever reaches the port may call them
-  kCreate,
-  kAppend,
-  kSeal,
-  kSealWithMissing,  // although writers have not closed
-  kFork,
-  kCorrect,
-  kReadEntries,
-  kList,
-  kAsk,
-  kVerifyExport,
-  kAdminister,
-};
-// "append", "read_entries", …
-std::string_view NameOf(Permission permission);
+using identity::Permission;
 
 // What a permission is asked for. `name` is as the request has it: it may be empty, name nothing
 // that exists, or be no name at all.

@@ -46,9 +46,10 @@ UnaryCall::~UnaryCall() {
   if (gate_ != nullptr) gate_->Leave();
 }
 
-Desk::Desk(const DeskOptions& options, const Services& services, Authorizer* authorizer,
-           const Log* log)
+Desk::Desk(const DeskOptions& options, const Services& services, Identifier* identifier,
+           Authorizer* authorizer, const Log* log)
     : log_(*log),
+      identifier_(identifier),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
       store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
@@ -76,8 +77,20 @@ WorkerPool* Desk::PoolOf(const Method& method) {
   return nullptr;
 }
 
+void Desk::Identify(const Credentials& credentials, CallContext& context) {
+  context.peer = credentials.peer;
+  if (identifier_ == nullptr) return;
+  absl::StatusOr<Caller> caller = Guarded([&] { return identifier_->Identify(credentials); });
+  if (caller.ok()) {
+    context.caller = *std::move(caller);
+  } else {
+    context.identified = std::move(caller).status();
+  }
+  context.peer = identifier_->AddressOf(credentials.peer);
+}
+
 absl::Status Desk::Authorize(const Method& method, const Caller& caller, const Message& message) {
-  if (method.permission == Permission::kNone) return absl::OkStatus();
+  if (!method.permission.has_value()) return absl::OkStatus();
   for (const Demand& demand : method.demands(message)) {
     RETURN_IF_ERROR(authorizer_.Decide(caller, demand.permission, demand.resource));
   }
@@ -87,9 +100,10 @@ absl::Status Desk::Authorize(const Method& method, const Caller& caller, const M
 void Desk::Serve(const Method& method, UnaryCall& call) {
   call.start_ = absl::Now();
   absl::Status accepted;
-  if (method.permission != Permission::kNone) {
+  if (method.permission.has_value()) {
     call.gate_ = &gate_;
     accepted = gate_.Enter();
+    if (accepted.ok()) accepted = call.context().identified;
   }
   WorkerPool* const pool = PoolOf(method);
   if (accepted.ok() && pool == nullptr) {
@@ -118,7 +132,15 @@ void Desk::Run(const Method& method, UnaryCall& call) {
     return;
   }
   if (method.answer) {
-    Finish(method, call, Guarded([&] { return method.answer(*request, context); }));
+    Finish(method, call, Guarded([&]() -> absl::StatusOr<MessagePointer> {
+             ASSIGN_OR_RETURN(MessagePointer answer, method.answer(*request, context));
+             if (method.hide) {
+               method.hide(*answer, [&](const Demand& demand) {
+                 return authorizer_.Decide(context.caller, demand.permission, demand.resource).ok();
+               });
+             }
+             return answer;
+           }));
     return;
   }
   // The handler may have handed the request on before it fails: only the first answer counts.
@@ -152,6 +174,7 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
                                                        const CallContext& context, StreamDoor* door,
                                                        MessagePointer request) {
   return Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
+    if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
     if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context.caller, *request));
     std::shared_ptr<Stream> stream = method.open(context, door, std::move(request));
     return std::unique_ptr<OpenStream>(new OpenStream(this, &method, &context, std::move(stream)));
@@ -159,7 +182,7 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
 }
 
 void OpenStream::Start() {
-  if (method_.permission == Permission::kNone) {
+  if (!method_.permission.has_value()) {
     stream_->Start();
     return;
   }
@@ -185,7 +208,7 @@ void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
 }
 
 void OpenStream::Done() {
-  if (method_.permission == Permission::kNone) return;
+  if (!method_.permission.has_value()) return;
   Desk& desk = desk_;
   {
     absl::MutexLock lock(&desk.mutex_);
@@ -194,22 +217,23 @@ void OpenStream::Done() {
   desk.gate_.Leave();
 }
 
-void Desk::EndStreams(const std::function<bool(const Caller&)>& which, const absl::Status& why) {
-  std::vector<std::shared_ptr<Stream>> streams;
+void Desk::EndStreams(const std::function<absl::Status(const Caller&)>& why) {
+  std::vector<std::pair<std::shared_ptr<Stream>, absl::Status>> ended;
   {
     absl::MutexLock lock(&mutex_);
     for (const auto& [unused, open] : open_) {
-      if (which(open.caller)) streams.push_back(open.stream);
+      if (absl::Status status = why(open.caller); !status.ok())
+        ended.emplace_back(open.stream, std::move(status));
     }
   }
   // Without the lock: a stream that ends takes it to leave the open ones.
-  for (const auto& stream : streams) stream->End(why);
+  for (const auto& [stream, status] : ended) stream->End(status);
 }
 
 void Desk::Close(absl::Time deadline) {
   health_.SetServing(false);
   gate_.Close();
-  EndStreams([](const Caller&) { return true; }, ShuttingDown());
+  EndStreams([](const Caller&) { return ShuttingDown(); });
   gate_.AwaitEmpty(deadline);
 }
 

@@ -5,7 +5,8 @@
 // A door finds the method by its path, and implements UnaryCall or StreamDoor:
 //
 //   const Method* method = desk.Find("/dpledger.v1.LedgerService/GetLedger");
-//   unary:          fill call.context, then desk.Serve(*method, call); the desk calls Parse once
+//   unary:          fill call.context (desk.Identify), then desk.Serve(*method, call); the desk
+//   calls Parse once
 //                   and Answer once.
 //   server stream:  parse the request, then desk.Open(*method, context, door, request), keep what
 //                   it gives, and start it.
@@ -32,6 +33,7 @@
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
 #include "server/desk/health.h"
+#include "server/desk/identifier.h"
 #include "server/desk/method.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
@@ -98,15 +100,18 @@ class OpenStream {
 
 class Desk {
  public:
-  // The services and `log` must outlive the desk, and so must `authorizer`; null lets everybody do
-  // everything.
-  Desk(const DeskOptions& options, const Services& services, Authorizer* authorizer,
-       const Log* log);
+  // The services and `log` must outlive the desk, and so must `identifier` and `authorizer`. Null:
+  // every caller is anonymous; everybody may do everything.
+  Desk(const DeskOptions& options, const Services& services, Identifier* identifier,
+       Authorizer* authorizer, const Log* log);
 
   // Null if there is no such method.
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
   Health& health() { return health_; }
+
+  // Fills in who calls and from where. A door does it before Serve or Open.
+  void Identify(const Credentials& credentials, CallContext& context);
 
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
@@ -117,8 +122,9 @@ class Desk {
   absl::StatusOr<std::unique_ptr<OpenStream>> Open(const Method& method, const CallContext& context,
                                                    StreamDoor* door, MessagePointer request);
 
-  // Ends the streams of callers for which `which` is true, after answering what they have taken.
-  void EndStreams(const std::function<bool(const Caller&)>& which, const absl::Status& why);
+  // Ends the streams of callers for whom `why` is not OK, with that status, after answering what
+  // they have taken.
+  void EndStreams(const std::function<absl::Status(const Caller&)>& why);
 
   // No new call is admitted. Append streams end after acknowledging
   // what they have read. Other calls run until `deadline`. Returns when no call is left, or at the
@@ -140,6 +146,7 @@ class Desk {
   void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
 
   const Log& log_;
+  Identifier* const identifier_;
   AllowAll allow_all_;
   Authorizer& authorizer_;
   CallGate gate_;

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,13 @@ struct Method {
   bool no_side_effects = false;       // option idempotency_level = NO_SIDE_EFFECTS
 
   // ---- Of the table ----
-  // The first that each message needs; `demands` says what for, and which others. kNone: health and
+  // The first that each message needs; `demands` says what for, and which others. None: health and
   // reflection. They are answered while the server drains, and nobody waits for them to end.
-  Permission permission = Permission::kNone;
-  std::function<std::vector<Demand>(const Message& request)> demands;  // empty for kNone alone
-  Pool pool = Pool::kInline;                                           // unary alone
+  std::optional<Permission> permission;
+  std::function<std::vector<Demand>(const Message& request)> demands;  // empty for those alone
+  // Takes out of an answer what the caller may not see. May be empty.
+  std::function<void(Message& response, const std::function<bool(const Demand&)>& allowed)> hide;
+  Pool pool = Pool::kInline;  // unary alone
 
   // ---- Exactly one of these ----
   // A unary method. It may take the request apart.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/accounting_service.h"
+#include "server/admin_service.h"
 #include "server/audit_service.h"
 #include "server/ledger_service.h"
 
@@ -11,6 +12,7 @@ struct Services {
   LedgerService* ledgers;
   AccountingService* accounting;
   AuditService* audit;
+  AdminService* admin = nullptr;  // null: the server knows no callers, and has no tokens
 };
 
 }  // namespace dpledger::server

@@ -1,5 +1,6 @@
 #include "server/desk/table.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <set>
@@ -66,6 +67,15 @@ Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
   return demands;
 }
 
+void HideLedgers(Message& response, const std::function<bool(const Demand&)>& allowed) {
+  auto& ledgers = *static_cast<v1::ListLedgersResponse&>(response).mutable_ledgers();
+  ledgers.erase(std::remove_if(ledgers.begin(), ledgers.end(),
+                               [&](const v1::Ledger& ledger) {
+                                 return !allowed({Permission::kList, LedgerCalled(ledger.name())});
+                               }),
+                ledgers.end());
+}
+
 Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
   return {{Permission::kFork, LedgerCalled(request.parent())},
           {Permission::kCreate, LedgerCalled(request.name())}};
@@ -122,6 +132,7 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
         return Resource{Resource::Kind::kProject, r.parent()};
       },
       unary("ListLedgers", Pool::kStore, &S::ListLedgers)));
+  rows.back().hide = HideLedgers;
   rows.push_back(ForEach<v1::AppendBatchRequest>(Permission::kAppend, DemandsOfBatch,
                                                  AppendBatchRow(service)));
   rows.push_back(ForEach<v1::AppendRequest>(
@@ -192,6 +203,23 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   proof("ListRegistrations", &S::ListRegistrations);
 }
 
+// ---- AdminService ----
+
+void AddAdminService(AdminService* service, std::vector<Method>& rows) {
+  using S = AdminService;
+  const auto change = [&]<typename Request, typename Response>(
+                          const char* name, absl::StatusOr<Response> (S::*method)(
+                                                const Request&, const CallContext&)) {
+    rows.push_back(For<Request>(
+        Permission::kAdminister, [](const Request&) { return Resource(); },
+        Unary("AdminService", name, Pool::kStore, service, method)));
+  };
+  change("CreateToken", &S::CreateToken);
+  change("ListTokens", &S::ListTokens);
+  change("RotateToken", &S::RotateToken);
+  change("RevokeToken", &S::RevokeToken);
+}
+
 // ---- Health and reflection: whoever reaches the port may ask ----
 
 Method HealthCheckRow(Health* health) {
@@ -246,6 +274,7 @@ std::vector<Method> MethodTable(const Services& services, size_t append_window, 
   AddLedgerService(services.ledgers, append_window, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
+  if (services.admin != nullptr) AddAdminService(services.admin, rows);
   rows.push_back(HealthCheckRow(health));
   rows.push_back(HealthWatchRow(health));
   rows.push_back(ReflectionRow(rows));

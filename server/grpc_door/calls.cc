@@ -50,7 +50,7 @@ absl::Status UnaryReactor::Parse(Message& request) {
 }
 
 void UnaryReactor::OnRequest() {
-  call_ = ContextOf(server_context_);
+  call_ = ContextOf(server_context_, desk_);
   desk_.Serve(method_, *this);
 }
 
@@ -70,7 +70,7 @@ void UnaryReactor::Answer(const absl::Status& status, const Message* response) {
 
 // gRPC calls OnDone after this has returned: the reactor is there to the end.
 void ServerStreamReactor::OnRequest() {
-  call_ = ContextOf(server_context_);
+  call_ = ContextOf(server_context_, desk_);
   absl::StatusOr<MessagePointer> request = ParseNew(std::exchange(request_, {}), *method_.request);
   if (!request.ok()) {
     Finish(request.status());
@@ -120,7 +120,7 @@ void ServerStreamReactor::Finish(const absl::Status& status) {
 // constructor is over.
 BidirectionalReactor::BidirectionalReactor(Desk& desk, const Method& method,
                                            grpc::GenericCallbackServerContext* context)
-    : method_(method), call_(ContextOf(context)) {
+    : method_(method), call_(ContextOf(context, desk)) {
   absl::StatusOr<std::unique_ptr<OpenStream>> opened = desk.Open(method, call_, this, nullptr);
   if (opened.ok()) {
     stream_ = *std::move(opened);

@@ -25,6 +25,9 @@ constexpr int kKeepaliveTimeoutMilliseconds = 20'000;
 // trainers.
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 
+// A connection without calls is given up for others; clients dial again by themselves.
+constexpr int kIdleMilliseconds = 5 * 60'000;
+
 void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
@@ -34,8 +37,7 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kMinPingIntervalMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // Else a second server could listen on the same port and get half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
 }
 
 }  // namespace
@@ -66,14 +68,20 @@ absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& 
   std::unique_ptr<GrpcDoor> door(new GrpcDoor(desk));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &door->port_);
+  using Acceptor = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  door->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      Acceptor::FROM_FD, grpc::InsecureServerCredentials());
   builder.RegisterCallbackGenericService(&door->service_);
   door->server_ = builder.BuildAndStart();
-  if (door->server_ == nullptr || door->port_ == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.address, ": is another server running there?"));
-  }
+  if (door->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
   return door;
+}
+
+void GrpcDoor::Take(int descriptor) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.listener_fd = -1;
+  connection.fd = descriptor;
+  acceptor_->HandleNewConnection(&connection);
 }
 
 void GrpcDoor::Close() {

@@ -1,12 +1,12 @@
-// The gRPC server: every method of the desk's table, and limits. There is no TLS and no
-// authentication: see flags.cc for the addresses that this allows.
+// The gRPC server: every method of the desk's table, and limits. It listens nowhere: the front
+// (front/front.h) gives it connections that have been accepted and whose TLS has ended.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -17,18 +17,18 @@
 namespace dpledger::server {
 
 struct GrpcDoorOptions {
-  std::string address = "127.0.0.1:7070";  // port 0 picks one
   int max_message_bytes = 4 << 20;
   int max_streams = 256;  // calls at once on one connection
 };
 
 class GrpcDoor {
  public:
-  // `desk` must outlive the door. UNAVAILABLE if the address cannot be listened on.
+  // `desk` must outlive the door.
   static absl::StatusOr<std::unique_ptr<GrpcDoor>> Open(const GrpcDoorOptions& options, Desk* desk);
   ~GrpcDoor();  // closes at once
 
-  int port() const { return port_; }
+  // Serves a connected stream socket, and owns it from here on. Thread safe.
+  void Take(int descriptor);
 
   // Cancels what is left: calls past the deadline of Desk::Close, and those that only watch.
   void Close();
@@ -49,8 +49,8 @@ class GrpcDoor {
   explicit GrpcDoor(Desk* desk) : service_(desk) {}
 
   Service service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
 };
 
 }  // namespace dpledger::server

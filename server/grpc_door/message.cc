@@ -36,11 +36,17 @@ grpc::ByteBuffer Serialize(const Message& message) {
   return buffer;
 }
 
-CallContext ContextOf(grpc::CallbackServerContext* context) {
+CallContext ContextOf(grpc::CallbackServerContext* context, Desk& desk) {
   CallContext call;
   call.deadline = absl::FromChrono(context->deadline());
   call.cancelled = [context] { return context->IsCancelled(); };
-  call.peer = context->peer();
+  const auto headers = context->client_metadata().equal_range("authorization");
+  Credentials credentials = {.peer = context->peer()};
+  for (auto header = headers.first; header != headers.second; ++header) {
+    credentials.doubled = !credentials.authorization.empty();
+    credentials.authorization = {header->second.data(), header->second.size()};
+  }
+  desk.Identify(credentials, call);
   return call;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/call_context.h"
+#include "server/desk/desk.h"
 #include "server/desk/method.h"
 
 namespace dpledger::server {
@@ -21,7 +22,7 @@ absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Mes
 
 grpc::ByteBuffer Serialize(const Message& message);
 
-// Valid as long as `context`.
-CallContext ContextOf(grpc::CallbackServerContext* context);
+// With who calls, as `desk` knows it. Valid as long as `context`.
+CallContext ContextOf(grpc::CallbackServerContext* context, Desk& desk);
 
 }  // namespace dpledger::server

@@ -18,7 +18,7 @@ RunningServer::RunningServer(const ServerOptions& options) {
   auto store = OpenEmbeddedStore({.folder = folder, .clock = &clock_});
   if (!store.ok()) throw std::runtime_error(store.status().ToString());
   ServerOptions used = options;
-  used.door.address = "127.0.0.1:0";
+  used.front.address = "127.0.0.1:0";
   const SigningOptions beside = SigningOptions::Beside(folder);
   used.signing.key_file = beside.key_file;
   used.signing.checkpoint_file = beside.checkpoint_file;

@@ -1,0 +1,142 @@
+#include "server/callers.h"
+
+#include <openssl/x509.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "identity/first_token.h"
+
+namespace dpledger::server {
+namespace {
+
+using CertificatePointer = std::unique_ptr<X509, decltype(&X509_free)>;
+
+constexpr absl::Duration kLookAgain = absl::Seconds(1);
+// More ledgers than this are looked up again.
+constexpr size_t kMaxDataSets = 100'000;
+
+CertificatePointer Decode(const std::string& der) {
+  if (der.empty()) return {nullptr, X509_free};
+  const auto* at = reinterpret_cast<const unsigned char*>(der.data());
+  return {d2i_X509(nullptr, &at, static_cast<long>(der.size())), X509_free};
+}
+
+}  // namespace
+
+Callers::Callers(FindPeer find_peer, LedgerReader* store, const Log* log)
+    : find_peer_(std::move(find_peer)), store_(*store), refused_(log, "call_refused") {}
+
+Callers::~Callers() { StopWatching(); }
+
+void Callers::StopWatching() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (watch_.joinable()) watch_.join();
+}
+
+absl::StatusOr<std::unique_ptr<Callers>> Callers::Open(const IdentityOptions& options,
+                                                       FindPeer find_peer, LedgerReader* store,
+                                                       Clock* clock, const Log* log) {
+  std::unique_ptr<Callers> callers(new Callers(std::move(find_peer), store, log));
+  ASSIGN_OR_RETURN(callers->tokens_, identity::TokenFile::Open(options.token_file, clock, log));
+  ASSIGN_OR_RETURN(callers->rights_, identity::Rights::Open(options.policy_file, log));
+  std::vector<identity::JwtIssuer*> issuers;
+  for (const identity::JwtIssuerOptions& issuer : options.issuers) {
+    ASSIGN_OR_RETURN(std::unique_ptr<identity::JwtIssuer> opened,
+                     identity::JwtIssuer::Open(issuer, clock, log));
+    issuers.push_back(opened.get());
+    callers->issuers_.push_back(std::move(opened));
+  }
+  ASSIGN_OR_RETURN(const bool made, identity::MakeFirstAdminToken(
+                                        *callers->tokens_, options.first_token_file, *clock));
+  if (made)
+    log->Write(LogLevel::kWarning, "first_admin_token", {{"file", options.first_token_file}});
+  callers->authenticator_ =
+      std::make_unique<identity::Authenticator>(callers->tokens_.get(), std::move(issuers), clock);
+  return callers;
+}
+
+void Callers::Watch(Desk* desk) {
+  watch_ = std::thread([this, desk] { Run(desk); });
+}
+
+void Callers::Run(Desk* desk) {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kLookAgain);
+    if (stopping_) return;
+    mutex_.Unlock();
+    authenticator_->Refresh();
+    rights_->Refresh();
+    desk->EndStreams([this](const Caller& caller) { return authenticator_->StillValid(caller); });
+    mutex_.Lock();
+  }
+}
+
+absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
+  if (credentials.doubled) {
+    refused_.Write(AddressOf(credentials.peer), "", "two authorization headers");
+    return WithReason(absl::UnauthenticatedError("authorization: must be given once"),
+                      {"INVALID_TOKEN", {}});
+  }
+  const std::shared_ptr<const front::Peer> peer = find_peer_(credentials.peer);
+  const CertificatePointer certificate = Decode(peer == nullptr ? "" : peer->certificate);
+  identity::Refusal refusal;
+  absl::StatusOr<Caller> caller =
+      authenticator_->Authenticate({credentials.authorization, certificate.get()}, &refusal);
+  if (!caller.ok()) {
+    refused_.Write(
+        AddressOf(credentials.peer), refusal.caller,
+        absl::StrCat(refusal.reason, refusal.detail.empty() ? "" : ": ", refusal.detail));
+  }
+  return caller;
+}
+
+std::string Callers::AddressOf(const std::string& peer) const {
+  const std::shared_ptr<const front::Peer> found = find_peer_(peer);
+  return found == nullptr ? peer : found->address;
+}
+
+absl::Status Callers::Decide(const Caller& caller, Permission permission,
+                             const Resource& resource) {
+  absl::Status decided;
+  if (resource.kind == Resource::Kind::kRegistry) {
+    decided = rights_->DecideSomewhere(caller, permission);
+  } else {
+    identity::Resource asked = resource.kind == Resource::Kind::kServer
+                                   ? identity::Resource()
+                                   : identity::Resource::Of(resource.name);
+    decided = resource.kind == Resource::Kind::kProject && permission == Permission::kList
+                  ? rights_->DecideList(caller, asked)
+                  : rights_->Decide(caller, permission, asked);
+    if (!decided.ok() && resource.kind == Resource::Kind::kLedger) {
+      asked.data_set = DataSetOf(resource.name);
+      if (!asked.data_set.empty()) decided = rights_->Decide(caller, permission, asked);
+    }
+  }
+  if (!decided.ok()) {
+    refused_.Write("", caller.name,
+                   absl::StrCat("may not ", std::string(identity::PermissionName(permission))));
+  }
+  return decided;
+}
+
+std::string Callers::DataSetOf(const std::string& ledger) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = data_sets_.find(ledger);
+    if (found != data_sets_.end()) return found->second;
+  }
+  const absl::StatusOr<v1::Ledger> read = store_.Get(ledger, kNoWriters);
+  if (!read.ok()) return "";
+  absl::MutexLock lock(&mutex_);
+  if (data_sets_.size() >= kMaxDataSets) data_sets_.clear();
+  return data_sets_[ledger] = read->declaration().dataset();
+}
+
+}  // namespace dpledger::server
