@@ -25,6 +25,7 @@ ServerCalls::ServerCalls(const client::ServerAccess& server)
   ledgers_ = v1::LedgerService::NewStub(*channel_);
   accounting_ = v1::AccountingService::NewStub(*channel_);
   audit_ = v1::AuditService::NewStub(*channel_);
+  admin_ = v1::AdminService::NewStub(*channel_);
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -120,6 +121,22 @@ absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& r
 absl::StatusOr<v1::ListRegistrationsResponse> ServerCalls::Ask(
     const v1::ListRegistrationsRequest& request) {
   return Call(audit_.get(), &v1::AuditService::Stub::ListRegistrations, request);
+}
+
+absl::StatusOr<v1::CreateTokenResponse> ServerCalls::Create(const v1::CreateTokenRequest& request) {
+  return Call(admin_.get(), &v1::AdminService::Stub::CreateToken, request);
+}
+
+absl::StatusOr<v1::ListTokensResponse> ServerCalls::List(const v1::ListTokensRequest& request) {
+  return Call(admin_.get(), &v1::AdminService::Stub::ListTokens, request);
+}
+
+absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateTokenRequest& request) {
+  return Call(admin_.get(), &v1::AdminService::Stub::RotateToken, request);
+}
+
+absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
+  return Call(admin_.get(), &v1::AdminService::Stub::RevokeToken, request);
 }
 
 }  // namespace dpledger::cli

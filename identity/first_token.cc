@@ -40,7 +40,7 @@ absl::StatusOr<bool> MakeFirstAdminToken(TokenStore& tokens, const std::string& 
   bool made = false;
   // Under the store's lock, so that of several servers one makes the file too. The file first: a
   // token that is stored and that nobody holds would lock everybody out.
-  RETURN_IF_ERROR(tokens.Change([&](TokenTable& table) -> absl::Status {
+  const absl::Status stored = tokens.Change([&](TokenTable& table) -> absl::Status {
     if (!table.tokens.empty()) return absl::OkStatus();  // another server was faster
     ASSIGN_OR_RETURN(std::string token, TokenIn(file));
     TokenRecord record;
@@ -50,7 +50,8 @@ absl::StatusOr<bool> MakeFirstAdminToken(TokenStore& tokens, const std::string& 
     OPENSSL_cleanse(token.data(), token.size());
     made = true;
     return table.Create(std::move(record), clock.Now());
-  }));
+  });
+  if (!stored.ok()) return stored;
   return made;
 }
 

@@ -36,9 +36,7 @@ void AppendUtf8(uint32_t character, std::string& out) {
 
 // By sorting: comparing each with each would let a long object take quadratic time.
 bool HasNameTwice(const Json::Members& members) {
-  std::vector<std::string_view> names;
-  names.reserve(members.size());
-  for (const auto& [name, value] : members) names.push_back(name);
+  std::vector<std::string_view> names(members.names.begin(), members.names.end());
   std::sort(names.begin(), names.end());
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
@@ -107,11 +105,10 @@ class JsonParser {
     if (Take("}")) return absl::OkStatus();
     while (true) {
       SkipBlanks();
-      auto& [name, value] = members.emplace_back();
-      RETURN_IF_ERROR(String(name));
+      RETURN_IF_ERROR(String(members.names.emplace_back()));
       SkipBlanks();
       if (!Take(":")) return Bad("must be a colon");
-      RETURN_IF_ERROR(Value(depth + 1, value));
+      RETURN_IF_ERROR(Value(depth + 1, members.values.emplace_back()));
       SkipBlanks();
       if (Take("}")) break;
       if (!Take(",")) return Bad("must be a comma or the end of the object");
@@ -226,8 +223,8 @@ absl::StatusOr<Json> Json::Parse(std::string_view text, int max_depth) {
 const Json* Json::Find(std::string_view name) const {
   const Members* members = object();
   if (members == nullptr) return nullptr;
-  for (const auto& [key, value] : *members) {
-    if (key == name) return &value;
+  for (size_t i = 0; i < members->names.size(); ++i) {
+    if (members->names[i] == name) return &members->values[i];
   }
   return nullptr;
 }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,7 +20,10 @@ namespace dpledger::identity {
 class Json {
  public:
   using Array = std::vector<Json>;
-  using Members = std::vector<std::pair<std::string, Json>>;  // in the order of the text
+  struct Members {  // in the order of the text; as many names as values
+    std::vector<std::string> names;
+    std::vector<Json> values;
+  };
 
   // INVALID_ARGUMENT "at byte 17: …".
   static absl::StatusOr<Json> Parse(std::string_view text, int max_depth = 8);

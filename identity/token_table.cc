@@ -94,8 +94,9 @@ absl::StatusOr<TokenRecord> ParseToken(std::string_view line) {
     if (json.Find(member) == nullptr) return FieldError(member, "is missing");
   }
   TokenRecord token;
-  for (const auto& [name, value] : *json.object()) {
-    RETURN_IF_ERROR(ParseMember(name, value, token));
+  const Json::Members& members = *json.object();
+  for (size_t i = 0; i < members.names.size(); ++i) {
+    RETURN_IF_ERROR(ParseMember(members.names[i], members.values[i], token));
   }
   RETURN_IF_ERROR(TokenCallerName(token.name).status());
   return token;

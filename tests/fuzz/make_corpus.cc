@@ -177,6 +177,39 @@ void AddEventLines(Corpus& corpus) {
   corpus["event_json/laplace"] = R"({"mechanism":{"laplace":{"epsilon":0.1}}})";
 }
 
+// RFC 7515, appendices A.2 and A.3.
+void AddIdentity(Corpus& corpus) {
+  const std::string payload =
+      "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVl"
+      "fQ";
+  const std::string signature =
+      "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
+  const std::string key =
+      R"({"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",)"
+      R"("y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","use":"sig","kid":"1"})";
+  const std::string zero(1, '\0');
+  corpus["jwt/es256"] = zero + "eyJhbGciOiJFUzI1NiJ9." + payload + "." + signature;
+  corpus["jwt/rs256"] = zero + "eyJhbGciOiJSUzI1NiJ9." + payload + "." + signature;
+  corpus["jwt/not-one-spelling"] = Replaced(corpus["jwt/es256"], "NU1Q", "NU1R");
+  corpus["jwt/keys"] = "\1{\"keys\":[" + key + R"(,{"kty":"RSA","n":"AQAB","e":"AQAB"}]})";
+  corpus["jwt/one-key"] = "\1{\"keys\":[" + key + "]}";
+  corpus["jwt/json"] = "\2\"a\\ud83d\\ude00\\n\"";
+  corpus["tokens/two"] =
+      "dpledger tokens v1\n"
+      R"({"name":"a","hash":"0000000000000000000000000000000000000000000000000000000000000001",)"
+      R"("created":"2026-11-22T10:00:00Z","grants":["trainer projects/p"]})"
+      "\n"
+      R"({"name":"b","hash":"0000000000000000000000000000000000000000000000000000000000000002",)"
+      R"("created":"2026-11-22T10:00:00Z","expires":"2027-11-22T10:00:00Z",)"
+      R"("revoked":"2026-11-23T10:00:00Z","grants":["analyst * data-set=A \"b\"","admin *"]})"
+      "\n";
+  corpus["policy/lines"] =
+      "# who does what\n\ntoken:a*   trainer\tprojects/p/ledgers/l-*\n"
+      "spiffe://x/y auditor * data-set=A  b\nanonymous analyst projects/p/ledgers/l\n* admin *\n";
+  corpus["policy/spiffe"] = "spiffe://example.org/ns/ml/sa/trainer";
+  corpus["policy/host"] = "Trainer-1.example.org";
+}
+
 void AddRows(Corpus& corpus) {
   corpus["row/batch"] = std::string(1, '\0') + RowOf({"first", "", "third"});
   embedded::HeadRow row;
@@ -258,6 +291,7 @@ int Run(bool compare, const std::filesystem::path& folder) {
   AddTexts(corpus);
   AddRegistry(corpus);
   AddEventLines(corpus);
+  AddIdentity(corpus);
   AddRows(corpus);
   AddClientFiles(corpus);
   for (const auto& [name, bytes] : corpus) {

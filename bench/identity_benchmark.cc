@@ -1,0 +1,154 @@
+// What it costs to know a caller, one thread.
+//
+//   identity_benchmark [--seconds S]
+//
+// identity/rs256_first and identity/es256_first: a JWT that was not shown before; _again: one that
+// was. identity/token: one of the server's own, among 1,000. identity/rights: a decision by the
+// last of 100 lines. The limit of all is one SHA-256 of a JWT of RS256. They take turns, so that
+// they meet the same load; the least of each counts. Prints one JSON object.
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "identity/authenticator.h"
+#include "identity/rights.h"
+#include "identity/token.h"
+#include "identity/token_file.h"
+#include "tests/identity/samples.h"
+
+namespace dpledger {
+namespace {
+
+using namespace identity;
+
+constexpr int kTokens = 1000, kPerTurn = 20;  // a turn ends before others get the processor
+
+// A Kubernetes token is about 900 bytes.
+std::string LongPayload(int id) {
+  return Payload(
+      {{"jti", absl::StrCat("\"", id, "\"")}, {"x", "\"" + std::string(400, 'x') + "\""}});
+}
+
+struct Measured {
+  std::string name;
+  double least_us = std::numeric_limits<double>::infinity();
+};
+
+template <typename Action>
+void Time(Measured& measured, int times, const Action& action) {
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < times; ++i) action(i);
+  measured.least_us =
+      std::min(measured.least_us, absl::ToDoubleMicroseconds(absl::Now() - begin) / times);
+}
+
+// Signed tokens of one algorithm, and what checks them.
+struct Tokens {
+  Tokens(const std::string& name, SigningKey with, const std::string& folder, Clock* clock)
+      : key(std::move(with)), first{name + "_first"}, again{name + "_again"} {
+    const std::string file = folder + "/" + name;
+    WriteOwnersFile(file, Jwks({key.Jwk("k")}));
+    auto opened = JwtIssuer::Open({kIssuer, kAudience, file}, clock, nullptr);
+    bench::Check(opened.status());
+    issuer = *std::move(opened);
+    authenticator =
+        std::make_unique<Authenticator>(nullptr, std::vector<JwtIssuer*>{issuer.get()}, clock);
+    const std::string header =
+        absl::StrCat(R"({"kid":"k","alg":")", name == "rs256" ? "RS256" : "ES256", "\"}");
+    for (int i = 0; i < kTokens; ++i)
+      tokens.push_back("Bearer " + key.Token(header, LongPayload(i)));
+  }
+  SigningKey key;
+  Measured first, again;
+  std::unique_ptr<JwtIssuer> issuer;
+  std::unique_ptr<Authenticator> authenticator;
+  std::vector<std::string> tokens;
+};
+
+int Run(int argc, char** argv) {
+  const double seconds = bench::Seconds(argc, argv);
+  const bench::ScratchFolder folder;
+  SetClock clock;
+  Tokens rs256("rs256", SigningKey::Rsa(), folder.path(), &clock);
+  Tokens es256("es256", SigningKey::Ec(), folder.path(), &clock);
+
+  auto file = TokenFile::Open(folder.path() + "/tokens", &clock, nullptr);
+  bench::Check(file.status());
+  std::vector<std::string> own;
+  bench::Check((*file)->Change([&](TokenTable& table) {
+    for (int i = 0; i < kTokens; ++i) {
+      own.push_back("Bearer " + MakeToken());
+      TokenRecord record;
+      record.name = absl::StrCat("t", i);
+      record.hash = HashOf(own.back().substr(7));
+      record.grants = {*Grant::Parse("trainer projects/p")};
+      table.tokens.push_back(std::move(record));
+    }
+    return absl::OkStatus();
+  }));
+  Authenticator tokens(file->get(), {}, &clock);
+  std::string policy;
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&policy, "token:t", i, " trainer projects/p\n");
+  WriteOwnersFile(folder.path() + "/policy", policy);
+  const auto rights = Rights::Open(folder.path() + "/policy", nullptr);
+  bench::Check(rights.status());
+  Caller last;
+  last.name = "token:t99";
+  last.kind = CallerKind::kToken;
+  const Resource ledger = Resource::Of("projects/p/ledgers/x");
+
+  Measured token{"token"}, decision{"rights"}, hash{"hash"};
+  size_t good = 0, wanted = 0;
+  const absl::Time end = absl::Now() + absl::Seconds(seconds * 0.8);
+  for (int turn = 0; turn * kPerTurn < kTokens || absl::Now() < end; ++turn) {
+    const int from = turn * kPerTurn % kTokens;
+    for (Tokens* jwts : {&rs256, &es256}) {
+      // The keys are read anew, so that nothing is remembered.
+      if (from == 0 && turn > 0) {
+        clock.now += absl::Seconds(5);
+        WriteOwnersFile(folder.path() + (jwts == &rs256 ? "/rs256" : "/es256"),
+                        Jwks({jwts->key.Jwk("k")}) + std::string(static_cast<size_t>(turn), ' '));
+        jwts->authenticator->Refresh();
+      }
+      const auto check = [&](int i) {
+        good +=
+            jwts->authenticator->Authenticate({jwts->tokens[static_cast<size_t>(from + i)]}).ok();
+      };
+      Time(jwts->first, kPerTurn, check);
+      Time(jwts->again, kPerTurn, check);
+      wanted += 2 * kPerTurn;
+    }
+    Time(token, kPerTurn,
+         [&](int i) { good += tokens.Authenticate({own[static_cast<size_t>(from + i)]}).ok(); });
+    Time(decision, kPerTurn,
+         [&](int) { good += (*rights)->Allows(last, Permission::kAppend, ledger); });
+    Time(hash, kPerTurn, [&](int i) {
+      good += HashOf(rs256.tokens[static_cast<size_t>(from + i)]) != Sha256Hash();
+    });
+    wanted += 3 * kPerTurn;
+  }
+  if (good != wanted) bench::Die("a check failed");
+
+  std::string separator = "{\n";
+  for (const Measured* one :
+       {&rs256.first, &rs256.again, &es256.first, &es256.again, &token, &decision}) {
+    std::printf(
+        "%s  \"identity/%s\": {\"value\": %.4g, \"unit\": \"us\", \"limit\": %.4g, "
+        "\"ratio\": %.4g}",
+        separator.c_str(), one->name.c_str(), one->least_us, hash.least_us,
+        one->least_us / hash.least_us);
+    separator = ",\n";
+  }
+  std::printf("\n}\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { return dpledger::Run(argc, argv); }

@@ -1,0 +1,33 @@
+// The AdminService, without a transport: proto/dpledger/v1/admin_service.proto says what each call
+// means. Whoever calls it has checked the permission `administer`. Thread safe. Changes wait for
+// the disk.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "dpledger/v1/admin_service.pb.h"
+#include "identity/token_store.h"
+#include "server/call_context.h"
+
+namespace dpledger::server {
+
+class AdminService {
+ public:
+  // `tokens` and `clock` must outlive the service.
+  AdminService(identity::TokenStore* tokens, Clock* clock) : tokens_(*tokens), clock_(*clock) {}
+
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request,
+                                                      const CallContext& call);
+  absl::StatusOr<v1::ListTokensResponse> ListTokens(const v1::ListTokensRequest& request,
+                                                    const CallContext& call);
+  absl::StatusOr<v1::RotateTokenResponse> RotateToken(const v1::RotateTokenRequest& request,
+                                                      const CallContext& call);
+  absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const v1::RevokeTokenRequest& request,
+                                                      const CallContext& call);
+
+ private:
+  identity::TokenStore& tokens_;
+  Clock& clock_;
+};
+
+}  // namespace dpledger::server
