@@ -39,6 +39,7 @@ class Server {
   ~Server();  // stops at once
 
   int port() const { return door_->port(); }
+  Desk& desk() { return desk_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
