@@ -116,7 +116,7 @@ absl::Status PrintSecret(const v1::Token& token, const std::string& secret, cons
 // ---- the commands ----
 
 struct TokenFlags {
-  std::string server;
+  client::ServerAccess server;
   std::string name;
   std::vector<std::string> grants;
   std::optional<absl::Duration> expires_in = absl::Hours(90 * 24);
@@ -188,7 +188,7 @@ CLI::App* AddTokenCommand(CLI::App& parent, const char* name, const char* descri
                           const char* example, const std::shared_ptr<TokenFlags>& flags,
                           Action action, Command& chosen) {
   CLI::App* command = AddCommand(parent, name, description, example);
-  AddServer(*command, flags->server);
+  AddRequiredServer(*command, flags->server);
   command->callback([flags, action, &chosen] {
     for (const std::string& grant : flags->grants) (void)GrantFrom(grant);
     chosen = [flags, action](Output& out) { return action(*flags, out); };

@@ -24,20 +24,23 @@ grpc::Status StreamWriter::StatusOf(const absl::Status& status) const {
   return ToGrpc(ran_out_ ? OutOfMemory() : status);
 }
 
-UnknownCall::UnknownCall() {
+UnknownCall::UnknownCall() { StartRead(&dropped_); }
+
+void UnknownCall::OnReadDone(bool) {
   Finish(ToGrpc(absl::UnimplementedError("the server has no such method")));
 }
 
-OneRequestCall::OneRequestCall(grpc::GenericCallbackServerContext* context)
-    : server_context_(context) {
+OneRequestCall::OneRequestCall(const Method& method, grpc::GenericCallbackServerContext* context)
+    : method_(method), server_context_(context) {
   Reactor::StartRead(&request_);
 }
 
 void OneRequestCall::OnReadDone(bool ok) {
-  if (ok && !has_request_) {
-    has_request_ = true;
+  const bool first = ok && !has_request_;
+  has_request_ = has_request_ || ok;
+  if (first && !method_.no_side_effects) {
     Reactor::StartRead(&extra_);
-  } else if (!ok && has_request_) {
+  } else if (first || (!ok && has_request_)) {
     OnRequest();
   } else {
     Reactor::Finish(ToGrpc(absl::UnimplementedError(

@@ -1,8 +1,8 @@
 // gRPC's calls as the desk's. Each reactor is one call, and deletes itself in OnDone.
 //
-// A call reads its message from the constructor on, and takes nothing of the desk before that is
-// here: a client that opens calls and resets them costs the server an object for as long as gRPC
-// takes to say so.
+// Every call reads first, and finishes only when the read has ended, even where its answer is known
+// already. With gRPC 1.51 the server grew by 2 GB for 100,000 calls that were finished in their
+// reactor's constructor and reset by their client; it does not for calls that read first.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -22,22 +22,29 @@ namespace dpledger::server {
 class UnknownCall : public grpc::ServerGenericBidiReactor {
  public:
   UnknownCall();
+  void OnReadDone(bool ok) override;
   void OnDone() override { delete this; }
+
+ private:
+  grpc::ByteBuffer dropped_;
 };
 
-// Reads the one request of a unary call or a server stream. UNIMPLEMENTED, as gRPC's own servers
-// say, if there is none or a second one.
+// Reads the one request of a unary call or a server stream. UNIMPLEMENTED if there is none. A
+// method with a side effect is also refused if there is a second one: it waits for the end of the
+// input. The others answer the first, as gRPC's own servers do, and save a trip through gRPC's
+// queue.
 class OneRequestCall : public grpc::ServerGenericBidiReactor {
  public:
-  explicit OneRequestCall(grpc::GenericCallbackServerContext* context);
+  OneRequestCall(const Method& method, grpc::GenericCallbackServerContext* context);
 
   void OnReadDone(bool ok) final;
   void OnDone() override { delete this; }
 
  protected:
-  // The request is here, and the caller has said that it is all.
+  // The request is here.
   virtual void OnRequest() = 0;
 
+  const Method& method_;
   grpc::GenericCallbackServerContext* const server_context_;
   grpc::ByteBuffer request_;
 
@@ -49,7 +56,7 @@ class OneRequestCall : public grpc::ServerGenericBidiReactor {
 class UnaryReactor : public OneRequestCall, public UnaryCall {
  public:
   UnaryReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
-      : OneRequestCall(context), desk_(desk), method_(method) {}
+      : OneRequestCall(method, context), desk_(desk) {}
 
   const CallContext& context() const override { return call_; }
   absl::Status Parse(Message& request) override;
@@ -59,7 +66,6 @@ class UnaryReactor : public OneRequestCall, public UnaryCall {
   void OnRequest() override;
 
   Desk& desk_;
-  const Method& method_;
   CallContext call_;
   grpc::ByteBuffer response_;
 };
@@ -81,7 +87,7 @@ class StreamWriter {
 class ServerStreamReactor : public OneRequestCall, public StreamDoor {
  public:
   ServerStreamReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
-      : OneRequestCall(context), desk_(desk), method_(method) {}
+      : OneRequestCall(method, context), desk_(desk) {}
 
   void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }
   void OnCancel() override;
@@ -95,7 +101,6 @@ class ServerStreamReactor : public OneRequestCall, public StreamDoor {
   void OnRequest() override;
 
   Desk& desk_;
-  const Method& method_;
   CallContext call_;
   StreamWriter writer_;
   std::unique_ptr<OpenStream> stream_;

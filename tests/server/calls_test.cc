@@ -1,10 +1,12 @@
 // What the calls do over gRPC when all is well: idempotent retries, paging, health, reflection,
 // draining, error details.
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/descriptor_database.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +16,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "server/grpc_door/status.h"
+#include "tests/server/any_call.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -197,40 +201,132 @@ TEST(Health, UnknownServiceIsNotFound) {
             StatusCode::NOT_FOUND);
 }
 
+TEST(Health, WatchTellsEachChange) {
+  RunningServer running;
+  const auto health = grpc::health::v1::Health::NewStub(running.channel());
+  grpc::ClientContext contexts[3];
+  std::unique_ptr<grpc::ClientReader<Health>> watches[3];
+  const std::string services[] = {"", "dpledger.v1.LedgerService", "nobody"};
+  const Health::ServingStatus first[] = {Health::SERVING, Health::SERVING, Health::SERVICE_UNKNOWN};
+  Health response;
+  for (int i = 0; i < 3; ++i) {
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(services[i]);
+    contexts[i].set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    watches[i] = health->Watch(&contexts[i], request);
+    ASSERT_TRUE(watches[i]->Read(&response));
+    EXPECT_EQ(response.status(), first[i]) << services[i];
+  }
+  running.store().ill = true;
+  EXPECT_FALSE(running.server().CheckHealth().ok());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(watches[i]->Read(&response));
+    EXPECT_EQ(response.status(), Health::NOT_SERVING) << services[i];
+  }
+  for (int i = 0; i < 3; ++i) {
+    contexts[i].TryCancel();
+    EXPECT_FALSE(watches[i]->Read(&response));
+    EXPECT_EQ(watches[i]->Finish().error_code(), StatusCode::CANCELLED);
+  }
+}
+
 // ---- Reflection ----
 
-TEST(Reflection, ListsTheServices) {
-  RunningServer running;
-  grpc::GenericStub stub(running.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto next = [&queue] {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue.Next(&tag, &ok) && ok;
-  };
-  const auto call = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  call->StartCall(nullptr);
-  ASSERT_TRUE(next());
-  const grpc::Slice list_services(std::string("\x3a\x01*"));  // field 7: "*"
-  call->Write(grpc::ByteBuffer(&list_services, 1), nullptr);
-  ASSERT_TRUE(next());
-  grpc::ByteBuffer response;
-  call->Read(&response, nullptr);
-  ASSERT_TRUE(next());
-  std::vector<grpc::Slice> slices;
-  ASSERT_TRUE(response.Dump(&slices).ok());
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
-  for (const std::string service :
-       {"dpledger.v1.LedgerService", "dpledger.v1.AccountingService", "grpc.health.v1.Health"}) {
-    EXPECT_TRUE(absl::StrContains(bytes, service)) << service;
+class Reflection : public testing::Test {
+ protected:
+  using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
+  using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
+
+  Response Ask(const Request& request) {
+    Response response;
+    EXPECT_TRUE(stream_->Write(request));
+    EXPECT_TRUE(stream_->Read(&response));
+    return response;
   }
-  context.TryCancel();
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  next();
+
+  RunningServer running_;
+  const std::unique_ptr<grpc::reflection::v1alpha::ServerReflection::Stub> stub_ =
+      grpc::reflection::v1alpha::ServerReflection::NewStub(running_.channel());
+  grpc::ClientContext context_;
+  const std::unique_ptr<grpc::ClientReaderWriter<Request, Response>> stream_ =
+      stub_->ServerReflectionInfo(&context_);
+};
+
+TEST_F(Reflection, ListsTheServices) {
+  Request request;
+  request.set_list_services("*");
+  const Response response = Ask(request);
+  std::vector<std::string> names;
+  for (const auto& service : response.list_services_response().service())
+    names.push_back(service.name());
+  EXPECT_THAT(names, testing::UnorderedElementsAre(
+                         "dpledger.v1.LedgerService", "dpledger.v1.AccountingService",
+                         "dpledger.v1.AuditService", "grpc.health.v1.Health",
+                         "grpc.reflection.v1alpha.ServerReflection"));
+}
+
+// What grpcurl does to make a call: the files of a service must build a pool of their own.
+TEST_F(Reflection, GivesTheFilesThatDescribeAService) {
+  Request request;
+  request.set_file_containing_symbol("dpledger.v1.LedgerService");
+  const Response response = Ask(request);
+  google::protobuf::SimpleDescriptorDatabase files;
+  for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
+    google::protobuf::FileDescriptorProto file;
+    ASSERT_TRUE(file.ParseFromString(bytes));
+    ASSERT_TRUE(files.Add(file)) << file.name() << " is there twice";
+  }
+  google::protobuf::DescriptorPool pool(&files);
+  const auto* const method = pool.FindMethodByName("dpledger.v1.LedgerService.AppendBatch");
+  ASSERT_NE(method, nullptr);
+  EXPECT_NE(method->input_type()->FindFieldByName("expected_sequence"), nullptr);
+}
+
+TEST_F(Reflection, GoesOnAfterARequestThatItCannotMeet) {
+  Request request;
+  request.set_file_by_filename("no/such.proto");
+  EXPECT_EQ(Ask(request).error_response().error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Ask(Request()).error_response().error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_file_by_filename("dpledger/v1/event.proto");
+  EXPECT_EQ(Ask(request).original_request().file_by_filename(), "dpledger/v1/event.proto");
+  stream_->WritesDone();
+  EXPECT_TRUE(IsOk(stream_->Finish()));
+}
+
+// ---- How many messages ----
+
+TEST(Cardinality, ACallWithoutAMessageIsRefused) {
+  RunningServer running;
+  for (const std::string path :
+       {"/dpledger.v1.LedgerService/AppendBatch", "/dpledger.v1.LedgerService/GetLedger",
+        "/grpc.health.v1.Health/Watch"}) {
+    EXPECT_TRUE(IsError(CallAny(running.channel(), path, {}).status, StatusCode::UNIMPLEMENTED,
+                        "UNIMPLEMENTED", "the call needs a message"))
+        << path;
+  }
+}
+
+TEST(Cardinality, ASecondMessageStoresNothing) {
+  RunningServer running;
+  running.Create(kLedger);
+  const std::string path = "/dpledger.v1.LedgerService/AppendBatch";
+  const std::string batch = RoundBatch(kLedger, "w", "r1", 1).SerializeAsString();
+  EXPECT_TRUE(IsError(CallAny(running.channel(), path, {batch, batch}).status,
+                      StatusCode::UNIMPLEMENTED, "UNIMPLEMENTED",
+                      "the call takes one message, got a second one"));
+  EXPECT_EQ(running.Get(kLedger).size(), 1u);
+  const AnyAnswer one = CallAny(running.channel(), path, {batch});
+  EXPECT_TRUE(IsOk(one.status));
+  EXPECT_EQ(one.responses, 1);
+}
+
+TEST(Cardinality, UnknownMethodsAreUnimplemented) {
+  RunningServer running;
+  for (const std::string path :
+       {"/dpledger.v1.LedgerService/DropLedger", "/dpledger.v2.LedgerService/GetLedger", "/"}) {
+    EXPECT_TRUE(IsError(CallAny(running.channel(), path, {""}).status, StatusCode::UNIMPLEMENTED,
+                        "UNIMPLEMENTED", "no such method"));
+  }
 }
 
 // ---- Draining ----
