@@ -138,9 +138,9 @@ Complaints BannedWords(const SourceFile& file) {
        "unfinished work", false},
       {std::regex(R"(^\s*throw\b|[;{]\s*throw\b)"), "no exception leaves a library", true},
   };
-  static const std::set<std::string> libraries = {"base",       "merkle", "events",
-                                                  "accountant", "ledger", "ledger_store",
-                                                  "server",     "client", "witness"};
+  static const std::set<std::string> libraries = {"base",    "merkle",       "events", "accountant",
+                                                  "ledger",  "ledger_store", "server", "client",
+                                                  "witness", "http"};
   const bool library = libraries.count(FolderOf(file.path)) > 0;
   Complaints complaints;
   int number = 0;
