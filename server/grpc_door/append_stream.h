@@ -24,7 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
-#include "server/grpc_door/call_gate.h"
+#include "server/desk/call_gate.h"
 #include "server/ledger_service.h"
 
 namespace dpledger::server {

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "server/accounting_service.h"
 #include "server/audit_service.h"
-#include "server/grpc_door/call_gate.h"
+#include "server/desk/call_gate.h"
 #include "server/grpc_door/services.h"
 #include "server/ledger_service.h"
 #include "server/log.h"

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/call_context.h"
-#include "server/grpc_door/call_gate.h"
+#include "server/desk/call_gate.h"
 #include "server/grpc_door/message.h"
 #include "server/grpc_door/status.h"
 #include "server/log.h"

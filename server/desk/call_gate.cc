@@ -1,4 +1,4 @@
-#include "server/grpc_door/call_gate.h"
+#include "server/desk/call_gate.h"
 
 #include "base/status.h"
 

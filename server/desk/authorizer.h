@@ -1,0 +1,60 @@
+// Who may do what. The desk asks for every call, and for every message of a stream, before a
+// service sees it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "server/call_context.h"
+
+namespace dpledger::server {
+
+enum class Permission {
+  kNone,  // health and reflection: whoever reaches the port may call them
+  kCreate,
+  kAppend,
+  kSeal,
+  kFork,
+  kCorrect,
+  kReadEntries,
+  kList,
+  kAsk,
+  kVerifyExport,
+  kAdminister,
+};
+// "append", "read_entries", …
+std::string_view NameOf(Permission permission);
+
+// What a permission is asked for. `name` is as the request has it: it may be empty, name nothing
+// that exists, or be no name at all.
+struct Resource {
+  enum class Kind {
+    kServer,   // nothing that has a name: a question about given events alone
+    kProject,  // "projects/p"; "projects/-" is all projects
+    kLedger,   // "projects/p/ledgers/l"
+    kRegistry  // the log of all ledgers
+  };
+  Kind kind = Kind::kServer;
+  std::string name;
+};
+
+// Thread safe.
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  // OK, or the call's answer: PERMISSION_DENIED, for example. Must not tell whether the resource
+  // exists. Called on the thread that takes the message: it must not wait for the disk.
+  virtual absl::Status Decide(const Caller& caller, Permission permission,
+                              const Resource& resource) = 0;
+};
+
+// Lets everybody do everything.
+class AllowAll : public Authorizer {
+ public:
+  absl::Status Decide(const Caller&, Permission, const Resource&) override {
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,166 @@
+// The desk: every call comes over it, whatever door it came through. It has the table of methods,
+// admits calls while the server is open, asks whether the caller may, runs the handler on its pool,
+// and writes the log line.
+//
+// A door finds the method by its path, and implements UnaryCall or StreamDoor:
+//
+//   const Method* method = desk.Find("/dpledger.v1.LedgerService/GetLedger");
+//   unary:          fill call.context, then desk.Serve(*method, call); the desk calls Parse once
+//                   and Answer once.
+//   server stream:  parse the request, then desk.Open(*method, context, door, request), keep what
+//                   it gives, and start it.
+//   bidirectional:  the same with a null request; OpenStream::Received for every message.
+//
+// Nothing of a door may be left when the desk is destroyed.
+//
+// Thread safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/accounting_service.h"
+#include "server/audit_service.h"
+#include "server/desk/authorizer.h"
+#include "server/desk/call_gate.h"
+#include "server/desk/health.h"
+#include "server/desk/method.h"
+#include "server/desk/stream.h"
+#include "server/ledger_service.h"
+#include "server/log.h"
+#include "server/worker_pool.h"
+
+namespace dpledger::server {
+
+struct DeskOptions {
+  size_t append_window = 32;  // unacknowledged batches of one Append stream
+  size_t query_threads = 2;   // of accounting alone, so that it cannot starve appends
+  size_t max_queued_queries = 64;
+};
+
+// The services. They must outlive the desk.
+struct Services {
+  LedgerService* ledgers;
+  AccountingService* accounting;
+  AuditService* audit;
+};
+
+// A unary call under way, as its door has it. The door keeps it until the answer is sent: then the
+// call is over, and its destructor says so.
+class UnaryCall {
+ public:
+  virtual ~UnaryCall();
+  UnaryCall() = default;
+  UnaryCall(const UnaryCall&) = delete;
+  UnaryCall& operator=(const UnaryCall&) = delete;
+
+  virtual const CallContext& context() const = 0;
+  // Fills `request` from what the caller sent. NotAMessage for bytes that are not one.
+  virtual absl::Status Parse(Message& request) = 0;
+  // Sends the answer: `response` if the status is OK; null otherwise. Serialises it before it
+  // returns, and may delete the call.
+  virtual void Answer(const absl::Status& status, const Message* response) = 0;
+
+ private:
+  friend class Desk;
+  CallGate* gate_ = nullptr;  // that counts the call
+  absl::Time start_;
+};
+
+class Desk;
+
+// A stream under way, as its door has it: hands everything on to the service's Stream, and asks for
+// every message whether the caller may send it.
+class OpenStream {
+ public:
+  // Once, when the door is ready to be called and to call.
+  void Start();
+  // A message of a bidirectional stream, or why its bytes are not one.
+  void Received(absl::StatusOr<MessagePointer> message);
+  void EndOfInput() { stream_->OnEndOfInput(); }
+  void WriteDone(bool ok) { stream_->OnWriteDone(ok); }
+  void Cancel() { stream_->OnCancel(); }
+  // Last, after StreamDoor::Finish: the desk may be gone after it.
+  void Done();
+
+ private:
+  friend class Desk;
+  OpenStream(Desk* desk, const Method* method, const CallContext* context,
+             std::shared_ptr<Stream> stream)
+      : desk_(*desk), method_(*method), context_(*context), stream_(std::move(stream)) {}
+
+  Desk& desk_;
+  const Method& method_;
+  const CallContext& context_;
+  const std::shared_ptr<Stream> stream_;
+};
+
+class Desk {
+ public:
+  // `log` must outlive the desk, and so must `authorizer`; null lets everybody do everything.
+  Desk(const DeskOptions& options, const Services& services, Authorizer* authorizer,
+       const Log* log);
+
+  // Null if there is no such method.
+  const Method* Find(std::string_view path) const;
+  const std::vector<Method>& methods() const { return methods_; }
+  Health& health() { return health_; }
+
+  // Answers the call, before it returns or later on another thread.
+  void Serve(const Method& method, UnaryCall& call);
+
+  // Opens a stream: a server stream with its request, or a bidirectional one with null. An error is
+  // the stream's status; nothing was opened then. `context` and `door` must be there until
+  // OpenStream::Done.
+  absl::StatusOr<std::unique_ptr<OpenStream>> Open(const Method& method, const CallContext& context,
+                                                   StreamDoor* door, MessagePointer request);
+
+  // Ends the streams of callers for which `which` is true, after answering what they have taken.
+  void EndStreams(const std::function<bool(const Caller&)>& which, const absl::Status& why);
+
+  // Health says NOT_SERVING, and no new call is admitted. Append streams end after acknowledging
+  // what they have read. Other calls run until `deadline`. Returns when no call is left, or at the
+  // deadline: the doors then cancel the rest.
+  void Close(absl::Time deadline);
+
+ private:
+  friend class OpenStream;
+  struct Under {
+    std::shared_ptr<Stream> stream;
+    Caller caller;
+  };
+
+  // Whether the caller may send this message.
+  absl::Status Authorize(const Method& method, const Caller& caller, const Message& message);
+  // Parses, authorises and answers; on the method's pool.
+  void Run(const Method& method, UnaryCall& call);
+  void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
+
+  const Log& log_;
+  AllowAll allow_all_;
+  Authorizer& authorizer_;
+  CallGate gate_;
+  Health health_;
+  WorkerPool store_pool_;
+  WorkerPool query_pool_;
+  WorkerPool audit_pool_;
+  const std::vector<Method> methods_;
+  const std::unordered_map<std::string_view, const Method*> by_path_;
+
+  absl::Mutex mutex_;
+  std::unordered_map<const Stream*, Under> open_ ABSL_GUARDED_BY(mutex_);
+};
+
+// INVALID_ARGUMENT (MALFORMED_MESSAGE): bytes that are not a message of this type.
+absl::Status NotAMessage(const google::protobuf::Descriptor& type);
+
+}  // namespace dpledger::server
