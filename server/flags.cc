@@ -154,7 +154,8 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Memory for what is known of ledgers between accounting questions")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--query-threads", door.query_threads, "Threads that answer accounting questions")
+  app.add_option("--query-threads", flags.server.desk.query_threads,
+                 "Threads that answer accounting questions")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,

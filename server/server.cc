@@ -37,7 +37,9 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(store_.get(), signing_.get()),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
-      audit_(store_.get(), signing_.get()) {}
+      audit_(store_.get(), signing_.get()),
+      authorizer_(options.authorizer),
+      desk_(options.desk, {&ledgers_, &accounting_, &audit_}, authorizer_.get(), log) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
 
@@ -50,8 +52,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), tables, log));
-  const Services services{&server->ledgers_, &server->accounting_, &server->audit_};
-  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, services, log));
+  ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
   return server;
 }
 
@@ -86,7 +87,9 @@ void Server::CheckReadiness() {
 }
 
 void Server::Stop(absl::Time deadline) {
-  if (door_ != nullptr) door_->Close(deadline);
+  if (door_ != nullptr) door_->SetServing(false);
+  desk_.Close(deadline);
+  if (door_ != nullptr) door_->Close();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

@@ -1,7 +1,7 @@
-// The whole server as one object: a store, the notary that signs it, the services, and the gRPC
-// door. It serves a store only after the notary has checked and signed it.
+// The whole server as one object: a store, the notary that signs it, the services, the desk, and
+// the gRPC door. It serves a store only after the notary has checked and signed it.
 //
-// Closing goes from the outside in: the door admits no new calls, then calls under way are
+// Closing goes from the outside in: the desk admits no new calls, then calls under way are
 // answered, then the store is closed. Thread safe, except that Stop must be called only once.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "ledger_store/store.h"
 #include "server/accounting_service.h"
 #include "server/audit_service.h"
+#include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
@@ -22,6 +23,8 @@ namespace dpledger::server {
 
 struct ServerOptions {
   GrpcDoorOptions door;
+  DeskOptions desk;
+  std::shared_ptr<Authorizer> authorizer;  // null lets everybody do everything
   SigningOptions signing;
   AccountingLimits accounting;
 };
@@ -42,7 +45,7 @@ class Server {
   // (GrpcDoor::SetReady), and says why once a minute. One thread at a time.
   absl::Status CheckHealth();
 
-  // Drains (GrpcDoor::Close) and closes the store.
+  // Drains (Desk::Close), closes the doors, then the store.
   void Stop(absl::Time deadline);
 
  private:
@@ -57,6 +60,8 @@ class Server {
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;
+  const std::shared_ptr<Authorizer> authorizer_;
+  Desk desk_;
   std::unique_ptr<GrpcDoor> door_;
   // CheckHealth's own.
   bool ready_ = true;

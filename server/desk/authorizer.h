@@ -15,6 +15,7 @@ enum class Permission {
   kCreate,
   kAppend,
   kSeal,
+  kSealWithMissing,  // although writers have not closed
   kFork,
   kCorrect,
   kReadEntries,

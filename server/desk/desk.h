@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -28,14 +29,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/accounting_service.h"
-#include "server/audit_service.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
-#include "server/desk/health.h"
 #include "server/desk/method.h"
+#include "server/desk/services.h"
 #include "server/desk/stream.h"
-#include "server/ledger_service.h"
 #include "server/log.h"
 #include "server/worker_pool.h"
 
@@ -45,13 +43,6 @@ struct DeskOptions {
   size_t append_window = 32;  // unacknowledged batches of one Append stream
   size_t query_threads = 2;   // of accounting alone, so that it cannot starve appends
   size_t max_queued_queries = 64;
-};
-
-// The services. They must outlive the desk.
-struct Services {
-  LedgerService* ledgers;
-  AccountingService* accounting;
-  AuditService* audit;
 };
 
 // A unary call under way, as its door has it. The door keeps it until the answer is sent: then the
@@ -82,7 +73,7 @@ class Desk;
 // every message whether the caller may send it.
 class OpenStream {
  public:
-  // Once, when the door is ready to be called and to call.
+  // Once, when the door is ready to be called. If the server closes, the stream ends at once.
   void Start();
   // A message of a bidirectional stream, or why its bytes are not one.
   void Received(absl::StatusOr<MessagePointer> message);
@@ -106,14 +97,14 @@ class OpenStream {
 
 class Desk {
  public:
-  // `log` must outlive the desk, and so must `authorizer`; null lets everybody do everything.
+  // The services and `log` must outlive the desk, and so must `authorizer`; null lets everybody do
+  // everything.
   Desk(const DeskOptions& options, const Services& services, Authorizer* authorizer,
        const Log* log);
 
   // Null if there is no such method.
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
-  Health& health() { return health_; }
 
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
@@ -127,7 +118,7 @@ class Desk {
   // Ends the streams of callers for which `which` is true, after answering what they have taken.
   void EndStreams(const std::function<bool(const Caller&)>& which, const absl::Status& why);
 
-  // Health says NOT_SERVING, and no new call is admitted. Append streams end after acknowledging
+  // No new call is admitted. Append streams end after acknowledging
   // what they have read. Other calls run until `deadline`. Returns when no call is left, or at the
   // deadline: the doors then cancel the rest.
   void Close(absl::Time deadline);
@@ -141,6 +132,7 @@ class Desk {
 
   // Whether the caller may send this message.
   absl::Status Authorize(const Method& method, const Caller& caller, const Message& message);
+  WorkerPool* PoolOf(const Method& method);
   // Parses, authorises and answers; on the method's pool.
   void Run(const Method& method, UnaryCall& call);
   void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
@@ -149,7 +141,6 @@ class Desk {
   AllowAll allow_all_;
   Authorizer& authorizer_;
   CallGate gate_;
-  Health health_;
   WorkerPool store_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;

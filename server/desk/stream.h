@@ -7,9 +7,6 @@
 //  3. A door may call back from within StartRead, StartWrite and Finish.
 #pragma once
 
-#include <memory>
-#include <utility>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/call_context.h"
@@ -34,7 +31,7 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // Once, before everything else but End.
+  // Once, before everything else but End; not at all if the server closes already.
   virtual void Start() = 0;
   // A message; or why it was refused: its bytes are not one, or its caller may not send it.
   virtual void OnRead(absl::StatusOr<MessagePointer> message) = 0;
@@ -44,7 +41,8 @@ class Stream {
   // The caller has gone, or the transport gives the stream up.
   virtual void OnCancel() = 0;
   // The server ends the stream: it takes nothing more, answers what it has taken, and finishes with
-  // `why`. At any time, more than once, from any thread.
+  // `why`. At any time, more than once, from any thread. Not for streams without a permission
+  // (Method::permission): nobody waits for those.
   virtual void End(const absl::Status& why) = 0;
 };
 

@@ -14,12 +14,6 @@
 namespace dpledger::server {
 namespace {
 
-// Calls that wait for the disk or read it; a few, so that one slow read does not stop the others.
-constexpr size_t kStoreThreads = 4;
-constexpr size_t kMaxQueuedStoreCalls = 1024;
-// Proofs, and calls that wait for a signature; apart, so that nobody else waits with them.
-constexpr size_t kAuditThreads = 4;
-
 // What gRPC itself may buffer over all connections, before it pushes back.
 constexpr size_t kTransportBytes = size_t{512} << 20;
 
@@ -46,24 +40,17 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-GrpcDoor::GrpcDoor(const GrpcDoorOptions& options, const Services& services, const Log* log)
-    : store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
-      query_pool_("accounting", options.query_threads, options.max_queued_queries),
-      audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
-      ledger_door_(services.ledgers, &store_pool_, &audit_pool_, options.append_window,
-                   {&gate_, log}),
-      accounting_door_(services.accounting, &query_pool_, {&gate_, log}),
-      audit_door_(services.audit, &audit_pool_, {&gate_, log}) {}
+GrpcDoor::GrpcDoor(Desk* desk) : ledger_door_(desk), accounting_door_(desk), audit_door_(desk) {}
 
-GrpcDoor::~GrpcDoor() { Close(absl::InfinitePast()); }
+GrpcDoor::~GrpcDoor() { Close(); }
 
 absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& options,
-                                                         const Services& services, const Log* log) {
+                                                         Desk* desk) {
   // Both are process-wide in gRPC, and take effect for servers built from now on.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  std::unique_ptr<GrpcDoor> door(new GrpcDoor(options, services, log));
+  std::unique_ptr<GrpcDoor> door(new GrpcDoor(desk));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &door->port_);
@@ -80,6 +67,7 @@ absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& 
 }
 
 void GrpcDoor::SetServing(bool serving) {
+  if (server_ == nullptr) return;
   grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
   for (const char* service :
        {v1::LedgerService::service_full_name(), v1::AccountingService::service_full_name(),
@@ -95,13 +83,8 @@ void GrpcDoor::SetReady(bool ready) {
   health->SetServingStatus("", ready);
 }
 
-void GrpcDoor::Close(absl::Time deadline) {
+void GrpcDoor::Close() {
   if (server_ == nullptr) return;
-  SetServing(false);
-  gate_.Close();
-  ledger_door_.Drain();
-  gate_.AwaitEmpty(deadline);
-  // Cancels what is left: calls past the deadline, and those that only watch.
   server_->Shutdown(std::chrono::system_clock::now());
   server_->Wait();
   server_.reset();

@@ -1,37 +1,27 @@
-// Parses and serialises messages. The door takes raw bytes and parses them itself, because gRPC
-// answers bytes that do not parse with UNIMPLEMENTED on a unary call and with a silent end of the
-// input on a stream.
+// Parses and serialises messages, and takes from gRPC's context what the desk wants to know. The
+// door takes raw bytes and parses them itself, because gRPC answers bytes that do not parse with
+// UNIMPLEMENTED on a unary call and with a silent end of the input on a stream.
 #pragma once
 
-#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "base/status.h"
+#include "server/call_context.h"
+#include "server/desk/method.h"
 
 namespace dpledger::server {
 
-// INVALID_ARGUMENT (reason MALFORMED_MESSAGE) for bytes that are not a `Message`, or that nest
-// deeper than protobuf's limit of 100 levels.
-template <typename Message>
-absl::StatusOr<Message> Parse(grpc::ByteBuffer buffer) {
-  Message message;
-  if (grpc::SerializationTraits<Message>::Deserialize(&buffer, &message).ok()) return message;
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "the request's bytes are not a ", Message::descriptor()->full_name(),
-                        ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
-                    {"MALFORMED_MESSAGE", {}});
-}
+// NotAMessage (desk.h) for bytes that are not a message of its type, or that nest deeper than
+// protobuf's limit of 100 levels.
+absl::Status ParseInto(const grpc::ByteBuffer& bytes, Message& message);
+// A new message of the type of `prototype`.
+absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Message& prototype);
 
-template <typename Message>
-grpc::ByteBuffer Serialize(const Message& message) {
-  grpc::ByteBuffer buffer;
-  bool own_buffer = false;
-  // Fails only for messages above 2 GiB; answers are far smaller.
-  grpc::SerializationTraits<Message>::Serialize(message, &buffer, &own_buffer);
-  return buffer;
-}
+grpc::ByteBuffer Serialize(const Message& message);
+
+// Valid as long as `context`.
+CallContext ContextOf(grpc::CallbackServerContext* context);
 
 }  // namespace dpledger::server

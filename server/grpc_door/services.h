@@ -1,16 +1,13 @@
-// The services' gRPC side. A method names its pool and its service's method; unary.h and
-// append_stream.h do the rest.
+// The services' gRPC side. A method names its row of the desk's table; unary.h and stream.h do the
+// rest.
 #pragma once
 
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
-#include "server/accounting_service.h"
-#include "server/audit_service.h"
-#include "server/grpc_door/append_stream.h"
+#include "server/desk/desk.h"
+#include "server/grpc_door/stream.h"
 #include "server/grpc_door/unary.h"
-#include "server/ledger_service.h"
-#include "server/worker_pool.h"
 
 namespace dpledger::server {
 
@@ -24,17 +21,7 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
                                                v1::LedgerService::WithRawCallbackMethod_ForkLedger<
                                                    v1::LedgerService::Service>>>>>>>> {
  public:
-  // `append_window`: the most unacknowledged batches of one stream. Calls that wait for the disk
-  // run on `pool`, calls that may wait for a signature on `audit_pool`.
-  LedgerDoor(LedgerService* service, WorkerPool* pool, WorkerPool* audit_pool, size_t append_window,
-             const DoorEnvironment& environment)
-      : service_(service),
-        pool_(pool),
-        audit_pool_(audit_pool),
-        append_window_(append_window),
-        environment_(environment) {}
-
-  void Drain() { streams_.Drain(); }
+  explicit LedgerDoor(Desk* desk) : desk_(desk) {}
 
   grpc::ServerUnaryReactor* CreateLedger(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
@@ -61,12 +48,7 @@ class LedgerDoor : public v1::LedgerService::WithRawCallbackMethod_CreateLedger<
                                        grpc::ByteBuffer* response) override;
 
  private:
-  LedgerService* const service_;
-  WorkerPool* const pool_;
-  WorkerPool* const audit_pool_;
-  const size_t append_window_;
-  const DoorEnvironment environment_;
-  AppendStreams streams_;
+  Desk* const desk_;
 };
 
 class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_ComputeEpsilon<
@@ -77,8 +59,7 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
                                            v1::AccountingService::WithRawCallbackMethod_AuditClaim<
                                                v1::AccountingService::Service>>>>>> {
  public:
-  AccountingDoor(AccountingService* service, WorkerPool* pool, const DoorEnvironment& environment)
-      : service_(service), pool_(pool), environment_(environment) {}
+  explicit AccountingDoor(Desk* desk) : desk_(desk) {}
 
   grpc::ServerUnaryReactor* ComputeEpsilon(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
@@ -100,9 +81,7 @@ class AccountingDoor : public v1::AccountingService::WithRawCallbackMethod_Compu
                                        grpc::ByteBuffer* response) override;
 
  private:
-  AccountingService* const service_;
-  WorkerPool* const pool_;
-  const DoorEnvironment environment_;
+  Desk* const desk_;
 };
 
 class AuditDoor : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
@@ -112,8 +91,7 @@ class AuditDoor : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
                                   v1::AuditService::WithRawCallbackMethod_ListRegistrations<
                                       v1::AuditService::Service>>>>> {
  public:
-  AuditDoor(AuditService* service, WorkerPool* pool, const DoorEnvironment& environment)
-      : service_(service), pool_(pool), environment_(environment) {}
+  explicit AuditDoor(Desk* desk) : desk_(desk) {}
 
   grpc::ServerUnaryReactor* GetCheckpoint(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
@@ -132,9 +110,7 @@ class AuditDoor : public v1::AuditService::WithRawCallbackMethod_GetCheckpoint<
                                               grpc::ByteBuffer* response) override;
 
  private:
-  AuditService* const service_;
-  WorkerPool* const pool_;
-  const DoorEnvironment environment_;
+  Desk* const desk_;
 };
 
 }  // namespace dpledger::server

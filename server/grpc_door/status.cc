@@ -1,45 +1,12 @@
 #include "server/grpc_door/status.h"
 
-#include <string>
-
-#include "base/absl_view.h"
-#include "base/status.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "server/desk/error_details.h"
 
 namespace dpledger::server {
-namespace {
-
-constexpr char kDomain[] = "dpledger";
-// Clients take 8 KiB of trailers by default; a message is there twice, its bytes at most tripled by
-// percent-encoding.
-constexpr size_t kMaxMessageBytes = 1024;
-constexpr size_t kMaxMetadataBytes = 256;
-
-// `text` of at most `max_bytes` bytes, cut between characters.
-std::string Cut(std::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
-  constexpr std::string_view kMark = "...";
-  size_t end = max_bytes - kMark.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)).append(kMark);
-}
-
-}  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  const ErrorReason reason = ReasonOf(status);
-  google::rpc::ErrorInfo info;
-  info.set_domain(kDomain);
-  info.set_reason(reason.reason.empty() ? absl::StatusCodeToString(status.code()) : reason.reason);
-  for (const auto& [key, value] : reason.metadata) {
-    (*info.mutable_metadata())[key] = Cut(value, kMaxMetadataBytes);
-  }
-  google::rpc::Status details;
-  details.set_code(static_cast<int>(status.code()));
-  details.set_message(Cut(FromAbsl(status.message()), kMaxMessageBytes));
-  details.add_details()->PackFrom(info);
+  const google::rpc::Status details = WithErrorInfo(status);
   // absl's canonical codes have gRPC's numbers.
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
                       details.SerializeAsString());

@@ -7,10 +7,7 @@
 
 namespace dpledger::server {
 
-// Keeps the code and message. The details are a google.rpc.Status with one google.rpc.ErrorInfo:
-// domain "dpledger", the reason (or, without one, the code's name) and the metadata of
-// base/status.h. Cuts long texts: gRPC sends them in trailers of limited size, and a client that
-// cannot take the trailers loses the code too.
+// The code, the message, and as details WithErrorInfo (desk/error_details.h).
 grpc::Status ToGrpc(const absl::Status& status);
 
 }  // namespace dpledger::server

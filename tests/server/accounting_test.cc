@@ -324,8 +324,8 @@ TEST_F(AccountingTest, WarnsOfASpoolThatMayHoldUndeliveredEvents) {
 
 ServerOptions OneThread() {
   ServerOptions options = RunningServer::SigningOnDemand();
-  options.door.query_threads = 1;
-  options.door.max_queued_queries = 1;
+  options.desk.query_threads = 1;
+  options.desk.max_queued_queries = 1;
   return options;
 }
 

@@ -106,7 +106,7 @@ TEST(AppendStream, RepeatedBatchGetsTheSameReceiptAndIsStoredOnce) {
 
 TEST(AppendStream, ReadsNoMoreThanItsWindow) {
   ServerOptions options = RunningServer::SigningOnDemand();
-  options.door.append_window = 3;
+  options.desk.append_window = 3;
   RunningServer running(options);
   running.Create(kLedger);
   running.clock().Hold();  // nothing becomes durable

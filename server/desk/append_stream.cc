@@ -1,62 +1,29 @@
-#include "server/grpc_door/append_stream.h"
+#include "server/desk/append_stream.h"
 
 #include <utility>
-#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "server/grpc_door/message.h"
-#include "server/grpc_door/status.h"
 
 namespace dpledger::server {
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* AppendStreams::Open(
-    LedgerService* service, CallGate* gate, size_t window) {
-  const auto stream = std::make_shared<AppendStream>(service, this, gate, window);
-  {
-    absl::MutexLock lock(&mutex_);
-    open_.insert(stream);
-  }
-  // After it is in the set: a gate that closes meanwhile is noticed here, or by Drain.
-  if (gate->Enter().ok()) {
-    stream->Advance();
-  } else {
-    stream->Drain();
-  }
-  return stream.get();
-}
-
-void AppendStreams::Drain() {
-  std::vector<std::shared_ptr<AppendStream>> streams;
-  {
-    absl::MutexLock lock(&mutex_);
-    streams.assign(open_.begin(), open_.end());
-  }
-  // Without the lock: a stream that ends takes it to leave the set.
-  for (const auto& stream : streams) stream->Drain();
-}
-
-void AppendStreams::Remove(const std::shared_ptr<AppendStream>& stream) {
-  absl::MutexLock lock(&mutex_);
-  open_.erase(stream);
-}
-
-void AppendStream::OnReadDone(bool ok) {
-  absl::StatusOr<v1::AppendRequest> request = v1::AppendRequest();
-  if (ok) request = Parse<v1::AppendRequest>(std::exchange(incoming_, {}));
+void AppendStream::OnRead(absl::StatusOr<MessagePointer> message) {
   uint64_t number = 0;
   bool take = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (!ok) input_ended_ = true;
-    // A batch after a refused one is not stored; one that comes while draining is for the next
-    // server.
-    take = ok && !refused_ && !draining_ && !finished_;
+    // A batch after a refused one is not stored; one that comes while the server ends the stream is
+    // for the next server.
+    take = !refused_ && !ending_.has_value() && !finished_;
     if (take) {
       number = acknowledged_ + unacknowledged_.size();
-      unacknowledged_.push_back({request.ok() ? request->batch().request_id() : "", std::nullopt});
+      unacknowledged_.push_back(
+          {message.ok() ? static_cast<const v1::AppendRequest&>(**message).batch().request_id()
+                        : "",
+           std::nullopt});
     }
   }
-  if (take) Append(number, std::move(request));
+  if (take) Append(number, std::move(message));
   {
     // Only now: the next batch must not overtake this one on its way to the store.
     absl::MutexLock lock(&mutex_);
@@ -65,12 +32,22 @@ void AppendStream::OnReadDone(bool ok) {
   Advance();
 }
 
-void AppendStream::Append(uint64_t number, absl::StatusOr<v1::AppendRequest> request) {
-  if (!request.ok()) {
-    Settle(number, request.status());
+void AppendStream::OnEndOfInput() {
+  {
+    absl::MutexLock lock(&mutex_);
+    input_ended_ = true;
+    reading_ = false;
+  }
+  Advance();
+}
+
+void AppendStream::Append(uint64_t number, absl::StatusOr<MessagePointer> message) {
+  if (!message.ok()) {
+    Settle(number, message.status());
     return;
   }
-  service_->AppendBatch(std::move(*request->mutable_batch()), line_,
+  auto& request = static_cast<v1::AppendRequest&>(**message);
+  service_->AppendBatch(std::move(*request.mutable_batch()), line_,
                         [self = shared_from_this(), number](absl::StatusOr<v1::Receipt> outcome) {
                           self->Settle(number, std::move(outcome));
                           self->Advance();
@@ -94,18 +71,20 @@ void AppendStream::OnCancel() {
   Advance();
 }
 
-void AppendStream::Drain() {
+void AppendStream::End(const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
-    draining_ = true;
+    if (!ending_.has_value()) {
+      ending_ = absl::Status(
+          why.code(),
+          absl::StrCat(why.message(),
+                       "; send what is not acknowledged again, under the same request ids"));
+      if (const ErrorReason reason = ReasonOf(why); !reason.reason.empty()) {
+        ending_ = WithReason(*ending_, reason);
+      }
+    }
   }
   Advance();
-}
-
-void AppendStream::OnDone() {
-  CallGate* const gate = gate_;
-  streams_->Remove(shared_from_this());
-  gate->Leave();  // last: the door may be gone after it
 }
 
 void AppendStream::Settle(uint64_t number, absl::StatusOr<v1::Receipt> outcome) {
@@ -142,20 +121,18 @@ AppendStream::Action AppendStream::NextAction() {
       end_ = absl::OkStatus();
       return Action::kFinish;
     }
-    if (draining_) {
-      end_ = absl::UnavailableError(
-          "the server is shutting down; send what is not acknowledged again, under the same "
-          "request ids");
+    if (ending_.has_value()) {
+      end_ = ending_;
       return Action::kFinish;
     }
   }
-  const bool wants_more = !reading_ && !input_ended_ && !refused_ && !draining_;
+  const bool wants_more = !reading_ && !input_ended_ && !refused_ && !ending_.has_value();
   return wants_more && unacknowledged_.size() < window_ ? Action::kRead : Action::kNone;
 }
 
 void AppendStream::Advance() {
   const std::shared_ptr<AppendStream> self =
-      shared_from_this();  // OnDone may come from within Finish
+      shared_from_this();  // the door may be gone after Finish
   mutex_.Lock();
   if (advancing_) {
     mutex_.Unlock();
@@ -167,20 +144,20 @@ void AppendStream::Advance() {
     if (action == Action::kRead) {
       reading_ = true;
       mutex_.Unlock();
-      StartRead(&incoming_);
+      door_->StartRead();
     } else if (action == Action::kWrite) {
       writing_ = true;
       acknowledgement_->set_acknowledged_batches(acknowledged_);
       acknowledgement_->set_credit(static_cast<uint32_t>(window_ - unacknowledged_.size()));
-      outgoing_ = Serialize(*acknowledgement_);
+      const v1::AppendResponse acknowledgement = *std::move(acknowledgement_);
       acknowledgement_.reset();
       mutex_.Unlock();
-      StartWrite(&outgoing_);
+      door_->StartWrite(acknowledgement);
     } else {
       finished_ = true;
-      const grpc::Status status = ToGrpc(*end_);
+      const absl::Status status = *end_;
       mutex_.Unlock();
-      Finish(status);
+      door_->Finish(status);
     }
     mutex_.Lock();
   }

@@ -1,0 +1,220 @@
+#include "server/desk/desk.h"
+
+#include <atomic>
+#include <exception>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "server/desk/table.h"
+
+namespace dpledger::server {
+namespace {
+
+// Calls that wait for the disk or read it; a few, so that one slow read does not stop the others.
+constexpr size_t kStoreThreads = 4;
+constexpr size_t kMaxQueuedStoreCalls = 1024;
+// Proofs, and calls that wait for a signature; apart, so that nobody else waits with them.
+constexpr size_t kAuditThreads = 4;
+
+// This project's code throws nothing, but memory can run out anywhere, and one call must not bring
+// the server down. `function` gives a status or a StatusOr.
+template <typename Function>
+auto Guarded(const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+
+std::unordered_map<std::string_view, const Method*> ByPath(const std::vector<Method>& methods) {
+  std::unordered_map<std::string_view, const Method*> by_path;
+  for (const Method& method : methods) by_path.emplace(method.path, &method);
+  return by_path;
+}
+
+}  // namespace
+
+UnaryCall::~UnaryCall() {
+  if (gate_ != nullptr) gate_->Leave();
+}
+
+Desk::Desk(const DeskOptions& options, const Services& services, Authorizer* authorizer,
+           const Log* log)
+    : log_(*log),
+      authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
+      store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
+      query_pool_("accounting", options.query_threads, options.max_queued_queries),
+      audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
+      methods_(MethodTable(services, options.append_window)),
+      by_path_(ByPath(methods_)) {}
+
+const Method* Desk::Find(std::string_view path) const {
+  const auto found = by_path_.find(path);
+  return found == by_path_.end() ? nullptr : found->second;
+}
+
+WorkerPool* Desk::PoolOf(const Method& method) {
+  switch (method.pool) {
+    case Pool::kInline:
+      return nullptr;
+    case Pool::kStore:
+      return &store_pool_;
+    case Pool::kQuery:
+      return &query_pool_;
+    case Pool::kAudit:
+      return &audit_pool_;
+  }
+  return nullptr;
+}
+
+absl::Status Desk::Authorize(const Method& method, const Caller& caller, const Message& message) {
+  if (method.permission == Permission::kNone) return absl::OkStatus();
+  for (const Demand& demand : method.demands(message)) {
+    RETURN_IF_ERROR(authorizer_.Decide(caller, demand.permission, demand.resource));
+  }
+  return absl::OkStatus();
+}
+
+void Desk::Serve(const Method& method, UnaryCall& call) {
+  call.start_ = absl::Now();
+  absl::Status accepted;
+  if (method.permission != Permission::kNone) {
+    call.gate_ = &gate_;
+    accepted = gate_.Enter();
+  }
+  WorkerPool* const pool = PoolOf(method);
+  if (accepted.ok() && pool == nullptr) {
+    Run(method, call);
+    return;
+  }
+  if (accepted.ok()) {
+    accepted = pool->Submit([this, &method, &call] { Run(method, call); });
+  }
+  if (!accepted.ok()) Finish(method, call, std::move(accepted));
+}
+
+void Desk::Run(const Method& method, UnaryCall& call) {
+  const CallContext& context = call.context();
+  MessagePointer request;
+  absl::Status ready = Guarded([&]() -> absl::Status {
+    if (context.cancelled && context.cancelled()) {
+      return absl::CancelledError("the caller has gone");
+    }
+    request.reset(method.request->New());
+    RETURN_IF_ERROR(call.Parse(*request));
+    return Authorize(method, context.caller, *request);
+  });
+  if (!ready.ok()) {
+    Finish(method, call, std::move(ready));
+    return;
+  }
+  if (method.answer) {
+    Finish(method, call, Guarded([&] { return method.answer(*request, context); }));
+    return;
+  }
+  // The handler may have handed the request on before it fails: only the first answer counts.
+  const auto answered = std::make_shared<std::atomic<bool>>(false);
+  const Method::Done done = [this, &method, &call,
+                             answered](const absl::StatusOr<MessagePointer>& answer) {
+    if (!answered->exchange(true)) Finish(method, call, answer);
+  };
+  absl::Status started = Guarded([&] {
+    method.start(std::move(request), context, done);
+    return absl::OkStatus();
+  });
+  if (!started.ok()) done(std::move(started));
+}
+
+void Desk::Finish(const Method& method, UnaryCall& call,
+                  const absl::StatusOr<MessagePointer>& answer) {
+  if (log_.Wants(LogLevel::kDebug)) {
+    const CallContext& context = call.context();
+    log_.Write(LogLevel::kDebug, "call",
+               {{"method", method.descriptor->name()},
+                {"code", absl::StatusCodeToString(answer.status().code())},
+                {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - call.start_)},
+                {"caller", context.caller.name},
+                {"peer", context.peer}});
+  }
+  call.Answer(answer.status(), answer.ok() ? answer->get() : nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
+                                                       const CallContext& context, StreamDoor* door,
+                                                       MessagePointer request) {
+  return Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
+    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context.caller, *request));
+    std::shared_ptr<Stream> stream = method.open(context, door, std::move(request));
+    return std::unique_ptr<OpenStream>(new OpenStream(this, &method, &context, std::move(stream)));
+  });
+}
+
+void OpenStream::Start() {
+  if (method_.permission == Permission::kNone) {
+    stream_->Start();
+    return;
+  }
+  {
+    absl::MutexLock lock(&desk_.mutex_);
+    desk_.open_[stream_.get()] = {stream_, context_.caller};
+  }
+  // After it is among the open ones: a gate that closes meanwhile is noticed here, or by Close.
+  if (desk_.gate_.Enter().ok()) {
+    stream_->Start();
+  } else {
+    stream_->End(ShuttingDown());
+  }
+}
+
+void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
+  if (message.ok()) {
+    absl::Status allowed =
+        Guarded([&] { return desk_.Authorize(method_, context_.caller, **message); });
+    if (!allowed.ok()) message = std::move(allowed);
+  }
+  stream_->OnRead(std::move(message));
+}
+
+void OpenStream::Done() {
+  if (method_.permission == Permission::kNone) return;
+  Desk& desk = desk_;
+  {
+    absl::MutexLock lock(&desk.mutex_);
+    desk.open_.erase(stream_.get());
+  }
+  desk.gate_.Leave();
+}
+
+void Desk::EndStreams(const std::function<bool(const Caller&)>& which, const absl::Status& why) {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [unused, open] : open_) {
+      if (which(open.caller)) streams.push_back(open.stream);
+    }
+  }
+  // Without the lock: a stream that ends takes it to leave the open ones.
+  for (const auto& stream : streams) stream->End(why);
+}
+
+void Desk::Close(absl::Time deadline) {
+  gate_.Close();
+  EndStreams([](const Caller&) { return true; }, ShuttingDown());
+  gate_.AwaitEmpty(deadline);
+}
+
+absl::Status NotAMessage(const google::protobuf::Descriptor& type) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "the request's bytes are not a ", type.full_name(),
+                        ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
+                    {"MALFORMED_MESSAGE", {}});
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,189 @@
+#include "server/desk/table.h"
+
+#include <memory>
+#include <utility>
+
+#include "dpledger/v1/accounting_service.pb.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "server/desk/append_stream.h"
+#include "server/desk/row.h"
+
+namespace dpledger::server {
+namespace {
+
+using Demands = std::vector<Demand>;
+
+Resource LedgerCalled(const std::string& name) { return {Resource::Kind::kLedger, name}; }
+
+// A row that needs `permission` for what `resource` finds in its request.
+template <typename Request>
+Method For(Permission permission, Resource (*resource)(const Request&), Method row) {
+  row.permission = permission;
+  row.demands = [permission, resource](const Message& message) -> Demands {
+    return {{permission, resource(static_cast<const Request&>(message))}};
+  };
+  return row;
+}
+
+// The same where a request needs several permissions, or one for several resources.
+template <typename Request>
+Method ForEach(Permission permission, Demands (*demands)(const Request&), Method row) {
+  row.permission = permission;
+  row.demands = [demands](const Message& message) {
+    return demands(static_cast<const Request&>(message));
+  };
+  return row;
+}
+
+// ---- LedgerService ----
+
+Demands DemandsOfBatch(const v1::AppendBatchRequest& batch) {
+  Demands demands = {{Permission::kAppend, LedgerCalled(batch.ledger())}};
+  for (const v1::NewEntry& entry : batch.entries()) {
+    if (!entry.has_correction()) continue;
+    demands.push_back({Permission::kCorrect, LedgerCalled(batch.ledger())});
+    break;
+  }
+  return demands;
+}
+
+Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
+  Demands demands = {{Permission::kSeal, LedgerCalled(request.name())}};
+  if (request.missing_writers_size() > 0) {
+    demands.push_back({Permission::kSealWithMissing, LedgerCalled(request.name())});
+  }
+  return demands;
+}
+
+Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
+  return {{Permission::kFork, LedgerCalled(request.parent())},
+          {Permission::kCreate, LedgerCalled(request.name())}};
+}
+
+// Inline: a thread that waits for the disk would keep others from joining the same sync.
+Method AppendBatchRow(LedgerService* ledgers) {
+  Method row = RowOf("LedgerService", "AppendBatch", v1::AppendBatchRequest::default_instance(),
+                     v1::AppendBatchResponse::default_instance());
+  row.start = [ledgers](MessagePointer request, const CallContext&, Method::Done done) {
+    ledgers->AppendBatch(std::move(static_cast<v1::AppendBatchRequest&>(*request)), nullptr,
+                         [done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
+                           if (!receipt.ok()) {
+                             done(receipt.status());
+                             return;
+                           }
+                           auto answer = std::make_unique<v1::AppendBatchResponse>();
+                           *answer->mutable_receipt() = *std::move(receipt);
+                           done(std::move(answer));
+                         });
+  };
+  return row;
+}
+
+Method AppendRow(LedgerService* ledgers, size_t window) {
+  Method row = RowOf("LedgerService", "Append", v1::AppendRequest::default_instance(),
+                     v1::AppendResponse::default_instance());
+  row.open = [ledgers, window](const CallContext&, StreamDoor* door, MessagePointer) {
+    return std::make_shared<AppendStream>(ledgers, door, window);
+  };
+  return row;
+}
+
+void AddLedgerService(LedgerService* service, size_t append_window, std::vector<Method>& rows) {
+  using S = LedgerService;
+  const auto unary = [service](const char* name, Pool pool, auto method) {
+    return Unary("LedgerService", name, pool, service, method);
+  };
+  rows.push_back(For<v1::CreateLedgerRequest>(
+      Permission::kCreate, [](const auto& r) { return LedgerCalled(r.name()); },
+      unary("CreateLedger", Pool::kStore, &S::CreateLedger)));
+  rows.push_back(For<v1::GetLedgerRequest>(
+      Permission::kList, [](const auto& r) { return LedgerCalled(r.name()); },
+      unary("GetLedger", Pool::kStore, &S::GetLedger)));
+  rows.push_back(For<v1::ListLedgersRequest>(
+      Permission::kList,
+      [](const auto& r) {
+        return Resource{Resource::Kind::kProject, r.parent()};
+      },
+      unary("ListLedgers", Pool::kStore, &S::ListLedgers)));
+  rows.push_back(ForEach<v1::AppendBatchRequest>(Permission::kAppend, DemandsOfBatch,
+                                                 AppendBatchRow(service)));
+  rows.push_back(ForEach<v1::AppendRequest>(
+      Permission::kAppend, [](const auto& r) { return DemandsOfBatch(r.batch()); },
+      AppendRow(service, append_window)));
+  rows.push_back(For<v1::ReadEntriesRequest>(
+      Permission::kReadEntries, [](const auto& r) { return LedgerCalled(r.ledger()); },
+      unary("ReadEntries", Pool::kStore, &S::ReadEntries)));
+  rows.push_back(ForEach<v1::SealLedgerRequest>(Permission::kSeal, DemandsOfSeal,
+                                                unary("SealLedger", Pool::kStore, &S::SealLedger)));
+  // On the pool of those who wait for signatures: it may be one of them.
+  rows.push_back(ForEach<v1::ForkLedgerRequest>(Permission::kFork, DemandsOfFork,
+                                                unary("ForkLedger", Pool::kAudit, &S::ForkLedger)));
+}
+
+// ---- AccountingService ----
+
+// To ask about each ledger; about events alone, of the server.
+template <typename Request>
+Demands DemandsOfQuestion(const Request& request) {
+  Demands demands;
+  for (const std::string& ledger : request.subject().ledgers()) {
+    demands.push_back({Permission::kAsk, LedgerCalled(ledger)});
+  }
+  if (demands.empty()) demands.push_back({Permission::kAsk, Resource()});
+  return demands;
+}
+
+void AddAccountingService(AccountingService* service, std::vector<Method>& rows) {
+  using S = AccountingService;
+  const auto question = [&]<typename Request, typename Response>(
+                            const char* name, absl::StatusOr<Response> (S::*method)(
+                                                  const Request&, const CallContext&)) {
+    rows.push_back(
+        ForEach<Request>(Permission::kAsk, DemandsOfQuestion<Request>,
+                         Unary("AccountingService", name, Pool::kQuery, service, method)));
+  };
+  question("ComputeEpsilon", &S::ComputeEpsilon);
+  question("ComputeDelta", &S::ComputeDelta);
+  // It has events alone for a subject.
+  rows.push_back(For<v1::CalibrateRequest>(
+      Permission::kAsk, [](const auto&) { return Resource(); },
+      Unary("AccountingService", "Calibrate", Pool::kQuery, service, &S::Calibrate)));
+  question("ComputeTuningCost", &S::ComputeTuningCost);
+  question("ComputeProfile", &S::ComputeProfile);
+  question("AuditClaim", &S::AuditClaim);
+}
+
+// ---- AuditService ----
+
+void AddAuditService(AuditService* service, std::vector<Method>& rows) {
+  using S = AuditService;
+  const auto proof = [&]<typename Request, typename Response>(
+                         const char* name, absl::StatusOr<Response> (S::*method)(
+                                               const Request&, const CallContext&)) {
+    rows.push_back(For<Request>(
+        Permission::kVerifyExport,
+        [](const Request& request) {
+          return request.log() == kRegistryLog ? Resource{Resource::Kind::kRegistry, ""}
+                                               : LedgerCalled(request.log());
+        },
+        Unary("AuditService", name, Pool::kAudit, service, method)));
+  };
+  proof("GetCheckpoint", &S::GetCheckpoint);
+  proof("GetInclusionProof", &S::GetInclusionProof);
+  proof("GetConsistencyProof", &S::GetConsistencyProof);
+  proof("GetTile", &S::GetTile);
+  proof("ListRegistrations", &S::ListRegistrations);
+}
+
+}  // namespace
+
+std::vector<Method> MethodTable(const Services& services, size_t append_window) {
+  std::vector<Method> rows;
+  AddLedgerService(services.ledgers, append_window, rows);
+  AddAccountingService(services.accounting, rows);
+  AddAuditService(services.audit, rows);
+  return rows;
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,46 @@
+#include "server/grpc_door/message.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/server_context.h>
+
+#include <exception>
+#include <new>
+
+#include "server/desk/desk.h"
+
+namespace dpledger::server {
+
+absl::Status ParseInto(const grpc::ByteBuffer& bytes, Message& message) {
+  grpc::ByteBuffer copy = bytes;  // of references to the same bytes
+  grpc::ProtoBufferReader reader(&copy);
+  if (reader.status().ok() && message.ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  return NotAMessage(*message.GetDescriptor());
+}
+
+absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Message& prototype) {
+  try {
+    MessagePointer message(prototype.New());
+    if (absl::Status parsed = ParseInto(bytes, *message); !parsed.ok()) return parsed;
+    return message;
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  }
+}
+
+grpc::ByteBuffer Serialize(const Message& message) {
+  grpc::ByteBuffer buffer;
+  bool own_buffer = false;
+  // Fails only for messages above 2 GiB; answers are far smaller.
+  grpc::GenericSerialize<grpc::ProtoBufferWriter, Message>(message, &buffer, &own_buffer);
+  return buffer;
+}
+
+CallContext ContextOf(grpc::CallbackServerContext* context) {
+  CallContext call;
+  call.deadline = absl::FromChrono(context->deadline());
+  call.cancelled = [context] { return context->IsCancelled(); };
+  call.peer = context->peer();
+  return call;
+}
+
+}  // namespace dpledger::server
