@@ -29,6 +29,7 @@ constexpr size_t kReadBytes = size_t{16} << 10;
 // connection, and the client might never see the answer.
 constexpr absl::Duration kLingerTimeout = absl::Seconds(1);
 constexpr size_t kMaxLingerBytes = size_t{1} << 20;
+constexpr size_t kNoBody = SIZE_MAX;  // as the length of an answer
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
@@ -271,7 +272,9 @@ std::string Connection::Framing(std::optional<size_t> length) const {
   std::string lines = absl::StrCat(
       "date: ", absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()),
       "\r\nconnection: ", closes ? "close" : "keep-alive", "\r\n");
-  if (length.has_value()) {
+  if (length == kNoBody) {
+    // Neither framing: the client knows that none comes.
+  } else if (length.has_value()) {
     absl::StrAppend(&lines, "content-length: ", *length, "\r\n");
   } else if (!http_1_0_) {
     absl::StrAppend(&lines, "transfer-encoding: chunked\r\n");
@@ -281,8 +284,9 @@ std::string Connection::Framing(std::optional<size_t> length) const {
 
 void Connection::Send(uint64_t request, Response response) {
   if (!Answers(request) || streaming_) return;
-  std::string bytes = WriteHead(response, Framing(response.body.size()));
-  if (!head_only_) bytes += response.body;
+  const bool no_body = response.status == 204 || response.status == 304;
+  std::string bytes = WriteHead(response, Framing(no_body ? kNoBody : response.body.size()));
+  if (!head_only_ && !no_body) bytes += response.body;
   Queue(std::move(bytes), true, nullptr);
 }
 

@@ -52,6 +52,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), tables, log));
+  if (!options.http.address.empty()) {
+    server->metrics_ = std::make_unique<Metrics>(server->desk_.methods());
+    server->desk_.Observe(server->metrics_.get());
+    ASSIGN_OR_RETURN(server->http_,
+                     HttpDoor::Open(options.http, &server->desk_, server->metrics_.get(), log));
+  }
   ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
   return server;
 }
@@ -65,6 +71,7 @@ absl::Status Server::CheckHealth() {
     CheckReadiness();
   } else {
     door_->SetServing(false);
+    if (http_ != nullptr) http_->SetServing(false);
   }
   return health;
 }
@@ -75,6 +82,7 @@ void Server::CheckReadiness() {
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
     door_->SetReady(ready_);
+    if (http_ != nullptr) http_->SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
   const absl::Duration now = Clock::System()->Steady();
@@ -88,8 +96,10 @@ void Server::CheckReadiness() {
 
 void Server::Stop(absl::Time deadline) {
   if (door_ != nullptr) door_->SetServing(false);
+  if (http_ != nullptr) http_->SetServing(false);
   desk_.Close(deadline);
   if (door_ != nullptr) door_->Close();
+  if (http_ != nullptr) http_->Close();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

@@ -1,5 +1,5 @@
 // The whole server as one object: a store, the notary that signs it, the services, the desk, and
-// the gRPC door. It serves a store only after the notary has checked and signed it.
+// the doors. It serves a store only after the notary has checked and signed it.
 //
 // Closing goes from the outside in: the desk admits no new calls, then calls under way are
 // answered, then the store is closed. Thread safe, except that Stop must be called only once.
@@ -14,6 +14,7 @@
 #include "server/audit_service.h"
 #include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
+#include "server/http_door/http_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
 #include "server/signing.h"
@@ -23,6 +24,7 @@ namespace dpledger::server {
 
 struct ServerOptions {
   GrpcDoorOptions door;
+  HttpDoorOptions http;  // an empty address: no such door
   DeskOptions desk;
   std::shared_ptr<Authorizer> authorizer;  // null lets everybody do everything
   SigningOptions signing;
@@ -39,6 +41,8 @@ class Server {
   ~Server();  // stops at once
 
   int port() const { return door_->port(); }
+  // "127.0.0.1:7072"; empty if the HTTP door is off.
+  std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
@@ -61,8 +65,10 @@ class Server {
   AccountingService accounting_;
   AuditService audit_;
   const std::shared_ptr<Authorizer> authorizer_;
+  std::unique_ptr<Metrics> metrics_;  // before the desk, which tells it of calls to its end
   Desk desk_;
   std::unique_ptr<GrpcDoor> door_;
+  std::unique_ptr<HttpDoor> http_;
   // CheckHealth's own.
   bool ready_ = true;
   absl::Duration complained_ = -absl::InfiniteDuration();  // by the steady clock

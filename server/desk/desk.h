@@ -31,6 +31,7 @@
 #include "absl/time/time.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
+#include "server/desk/call_observer.h"
 #include "server/desk/method.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
@@ -106,6 +107,9 @@ class Desk {
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
 
+  // Before any door opens; `observer` must outlive the desk.
+  void Observe(CallObserver* observer) { observer_ = observer; }
+
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
 
@@ -140,6 +144,7 @@ class Desk {
   const Log& log_;
   AllowAll allow_all_;
   Authorizer& authorizer_;
+  CallObserver* observer_ = nullptr;  // may be null
   CallGate gate_;
   WorkerPool store_pool_;
   WorkerPool query_pool_;
