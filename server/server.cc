@@ -58,6 +58,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     ASSIGN_OR_RETURN(server->http_,
                      HttpDoor::Open(options.http, &server->desk_, server->metrics_.get(), log));
   }
+  server->desk_.health().SetServing(true);
   ASSIGN_OR_RETURN(server->door_, GrpcDoor::Open(options.door, &server->desk_));
   return server;
 }
@@ -70,8 +71,7 @@ absl::Status Server::CheckHealth() {
   if (health.ok()) {
     CheckReadiness();
   } else {
-    door_->SetServing(false);
-    if (http_ != nullptr) http_->SetServing(false);
+    desk_.health().SetServing(false);
   }
   return health;
 }
@@ -81,8 +81,7 @@ void Server::CheckReadiness() {
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
-    door_->SetReady(ready_);
-    if (http_ != nullptr) http_->SetReady(ready_);
+    desk_.health().SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
   const absl::Duration now = Clock::System()->Steady();
@@ -95,11 +94,13 @@ void Server::CheckReadiness() {
 }
 
 void Server::Stop(absl::Time deadline) {
-  if (door_ != nullptr) door_->SetServing(false);
-  if (http_ != nullptr) http_->SetServing(false);
   desk_.Close(deadline);
   if (door_ != nullptr) door_->Close();
-  if (http_ != nullptr) http_->Close();
+  if (http_ != nullptr) {
+    http_->Close();
+    // Unlike gRPC's, its calls may still be running, cancelled now and with nobody to answer.
+    desk_.Close(absl::InfiniteFuture());
+  }
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

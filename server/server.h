@@ -46,7 +46,7 @@ class Server {
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
-  // (GrpcDoor::SetReady), and says why once a minute. One thread at a time.
+  // (Health::SetReady), and says why once a minute. One thread at a time.
   absl::Status CheckHealth();
 
   // Drains (Desk::Close), closes the doors, then the store.

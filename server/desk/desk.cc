@@ -49,10 +49,11 @@ Desk::Desk(const DeskOptions& options, const Services& services, Authorizer* aut
            const Log* log)
     : log_(*log),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
+      health_(ServedServices()),
       store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
       query_pool_("accounting", options.query_threads, options.max_queued_queries),
       audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
-      methods_(MethodTable(services, options.append_window)),
+      methods_(MethodTable(services, options.append_window, &health_)),
       by_path_(ByPath(methods_)) {}
 
 const Method* Desk::Find(std::string_view path) const {
@@ -210,6 +211,7 @@ void Desk::EndStreams(const std::function<bool(const Caller&)>& which, const abs
 }
 
 void Desk::Close(absl::Time deadline) {
+  health_.SetServing(false);
   gate_.Close();
   EndStreams([](const Caller&) { return true; }, ShuttingDown());
   gate_.AwaitEmpty(deadline);

@@ -32,6 +32,7 @@
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
 #include "server/desk/call_observer.h"
+#include "server/desk/health.h"
 #include "server/desk/method.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
@@ -106,6 +107,7 @@ class Desk {
   // Null if there is no such method.
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
+  Health& health() { return health_; }
 
   // Before any door opens; `observer` must outlive the desk.
   void Observe(CallObserver* observer) { observer_ = observer; }
@@ -146,6 +148,7 @@ class Desk {
   Authorizer& authorizer_;
   CallObserver* observer_ = nullptr;  // may be null
   CallGate gate_;
+  Health health_;
   WorkerPool store_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;

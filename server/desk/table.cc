@@ -1,16 +1,24 @@
 #include "server/desk/table.h"
 
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/desk/append_stream.h"
+#include "server/desk/reflection.h"
 #include "server/desk/row.h"
 
 namespace dpledger::server {
 namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using grpc::reflection::v1alpha::ServerReflectionRequest;
+using grpc::reflection::v1alpha::ServerReflectionResponse;
 
 using Demands = std::vector<Demand>;
 
@@ -176,13 +184,63 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   proof("ListRegistrations", &S::ListRegistrations);
 }
 
+// ---- Health and reflection: whoever reaches the port may ask ----
+
+Method HealthCheckRow(Health* health) {
+  Method row = RowOf("Health", "Check", HealthCheckRequest::default_instance(),
+                     HealthCheckResponse::default_instance());
+  row.answer = [health](Message& message, const CallContext&) -> absl::StatusOr<MessagePointer> {
+    const auto status = health->Of(static_cast<const HealthCheckRequest&>(message).service());
+    if (!status.has_value()) return absl::NotFoundError("service: the server has no such service");
+    auto response = std::make_unique<HealthCheckResponse>();
+    response->set_status(*status);
+    return response;
+  };
+  return row;
+}
+
+Method HealthWatchRow(Health* health) {
+  Method row = RowOf("Health", "Watch", HealthCheckRequest::default_instance(),
+                     HealthCheckResponse::default_instance());
+  row.open = [health](const CallContext&, StreamDoor* door, MessagePointer request) {
+    return health->Watch(static_cast<const HealthCheckRequest&>(*request).service(), door);
+  };
+  return row;
+}
+
+Method ReflectionRow(const std::vector<Method>& others) {
+  Method row =
+      RowOf("ServerReflection", "ServerReflectionInfo", ServerReflectionRequest::default_instance(),
+            ServerReflectionResponse::default_instance());
+  std::set<std::string> services = {row.descriptor->service()->full_name()};
+  for (const Method& other : others) services.insert(other.descriptor->service()->full_name());
+  row.open = [services = std::vector<std::string>(services.begin(), services.end())](
+                 const CallContext&, StreamDoor* door, MessagePointer) {
+    return OpenReflection(services, door);
+  };
+  return row;
+}
+
 }  // namespace
 
-std::vector<Method> MethodTable(const Services& services, size_t append_window) {
+std::vector<std::string> ServedServices() {
+  std::vector<std::string> names;
+  for (const auto* message :
+       {v1::GetLedgerRequest::descriptor(), v1::ComputeEpsilonRequest::descriptor(),
+        v1::GetCheckpointRequest::descriptor()}) {
+    names.push_back(message->file()->service(0)->full_name());
+  }
+  return names;
+}
+
+std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health) {
   std::vector<Method> rows;
   AddLedgerService(services.ledgers, append_window, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
+  rows.push_back(HealthCheckRow(health));
+  rows.push_back(HealthWatchRow(health));
+  rows.push_back(ReflectionRow(rows));
   return rows;
 }
 

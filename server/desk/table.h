@@ -1,15 +1,20 @@
 // The table of methods: every call that the server answers is a row here.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "server/desk/health.h"
 #include "server/desk/method.h"
 #include "server/desk/services.h"
 
 namespace dpledger::server {
 
-// `services` must outlive the rows. `append_window`: the most unacknowledged batches
+// Full names of the services whose health is told: those of dpledger.v1.
+std::vector<std::string> ServedServices();
+
+// `services` and `health` must outlive the rows. `append_window`: the most unacknowledged batches
 // of one Append stream.
-std::vector<Method> MethodTable(const Services& services, size_t append_window);
+std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health);
 
 }  // namespace dpledger::server

@@ -1,6 +1,5 @@
 #include "server/grpc_door/grpc_door.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/grpc_door/calls.h"
 
 namespace dpledger::server {
 namespace {
@@ -40,47 +40,40 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-GrpcDoor::GrpcDoor(Desk* desk) : ledger_door_(desk), accounting_door_(desk), audit_door_(desk) {}
+grpc::ServerGenericBidiReactor* GrpcDoor::Service::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  const Method* const method = desk_.Find(context->method());
+  if (method == nullptr) return new UnknownCall();
+  switch (method->kind) {
+    case CallKind::kUnary:
+      return new UnaryReactor(desk_, *method, context);
+    case CallKind::kServerStream:
+      return new ServerStreamReactor(desk_, *method, context);
+    case CallKind::kBidirectional:
+      return new BidirectionalReactor(desk_, *method, context);
+  }
+  return new UnknownCall();
+}
 
 GrpcDoor::~GrpcDoor() { Close(); }
 
 absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& options,
                                                          Desk* desk) {
-  // Both are process-wide in gRPC, and take effect for servers built from now on.
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  // Process-wide in gRPC. The desk answers for health; gRPC's own service would keep the memory of
+  // every Check that is reset.
+  grpc::EnableDefaultHealthCheckService(false);
 
   std::unique_ptr<GrpcDoor> door(new GrpcDoor(desk));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &door->port_);
-  builder.RegisterService(&door->ledger_door_);
-  builder.RegisterService(&door->accounting_door_);
-  builder.RegisterService(&door->audit_door_);
+  builder.RegisterCallbackGenericService(&door->service_);
   door->server_ = builder.BuildAndStart();
   if (door->server_ == nullptr || door->port_ == 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options.address, ": is another server running there?"));
   }
-  door->SetServing(true);
   return door;
-}
-
-void GrpcDoor::SetServing(bool serving) {
-  if (server_ == nullptr) return;
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  for (const char* service :
-       {v1::LedgerService::service_full_name(), v1::AccountingService::service_full_name(),
-        v1::AuditService::service_full_name()}) {
-    health->SetServingStatus(service, serving);
-  }
-  health->SetServingStatus("", serving);
-}
-
-void GrpcDoor::SetReady(bool ready) {
-  grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
-  health->SetServingStatus(v1::AuditService::service_full_name(), ready);
-  health->SetServingStatus("", ready);
 }
 
 void GrpcDoor::Close() {

@@ -1,10 +1,8 @@
-// The gRPC server: all services, health, reflection, and limits.
-//
-// Health: "" and each service are SERVING until SetServing(false), SetReady(false) or Close.
-// Reflection lists the services, so that tools such as grpcurl need no .proto files. There is no
-// TLS and no authentication: see flags.cc for the addresses that this allows.
+// The gRPC server: every method of the desk's table, and limits. There is no TLS and no
+// authentication: see flags.cc for the addresses that this allows.
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 
 #include <memory>
@@ -15,7 +13,6 @@
 #include "server/accounting_service.h"
 #include "server/audit_service.h"
 #include "server/desk/desk.h"
-#include "server/grpc_door/services.h"
 
 namespace dpledger::server {
 
@@ -32,20 +29,26 @@ class GrpcDoor {
   ~GrpcDoor();  // closes at once
 
   int port() const { return port_; }
-  void SetServing(bool serving);
-  // Whether the server as a whole is ready, and can prove what it has: "" and AuditService. The
-  // other services' health stays as it is.
-  void SetReady(bool ready);
 
   // Cancels what is left: calls past the deadline of Desk::Close, and those that only watch.
   void Close();
 
  private:
-  explicit GrpcDoor(Desk* desk);
+  // Serves every method from the desk's table. gRPC keeps 20 KB of every call of a registered unary
+  // method that is reset before its message is here, for ever; of a generic one, nothing.
+  class Service : public grpc::CallbackGenericService {
+   public:
+    explicit Service(Desk* desk) : desk_(*desk) {}
+    grpc::ServerGenericBidiReactor* CreateReactor(
+        grpc::GenericCallbackServerContext* context) override;
 
-  LedgerDoor ledger_door_;
-  AccountingDoor accounting_door_;
-  AuditDoor audit_door_;
+   private:
+    Desk& desk_;
+  };
+
+  explicit GrpcDoor(Desk* desk) : service_(desk) {}
+
+  Service service_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 };

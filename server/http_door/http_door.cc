@@ -14,6 +14,7 @@
 namespace dpledger::server {
 namespace {
 
+constexpr char kLedgers[] = "dpledger.v1.LedgerService";
 constexpr std::string_view kLogs = "/tlog/";
 // How long an answer that the desk has given may take on its way at the end.
 constexpr absl::Duration kLastAnswers = absl::Seconds(1);
@@ -36,10 +37,6 @@ http::ServerOptions ServerOptionsOf(const HttpDoorOptions& options) {
 
 // No answer of the door itself is a page, and none is shown in a frame.
 constexpr char kNoPage[] = "default-src 'none'; frame-ancestors 'none'";
-
-http::Response Health(bool good) {
-  return good ? http::PlainResponse(200, "ok") : http::PlainResponse(503, "not serving");
-}
 
 // As a call of a method that is not there, which Connect's clients understand.
 http::Response NoSuchMethod() {
@@ -147,9 +144,15 @@ void HttpDoor::Handle(http::Request request, std::shared_ptr<http::Exchange> exc
   send(HandlePage(request));
 }
 
+// /healthz: calls are answered. /readyz: and all of it can be proved (Health::SetReady).
+http::Response HttpDoor::HealthOf(const std::string& service) const {
+  const bool good = desk_.health().Of(service) == grpc::health::v1::HealthCheckResponse::SERVING;
+  return good ? http::PlainResponse(200, "ok") : http::PlainResponse(503, "not serving");
+}
+
 http::Response HttpDoor::HandlePage(const http::Request& request) {
-  if (request.path == "/healthz") return Health(serving_);
-  if (request.path == "/readyz") return Health(serving_ && ready_);
+  if (request.path == "/healthz") return HealthOf(kLedgers);
+  if (request.path == "/readyz") return HealthOf("");
   if (request.path == "/metrics") {
     return {.headers = {{"content-type", "text/plain; version=0.0.4; charset=utf-8"},
                         {"cache-control", "no-store"}},

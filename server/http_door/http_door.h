@@ -6,7 +6,6 @@
 // a page of another origin makes is refused unless the origin is listed.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +36,6 @@ class HttpDoor {
                                                         Metrics* metrics, const Log* log);
 
   std::string address() const { return server_->address(); }
-  // As GrpcDoor's: for /healthz, and for /readyz.
-  void SetServing(bool serving) { serving_ = serving; }
-  void SetReady(bool ready) { ready_ = ready; }
   // Takes no more, sends what the desk has answered, and cancels the rest.
   void Close();
 
@@ -48,6 +44,7 @@ class HttpDoor {
 
   void Handle(http::Request request, std::shared_ptr<http::Exchange> exchange);
   http::Response HandlePage(const http::Request& request);
+  http::Response HealthOf(const std::string& service) const;
   // Whether a page of another origin made the request, that is not listed.
   bool Foreign(const http::Request& request) const;
   // What every answer has.
@@ -58,8 +55,6 @@ class HttpDoor {
   Desk& desk_;
   const StaticFiles files_;
   Metrics& metrics_;
-  std::atomic<bool> serving_ = true;
-  std::atomic<bool> ready_ = true;
   std::unique_ptr<http::Server> server_;  // last: it calls Handle until it is gone
 };
 
