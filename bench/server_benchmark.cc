@@ -165,6 +165,7 @@ v1::ComputeEpsilonRequest MakeQuestion(int port) {
   return question;
 }
 
+constexpr char kJson[] = "application/json";
 using Ask = std::function<void()>;
 
 // Of kCallers at once; `connect` makes each caller's way to ask.
@@ -195,14 +196,18 @@ Ask AskOverGrpc(int port, const v1::ComputeEpsilonRequest& question) {
 }
 
 // One connection that is kept alive, the question in binary or as JSON.
+// An answer in binary is parsed, as gRPC's client does.
 Ask AskOverHttp(const std::string& address, const std::string& type, const std::string& question) {
   const auto client = std::make_shared<testing::RawClient>(address);
   const std::string bytes = absl::StrCat(
       "POST /dpledger.v1.AccountingService/ComputeEpsilon HTTP/1.1\r\nHost: ", address,
       "\r\nContent-Type: ", type, "\r\nContent-Length: ", question.size(), "\r\n\r\n", question);
-  return [client, bytes] {
+  return [client, bytes, type] {
     client->Send(bytes);
-    if (client->Read().status != 200) Die("no answer over HTTP");
+    const testing::RawAnswer answer = client->Read();
+    v1::ComputeEpsilonResponse response;
+    const bool good = type == kJson || response.ParseFromString(answer.body);
+    if (answer.status != 200 || !good) Die("no answer over HTTP");
   };
 }
 
@@ -225,7 +230,7 @@ std::vector<std::string> QuestionLines(const bench::LocalServer& server, double 
     };
     add(grpc, [&] { return AskOverGrpc(server.port(), question); });
     add(http, [&] { return AskOverHttp(server.http_address(), "application/proto", binary); });
-    add(http_json, [&] { return AskOverHttp(server.http_address(), "application/json", json); });
+    add(http_json, [&] { return AskOverHttp(server.http_address(), kJson, json); });
   }
   const auto against = [&](const char* name, double value) {
     return absl::StrFormat(

@@ -107,7 +107,7 @@ void Server::Impl::Run() {
 
 void Server::Impl::Accept() {
   acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
-    if (shared_->stopping()) return;
+    if (shared_->stopping() || error == asio::error::operation_aborted) return;
     if (!error) {
       const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
       const int descriptor = error ? -1 : socket.release(error);

@@ -4,6 +4,7 @@ import gzip
 import http.client
 import json
 import os
+import socket
 import subprocess
 import unittest
 import urllib.parse
@@ -169,6 +170,48 @@ class PlainClients(unittest.TestCase):
         for host, expected in (("evil.example", 421), ("evil.example:80", 421), ("localhost:1", 404)):
             self.assertEqual(call(LEDGERS + "GetLedger", body, {"host": host})[0], expected, host)
 
+    def test_refuses_tricks_of_the_path(self):
+        method = "dpledger.v1.LedgerService/GetLedger"
+        body = '{"name":"projects/p/ledgers/none"}'
+        for path in ("//" + method, "/x/../" + method, "/%2e%2e/" + method, "/./" + method, "/" + method + "%00",
+                     "/dpledger.v1.LedgerService%2fGetLedger", "http://x/" + method, "/tlog/../metrics",
+                     "/tlog/projects/p/ledgers/..%2f..%2f..%2fcheckpoint"):
+            self.assertEqual(call(path, body)[0], 400, path)
+        for path in ("/" + method + "/", "/DPLEDGER.v1.LedgerService/GetLedger", "/" + method + "x"):
+            status, _, data = call(path, body)
+            self.assertEqual((status, json.loads(data)["code"]), (404, "unimplemented"), path)
+        self.assertEqual(json.loads(call("/" + method, body)[2])["code"], "not_found")
+        for path in ("/tlog/", "/tlog/projects/p", "/tlog/tile/0/x", "/tlog/projects/p/ledgers/none/checkpoint"):
+            self.assertIn(call(path, None, method="GET")[0], (400, 404), path)
+
+    def test_refuses_two_of_a_header_and_two_requests_in_one(self):
+        def raw(text):
+            host, port = SERVER.split(":")
+            with socket.create_connection((host, int(port)), timeout=20) as connection:
+                connection.sendall(text)
+                got = b""
+                while more := connection.recv(65536):
+                    got += more
+                return got
+        name = b"projects/smuggled/ledgers/a"
+        hidden_body = json.dumps({"name": name.decode(), "requestId": "1", "declaration": DECLARATION}).encode()
+        head = b"POST " + LEDGERS.encode() + b"%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        hidden = head % b"CreateLedger" + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(hidden_body) + hidden_body
+        begin = head % b"GetLedger"
+        for framing in (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                        b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+                        b"Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n",
+                        b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+                        b"Origin: http://localhost\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}",
+                        b"Content-Length: 2\r\nX: y\r\n z\r\n\r\n{}"):
+            got = raw(begin + framing + hidden)
+            self.assertIn(got.split(b" ")[1], (b"400", b"501"), framing)
+            self.assertEqual(got.count(b"HTTP/1.1 "), 1, got)
+        self.assertEqual(ask(LEDGERS + "GetLedger", {"name": name.decode()})[0], 404)
+        # Behind a request that is whole, the same bytes are the next one.
+        self.assertEqual(raw(begin + b"Content-Length: 2\r\n\r\n{}" + hidden).count(b"HTTP/1.1 "), 2)
+        self.assertEqual(ask(LEDGERS + "GetLedger", {"name": name.decode()})[0], 200)
+
     def test_counts_calls_of_both_doors(self):
         self.assertEqual(call("/healthz", None, method="GET")[0], 200)
         self.assertEqual(call("/readyz", None, method="GET")[0], 200)
@@ -183,7 +226,6 @@ class PlainClients(unittest.TestCase):
         self.assertEqual(count(), before + 1)
 
     def test_speaks_grpc_web(self):
-        request = b"\x0a\x17projects/p/ledgers/none"
         request = b"\x0a" + bytes([len(b"projects/p/ledgers/none")]) + b"projects/p/ledgers/none"
         enveloped = b"\0" + len(request).to_bytes(4, "big") + request
         kind = {"content-type": "application/grpc-web+proto", "x-grpc-web": "1"}
