@@ -18,6 +18,7 @@ class LocalServer {
     Check(store.status());
     server::ServerOptions options;
     options.front.address = "127.0.0.1:0";
+    options.http.address = "127.0.0.1:0";
     options.signing = server::SigningOptions::Beside(folder);
     auto started = server::Server::Start(options, *std::move(store), &log_);
     Check(started.status());
@@ -25,6 +26,7 @@ class LocalServer {
   }
 
   int port() const { return server_->port(); }
+  std::string http_address() const { return server_->http_address(); }
 
  private:
   const server::Log log_;

@@ -6,12 +6,15 @@
 // Appends: 1, 8 and 64 streams, each with a ledger of its own and 100 events a message, never
 // waiting for an acknowledgement while the server gives credit. Client and server share the
 // machine, as they share this process. Questions: four callers ask for ε of a ledger of 10,000
-// rounds by the default method, as fast as they are answered. Prints one JSON object.
+// rounds by the default method, as fast as they are answered, over gRPC and over kept HTTP
+// connections in binary and as JSON; the last two state their ratio to the first. Prints one JSON
+// object.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,11 +22,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "bench/local_server.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "tests/http/raw_client.h"
 
 namespace dpledger {
 namespace {
@@ -136,7 +141,8 @@ double EventsPerSecond(int port, int streams, double seconds) {
          absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-double QuestionsPerSecond(int port, double seconds) {
+// A ledger to ask about, and its question.
+v1::ComputeEpsilonRequest MakeQuestion(int port) {
   const std::string ledger = "projects/bench/ledgers/questions";
   CreateLedger(port, ledger);
   v1::AppendRequest rounds;
@@ -153,22 +159,25 @@ double QuestionsPerSecond(int port, double seconds) {
   v1::AppendBatchResponse unused;
   Check(v1::LedgerService::NewStub(Connect(port))->AppendBatch(&context, rounds.batch(), &unused));
 
+  v1::ComputeEpsilonRequest question;
+  question.set_delta(1e-5);
+  question.mutable_subject()->add_ledgers(ledger);
+  return question;
+}
+
+constexpr char kJson[] = "application/json";
+using Ask = std::function<void()>;
+
+// Of kCallers at once; `connect` makes each caller's way to ask.
+double QuestionsPerSecond(const std::function<Ask()>& connect, double seconds) {
   std::atomic<bool> over = false;
   std::atomic<uint64_t> answers = 0;
   std::vector<std::thread> threads;
   const absl::Time start = absl::Now();
   for (int i = 0; i < kCallers; ++i) {
     threads.emplace_back([&] {
-      const auto stub = v1::AccountingService::NewStub(Connect(port));
-      v1::ComputeEpsilonRequest request;
-      request.set_delta(1e-5);
-      request.mutable_subject()->add_ledgers(ledger);
-      while (!over) {
-        grpc::ClientContext call;
-        v1::ComputeEpsilonResponse response;
-        Check(stub->ComputeEpsilon(&call, request, &response));
-        ++answers;
-      }
+      const Ask ask = connect();
+      for (; !over; ++answers) ask();
     });
   }
   absl::SleepFor(absl::Seconds(seconds));
@@ -177,8 +186,60 @@ double QuestionsPerSecond(int port, double seconds) {
   return static_cast<double>(answers) / absl::ToDoubleSeconds(absl::Now() - start);
 }
 
+Ask AskOverGrpc(int port, const v1::ComputeEpsilonRequest& question) {
+  std::shared_ptr<v1::AccountingService::Stub> stub = v1::AccountingService::NewStub(Connect(port));
+  return [stub, question] {
+    grpc::ClientContext call;
+    v1::ComputeEpsilonResponse response;
+    Check(stub->ComputeEpsilon(&call, question, &response));
+  };
+}
+
+// One connection that is kept alive, the question in binary or as JSON.
+// An answer in binary is parsed, as gRPC's client does.
+Ask AskOverHttp(const std::string& address, const std::string& type, const std::string& question) {
+  const auto client = std::make_shared<testing::RawClient>(address);
+  const std::string bytes = absl::StrCat(
+      "POST /dpledger.v1.AccountingService/ComputeEpsilon HTTP/1.1\r\nHost: ", address,
+      "\r\nContent-Type: ", type, "\r\nContent-Length: ", question.size(), "\r\n\r\n", question);
+  return [client, bytes, type] {
+    client->Send(bytes);
+    const testing::RawAnswer answer = client->Read();
+    v1::ComputeEpsilonResponse response;
+    const bool good = type == kJson || response.ParseFromString(answer.body);
+    if (answer.status != 200 || !good) Die("no answer over HTTP");
+  };
+}
+
 std::string Line(const std::string& name, double value) {
   return absl::StrFormat("  \"%s\": {\"value\": %.6g, \"unit\": \"1/s\"}", name, value);
+}
+
+// The same question over gRPC and HTTP in turns, so that the ratio does not know what else ran.
+std::vector<std::string> QuestionLines(const bench::LocalServer& server, double seconds) {
+  constexpr int kTurns = 4;
+  const v1::ComputeEpsilonRequest question = MakeQuestion(server.port());
+  const std::string binary = question.SerializeAsString();
+  const std::string json =
+      R"({"subject":{"ledgers":["projects/bench/ledgers/questions"]},"delta":1e-5})";
+  double grpc = 0, http = 0, http_json = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double share = seconds / (3 * kTurns);
+    const auto add = [&](double& sum, const std::function<Ask()>& connect) {
+      sum += QuestionsPerSecond(connect, share) / kTurns;
+    };
+    add(grpc, [&] { return AskOverGrpc(server.port(), question); });
+    add(http, [&] { return AskOverHttp(server.http_address(), "application/proto", binary); });
+    add(http_json, [&] { return AskOverHttp(server.http_address(), kJson, json); });
+  }
+  const auto against = [&](const char* name, double value) {
+    return absl::StrFormat(
+        "  \"%s\": {\"value\": %.6g, \"unit\": \"1/s\", \"limit\": %.6g, \"ratio\": %.3g}", name,
+        value, grpc, value / grpc);
+  };
+  return {Line("accounting/epsilon_queries_per_s", grpc),
+          against("accounting/epsilon_queries_http_per_s", http),
+          against("accounting/epsilon_queries_http_json_per_s", http_json)};
 }
 
 int Run(int argc, char** argv) {
@@ -192,10 +253,8 @@ int Run(int argc, char** argv) {
     lines.push_back(Line(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
                          EventsPerSecond(server.port(), streams, share)));
   }
-  lines.push_back(
-      Line("accounting/epsilon_queries_per_s", QuestionsPerSecond(server.port(), share)));
-  std::printf("{\n%s,\n%s,\n%s,\n%s\n}\n", lines[0].c_str(), lines[1].c_str(), lines[2].c_str(),
-              lines[3].c_str());
+  for (const std::string& line : QuestionLines(server, share)) lines.push_back(line);
+  std::printf("{\n%s\n}\n", absl::StrJoin(lines, ",\n").c_str());
   return 0;
 }
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
+
 namespace dpledger::cli {
 
-// `text` in quotes, escaped. A byte that is not UTF-8 becomes the code point with the same number.
-std::string JsonString(const std::string& text);
 // Precondition: not NaN; no answer contains one.
 std::string JsonNumber(double value);
 // "[a,b]". The values are JSON.

@@ -96,6 +96,13 @@ std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) 
   return "";
 }
 
+std::string HttpAddressError(const std::string& address) {
+  const std::optional<Address> parsed = ParseAddress(address);
+  if (address.empty() || (parsed.has_value() && dpledger::IsLoopback(parsed->host))) return "";
+  return absl::StrCat("must be a loopback address IP:PORT, got ", address,
+                      ": it has no TLS. The port of --listen serves HTTP too, with TLS");
+}
+
 // What is wrong with them, if something is.
 std::string ReadWitnesses(const std::vector<std::string>& urls,
                           const std::vector<std::string>& keys, WitnessClientOptions& witnesses) {
@@ -161,6 +168,23 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Of these, from one address; a quarter of them unless told")
       ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--insecure-listen-anywhere", anywhere, kListenAnywhere);
+  app.add_option(
+      "--http-listen", flags.server.http.address,
+      "Serve HTTP/1.1 in plain text at this loopback address IP:PORT too, beside the port of "
+      "--listen (docs/http.md)");
+  app.add_option("--http-host", flags.server.http.hosts,
+                 "A name beside localhost, 127.0.0.1 and [::1] by which HTTP clients reach this "
+                 "server. May repeat");
+  app.add_option("--http-origin", flags.server.http.origins,
+                 "Let pages of this origin, https://HOST[:PORT], call this server. May repeat");
+  app.add_option("--http-files", flags.server.http.files,
+                 "Folder of a page's files to serve over HTTP, read at the start");
+  app.add_option("--http-max-connections", flags.server.http.max_connections,
+                 "HTTP connections at once")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--http-port-file", flags.http_port_file,
+                 "Write the address of --http-listen to this file once the server serves");
   app.add_option("--port-file", flags.port_file,
                  "Write the address to this file once the server serves");
   app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
@@ -234,6 +258,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   }
   if (app.count("--max-connections-per-host") == 0)
     front.max_connections_per_host = std::max<size_t>(1, front.max_connections / 4);
+  if (const std::string error = HttpAddressError(flags.server.http.address); !error.empty()) {
+    std::cerr << "--http-listen: " << error << "\n";
+    return kUsageError;
+  }
+  flags.server.http.max_message_bytes = static_cast<size_t>(door.max_message_bytes);
   flags.log_level = kLogLevels.at(log_level);
   flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);

@@ -14,6 +14,7 @@ namespace dpledger::server {
 struct Flags {
   client::ServerAccess check;  // not empty: only ask that server for its health
   std::string port_file;
+  std::string http_port_file;
   std::string store = "./var/store";
   std::string postgres;  // not empty: a file with the connection string of the ledgers' database
   double drain_timeout_seconds = 10;

@@ -91,12 +91,19 @@ int Serve(const Flags& flags) {
     const absl::Status written = WriteFileDurably(flags.port_file, absl::StrCat(address, "\n"));
     if (!written.ok()) return Fail(log, "port_file_failed", written);
   }
-  log.Write(LogLevel::kInfo, "serving", {{"address", address}});
+  const std::string http_address = (*server)->http_address();
+  if (!flags.http_port_file.empty()) {
+    const absl::Status written =
+        WriteFileDurably(flags.http_port_file, absl::StrCat(http_address, "\n"));
+    if (!written.ok()) return Fail(log, "http_port_file_failed", written);
+  }
+  log.Write(LogLevel::kInfo, "serving", {{"address", address}, {"http_address", http_address}});
 
   const absl::StatusOr<int> signal = WaitForEnd(**server);
   // From here a second signal ends the process at once.
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.port_file.empty()) unlink(flags.port_file.c_str());
+  if (!flags.http_port_file.empty()) unlink(flags.http_port_file.c_str());
   if (!signal.ok()) {
     Fail(log, "store_failed", signal.status());
   } else {

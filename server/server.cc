@@ -87,9 +87,15 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
       std::make_unique<Desk>(options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()},
                              callers_.get(), callers_.get(), &log_);
   if (callers_ != nullptr) callers_->Watch(desk_.get());
+  metrics_ = std::make_unique<Metrics>(desk_->methods());
+  desk_->Observe(metrics_.get());
   desk_->health().SetServing(true);
   ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
-  front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); }, nullptr);
+  HttpDoorOptions http = options.http;
+  http.max_connections += front.max_connections;
+  ASSIGN_OR_RETURN(http_, HttpDoor::Open(http, desk_.get(), metrics_.get(), &log_));
+  front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); },
+                [this](int descriptor, const std::string& name) { http_->Take(descriptor, name); });
   return absl::OkStatus();
 }
 
@@ -128,6 +134,11 @@ void Server::Stop(absl::Time deadline) {
   if (callers_ != nullptr) callers_->StopWatching();
   if (desk_ != nullptr) desk_->Close(deadline);
   if (door_ != nullptr) door_->Close();
+  if (http_ != nullptr) {
+    http_->Close();
+    // Unlike gRPC's, its calls may still be running, cancelled now and with nobody to answer.
+    desk_->Close(absl::InfiniteFuture());
+  }
   front_.reset();
   signing_.reset();
   if (notary_ != nullptr) {

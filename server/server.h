@@ -1,5 +1,5 @@
 // The whole server as one object: a store, the notary that signs it, the services, the desk, the
-// gRPC door and the front before it. It serves a store only after the notary has checked and signed
+// doors and the front before them. It serves a store only after the notary has checked and signed
 // it.
 //
 // Closing goes from the outside in: the desk admits no new calls, then calls under way are
@@ -18,6 +18,7 @@
 #include "server/callers.h"
 #include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
+#include "server/http_door/http_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
 #include "server/signing.h"
@@ -28,8 +29,10 @@ namespace dpledger::server {
 struct ServerOptions {
   front::FrontOptions front;
   GrpcDoorOptions door;
+  HttpDoorOptions http;  // an empty address: HTTP has no port of its own
   DeskOptions desk;
   IdentityOptions identity;
+  std::shared_ptr<Authorizer> authorizer;  // instead of the rights of `identity`; may be null
   SigningOptions signing;
   AccountingLimits accounting;
 };
@@ -44,6 +47,8 @@ class Server {
   ~Server();  // stops at once
 
   int port() const { return front_->port(); }
+  // "127.0.0.1:7072"; empty if HTTP has no port of its own.
+  std::string http_address() const { return http_->address(); }
   Desk& desk() { return *desk_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
@@ -67,11 +72,14 @@ class Server {
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;
+  const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<Callers> callers_;     // null: nobody is asked who he is
   std::unique_ptr<AdminService> admin_;  // null with it
+  std::unique_ptr<Metrics> metrics_;     // before the desk, which tells it of calls to its end
   std::unique_ptr<Desk> desk_;
   std::unique_ptr<GrpcDoor> door_;
+  std::unique_ptr<HttpDoor> http_;
   // CheckHealth's own.
   bool ready_ = true;
   absl::Duration complained_ = -absl::InfiniteDuration();  // by the steady clock

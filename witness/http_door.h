@@ -1,14 +1,12 @@
-// The witness's HTTP/1.1 server (Boost.Beast), with the paths of C2SP tlog-witness:
+// The witness's door: the paths of C2SP tlog-witness on an HTTP server (http/server.h).
 //
 //   POST /add-checkpoint               Witness::AddCheckpoint
 //   GET  /<origin hash>/checkpoint     Witness::LatestCheckpoint
 //
-// Bounded: the number of connections, the bytes of a request, and the time to receive a request and
-// to send an answer. No TLS: requests and answers are signed.
+// No TLS: requests and answers are signed.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -33,8 +31,9 @@ enum class End { kSignal, kWitnessFailed };
 
 class HttpDoor {
  public:
-  // The door listens when Listen returns. INVALID_ARGUMENT for an address of another form;
-  // otherwise the system's error. `witness` and `log` must outlive the door.
+  // The door serves when Listen returns. Errors of http::Server::Start. `witness` and `log` must
+  // outlive the door. Precondition: SIGTERM and SIGINT are blocked in this thread, so that only Run
+  // receives them.
   static absl::StatusOr<std::unique_ptr<HttpDoor>> Listen(const HttpDoorOptions& options,
                                                           Witness& witness, const Log& log);
   ~HttpDoor();

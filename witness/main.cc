@@ -1,4 +1,5 @@
 // dpledger-witness: cosigns checkpoints until it is told to stop.
+#include <signal.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -37,7 +38,17 @@ int PrintKey(const Flags& flags, const merkle::Ed25519PrivateKey& key) {
   return 0;
 }
 
+// Before any thread starts, so that all inherit it and only HttpDoor::Run receives them.
+void BlockStopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 int Serve(Flags flags) {
+  BlockStopSignals();
   const Log log(flags.log_level, STDERR_FILENO);
   absl::StatusOr<merkle::Ed25519PrivateKey> key = ReadOrMakeSigningKey(flags.signing_key);
   if (!key.ok()) return Fail(log, "signing_key_failed", key.status());

@@ -167,6 +167,9 @@ void Desk::Finish(const Method& method, UnaryCall& call,
                 {"caller", context.caller.name},
                 {"peer", context.peer}});
   }
+  if (observer_ != nullptr) {
+    observer_->OnAnswered(method, answer.status().code(), absl::Now() - call.start_);
+  }
   call.Answer(answer.status(), answer.ok() ? answer->get() : nullptr);
 }
 
@@ -182,6 +185,7 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
 }
 
 void OpenStream::Start() {
+  if (desk_.observer_ != nullptr) desk_.observer_->OnStreamOpened(method_);
   if (!method_.permission.has_value()) {
     stream_->Start();
     return;
@@ -208,6 +212,7 @@ void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
 }
 
 void OpenStream::Done() {
+  if (desk_.observer_ != nullptr) desk_.observer_->OnStreamDone(method_);
   if (!method_.permission.has_value()) return;
   Desk& desk = desk_;
   {

@@ -32,6 +32,7 @@
 #include "absl/time/time.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
+#include "server/desk/call_observer.h"
 #include "server/desk/health.h"
 #include "server/desk/identifier.h"
 #include "server/desk/method.h"
@@ -112,6 +113,8 @@ class Desk {
 
   // Fills in who calls and from where. A door does it before Serve or Open.
   void Identify(const Credentials& credentials, CallContext& context);
+  // Before any door opens; `observer` must outlive the desk.
+  void Observe(CallObserver* observer) { observer_ = observer; }
 
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
@@ -149,6 +152,7 @@ class Desk {
   Identifier* const identifier_;
   AllowAll allow_all_;
   Authorizer& authorizer_;
+  CallObserver* observer_ = nullptr;  // may be null
   CallGate gate_;
   Health health_;
   WorkerPool store_pool_;

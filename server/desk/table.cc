@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "base/status.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
@@ -205,6 +206,12 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
 
 // ---- AdminService ----
 
+absl::StatusOr<MessagePointer> HasNoTokens(Message&, const CallContext&) {
+  return WithReason(absl::FailedPreconditionError(
+                        "the server was started without --identity: it has no tokens"),
+                    {"NO_IDENTITY", {}});
+}
+
 void AddAdminService(AdminService* service, std::vector<Method>& rows) {
   using S = AdminService;
   const auto change = [&]<typename Request, typename Response>(
@@ -213,6 +220,7 @@ void AddAdminService(AdminService* service, std::vector<Method>& rows) {
     rows.push_back(For<Request>(
         Permission::kAdminister, [](const Request&) { return Resource(); },
         Unary("AdminService", name, Pool::kStore, service, method)));
+    if (service == nullptr) rows.back().answer = HasNoTokens;
   };
   change("CreateToken", &S::CreateToken);
   change("ListTokens", &S::ListTokens);
@@ -274,7 +282,7 @@ std::vector<Method> MethodTable(const Services& services, size_t append_window, 
   AddLedgerService(services.ledgers, append_window, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
-  if (services.admin != nullptr) AddAdminService(services.admin, rows);
+  AddAdminService(services.admin, rows);
   rows.push_back(HealthCheckRow(health));
   rows.push_back(HealthWatchRow(health));
   rows.push_back(ReflectionRow(rows));

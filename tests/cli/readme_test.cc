@@ -82,7 +82,10 @@ void RunMarked(const std::string& page, size_t least) {
   for (const Step& step : steps) {
     const RunResult result =
         RunProgram({"/bin/bash", "-c", absl::StrCat("cd ", folder.path(), "\n", step.command)},
-                   {{"PATH", path}, {"SERVER", server.address()}, {"LC_ALL", "C.UTF-8"}});
+                   {{"PATH", path},
+                    {"SERVER", server.address()},
+                    {"HTTP", server.http_address()},
+                    {"LC_ALL", "C.UTF-8"}});
     EXPECT_EQ(result.exit_code, 0) << step.command << "\n" << result.err;
     const std::vector<std::string> printed = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
     ASSERT_EQ(printed.size(), step.shown.size()) << step.command << "\n" << result.out;
@@ -98,6 +101,8 @@ TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
 TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
 TEST(Docs, MarkedCommandsOfChecksPrintWhatItShows) { RunMarked("docs/checks.md", 5); }
+
+TEST(Docs, MarkedCommandsOfHttpPrintWhatItShows) { RunMarked("docs/http.md", 5); }
 
 TEST(Docs, MarkedCommandsOfJsonPrintWhatItShows) { RunMarked("docs/json.md", 1); }
 

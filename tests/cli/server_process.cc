@@ -33,11 +33,15 @@ ServerProcess::~ServerProcess() {
 void ServerProcess::Start() {
   const std::string port_file = folder_.File("port");
   unlink(port_file.c_str());
+  const std::string http_port_file = folder_.File("http_port");
+  unlink(http_port_file.c_str());
   const std::string log = folder_.File("log");
-  const pid_t pid = StartProgram({BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0",
-                                  "--port-file", port_file, "--store", store_},
-                                 log);
+  const pid_t pid = StartProgram(
+      {BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", port_file,
+       "--store", store_, "--http-listen", "127.0.0.1:0", "--http-port-file", http_port_file},
+      log);
   address_ = AwaitFirstLine(pid, port_file, log);
+  http_address_ = AwaitFirstLine(pid, http_port_file, log);
   pid_ = pid;
 }
 

@@ -22,6 +22,8 @@ class ServerProcess {
 
   // "127.0.0.1:<port>"
   const std::string& address() const { return address_; }
+  // Of its HTTP door.
+  const std::string& http_address() const { return http_address_; }
   bool running() const { return pid_ > 0; }
   // Ends it with SIGTERM; its exit code.
   int Stop();
@@ -34,6 +36,7 @@ class ServerProcess {
   TemporaryFolder folder_;
   const std::string store_;
   std::string address_;
+  std::string http_address_;
   pid_t pid_ = 0;
 };
 

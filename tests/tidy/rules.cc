@@ -140,7 +140,7 @@ Complaints BannedWords(const SourceFile& file) {
   };
   static const std::set<std::string> libraries = {"base",    "merkle",       "events", "accountant",
                                                   "ledger",  "ledger_store", "server", "client",
-                                                  "witness", "identity"};
+                                                  "witness", "identity", "http", "front"};
   const bool library = libraries.count(FolderOf(file.path)) > 0;
   Complaints complaints;
   int number = 0;

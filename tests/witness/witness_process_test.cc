@@ -76,7 +76,7 @@ TEST_F(WitnessProgram, RefusesWhatIsNoRequest) {
   const std::string& at = witness.address();
   EXPECT_EQ(HttpGet(at, "/").status, 404);
   EXPECT_EQ(HttpGet(at, "/checkpoint").status, 404);
-  EXPECT_EQ(HttpGet(at, "/../state/checkpoint").status, 404);
+  EXPECT_EQ(HttpGet(at, "/../state/checkpoint").status, 400);
   EXPECT_EQ(HttpGet(at, "/add-checkpoint").status, 405);
   EXPECT_EQ(HttpPost(at, absl::StrCat("/", OriginHash(kOrigin), "/checkpoint"), "").status, 405);
   EXPECT_EQ(HttpPost(at, "/add-checkpoint", "").status, 400);
@@ -87,13 +87,17 @@ TEST_F(WitnessProgram, RefusesWhatIsNoRequest) {
       HttpPost(at, "/add-checkpoint", std::string(merkle::kMaxWitnessRequestBytes + 1, 'a')).status,
       413);
   EXPECT_EQ(
-      SendRaw(at, "POST /add-checkpoint HTTP/1.1\r\nContent-Length: 99999999999999\r\n\r\n").status,
+      SendRaw(at,
+              "POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n")
+          .status,
       413);
   EXPECT_EQ(
       SendRaw(at, absl::StrCat("GET / HTTP/1.1\r\nX: ", std::string(9000, 'x'), "\r\n\r\n")).status,
-      413);
+      431);
   EXPECT_EQ(SendRaw(at, "not http\r\n\r\n").status, 400);
-  EXPECT_EQ(SendRaw(at, "POST /add-checkpoint HTTP/1.1\r\nContent-Length: -1\r\n\r\n").status, 400);
+  EXPECT_EQ(
+      SendRaw(at, "POST /add-checkpoint HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n").status,
+      400);
   EXPECT_EQ(SendRaw(at, "GET / HTTP/1.1\r\n").status, 0);  // and then nothing
   EXPECT_EQ(witness.AddCheckpoint(log_.Request(0, 7)).status, 200);
 }

@@ -1,0 +1,176 @@
+#include "http/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "http/connections.h"
+
+namespace dpledger::http {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// Between attempts when the process has no descriptors left.
+constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
+
+absl::StatusOr<asio::ip::tcp::endpoint> ParseAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  std::string host = address.substr(0, std::min(colon, address.size()));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  error_code error;
+  const auto ip = asio::ip::make_address(host, error);
+  if (colon == std::string::npos || error || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port > 65535) {
+    return FieldError("listen", absl::StrCat("must be IP:PORT, got ", address));
+  }
+  return asio::ip::tcp::endpoint(ip, static_cast<uint16_t>(port));
+}
+
+std::string TextOf(const asio::ip::tcp::endpoint& endpoint) {
+  const std::string ip = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? absl::StrCat("[", ip, "]:", endpoint.port())
+                                    : absl::StrCat(ip, ":", endpoint.port());
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(const ServerOptions& options, Handler handler, const Log* log)
+      : log_(*log), shared_(std::make_shared<Connections>(options, std::move(handler), log)) {}
+
+  absl::Status Listen();
+  void Run();
+  void Serve(int descriptor, std::string peer);
+  void Close(absl::Time deadline);
+  std::string address() const { return address_; }
+  size_t connections() const { return shared_->size(); }
+
+ private:
+  void Accept();
+
+  const Log& log_;
+  const std::shared_ptr<Connections> shared_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{shared_->io().get_executor()};
+  // The acceptor and its timer: one at a time.
+  asio::strand<asio::io_context::executor_type> strand_{shared_->io().get_executor()};
+  asio::ip::tcp::acceptor acceptor_{strand_};
+  asio::steady_timer accept_again_{strand_};
+  std::string address_;
+  std::vector<std::thread> threads_;
+};
+
+absl::Status Server::Impl::Listen() {
+  const std::string& asked = shared_->options().address;
+  if (asked.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const asio::ip::tcp::endpoint endpoint, ParseAddress(asked));
+  error_code error;
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("listen ", asked, ": ", error.message()));
+  }
+  address_ =
+      absl::StrCat(asked.substr(0, asked.rfind(':')), ":", acceptor_.local_endpoint(error).port());
+  return absl::OkStatus();
+}
+
+void Server::Impl::Run() {
+  if (!address_.empty()) {
+    asio::post(strand_, [this] { Accept(); });
+  }
+  shared_->Sweep();
+  const int threads = std::max(1, shared_->options().threads);
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([shared = shared_] { shared->io().run(); });
+  }
+}
+
+void Server::Impl::Accept() {
+  acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
+    if (shared_->stopping() || error == asio::error::operation_aborted) return;
+    if (!error) {
+      const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
+      const int descriptor = error ? -1 : socket.release(error);
+      if (descriptor >= 0) Serve(descriptor, TextOf(peer));
+      return Accept();
+    }
+    log_.Write(LogLevel::kWarning, "accept_failed", {{"message", error.message()}});
+    accept_again_.expires_after(kAcceptAgain);
+    accept_again_.async_wait([this](error_code) {
+      if (!shared_->stopping()) Accept();
+    });
+  });
+}
+
+void Server::Impl::Serve(int descriptor, std::string peer) {
+  int domain = AF_INET;
+  socklen_t size = sizeof(domain);
+  getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  if (domain == AF_INET || domain == AF_INET6) {
+    const int on = 1;  // an answer is one write: nothing is gained by waiting for more
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  }
+  Connections::Socket socket(shared_->io());
+  error_code error;
+  socket.assign(asio::generic::stream_protocol(domain, 0), descriptor, error);
+  if (error) {
+    log_.Write(LogLevel::kWarning, "connection_failed", {{"message", error.message()}});
+    close(descriptor);
+    return;
+  }
+  shared_->Take(std::move(socket), std::move(peer));
+}
+
+void Server::Impl::Close(absl::Time deadline) {
+  if (threads_.empty()) return;
+  asio::post(strand_, [this] {
+    error_code ignored;
+    acceptor_.close(ignored);
+    accept_again_.cancel();
+  });
+  shared_->Close(deadline);
+  work_.reset();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() { Close(absl::InfinitePast()); }
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Handler handler,
+                                                      const Log* log) {
+  auto impl = std::make_shared<Impl>(options, std::move(handler), log);
+  RETURN_IF_ERROR(impl->Listen());
+  impl->Run();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::string Server::address() const { return impl_->address(); }
+
+void Server::Serve(int descriptor, std::string peer) { impl_->Serve(descriptor, std::move(peer)); }
+
+size_t Server::connections() const { return impl_->connections(); }
+
+void Server::Close(absl::Time deadline) { impl_->Close(deadline); }
+
+}  // namespace dpledger::http

@@ -1,0 +1,68 @@
+#include "server/http_door/connect_error.h"
+
+#include <array>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/json_text.h"
+#include "server/desk/error_details.h"
+
+namespace dpledger::server {
+namespace {
+
+struct CodeRow {
+  std::string_view connect;
+  std::string_view metric;
+  int http_status;
+};
+
+// By the number of the code.
+constexpr std::array<CodeRow, 17> kCodes = {{{"ok", "OK", 200},
+                                             {"canceled", "Canceled", 499},
+                                             {"unknown", "Unknown", 500},
+                                             {"invalid_argument", "InvalidArgument", 400},
+                                             {"deadline_exceeded", "DeadlineExceeded", 504},
+                                             {"not_found", "NotFound", 404},
+                                             {"already_exists", "AlreadyExists", 409},
+                                             {"permission_denied", "PermissionDenied", 403},
+                                             {"resource_exhausted", "ResourceExhausted", 429},
+                                             {"failed_precondition", "FailedPrecondition", 400},
+                                             {"aborted", "Aborted", 409},
+                                             {"out_of_range", "OutOfRange", 400},
+                                             {"unimplemented", "Unimplemented", 501},
+                                             {"internal", "Internal", 500},
+                                             {"unavailable", "Unavailable", 503},
+                                             {"data_loss", "DataLoss", 500},
+                                             {"unauthenticated", "Unauthenticated", 401}}};
+
+const CodeRow& RowOf(absl::StatusCode code) {
+  const auto number = static_cast<size_t>(code);
+  return kCodes[number < kCodes.size() ? number : 2];
+}
+
+constexpr std::string_view kTypePrefix = "type.googleapis.com/";
+
+}  // namespace
+
+std::string_view ConnectCode(absl::StatusCode code) { return RowOf(code).connect; }
+std::string_view MetricCode(absl::StatusCode code) { return RowOf(code).metric; }
+int HttpStatusOf(absl::StatusCode code) { return RowOf(code).http_status; }
+
+std::string ConnectErrorJson(const absl::Status& status) {
+  const google::rpc::Status error = WithErrorInfo(status);
+  std::string details;
+  for (const google::protobuf::Any& detail : error.details()) {
+    std::string_view type = detail.type_url();
+    if (type.starts_with(kTypePrefix)) type.remove_prefix(kTypePrefix.size());
+    std::string value = absl::Base64Escape(detail.value());
+    while (!value.empty() && value.back() == '=') value.pop_back();
+    absl::StrAppend(&details, details.empty() ? "" : ",", "{\"type\":", JsonString(type),
+                    ",\"value\":\"", value, "\"}");
+  }
+  return absl::StrCat("{\"code\":\"", ToAbsl(ConnectCode(status.code())),
+                      "\",\"message\":", JsonString(error.message()), ",\"details\":[", details,
+                      "]}");
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,77 @@
+#include "server/http_door/files.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{64} << 20;
+// Only what comes from here runs, and nobody shows it in a frame.
+constexpr char kPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'";
+
+const std::map<std::string, std::string>& Types() {
+  static const auto& types =
+      *new std::map<std::string, std::string>{{".html", "text/html; charset=utf-8"},
+                                              {".js", "text/javascript; charset=utf-8"},
+                                              {".css", "text/css; charset=utf-8"},
+                                              {".json", "application/json"},
+                                              {".svg", "image/svg+xml"},
+                                              {".png", "image/png"},
+                                              {".ico", "image/x-icon"},
+                                              {".woff2", "font/woff2"},
+                                              {".txt", "text/plain; charset=utf-8"},
+                                              {".wasm", "application/wasm"},
+                                              {".map", "application/json"}};
+  return types;
+}
+
+}  // namespace
+
+absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder) {
+  namespace fs = std::filesystem;
+  StaticFiles files;
+  std::error_code error;
+  size_t bytes = 0;
+  auto entry = fs::recursive_directory_iterator(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.filename().string().starts_with('.')) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    if (!fs::is_regular_file(entry->symlink_status())) continue;
+    const auto type = Types().find(path.extension().string());
+    if (type == Types().end()) {
+      return FieldError("http_files", absl::StrCat("no content type for ", path.string()));
+    }
+    std::ifstream in(path, std::ios::binary);
+    std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    bytes += content.size();
+    if (bytes > kMaxBytes) return FieldError("http_files", "must hold at most 64 MiB");
+    files.files_[absl::StrCat("/", path.lexically_relative(folder).generic_string())] = {
+        .headers = {{"content-type", type->second},
+                    {"cache-control", "no-cache"},
+                    {"content-security-policy", kPolicy},
+                    {"cross-origin-opener-policy", "same-origin"},
+                    {"cross-origin-resource-policy", "same-origin"}},
+        .body = std::move(content)};
+  }
+  if (error) return FieldError("http_files", absl::StrCat(folder, ": ", error.message()));
+  return files;
+}
+
+const http::Response* StaticFiles::Find(std::string_view path) const {
+  const auto found = files_.find(path == "/" ? "/index.html" : path);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,29 @@
+// A folder of files that a page is made of, read once into memory: a request names an entry of a
+// map, and no path of it reaches the disk. Immutable.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "http/message.h"
+
+namespace dpledger::server {
+
+class StaticFiles {
+ public:
+  StaticFiles() = default;  // none
+  // Every plain file below `folder` whose name begins with no dot, without following links.
+  // INVALID_ARGUMENT if it is no folder, holds more than 64 MiB, or a file of a type without a
+  // content type here.
+  static absl::StatusOr<StaticFiles> Read(const std::string& folder);
+
+  // The answer to a GET of `path`, "/" being "/index.html"; null if there is no such file.
+  const http::Response* Find(std::string_view path) const;
+
+ private:
+  std::map<std::string, http::Response, std::less<>> files_;
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,89 @@
+// ServeLogFile: AuditService.GetTile as files.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "server/http_door/connect_error.h"
+#include "server/http_door/rpc.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr std::string_view kGetTile = "/dpledger.v1.AuditService/GetTile";
+constexpr std::string_view kLedgerPrefix = "projects/";
+constexpr int kLedgerSegments = 4;  // projects/p/ledgers/l
+
+// Splits "projects/p/ledgers/l/tile/0/000" before "tile".
+v1::GetTileRequest ReadPath(std::string_view path) {
+  v1::GetTileRequest request;
+  size_t end = 0;
+  if (path.starts_with(kLedgerPrefix)) {
+    for (int i = 0; i < kLedgerSegments && end != std::string_view::npos; ++i) {
+      end = path.find('/', end + (i > 0 ? 1 : 0));
+    }
+    request.set_log(std::string(path.substr(0, end)));
+    end = end == std::string_view::npos ? path.size() : end + 1;
+  }
+  request.set_path(std::string(path.substr(end)));
+  return request;
+}
+
+// Deletes itself with its answer.
+class LogFileCall : public UnaryCall {
+ public:
+  LogFileCall(v1::GetTileRequest request, const http::Request& from,
+              std::shared_ptr<http::Exchange> exchange, http::Headers headers)
+      : request_(std::move(request)), exchange_(std::move(exchange)), headers_(std::move(headers)) {
+    context_.cancelled = [gone = exchange_] { return gone->cancelled(); };
+    context_.peer = from.peer;
+  }
+
+  const CallContext& context() const override { return context_; }
+
+  absl::Status Parse(Message& request) override {
+    request.CopyFrom(request_);
+    return absl::OkStatus();
+  }
+
+  void Answer(const absl::Status& status, const Message* response) override {
+    exchange_->Send(response == nullptr ? Refusal(status)
+                                        : File(static_cast<const v1::GetTileResponse&>(*response)));
+    delete this;
+  }
+
+ private:
+  http::Response Refusal(const absl::Status& status) const {
+    http::Response answer =
+        http::PlainResponse(HttpStatusOf(status.code()), std::string(status.message()));
+    answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
+    return answer;
+  }
+
+  http::Response File(const v1::GetTileResponse& response) const {
+    const bool note = request_.path() == "checkpoint";
+    // What a tile's path names never changes; the checkpoint grows.
+    http::Response answer{
+        .headers = {{"content-type",
+                     note ? "text/plain; charset=utf-8" : "application/octet-stream"},
+                    {"cache-control", note ? "no-cache" : "public, max-age=31536000, immutable"}},
+        .body = response.content()};
+    answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
+    return answer;
+  }
+
+  const v1::GetTileRequest request_;
+  CallContext context_;
+  const std::shared_ptr<http::Exchange> exchange_;
+  const http::Headers headers_;
+};
+
+}  // namespace
+
+void ServeLogFile(Desk& desk, std::string_view path, const http::Request& request,
+                  std::shared_ptr<http::Exchange> exchange, const http::Headers& headers) {
+  auto* const call = new LogFileCall(ReadPath(path), request, std::move(exchange), headers);
+  desk.Serve(*desk.Find(kGetTile), *call);
+}
+
+}  // namespace dpledger::server

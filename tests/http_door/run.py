@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Runs the conformance list against a dpledger-server: Python's http.client and curl, then npm's stock clients.
+
+usage: run.py SOURCE BIN WORK    SOURCE: the checkout; BIN: the programs; WORK: a folder to install npm's packages into
+
+The packages are not part of the project: without a network for npm their part is left out, and the last lines say so.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def install(work):
+    """Whether npm's packages are in `work`, at the versions of package.json."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return "node and npm are not installed"
+    shutil.copy(HERE / "package.json", work / "package.json")
+    done = work / "installed.json"
+    if done.exists() and done.read_text() == (HERE / "package.json").read_text():
+        return ""
+    ran = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=work,
+                         capture_output=True, text=True, timeout=300)
+    if ran.returncode != 0:
+        return "npm install failed: " + ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else "npm failed"
+    shutil.copy(HERE / "package.json", done)
+    return ""
+
+
+class Server:
+    def __init__(self, binaries, folder):
+        grpc, http = folder / "grpc", folder / "http"
+        self.process = subprocess.Popen(
+            [str(binaries / "dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", str(grpc), "--http-listen",
+             "127.0.0.1:0", "--http-port-file", str(http), "--store", str(folder / "store"), "--http-origin",
+             "https://page.example", "--checkpoint-seconds", "0.1", "--log-level", "warning"])
+        end = time.monotonic() + 30
+        while not (grpc.exists() and http.exists() and http.read_text().strip() and grpc.read_text().strip()):
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise RuntimeError("the server does not start")
+            time.sleep(0.02)
+        self.grpc, self.http = grpc.read_text().strip(), http.read_text().strip()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+def main():
+    source, binaries, work = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+    work.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    skipped = install(work)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        server = Server(binaries, folder)
+        try:
+            environment = dict(os.environ, SERVER_HTTP=server.http, SERVER_GRPC=server.grpc)
+            failed += subprocess.run([sys.executable, str(HERE / "plain_clients.py")], env=environment).returncode != 0
+            if not skipped:
+                descriptors = folder / "descriptors.bin"
+                subprocess.run(["protoc", "-I", str(source / "proto"), "--include_imports",
+                                "--descriptor_set_out=" + str(descriptors),
+                                "dpledger/v1/ledger_service.proto", "dpledger/v1/accounting_service.proto",
+                                "dpledger/v1/audit_service.proto", "grpc/health/v1/health.proto",
+                                "google/rpc/error_details.proto"], check=True)
+                # Imports are resolved from where a module stands.
+                for module in ("setup.mjs", "stock_clients.mjs", "against_connect_node.mjs"):
+                    shutil.copy(HERE / module, work / module)
+                for module in ("stock_clients.mjs", "against_connect_node.mjs"):
+                    ran = subprocess.run(["node", "--test", "--test-reporter=spec", module], cwd=work, timeout=240,
+                                         env=dict(environment, DESCRIPTORS=str(descriptors)))
+                    failed += ran.returncode != 0
+        finally:
+            if server.stop() != 0:
+                failed += 1
+    if skipped:
+        print("NOT RUN: npm's stock clients and the differential test: " + skipped)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
