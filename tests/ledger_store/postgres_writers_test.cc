@@ -117,7 +117,7 @@ TEST_F(PostgresWriters, HeadOfALostEndIsNotBelieved) {
     Write(*first_, "a", 5);
     Write(*first_, "b", 1);
     go_back();
-    for (uint64_t round = 1; round <= rounds; ++round) Write(*second_, "c", round);
+    for (uint64_t round = 1; round <= rounds; ++round) Write(*second_, absl::StrCat("c", round), 1);
     Write(*first_, "a", 3);
     ExpectTrue(*first_);
     ExpectTrue(*second_);
