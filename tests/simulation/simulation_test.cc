@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/simulation/scarce_memory.h"
 
 namespace dpledger::simulation {
 namespace {
@@ -48,17 +49,19 @@ TEST(Simulation, KeepsEveryPromiseUnderEverySeed) {
   }
   std::printf(
       "%llu seeds: %llu steps, %llu batches acknowledged, %llu rounds signed, %llu lives, "
-      "%llu faults, %llu refusals of damage\n",
+      "%llu faults, %llu refusals of damage, out of memory %llu times\n",
       static_cast<unsigned long long>(seed - first), static_cast<unsigned long long>(sum.steps),
       static_cast<unsigned long long>(sum.acknowledged),
       static_cast<unsigned long long>(sum.rounds_signed),
       static_cast<unsigned long long>(sum.lives), static_cast<unsigned long long>(sum.faults),
-      static_cast<unsigned long long>(sum.refusals));
+      static_cast<unsigned long long>(sum.refusals),
+      static_cast<unsigned long long>(TimesMemoryRanOut()));
   // That something happens in it.
   EXPECT_GT(sum.acknowledged, 10 * (seed - first));
   EXPECT_GT(sum.rounds_signed, 5 * (seed - first));
   EXPECT_GT(sum.lives, 3 * (seed - first));
   EXPECT_GT(sum.refusals, (seed - first) / 20);
+  EXPECT_GT(TimesMemoryRanOut(), (seed - first) / 10);
 }
 
 TEST(Simulation, SameSeedGivesTheSameRun) {
