@@ -94,6 +94,57 @@ Found SeedsThatFind(const Flaws& flaws) {
   return found;
 }
 
+// Servers on one database: the same, with the same variables.
+TEST(Cluster, KeepsEveryPromiseUnderEverySeed) {
+  const bool trace = FromEnvironment("DPLEDGER_SIMULATION_TRACE", 0) != 0;
+  const uint64_t first = FromEnvironment("DPLEDGER_SIMULATION_SEED", 1);
+  const uint64_t seconds = FromEnvironment("DPLEDGER_SIMULATION_SECONDS", 0);
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  Outcome sum;
+  uint64_t seed = first;
+  for (; seconds > 0 ? absl::Now() < end : seed < first + 300; ++seed) {
+    const Outcome outcome = SimulateCluster(seed, {}, trace);
+    ASSERT_TRUE(outcome.status.ok())
+        << "seed " << seed << ", step " << outcome.steps << ": " << outcome.status;
+    if (trace) return;
+    sum.acknowledged += outcome.acknowledged;
+    sum.rounds_signed += outcome.rounds_signed;
+    sum.faults += outcome.faults;
+  }
+  std::printf("%llu seeds: %llu batches acknowledged, %llu rounds signed, %llu faults\n",
+              static_cast<unsigned long long>(seed - first),
+              static_cast<unsigned long long>(sum.acknowledged),
+              static_cast<unsigned long long>(sum.rounds_signed),
+              static_cast<unsigned long long>(sum.faults));
+  EXPECT_GT(sum.acknowledged, 10 * (seed - first));
+  EXPECT_GT(sum.rounds_signed, 5 * (seed - first));
+  EXPECT_EQ(SimulateCluster(first).trace_hash, SimulateCluster(first).trace_hash);
+}
+
+int ClusterSeedsThatFind(const ClusterFlaws& flaws) {
+  int seeds = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const Outcome outcome = SimulateCluster(seed, flaws);
+    if (outcome.status.ok()) continue;
+    if (seeds++ == 0)
+      std::printf("seed %d: %s\n", static_cast<int>(seed), outcome.status.ToString().c_str());
+  }
+  std::printf("%d of 100 seeds\n", seeds);
+  return seeds;
+}
+
+TEST(Cluster, NoticesHeadsThatAreNotCompared) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_compare = true}), 20);
+}
+
+TEST(Cluster, NoticesCommitsThatDoNotWaitForTheStandby) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_standby = true}), 20);
+}
+
+TEST(Cluster, NoticesRequestsThatAreForgotten) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_request_rows = true}), 20);
+}
+
 TEST(Simulation, NoticesWritesThatAreNotSynced) {
   EXPECT_GT(SeedsThatFind({.no_sync = true}).seeds, 20);
 }
