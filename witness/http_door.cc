@@ -11,7 +11,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/message.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
@@ -26,7 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status.h"
-#include "merkle/witness_request.h"
+#include "witness/http_request.h"
 
 namespace dpledger::witness {
 namespace {
@@ -35,19 +34,10 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
 
-constexpr uint32_t kMaxHeaderBytes = 8192;
-// Read and not yet understood. The parser's own limits leave out what stands between the chunks of
-// a body: extensions and trailers (RFC 9112, section 7.1) would fill the memory.
-constexpr size_t kMaxBufferBytes = size_t{64} << 10;
-constexpr std::string_view kAddCheckpoint = "/add-checkpoint";
-constexpr std::string_view kCheckpoint = "/checkpoint";
 // Between attempts when the process has no descriptors left.
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
-
-std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 absl::StatusOr<asio::ip::tcp::endpoint> ParseAddress(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -67,24 +57,6 @@ absl::StatusOr<asio::ip::tcp::endpoint> ParseAddress(const std::string& address)
 
 absl::Status SystemError(const error_code& error, const char* what, const std::string& address) {
   return absl::UnavailableError(absl::StrCat(what, " ", address, ": ", error.message()));
-}
-
-Answer PlainAnswer(int status, const char* text) {
-  return {.status = status, .body = absl::StrCat(text, "\n")};
-}
-
-Answer Route(const Request& request, Witness& witness) {
-  const std::string_view target = View(request.target());
-  if (target == kAddCheckpoint) {
-    if (request.method() != http::verb::post) return PlainAnswer(405, "must be a POST");
-    return witness.AddCheckpoint(request.body());
-  }
-  if (target.starts_with('/') && target.ends_with(kCheckpoint) &&
-      target.size() > kCheckpoint.size()) {
-    if (request.method() != http::verb::get) return PlainAnswer(405, "must be a GET");
-    return witness.LatestCheckpoint(target.substr(1, target.size() - 1 - kCheckpoint.size()));
-  }
-  return PlainAnswer(404, "not found");
 }
 
 Response ToResponse(const Answer& answer, unsigned version, bool keep_alive) {
@@ -119,6 +91,9 @@ class HttpDoor::Impl {
   const HttpDoorOptions options_;
   Witness& witness_;
   const Log& log_;
+  const Routes routes_ = {
+      .add_checkpoint = [this](std::string_view body) { return witness_.AddCheckpoint(body); },
+      .latest_checkpoint = [this](std::string_view log) { return witness_.LatestCheckpoint(log); }};
 
   asio::io_context io_;
   // The acceptor, its timer and the signals: one at a time.
@@ -156,8 +131,7 @@ class HttpDoor::Impl::Session : public std::enable_shared_from_this<Session> {
   void Read() {
     if (door_->stopping_) return;
     parser_.emplace();
-    parser_->header_limit(kMaxHeaderBytes);
-    parser_->body_limit(merkle::kMaxWitnessRequestBytes);
+    SetLimits(*parser_);
     stream_.expires_after(absl::ToChronoNanoseconds(door_->options_.read_timeout));
     reading_ = true;
     http::async_read(
@@ -167,18 +141,11 @@ class HttpDoor::Impl::Session : public std::enable_shared_from_this<Session> {
 
   void OnRead(error_code error) {
     reading_ = false;
-    if (error == http::error::body_limit || error == http::error::header_limit ||
-        error == http::error::buffer_overflow) {
-      return Write(PlainAnswer(413, "the request is too large"), 11, false);
-    }
-    // Beast's own errors tell of bytes that are no HTTP; all others of a connection that is gone.
-    if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-        error != http::error::end_of_stream && error != http::error::partial_message) {
-      return Write(PlainAnswer(400, "not an HTTP/1.1 request"), 11, false);
-    }
+    if (const auto refused = AnswerOf(error); refused.has_value())
+      return Write(*refused, 11, /*keep_alive=*/false);
     if (error) return;
     const Request request = parser_->release();
-    const Answer answer = Route(request, door_->witness_);
+    const Answer answer = Route(request, door_->routes_);
     const bool go_on = request.keep_alive() && !door_->stopping_ && !door_->witness_.failed();
     Write(answer, request.version(), go_on);
   }
@@ -202,7 +169,7 @@ class HttpDoor::Impl::Session : public std::enable_shared_from_this<Session> {
   Impl* const door_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxBufferBytes};
-  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<RequestParser> parser_;
   std::optional<Response> response_;
   bool reading_ = false;
 };
