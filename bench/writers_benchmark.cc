@@ -1,5 +1,5 @@
-// How many batches a second the embedded store makes durable in one ledger that has many writers,
-// beside what it reaches in one with 100.
+// How many batches a second each engine makes durable in one ledger that has many writers, beside
+// what it reaches in one with 100.
 //
 //   writers_benchmark [--seconds S]
 //
@@ -9,14 +9,18 @@
 #include <atomic>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/postgres/postgres_store.h"
+#include "tests/ledger_store/postgres_server.h"
 
 namespace dpledger {
 namespace {
@@ -24,6 +28,7 @@ namespace {
 using bench::Median;
 
 constexpr int kTurns = 5;
+constexpr int kEngines = 2;
 constexpr uint64_t kWriterCounts[] = {100, 10'000, 100'000};
 
 // Batch number `number` of the run: of writer `number` modulo the ledger's writers.
@@ -58,49 +63,63 @@ void AddWriters(LedgerStore& store, const std::string& ledger, uint64_t writers)
   absl::MutexLock lock(&mutex, absl::Condition(&none_waits));
 }
 
-int Run(int argc, char** argv) {
-  const double turn_seconds = bench::Seconds(argc, argv) / (kTurns * std::size(kWriterCounts));
-  const bench::ScratchFolder folder;
-  EmbeddedOptions options;
-  options.folder = folder.path() + "/store";
-  auto store = OpenEmbeddedStore(options);
-  bench::Check(store.status());
+struct Ledger {
+  std::string name;
+  uint64_t writers;
+  std::atomic<uint64_t> next;
+  std::vector<double> batches_per_second;
+};
 
-  struct Ledger {
-    std::string name;
-    uint64_t writers;
-    std::atomic<uint64_t> next;
-    std::vector<double> batches_per_second;
-  };
+// The rows of the JSON object that are of this engine.
+std::vector<std::string> Measure(LedgerStore& store, const std::string& engine, double seconds) {
+  const double turn_seconds = seconds / (kTurns * std::size(kWriterCounts));
   std::vector<Ledger> ledgers(std::size(kWriterCounts));
   for (size_t i = 0; i < ledgers.size(); ++i) {
     Ledger& ledger = ledgers[i];
     ledger.writers = ledger.next = kWriterCounts[i];
     ledger.name = absl::StrCat("projects/bench/ledgers/w", ledger.writers);
-    bench::MakeLedger(**store, ledger.name);
-    AddWriters(**store, ledger.name, ledger.writers);
+    bench::MakeLedger(store, ledger.name);
+    AddWriters(store, ledger.name, ledger.writers);
   }
   for (int turn = 0; turn < kTurns; ++turn) {
     for (Ledger& ledger : ledgers) {
       ledger.batches_per_second.push_back(bench::CallsPerSecond(
           turn_seconds, ~uint64_t{0}, [](int) {},
           [&](int, uint64_t) {
-            bench::Check(
-                (*store)->Append(Batch(ledger.name, ledger.next++, ledger.writers)).status());
+            bench::Check(store.Append(Batch(ledger.name, ledger.next++, ledger.writers)).status());
           }));
     }
   }
   const double limit = Median(ledgers[0].batches_per_second);
-  std::printf("{\n");
+  std::vector<std::string> rows;
   for (const Ledger& ledger : ledgers) {
     const double value = Median(ledger.batches_per_second);
-    std::printf(
-        "  \"writers/%d_batches_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", "
-        "\"limit\": %.0f, \"ratio\": %.4f}%s\n",
-        static_cast<int>(ledger.writers), value, limit, value / limit,
-        &ledger == &ledgers.back() ? "" : ",");
+    rows.push_back(
+        absl::StrFormat("  \"writers/%s%d_batches_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", "
+                        "\"limit\": %.0f, \"ratio\": %.4f}",
+                        engine, static_cast<int>(ledger.writers), value, limit, value / limit));
   }
-  std::printf("}\n");
+  return rows;
+}
+
+int Run(int argc, char** argv) {
+  const double seconds = bench::Seconds(argc, argv) / kEngines;
+  std::vector<std::string> rows;
+  {
+    const bench::ScratchFolder folder;
+    EmbeddedOptions options;
+    options.folder = folder.path() + "/store";
+    auto store = OpenEmbeddedStore(options);
+    bench::Check(store.status());
+    rows = Measure(**store, "", seconds);
+  }
+  const PostgresServer server;
+  PostgresOptions options;
+  options.connection = server.Connection();
+  auto store = OpenPostgresStore(options);
+  bench::Check(store.status());
+  for (std::string& row : Measure(**store, "postgres_", seconds)) rows.push_back(std::move(row));
+  std::printf("{\n%s\n}\n", absl::StrJoin(rows, ",\n").c_str());
   return 0;
 }
 

@@ -1,6 +1,6 @@
-// What SEAL says of the writers that have not closed, whatever their number: an entry has at most
-// 65,535 bytes. Whoever takes or reads entries knows the writers, so nothing is lost where SEAL
-// gives their number and digest only.
+// How many writers a ledger may have, and what SEAL says of those that have not closed, whatever
+// their number: an entry has at most 65,535 bytes. Whoever takes or reads entries knows the
+// writers, so nothing is lost where SEAL gives their number and digest only.
 //
 // Pure; thread safe.
 #pragma once
@@ -13,6 +13,10 @@
 #include "dpledger/v1/ledger.pb.h"
 
 namespace dpledger::events {
+
+// A ledger has at most so many writers, the server itself counted: what reads a bundle has room for
+// them.
+inline constexpr size_t kMostWriters = size_t{1} << 20;
 
 // A SEAL names at most so many writers, 33 KB of names; above, it counts and hashes them. (Older
 // ones named any number: those are taken as they are.)

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "events/seal_rules.h"
 #include "events/writer_rules.h"
 #include "ledger/change_builder.h"
 #include "ledger/request_rules.h"
@@ -77,6 +78,20 @@ absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, 
     return FieldError("imported", "must not be set: this ledger was not made by an import");
   }
   return absl::OkStatus();
+}
+
+// What nobody could read is not written.
+absl::Status CheckRoomForWriter(const LedgerHead& head, const BatchDraft& batch) {
+  if (head.writers.size() < events::kMostWriters || head.writers.Find(batch.writer()) != nullptr) {
+    return absl::OkStatus();
+  }
+  return Precondition(absl::StrCat("writer: ", head.name, " has ", events::kMostWriters,
+                                   " writers, the most that a ledger may have, and ",
+                                   batch.writer(), " is none of them; fork it to carry on"),
+                      "TOO_MANY_WRITERS",
+                      {{"field", "writer"},
+                       {"writer", batch.writer()},
+                       {"limit", absl::StrCat(events::kMostWriters)}});
 }
 
 // A batch that may change nothing but to make the ledger say more.
@@ -280,6 +295,7 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
                                         head.tree.size(), ", got ", *batch.expected_sequence())),
         {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
   }
+  RETURN_IF_ERROR(CheckRoomForWriter(head, batch));
   ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
   builder.Reserve(batch.MemoryBytes());
   for (size_t i = 0; i < batch.entries().size(); ++i) {

@@ -87,7 +87,7 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 
 // FAILED_PRECONDITION (kWriterPosition, before all others; LEDGER_SEALED, IMPORT_ONLY,
-// WRITER_UNKNOWN, and the reasons of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata
+// WRITER_UNKNOWN, TOO_MANY_WRITERS, and the reasons of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata
 // current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an entry that
 // does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,

@@ -116,8 +116,8 @@ class LedgerStore : public LedgerReader {
   // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
   // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
   // FAILED_PRECONDITION with a reason of ledger_head.h's AppendBatch; RESOURCE_EXHAUSTED
-  // (QUEUE_FULL: too much waits for the disk; OUT_OF_MEMORY, of the embedded engine, where `done`
-  // may be called before this returns); UNAVAILABLE (STORE_FAILED) after a disk error.
+  // (QUEUE_FULL: too much waits for the disk; OUT_OF_MEMORY, where `done` may be called before
+  // this returns); UNAVAILABLE (STORE_FAILED) after a disk error.
   // `line` may be null.
   virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                            AppendCallback done) = 0;

@@ -54,7 +54,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(store_.get(), signing_.get()),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
-      audit_(store_.get(), signing_.get()) {}
+      audit_(store_.get(), signing_.get()),
+      authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
 
@@ -83,9 +84,9 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
                      Callers::Open(options.identity, find, store_.get(), Clock::System(), &log_));
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
   }
-  desk_ =
-      std::make_unique<Desk>(options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()},
-                             callers_.get(), callers_.get(), &log_);
+  desk_ = std::make_unique<Desk>(
+      options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()}, callers_.get(),
+      authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
   if (callers_ != nullptr) callers_->Watch(desk_.get());
   metrics_ = std::make_unique<Metrics>(desk_->methods());
   desk_->Observe(metrics_.get());

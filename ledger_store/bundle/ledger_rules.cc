@@ -19,7 +19,6 @@ namespace {
 
 using v1::LedgerEntry;
 
-constexpr size_t kMaxWriters = size_t{1} << 20;
 constexpr int kMaxDepth = 8;  // copies of copies
 
 // A message that stands once in a ledger, or seldom: the whole of it is built. Its bytes must be
@@ -84,7 +83,7 @@ absl::Status LedgerRules::Add(std::string_view entry) {
   if (last_writer_ == nullptr || last_writer_->first != frame->writer) {
     auto found = writers_.find(frame->writer);
     if (found == writers_.end()) {
-      if (writers_.size() == kMaxWriters) return Wrong("a ledger has at most 2^20 writers");
+      if (writers_.size() == events::kMostWriters) return Wrong("a ledger has at most 2^20 writers");
       found = writers_.try_emplace(std::string(frame->writer)).first;
       found->second.set_writer(found->first);
     }

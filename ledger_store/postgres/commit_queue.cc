@@ -25,64 +25,80 @@ CommitQueue::Keys CommitQueue::KeysOf(const Operation& operation) {
   return keys;
 }
 
-void CommitQueue::Push(Operation operation) {
+void CommitQueue::Push(Operation& operation, LedgerStore::AppendCallback* done) {
   absl::MutexLock lock(&mutex_);
   if (bytes_ + operation.bytes > max_bytes_) {
     operation.request = QueueFull(bytes_, max_bytes_, "the database");
     operation.bytes = 0;
   }
-  bytes_ += operation.bytes;
   waiting_.push_back(std::move(operation));
+  // From here on there is memory for it.
+  if (done != nullptr) waiting_.back().done = std::move(*done);
+  bytes_ += waiting_.back().bytes;
   changed_.Signal();
 }
 
-std::vector<Operation> CommitQueue::Take() {
+CommitQueue::Group CommitQueue::Take() {
   absl::MutexLock lock(&mutex_);
   while (true) {
-    std::vector<Operation> group = TakeReady();
-    if (!group.empty()) return group;
+    Group group = TakeReady();
+    if (!group.operations.empty()) return group;
     // Closed: what is held back by another thread's group is that thread's to take.
     if (closed_ && (waiting_.empty() || !busy_.empty())) return group;
     changed_.Wait(&mutex_);
   }
 }
 
-std::vector<Operation> CommitQueue::TakeReady() {
-  std::vector<Operation> group;
-  Keys held = busy_;
-  Keys taken;
-  std::deque<Operation> left;
+bool CommitQueue::IsBusy(const std::string& key) const {
+  return std::any_of(busy_.begin(), busy_.end(),
+                     [&key](const Keys* keys) { return keys->contains(key); });
+}
+
+CommitQueue::Group CommitQueue::TakeReady() {
+  // Which ones, before anything is moved.
+  Keys held;
+  auto taken = std::make_unique<Keys>();
+  std::vector<size_t> places;
   size_t bytes = 0;
-  bool full = false;
-  for (Operation& operation : waiting_) {
-    const Keys keys = KeysOf(operation);
-    const bool free = std::none_of(keys.begin(), keys.end(),
-                                   [&held](const std::string& key) { return held.contains(key); });
-    full = full || group.size() >= kGroupSize || bytes >= kGroupBytes;
-    if (full || !free) {
-      held.insert(keys.begin(), keys.end());
-      left.push_back(std::move(operation));
-      continue;
+  for (size_t i = 0; i < waiting_.size() && places.size() < kGroupSize && bytes < kGroupBytes;
+       ++i) {
+    Keys keys = KeysOf(waiting_[i]);
+    const bool free = std::none_of(keys.begin(), keys.end(), [&](const std::string& key) {
+      return held.contains(key) || IsBusy(key);
+    });
+    if (free) {
+      places.push_back(i);
+      bytes += waiting_[i].bytes;
     }
-    taken.insert(keys.begin(), keys.end());
-    bytes += operation.bytes;
-    group.push_back(std::move(operation));
+    (free ? *taken : held).merge(keys);
   }
-  waiting_.swap(left);
-  busy_.merge(taken);
+  Group group;
+  if (places.empty()) return group;
+  group.operations.reserve(places.size());
+  busy_.push_back(taken.get());
+  group.keys = std::move(taken);
+  for (const size_t place : places) group.operations.push_back(std::move(waiting_[place]));
+  // Close the gaps: from the first one on, what stays moves up.
+  size_t next = places.front();
+  for (size_t i = next, gap = 0; i < waiting_.size(); ++i) {
+    if (gap < places.size() && places[gap] == i) {
+      ++gap;
+    } else {
+      waiting_[next++] = std::move(waiting_[i]);
+    }
+  }
+  waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(next), waiting_.end());
   return group;
 }
 
-void CommitQueue::Release(const std::vector<Operation>& group) {
+void CommitQueue::Release(const Group& group) {
   absl::MutexLock lock(&mutex_);
-  for (const Operation& operation : group) bytes_ -= operation.bytes;
+  for (const Operation& operation : group.operations) bytes_ -= operation.bytes;
 }
 
-void CommitQueue::Finish(const std::vector<Operation>& group) {
+void CommitQueue::Finish(const Group& group) {
   absl::MutexLock lock(&mutex_);
-  for (const Operation& operation : group) {
-    for (const std::string& key : KeysOf(operation)) busy_.erase(key);
-  }
+  busy_.remove(group.keys.get());
   changed_.SignalAll();
 }
 

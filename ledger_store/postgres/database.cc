@@ -46,7 +46,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   return database;
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Database::Borrow() {
+absl::StatusOr<Database::Borrowed> Database::Borrow() {
+  std::unique_ptr<Connection> idle;
   {
     const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return borrowed_ < options_.connections;
@@ -55,40 +56,53 @@ absl::StatusOr<std::unique_ptr<Connection>> Database::Borrow() {
     RETURN_IF_ERROR(refused_);
     ++borrowed_;
     if (!idle_.empty()) {
-      std::unique_ptr<Connection> connection = std::move(idle_.back());
+      idle = std::move(idle_.back());
       idle_.pop_back();
-      return connection;
     }
   }
-  absl::StatusOr<std::unique_ptr<Connection>> opened =
-      Connection::Open(options_.conninfo, options_.timeout);
-  absl::Status checked = opened.status();
-  if (checked.ok()) checked = CheckVersion(**opened, options_.schema, Migrations().size());
-  if (checked.ok()) return opened;
-  absl::MutexLock lock(&mutex_);
-  --borrowed_;
-  if (ReasonOf(checked).reason == "SCHEMA_NEWER") refused_ = checked;
-  return checked;
+  const bool is_open = idle != nullptr;
+  Borrowed borrowed(*this, std::move(idle));
+  if (is_open) return borrowed;
+  RETURN_IF_ERROR(borrowed.Open());
+  return borrowed;
 }
 
-void Database::Return(std::unique_ptr<Connection> connection) {
-  connection->Rollback();
-  absl::MutexLock lock(&mutex_);
-  --borrowed_;
-  if (connection->usable()) {
-    idle_.push_back(std::move(connection));
+absl::Status Database::Borrowed::Open() {
+  const DatabaseOptions& options = database_->options_;
+  ASSIGN_OR_RETURN(connection_, Connection::Open(options.conninfo, options.timeout));
+  const absl::Status checked = CheckVersion(*connection_, options.schema, Migrations().size());
+  if (ReasonOf(checked).reason != "SCHEMA_NEWER") return checked;
+  absl::MutexLock lock(&database_->mutex_);
+  return database_->refused_ = checked;
+}
+
+Database::Borrowed::~Borrowed() {
+  if (database_ == nullptr) return;
+  connection_.reset();
+  absl::MutexLock lock(&database_->mutex_);
+  --database_->borrowed_;
+}
+
+void Database::Borrowed::Return() {
+  connection_->Rollback();
+  Database& database = *database_;
+  absl::MutexLock lock(&database.mutex_);
+  if (connection_->usable()) {
+    database.idle_.push_back(std::move(connection_));
   } else {
-    idle_.clear();  // a server that ended one connection has mostly ended all
+    database.idle_.clear();  // a server that ended one connection has mostly ended all
   }
+  --database.borrowed_;
+  database_ = nullptr;
 }
 
 absl::StatusOr<std::vector<Rows>> Database::Read(const std::vector<Statement>& statements) {
   absl::StatusOr<std::vector<Rows>> rows = absl::UnavailableError("");
   // Twice: the first one may have lost its server since it was used last.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    ASSIGN_OR_RETURN(auto connection, Borrow());
+    ASSIGN_OR_RETURN(Borrowed connection, Borrow());
     rows = connection->Run(statements);
-    Return(std::move(connection));
+    connection.Return();
     if (rows.ok() || !IsUnreachable(rows.status())) return rows;
   }
   return rows;
@@ -99,7 +113,7 @@ absl::Status Database::Transact(const Work& work) {
   bool unknown = false;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0) absl::SleepFor(Pause(attempt));
-    absl::StatusOr<std::unique_ptr<Connection>> connection = Borrow();
+    absl::StatusOr<Borrowed> connection = Borrow();
     if (!connection.ok()) {
       status = connection.status();
       break;
@@ -112,7 +126,7 @@ absl::Status Database::Transact(const Work& work) {
       status = committed.status();
       const bool answered = (*connection)->usable();
       if (committed.ok() && *committed == Committed::kDurably) {
-        Return(*std::move(connection));
+        connection->Return();
         return absl::OkStatus();
       }
       if (committed.ok()) {
@@ -120,13 +134,13 @@ absl::Status Database::Transact(const Work& work) {
         status = absl::UnavailableError(answered ? "the database did not wait for its standby"
                                                  : "the connection was lost at the commit");
         if (answered) {  // the standby is away: the next try would wait for it as long
-          Return(*std::move(connection));
+          connection->Return();
           break;
         }
       }
     }
     const bool lost = !(*connection)->usable();
-    Return(*std::move(connection));
+    connection->Return();
     if (!lost && !IsConflict(status)) break;
   }
   if (IsConflict(status)) {

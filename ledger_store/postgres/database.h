@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -14,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "ledger_store/postgres/connection.h"
+#include "ledger_store/postgres/head_cache.h"
 
 namespace dpledger::postgres {
 
@@ -42,7 +44,7 @@ class Database {
   // OK only after a commit that is known to be durable on the server and on the synchronous
   // standby. Tries again after conflicts and lost connections, about ten times. UNAVAILABLE
   // (kUnreachable, kOutcomeUnknown, STORE_FAILED; STORE_BUSY: it lost every conflict); errors of
-  // `work`.
+  // `work`. Throws std::bad_alloc, and then it is not known whether anything was committed.
   absl::Status Transact(const Work& work);
 
   // No-op write: makes COMMIT wait for the standby. A transaction whose answer depends on what it
@@ -54,16 +56,40 @@ class Database {
   // `sql` with the schema's name for every "@".
   std::string Sql(std::string_view sql) const;
 
+  // What this server has seen of the ledgers.
+  HeadCache& heads() { return heads_; }
+
   // False for good once the schema has a version that this program does not know.
   bool usable() const;
 
  private:
   explicit Database(const DatabaseOptions& options) : options_(options) {}
 
-  absl::StatusOr<std::unique_ptr<Connection>> Borrow();
-  void Return(std::unique_ptr<Connection> connection);
+  // A connection, and its place among those that may be open. One that was not given back when it
+  // goes, for want of memory, is closed: who knows what is on its way there.
+  class Borrowed {
+   public:
+    Borrowed(Database& database, std::unique_ptr<Connection> connection)
+        : database_(&database), connection_(std::move(connection)) {}
+    Borrowed(Borrowed&& other) noexcept
+        : database_(std::exchange(other.database_, nullptr)),
+          connection_(std::move(other.connection_)) {}
+    ~Borrowed();
+
+    Connection& operator*() { return *connection_; }
+    Connection* operator->() { return connection_.get(); }
+    // Connects, where no connection was idle.
+    absl::Status Open();
+    void Return();
+
+   private:
+    Database* database_;  // null: given back
+    std::unique_ptr<Connection> connection_;
+  };
+  absl::StatusOr<Borrowed> Borrow();
 
   const DatabaseOptions options_;
+  HeadCache heads_;
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;

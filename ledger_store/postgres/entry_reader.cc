@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger_store/postgres/chunk.h"
-#include "ledger_store/postgres/head_row.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/tile.h"
 
@@ -50,16 +49,6 @@ absl::Status AddChunk(const std::string& name, const Rows& rows, int row, uint64
 }
 
 }  // namespace
-
-absl::StatusOr<LedgerHead> ReadHead(Database& database, const std::string& name) {
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      database.Read(
-          {{database.Sql(absl::StrCat("SELECT ", kHeadColumns, " FROM @.ledgers WHERE name = $1")),
-            Values().Text(name)}}));
-  if (rows[0].size() == 0) return LedgerNotFound(name);
-  return HeadFromRow(rows[0], 0);
-}
 
 absl::StatusOr<std::vector<std::string>> ReadEntries(Database& database, const std::string& name,
                                                      uint64_t first, size_t max_entries,

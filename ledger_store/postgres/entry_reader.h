@@ -1,4 +1,4 @@
-// Reads heads and entries of ledgers. Thread safe.
+// Reads entries of ledgers. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger/ledger_head.h"
 #include "ledger_store/postgres/database.h"
 
 namespace dpledger::postgres {
-
-// NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
-absl::StatusOr<LedgerHead> ReadHead(Database& database, const std::string& name);
 
 // As LedgerStore::Read. Checks every chunk's hash, and that no chunk is missing.
 absl::StatusOr<std::vector<std::string>> ReadEntries(Database& database, const std::string& name,

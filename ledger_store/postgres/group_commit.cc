@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -10,26 +11,22 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger/batch_row.h"
 #include "ledger_store/postgres/chunk.h"
-#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/heads.h"
 #include "ledger_store/staging/staged_group.h"
 
 namespace dpledger::postgres {
 namespace {
-
-using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
 
 // What the requests speak of, locked and read.
 class LockedLedgers : public StoredLedgers {
  public:
   explicit LockedLedgers(LedgerReader& reader) : reader_(reader) {}
 
-  void Add(LedgerHead head) {
-    const std::string name = head.name;
-    heads_[name] = std::make_shared<const LedgerHead>(std::move(head));
-  }
+  void Add(std::shared_ptr<const LedgerHead> head) { heads_[head->name] = std::move(head); }
   void Add(const std::string& ledger, const std::string& request_id, v1::StoredRequest answered) {
     answered_[{ledger, request_id}] = std::move(answered);
   }
@@ -52,8 +49,8 @@ class LockedLedgers : public StoredLedgers {
   std::map<std::pair<std::string, std::string>, v1::StoredRequest> answered_;
 };
 
-absl::Status Load(const Database& database, Connection& connection,
-                  std::span<const Operation> group, LockedLedgers& locked) {
+absl::Status Load(Database& database, Connection& connection, std::span<const Operation> group,
+                  LockedLedgers& locked) {
   std::set<std::string> names;
   std::vector<std::string> ledgers;
   std::vector<std::string> request_ids;
@@ -68,7 +65,7 @@ absl::Status Load(const Database& database, Connection& connection,
   ASSIGN_OR_RETURN(
       const std::vector<Rows> found,
       connection.Run(
-          {{database.Sql(absl::StrCat("SELECT ", kHeadColumns,
+          {{database.Sql(absl::StrCat("SELECT ", kEndColumns,
                                       " FROM @.ledgers WHERE name = ANY ($1)"
                                       " ORDER BY name FOR UPDATE")),
             Values().Texts({names.begin(), names.end()})},
@@ -77,10 +74,11 @@ absl::Status Load(const Database& database, Connection& connection,
                          " JOIN @.requests AS r"
                          " ON r.ledger = asked.ledger AND r.request_id = asked.request_id"),
             Values().Texts(ledgers).Texts(request_ids)}}));
-  for (int row = 0; row < found[0].size(); ++row) {
-    ASSIGN_OR_RETURN(LedgerHead head, HeadFromRow(found[0], row));
-    locked.Add(std::move(head));
-  }
+  const Ask ask = [&connection](std::vector<Statement> statements) {
+    return connection.Run(std::move(statements));
+  };
+  ASSIGN_OR_RETURN(const LedgerHeads heads, ReadHeads(database, ask, found[0]));
+  for (const auto& head : heads) locked.Add(head);
   for (int row = 0; row < found[1].size(); ++row) {
     v1::StoredRequest answered;
     answered.set_request_hash(found[1].Bytes(row, 2));
@@ -97,7 +95,7 @@ absl::Status Load(const Database& database, Connection& connection,
 void WriteHeads(const Database& database, const StagedGroup& staged,
                 std::vector<Statement>& writes) {
   struct Columns {
-    std::vector<std::string> names, stored_roots, first_entries, datasets, roots, heads, writers;
+    std::vector<std::string> names, stored_roots, first_entries, datasets, roots, heads;
     std::vector<int64_t> stored_sizes, sizes;
   };
   Columns made;
@@ -117,35 +115,33 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
     columns.sizes.push_back(static_cast<int64_t>(ledger.head->tree.size()));
     columns.roots.push_back(merkle::ToBytes(ledger.head->tree.Root()));
     columns.heads.push_back(HeadColumn(*ledger.head));
-    columns.writers.push_back(WritersColumn(*ledger.head));
   }
   if (!made.names.empty()) {
     writes.push_back(
         {database.Sql("INSERT INTO @.ledgers"
                       " (name, first_entry, dataset, next_seq, root, head, writers, to_sign)"
-                      " SELECT n, f, d, s, r, h, w, true FROM unnest($1::text[], $2::bytea[],"
-                      " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[])"
-                      " AS made (n, f, d, s, r, h, w)"),
+                      " SELECT n, f, d, s, r, h, '', true FROM unnest($1::text[], $2::bytea[],"
+                      " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[])"
+                      " AS made (n, f, d, s, r, h)"),
          Values()
              .Texts(made.names)
              .ListOfBytes(made.first_entries)
              .ListOfBytes(made.datasets)
              .Numbers(made.sizes)
              .ListOfBytes(made.roots)
-             .ListOfBytes(made.heads)
-             .ListOfBytes(made.writers)});
+             .ListOfBytes(made.heads)});
   }
   if (!grown.names.empty()) {
     // The commit comes with it: so what must hold is checked there, by a cast that fails.
     writes.push_back(
         {database.Sql("WITH changed AS (UPDATE @.ledgers AS l SET next_seq = g.next_seq,"
-                      " root = g.root, head = g.head, writers = g.writers, to_sign = true"
+                      " root = g.root, head = g.head, to_sign = true"
                       " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
-                      " $5::bytea[], $6::bytea[], $7::bytea[])"
-                      " AS g (name, stored_seq, stored_root, next_seq, root, head, writers)"
+                      " $5::bytea[], $6::bytea[])"
+                      " AS g (name, stored_seq, stored_root, next_seq, root, head)"
                       " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
                       " AND l.root = g.stored_root RETURNING l.name)"
-                      " SELECT CASE WHEN count(*) = $8 THEN $8"
+                      " SELECT CASE WHEN count(*) = $7 THEN $7"
                       " ELSE CAST('heads changed: ' || count(*)::text AS bigint) END FROM changed"),
          Values()
              .Texts(grown.names)
@@ -154,9 +150,29 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
              .Numbers(grown.sizes)
              .ListOfBytes(grown.roots)
              .ListOfBytes(grown.heads)
-             .ListOfBytes(grown.writers)
              .Number(static_cast<int64_t>(grown.names.size()))});
   }
+}
+
+// The writers whose entries were added.
+void WriteWriters(const Database& database, const StagedGroup& staged,
+                  std::vector<Statement>& writes) {
+  std::vector<std::string> ledgers, writers, statuses;
+  for (const auto& [name, ledger] : staged.ledgers()) {
+    std::set<std::string> changed;
+    for (const auto& [change, request] : ledger.changes) changed.insert(change->writer.writer());
+    for (const std::string& writer : changed) {
+      ledgers.push_back(name);
+      writers.push_back(writer);
+      statuses.push_back(ledger.head->writers.Find(writer)->SerializeAsString());
+    }
+  }
+  if (ledgers.empty()) return;
+  writes.push_back({database.Sql("INSERT INTO @.writers (ledger, writer, status)"
+                                 " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[])"
+                                 " ON CONFLICT (ledger, writer) DO UPDATE"
+                                 " SET status = excluded.status"),
+                    Values().Texts(ledgers).Texts(writers).ListOfBytes(statuses)});
 }
 
 void WriteChunks(const Database& database, const StagedGroup& staged,
@@ -207,6 +223,7 @@ void WriteRequests(const Database& database, const StagedGroup& staged,
 std::vector<Statement> Writes(const Database& database, const StagedGroup& staged, bool promises) {
   std::vector<Statement> writes;
   WriteHeads(database, staged, writes);
+  WriteWriters(database, staged, writes);
   WriteChunks(database, staged, writes);
   WriteRequests(database, staged, writes);
   // A repeated request gets its old answer, and that must be as durable as it was then.
@@ -223,17 +240,27 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 // All of the group in one transaction. An error: nothing of it is known to be stored.
 absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time now,
                             std::span<const Operation> group, Answers& answers) {
+  LedgerHeads grown;
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
     LockedLedgers locked(reader);
     RETURN_IF_ERROR(Load(database, connection, group, locked));
     StagedGroup staged(locked, now);
     answers.clear();  // the transaction may run again
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
+    grown.clear();
+    for (const auto& [name, ledger] : staged.ledgers()) {
+      if (!ledger.changes.empty()) grown.push_back(ledger.head);
+    }
     const bool promises =
         std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.ok(); });
     return Writes(database, staged, promises);
   };
-  RETURN_IF_ERROR(database.Transact(work));
+  try {
+    RETURN_IF_ERROR(database.Transact(work));
+    for (const auto& head : grown) database.heads().Put(head);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
   BreakLines(group, answers);
   return absl::OkStatus();
 }
@@ -245,16 +272,15 @@ bool ConcernsAll(const absl::Status& status) {
 
 }  // namespace
 
-std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, LedgerReader& reader,
-                                                     absl::Time now,
-                                                     std::vector<Operation>& group) {
+Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
+                    const std::vector<Operation>& group) {
   Answers answers;
   absl::Status failed = CommitTogether(database, reader, now, group, answers);
   if (failed.ok()) return answers;
   answers.clear();
   // Without those that cannot be stored: a ledger that failed once is not asked again.
   std::map<std::string, absl::Status> failed_ledgers;
-  for (Operation& operation : group) {
+  for (const Operation& operation : group) {
     const std::span<const Operation> alone(&operation, 1);
     absl::Status status = ConcernsAll(failed) ? failed : absl::OkStatus();
     for (const std::string& ledger : operation.ledgers) {

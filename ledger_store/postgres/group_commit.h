@@ -15,10 +15,13 @@
 
 namespace dpledger::postgres {
 
+using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
+
 // The requests' answers, in order. `reader` reads the same database. Breaks the lines of requests
 // that are not stored. A request that makes the group's transaction fail does not affect the
-// others.
-std::vector<absl::StatusOr<v1::Receipt>> CommitGroup(Database& database, LedgerReader& reader,
-                                                     absl::Time now, std::vector<Operation>& group);
+// others: one for which there is no memory is RESOURCE_EXHAUSTED (OUT_OF_MEMORY). Throws
+// std::bad_alloc only between two transactions.
+Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
+                    const std::vector<Operation>& group);
 
 }  // namespace dpledger::postgres

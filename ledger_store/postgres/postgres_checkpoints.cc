@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
-#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/heads.h"
 #include "ledger_store/staging/operation.h"
 
 namespace dpledger::postgres {
@@ -189,17 +189,15 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
   for (const char* side : {">", "<="}) {
     if (ledgers.size() >= limit) break;
     ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_.Read({{database_.Sql(absl::StrCat("SELECT ", kHeadColumns,
-                                                    " FROM @.ledgers WHERE to_sign AND next_seq >"
-                                                    " coalesce((SELECT size FROM @.checkpoints"
-                                                    " WHERE log = name), 0) AND name ",
-                                                    side, " $1 ORDER BY name LIMIT $2")),
-                         Values().Text(after).Number(AtMost(limit - ledgers.size()))}}));
-    for (int row = 0; row < rows[0].size(); ++row) {
-      ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
-      ledgers.push_back(Describe(head));
-    }
+        const LedgerHeads heads,
+        ReadHeads(database_,
+                  {database_.Sql(absl::StrCat("SELECT ", kEndColumns,
+                                              " FROM @.ledgers WHERE to_sign AND next_seq >"
+                                              " coalesce((SELECT size FROM @.checkpoints"
+                                              " WHERE log = name), 0) AND name ",
+                                              side, " $1 ORDER BY name LIMIT $2")),
+                   Values().Text(after).Number(AtMost(limit - ledgers.size()))}));
+    for (const auto& head : heads) ledgers.push_back(Describe(*head, kNoWriters));
   }
   return ledgers;
 }

@@ -3,12 +3,15 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
@@ -17,7 +20,7 @@
 #include "ledger_store/postgres/database.h"
 #include "ledger_store/postgres/entry_reader.h"
 #include "ledger_store/postgres/group_commit.h"
-#include "ledger_store/postgres/head_row.h"
+#include "ledger_store/postgres/heads.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
@@ -51,6 +54,7 @@ class PostgresStore : public LedgerStore {
         checkpoints_(*database_, *options.clock),
         clock_(*options.clock),
         queue_(options.max_pending_bytes) {
+    OutOfMemory();  // made while there is memory
     for (int i = 0; i < std::max(1, options.connections / 2); ++i) {
       committers_.emplace_back([this] { CommitUntilClosed(); });
     }
@@ -76,16 +80,22 @@ class PostgresStore : public LedgerStore {
 
   void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
                    AppendCallback done) override {
-    Operation operation(std::move(request));
-    operation.line = std::move(line);
-    operation.done = std::move(done);
-    queue_.Push(std::move(operation));
+    const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
+    try {
+      Operation operation(std::move(request));
+      operation.line = line;
+      operation.turn = turn;
+      queue_.Push(operation, &done);
+    } catch (const std::bad_alloc&) {
+      if (line != nullptr) line->Break(turn);
+      done(OutOfMemory());
+    }
   }
 
   absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     RETURN_IF_ERROR(events::CheckLedgerName("name", name));
-    ASSIGN_OR_RETURN(const LedgerHead head, ReadHead(*database_, name));
-    return Describe(head, writers);
+    ASSIGN_OR_RETURN(const std::shared_ptr<const LedgerHead> head, ReadHead(*database_, name));
+    return Describe(*head, writers);
   }
 
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
@@ -97,18 +107,15 @@ class PostgresStore : public LedgerStore {
     const std::string end = every_project ? "projects0" : absl::StrCat(parent, "/ledgers0");
     const std::string behind = std::max(first, AsText(after));
     ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_->Read({{database_->Sql(absl::StrCat(
-                              "SELECT ", kHeadColumns,
-                              " FROM @.ledgers WHERE name > $1 AND name < $2 ORDER BY name"
-                              " LIMIT $3")),
-                          Values().Text(behind).Text(end).Number(
-                              static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31)))}}));
+        const LedgerHeads heads,
+        ReadHeads(*database_,
+                  {database_->Sql(absl::StrCat(
+                       "SELECT ", kEndColumns,
+                       " FROM @.ledgers WHERE name > $1 AND name < $2 ORDER BY name LIMIT $3")),
+                   Values().Text(behind).Text(end).Number(
+                       static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31)))}));
     std::vector<v1::Ledger> ledgers;
-    for (int row = 0; row < rows[0].size(); ++row) {
-      ASSIGN_OR_RETURN(const LedgerHead head, HeadFromRow(rows[0], row));
-      ledgers.push_back(Describe(head, writers));
-    }
+    for (const auto& head : heads) ledgers.push_back(Describe(*head, writers));
     return ledgers;
   }
 
@@ -195,20 +202,47 @@ class PostgresStore : public LedgerStore {
 
  private:
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
-    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(std::move(operation)); }));
+    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(operation); }));
     return Get(name, {.limit = kMostDescribedWriters});
   }
 
   void CommitUntilClosed() {
     ::pthread_setname_np(::pthread_self(), "commit");  // as top and perf show it
     while (true) {
-      std::vector<Operation> group = queue_.Take();
-      if (group.empty()) return;
-      std::vector<absl::StatusOr<v1::Receipt>> answers =
-          CommitGroup(*database_, *this, clock_.Now(), group);
+      const CommitQueue::Group group = Take();
+      if (group.operations.empty()) return;
+      const Answers answers = Commit(group.operations);
       queue_.Release(group);
-      for (size_t i = 0; i < group.size(); ++i) group[i].done(std::move(answers[i]));
+      for (size_t i = 0; i < group.operations.size(); ++i) {
+        try {
+          group.operations[i].done(answers.empty() ? OutOfMemory() : answers[i]);
+        } catch (const std::bad_alloc&) {
+          // The caller's own answer is lost; it asks again under the same request id.
+        }
+      }
       queue_.Finish(group);
+    }
+  }
+
+  // Waits for memory: what is queued stays queued meanwhile.
+  CommitQueue::Group Take() {
+    while (true) {
+      try {
+        return queue_.Take();
+      } catch (const std::bad_alloc&) {
+        absl::SleepFor(absl::Milliseconds(10));
+      }
+    }
+  }
+
+  // None if there was no memory for them; what was stored by then, its caller learns when it asks
+  // again.
+  Answers Commit(const std::vector<Operation>& group) {
+    try {
+      return CommitGroup(*database_, *this, clock_.Now(), group);
+    } catch (const std::bad_alloc&) {
+      for (const Operation& operation : group) operation.BreakLine();
+      return {};
     }
   }
 

@@ -120,6 +120,13 @@ const std::vector<Migration>& Migrations() {
           "ALTER TABLE @.signer ADD COLUMN released boolean NOT NULL DEFAULT true",
           "ALTER TABLE @.signer DROP COLUMN expires",
       },
+      {
+          // A writer's row is in place of what the column writers of its ledger says of it: an
+          // append writes as much whatever the number of writers. status: a WriterStatus.
+          "CREATE TABLE @.writers ("
+          " ledger text COLLATE \"C\" NOT NULL, writer text COLLATE \"C\" NOT NULL,"
+          " status bytea NOT NULL, PRIMARY KEY (ledger, writer))",
+      },
   };
   return migrations;
 }

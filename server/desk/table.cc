@@ -207,9 +207,9 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
 // ---- AdminService ----
 
 absl::StatusOr<MessagePointer> HasNoTokens(Message&, const CallContext&) {
-  return WithReason(absl::FailedPreconditionError(
-                        "the server was started without --identity: it has no tokens"),
-                    {"NO_IDENTITY", {}});
+  return WithReason(
+      absl::FailedPreconditionError("the server was started without --identity: it has no tokens"),
+      {"NO_IDENTITY", {}});
 }
 
 void AddAdminService(AdminService* service, std::vector<Method>& rows) {

@@ -27,8 +27,9 @@ void Append(const http::Headers& more, http::Response& response) {
 // Deletes itself with its answer.
 class HttpUnaryCall : public UnaryCall {
  public:
-  HttpUnaryCall(Desk& desk, Wire wire, http::Request request, std::shared_ptr<http::Exchange> exchange,
-                size_t max_message_bytes, http::Headers headers)
+  HttpUnaryCall(Desk& desk, Wire wire, http::Request request,
+                std::shared_ptr<http::Exchange> exchange, size_t max_message_bytes,
+                http::Headers headers)
       : wire_(std::move(wire)),
         context_(ContextOf(desk, request, exchange, wire_.deadline)),
         body_(std::move(request.body)),
@@ -157,8 +158,8 @@ void ServeRpc(Desk& desk, const Method& method, http::Request request,
   }
   Wire& wire = std::get<Wire>(read);
   if (method.kind == CallKind::kUnary) {
-    auto* const call = new HttpUnaryCall(desk, std::move(wire), std::move(request), std::move(exchange),
-                                         max_message_bytes, headers);
+    auto* const call = new HttpUnaryCall(desk, std::move(wire), std::move(request),
+                                         std::move(exchange), max_message_bytes, headers);
     desk.Serve(method, *call);
     return;
   }

@@ -44,6 +44,23 @@ std::string Replaced(std::string text, const std::string& old, const std::string
   return text.replace(at, old.size(), with);
 }
 
+// Each begins with the size of the pieces in which it comes.
+void AddHttp(const std::string& body, Corpus& corpus) {
+  const std::string host = " HTTP/1.1\r\nHost: witness.example\r\n";
+  const std::string get = "GET /" + std::string(64, 'a') + "/checkpoint" + host + "\r\n";
+  const std::string post = "POST /add-checkpoint" + host;
+  const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  const std::string chunked =
+      "Transfer-Encoding: chunked\r\n\r\n4;x=y\r\nold \r\n2\r\n3\n\r\n0\r\n";
+  corpus["http/get"] = "!" + get;
+  corpus["http/post"] = "!" + post + length + "\r\n" + body;
+  corpus["http/chunked"] = std::string(1, '\0') + post + chunked + "Trailer: t\r\n\r\n";
+  corpus["http/two"] = "\1" + post + chunked + "\r\n" + get;
+  corpus["http/close"] = "\1" + post + "Connection: close\r\n" + length + "\r\n" + body;
+  corpus["http/not-one-length"] = "!" + post + length + chunked + "\r\n";
+  corpus["http/not-a-route"] = "!GET /checkpoint HTTP/1.0\r\n\r\n";
+}
+
 bundle::SampleLedger SmallLedger() {
   bundle::SampleLedger ledger;
   ledger.AddRound("trainer-0", 1).AddRound("trainer-1", 1).AddQueries("trainer-0", 1);
@@ -117,6 +134,7 @@ void AddTexts(Corpus& corpus) {
   request.old_size = 0;
   request.proof.clear();
   corpus["proof/first-request"] = merkle::WitnessRequestText(request);
+  AddHttp(corpus["proof/request"], corpus);
   corpus["map/path"] = evidence.map_path;
   corpus["map/points"] = evidence.points;
   merkle::PrefixMap map;

@@ -48,17 +48,17 @@ TEST(CommitQueue, ReleasedRequestsCountNoMore) {
   const auto push = [&queue](const std::string& ledger) {
     Operation operation(SealRequest("projects/p/ledgers/" + ledger));
     operation.bytes = 60;
-    queue.Push(std::move(operation));
+    queue.Push(operation);
   };
   push("a");
   const auto first = queue.Take();
   push("b");
   const auto second = queue.Take();
-  EXPECT_TRUE(second.at(0).is_refusal());
+  EXPECT_TRUE(second.operations.at(0).is_refusal());
   queue.Release(first);  // its answers are on their way
   push("c");
   const auto third = queue.Take();
-  EXPECT_FALSE(third.at(0).is_refusal());
+  EXPECT_FALSE(third.operations.at(0).is_refusal());
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LedgerStoreConformance, testing::Values(&MakePostgresEngine));

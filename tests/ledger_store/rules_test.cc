@@ -234,6 +234,24 @@ TEST(LedgerHead, NothingFollowsAClosingInItsBatch) {
                       StatusCode::kFailedPrecondition, "WRITER_CLOSED", "writer w has closed"));
 }
 
+TEST(LedgerHead, TakesNoMoreWritersThanAreRead) {
+  LedgerHead head = FreshHead();
+  std::map<std::string, v1::WriterStatus> writers;
+  for (const v1::WriterStatus& writer : head.writers) writers[writer.writer()] = writer;
+  for (uint64_t i = 0; writers.size() < (uint64_t{1} << 20) - 1; ++i) {
+    const std::string name = absl::StrCat("w", i);
+    writers[name].set_writer(name);
+  }
+  head.writers = WriterMap(std::move(writers));
+  Apply(AppendBatch(head, RoundBatch(kLedger, "last", "r1", 1), kNow).value(), head);
+  const absl::Status refused =
+      AppendBatch(head, RoundBatch(kLedger, "more", "r2", 1), kNow).status();
+  EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "TOO_MANY_WRITERS",
+                      "has 1048576 writers, the most that a ledger may have, and more is none"));
+  EXPECT_EQ(ReasonOf(refused).metadata["limit"], "1048576");
+  EXPECT_TRUE(AppendBatch(head, RoundBatch(kLedger, "last", "r3", 2), kNow).ok());
+}
+
 TEST(LedgerHead, SurvivesStorage) {
   LedgerHead head = FreshHead();
   Apply(AppendBatch(head, RoundBatch(kLedger, "w", "r", 5), kNow).value(), head);

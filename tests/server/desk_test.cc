@@ -38,7 +38,7 @@ class Guard : public Authorizer {
     if (permission != refused_) return absl::OkStatus();
     return WithReason(absl::PermissionDeniedError("not for you"), {"REFUSED", {}});
   }
-  void Refuse(Permission permission) {
+  void Refuse(std::optional<Permission> permission) {
     absl::MutexLock lock(&mutex_);
     refused_ = permission;
     asked_.clear();
@@ -50,7 +50,7 @@ class Guard : public Authorizer {
 
  private:
   absl::Mutex mutex_;
-  Permission refused_ ABSL_GUARDED_BY(mutex_) = Permission::kNone;
+  std::optional<Permission> refused_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<Permission, std::string>> asked_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -106,7 +106,7 @@ TEST(Table, HasEveryMethodOfTheProtoFiles) {
 TEST(Table, NoCallIsWithoutAPermission) {
   for (const Method& method : MethodTable({}, 1, nullptr)) {
     SCOPED_TRACE(method.path);
-    EXPECT_EQ(method.permission != Permission::kNone, OfThisProject(method));
+    EXPECT_EQ(method.permission.has_value(), OfThisProject(method));
     EXPECT_EQ(method.demands != nullptr, OfThisProject(method));
     if (!OfThisProject(method)) continue;
     // Even a request that names nothing.
@@ -166,7 +166,7 @@ TEST(Permissions, RefusedCallsStoreNothing) {
   const std::map<std::string, std::string> requests(writing.begin(), writing.end());
 
   for (const Method& method : running.server().desk().methods()) {
-    if (method.permission == Permission::kNone) continue;
+    if (!method.permission.has_value()) continue;
     SCOPED_TRACE(method.path);
     EXPECT_EQ(method.no_side_effects, !requests.contains(method.path));
     guard->Refuse(method.permission);
@@ -174,7 +174,7 @@ TEST(Permissions, RefusedCallsStoreNothing) {
     const AnyAnswer answer = CallAny(running.channel(), method.path, {request});
     EXPECT_TRUE(IsError(answer.status, StatusCode::PERMISSION_DENIED, "REFUSED", "not for you"));
     EXPECT_EQ(answer.responses, 0);
-    guard->Refuse(Permission::kNone);
+    guard->Refuse(std::nullopt);
     EXPECT_EQ(running.Get(kLedger).SerializeAsString(), before);
     v1::ListLedgersRequest list;
     list.set_parent("projects/-");
@@ -210,7 +210,7 @@ TEST(Permissions, EachBatchOfAStreamIsAskedAbout) {
   ASSERT_TRUE(stream->Write(request));
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_TRUE(IsError(stream->Finish(), StatusCode::PERMISSION_DENIED, "REFUSED", "not for you"));
-  guard->Refuse(Permission::kNone);
+  guard->Refuse(std::nullopt);
   EXPECT_EQ(running.Get(kLedger).size(), 3u);
 }
 
@@ -269,7 +269,7 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
 TEST(Permissions, HealthAndReflectionNeedNone) {
   const auto guard = std::make_shared<Guard>();
   RunningServer running(GuardedBy(guard));
-  guard->Refuse(Permission::kNone);
+  guard->Refuse(std::nullopt);
   EXPECT_EQ(running.Health(""), grpc::health::v1::HealthCheckResponse::SERVING);
   EXPECT_TRUE(guard->asked().empty());
 }

@@ -203,7 +203,16 @@ std::vector<Case> Cases() {
        "its head has another size or root than its row", "", ""},
       {"UPDATE ledgers", "UPDATE dpledger.ledgers SET next_seq = 1",
        "its head has another size or root than its row", "", ""},
-      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET writers = ''", "its writers 0", "", ""},
+      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET writers = '\\x0a'",
+       "its writers do not parse", "", ""},
+      {"UPDATE writers", "UPDATE dpledger.writers SET status = ''", "its writers do not parse", "",
+       ""},
+      {"INSERT writers",
+       "INSERT INTO dpledger.writers SELECT ledger, 'x', status FROM dpledger.writers"
+       " WHERE writer = 'w'",
+       "its writers do not parse", "", ""},
+      {"DELETE writers", "DELETE FROM dpledger.writers WHERE writer = 'w'", "its writers 1", "",
+       ""},
       {"UPDATE checkpoints", "UPDATE dpledger.checkpoints SET size = 7 WHERE log <> ''", "", "",
        ""},
       {"UPDATE checkpoints",
@@ -275,11 +284,13 @@ TEST_F(PostgresRights, HeadOfAnotherTreeIsRefusedAtTheStart) {
   ASSERT_TRUE(head.ParseFromString(
       *HexDecode(Run("postgres", "SELECT encode(head, 'hex') FROM dpledger.ledgers"))));
   head.mutable_frontier()->back() ^= 1;
-  v1::Ledger writers;
-  ASSERT_TRUE(writers.ParseFromString(
-      *HexDecode(Run("postgres", "SELECT encode(writers, 'hex') FROM dpledger.ledgers"))));
   std::map<std::string, v1::WriterStatus> by_name;
-  for (const v1::WriterStatus& writer : writers.writers()) by_name[writer.writer()] = writer;
+  for (const std::string name : {"", "w"}) {
+    ASSERT_TRUE(by_name[name].ParseFromString(
+        *HexDecode(Run("postgres", absl::StrCat("SELECT encode(status, 'hex') FROM"
+                                                " dpledger.writers WHERE writer = '",
+                                                name, "'")))));
+  }
   v1::LedgerEntry first;
   *first.mutable_declaration() = CreateRequest(kLedger).declaration();
   const LedgerHead forged = dpledger::FromStored(kLedger, first, head, by_name).value();
@@ -340,8 +351,8 @@ TEST_F(PostgresRights, ForeignLedgerRowIsDamage) {
 
 TEST_F(PostgresRights, RightToReadIsNoOther) {
   Intrude("SELECT", "SELECT '' FROM dpledger.ledgers");
-  for (const char* table : {"ledgers", "chunks", "requests", "histories", "checkpoints", "tiles",
-                            "registry", "signer", "barriers"}) {
+  for (const char* table : {"ledgers", "writers", "chunks", "requests", "histories", "checkpoints",
+                            "tiles", "registry", "signer", "barriers"}) {
     EXPECT_THAT(Run("intruder", absl::StrCat("DELETE FROM dpledger.", table)),
                 testing::HasSubstr("permission denied"));
   }

@@ -5,6 +5,7 @@
 #include "ledger_store/embedded/keys.h"
 #include "rocksdb/utilities/stackable_db.h"
 #include "rocksdb/write_batch.h"
+#include "tests/simulation/scarce_memory.h"
 
 namespace dpledger::simulation {
 namespace {
@@ -36,6 +37,7 @@ class SimulatedDatabase : public rocksdb::StackableDB {
 
   rocksdb::Status Get(const rocksdb::ReadOptions&, rocksdb::ColumnFamilyHandle*,
                       const rocksdb::Slice& key, rocksdb::PinnableSlice* value) override {
+    const PlentyOfMemory plenty;
     if (rocksdb::Status status = disk_.BeforeRead(); !status.ok()) return status;
     const auto found = disk_.rows_.find(key.ToString());
     if (found == disk_.rows_.end()) return rocksdb::Status::NotFound();
@@ -46,10 +48,12 @@ class SimulatedDatabase : public rocksdb::StackableDB {
 
   rocksdb::Status Put(const rocksdb::WriteOptions& options, rocksdb::ColumnFamilyHandle*,
                       const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+    const PlentyOfMemory plenty;
     return disk_.Write({{key.ToString(), value.ToString()}}, options.sync, broken_);
   }
 
   rocksdb::Status Write(const rocksdb::WriteOptions& options, rocksdb::WriteBatch* batch) override {
+    const PlentyOfMemory plenty;
     Puts puts;
     if (rocksdb::Status status = batch->Iterate(&puts); !status.ok()) return status;
     return disk_.Write(std::move(puts.batch), options.sync, broken_);
@@ -73,8 +77,12 @@ class Walk : public rocksdb::Iterator {
   bool Valid() const override { return status_.ok() && at_ != rows_.end(); }
   void SeekToFirst() override { Land(rows_.begin()); }
   void SeekToLast() override { Land(rows_.empty() ? rows_.end() : std::prev(rows_.end())); }
-  void Seek(const rocksdb::Slice& target) override { Land(rows_.lower_bound(target.ToString())); }
+  void Seek(const rocksdb::Slice& target) override {
+    const PlentyOfMemory plenty;
+    Land(rows_.lower_bound(target.ToString()));
+  }
   void SeekForPrev(const rocksdb::Slice& target) override {
+    const PlentyOfMemory plenty;
     const auto after = rows_.upper_bound(target.ToString());
     Land(after == rows_.begin() ? rows_.end() : std::prev(after));
   }
@@ -86,6 +94,7 @@ class Walk : public rocksdb::Iterator {
 
  private:
   void Land(Rows::const_iterator at) {
+    const PlentyOfMemory plenty;
     at_ = at;
     status_ = (disk_.*before_)();
     if (status_.ok() && at_ != rows_.end() && flipped_.contains(at_->first))
@@ -102,6 +111,7 @@ class Walk : public rocksdb::Iterator {
 
 rocksdb::Iterator* SimulatedDatabase::NewIterator(const rocksdb::ReadOptions&,
                                                   rocksdb::ColumnFamilyHandle*) {
+  const PlentyOfMemory plenty;
   return new Walk(disk_, disk_.rows_, disk_.flipped_, &SimulatedDisk::BeforeRead);
 }
 
@@ -131,13 +141,17 @@ rocksdb::Status SimulatedDisk::Write(Batch batch, bool sync, bool& broken) {
   }
   const std::optional<Fault> fault = Strike(/*write=*/true);
   // What was on its way may have arrived.
-  const bool arrives = fault.has_value() && *fault != Fault::kNoSpace && chance_.OneIn(2);
+  const bool arrives = fault.has_value() && *fault != Fault::kNoSpace &&
+                       *fault != Fault::kNoDescriptors && chance_.OneIn(2);
   if (arrives) at_risk_.push_back(batch);
   if (fault == Fault::kWriteError || fault == Fault::kNoSpace) {
     broken = true;
     return rocksdb::Status::IOError(*fault == Fault::kNoSpace ? "no space left" : "input/output");
   }
-  if (fault == Fault::kBadAlloc) throw std::bad_alloc();
+  if (fault == Fault::kNoDescriptors) {
+    broken = true;
+    return rocksdb::Status::IOError("too many open files");
+  }
   if (fault.has_value()) {
     power_was_cut_ = *fault == Fault::kPowerCut;
     throw ProcessDied();
@@ -158,6 +172,7 @@ rocksdb::Status SimulatedDisk::BeforeRead() {
   const std::optional<Fault> fault = Strike(/*write=*/false);
   if (!fault.has_value()) return {};
   if (*fault == Fault::kReadError) return rocksdb::Status::IOError("input/output");
+  if (*fault == Fault::kNoDescriptors) return rocksdb::Status::IOError("too many open files");
   if (*fault == Fault::kBadAlloc) throw std::bad_alloc();
   power_was_cut_ = *fault == Fault::kPowerCut;
   throw ProcessDied();

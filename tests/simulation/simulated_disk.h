@@ -38,8 +38,10 @@ enum class Fault {
   kWriteError,
   kNoSpace,  // nothing of the write reaches the disk
   kReadError,
-  kBadAlloc,
+  kBadAlloc,       // in a read; RocksDB does not survive one in a write: the process ends
+  kNoDescriptors,  // no file can be opened: nothing is read or written
 };
+inline constexpr uint64_t kFaults = 7;
 
 // What the disk does wrong, so that a test sees it noticed.
 struct DiskFlaws {

@@ -21,9 +21,15 @@ struct Flaws {
   bool no_request_rows = false;  // answered requests are not remembered
 };
 
+struct ClusterFlaws {
+  bool no_compare = false;       // a commit does not look whether the heads are those it read
+  bool no_standby = false;       // commits are answered before the standby has them
+  bool no_request_rows = false;  // answered requests are not remembered
+};
+
 struct Outcome {
-  absl::Status status;      // INTERNAL, with the promise that was broken
-  uint64_t trace_hash = 0;  // of all that happened, in order
+  absl::Status status;                       // INTERNAL, with the promise that was broken
+  uint64_t trace_hash = 0xcbf29ce484222325;  // of all that happened, in order
   uint64_t steps = 0;
   uint64_t acknowledged = 0;
   uint64_t rounds_signed = 0;
@@ -34,5 +40,10 @@ struct Outcome {
 
 // With `trace`, prints what happens.
 Outcome Simulate(uint64_t seed, const Flaws& flaws = {}, bool trace = false);
+
+// The same for two servers that sign and write one database, which commits, conflicts, loses
+// connections and fails over. Real: the staging of requests, the heads that servers keep, the
+// notary. Simulated: the transactions (tests/simulation/cluster_store.h).
+Outcome SimulateCluster(uint64_t seed, const ClusterFlaws& flaws = {}, bool trace = false);
 
 }  // namespace dpledger::simulation

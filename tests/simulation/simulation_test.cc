@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/simulation/scarce_memory.h"
 
 namespace dpledger::simulation {
 namespace {
@@ -48,17 +49,19 @@ TEST(Simulation, KeepsEveryPromiseUnderEverySeed) {
   }
   std::printf(
       "%llu seeds: %llu steps, %llu batches acknowledged, %llu rounds signed, %llu lives, "
-      "%llu faults, %llu refusals of damage\n",
+      "%llu faults, %llu refusals of damage, out of memory %llu times\n",
       static_cast<unsigned long long>(seed - first), static_cast<unsigned long long>(sum.steps),
       static_cast<unsigned long long>(sum.acknowledged),
       static_cast<unsigned long long>(sum.rounds_signed),
       static_cast<unsigned long long>(sum.lives), static_cast<unsigned long long>(sum.faults),
-      static_cast<unsigned long long>(sum.refusals));
+      static_cast<unsigned long long>(sum.refusals),
+      static_cast<unsigned long long>(TimesMemoryRanOut()));
   // That something happens in it.
   EXPECT_GT(sum.acknowledged, 10 * (seed - first));
   EXPECT_GT(sum.rounds_signed, 5 * (seed - first));
   EXPECT_GT(sum.lives, 3 * (seed - first));
   EXPECT_GT(sum.refusals, (seed - first) / 20);
+  EXPECT_GT(TimesMemoryRanOut(), (seed - first) / 10);
 }
 
 TEST(Simulation, SameSeedGivesTheSameRun) {
@@ -89,6 +92,57 @@ Found SeedsThatFind(const Flaws& flaws) {
   }
   std::printf("%d of 100 seeds; %s\n", found.seeds, found.first.c_str());
   return found;
+}
+
+// Servers on one database: the same, with the same variables.
+TEST(Cluster, KeepsEveryPromiseUnderEverySeed) {
+  const bool trace = FromEnvironment("DPLEDGER_SIMULATION_TRACE", 0) != 0;
+  const uint64_t first = FromEnvironment("DPLEDGER_SIMULATION_SEED", 1);
+  const uint64_t seconds = FromEnvironment("DPLEDGER_SIMULATION_SECONDS", 0);
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  Outcome sum;
+  uint64_t seed = first;
+  for (; seconds > 0 ? absl::Now() < end : seed < first + 300; ++seed) {
+    const Outcome outcome = SimulateCluster(seed, {}, trace);
+    ASSERT_TRUE(outcome.status.ok())
+        << "seed " << seed << ", step " << outcome.steps << ": " << outcome.status;
+    if (trace) return;
+    sum.acknowledged += outcome.acknowledged;
+    sum.rounds_signed += outcome.rounds_signed;
+    sum.faults += outcome.faults;
+  }
+  std::printf("%llu seeds: %llu batches acknowledged, %llu rounds signed, %llu faults\n",
+              static_cast<unsigned long long>(seed - first),
+              static_cast<unsigned long long>(sum.acknowledged),
+              static_cast<unsigned long long>(sum.rounds_signed),
+              static_cast<unsigned long long>(sum.faults));
+  EXPECT_GT(sum.acknowledged, 10 * (seed - first));
+  EXPECT_GT(sum.rounds_signed, 5 * (seed - first));
+  EXPECT_EQ(SimulateCluster(first).trace_hash, SimulateCluster(first).trace_hash);
+}
+
+int ClusterSeedsThatFind(const ClusterFlaws& flaws) {
+  int seeds = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const Outcome outcome = SimulateCluster(seed, flaws);
+    if (outcome.status.ok()) continue;
+    if (seeds++ == 0)
+      std::printf("seed %d: %s\n", static_cast<int>(seed), outcome.status.ToString().c_str());
+  }
+  std::printf("%d of 100 seeds\n", seeds);
+  return seeds;
+}
+
+TEST(Cluster, NoticesHeadsThatAreNotCompared) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_compare = true}), 20);
+}
+
+TEST(Cluster, NoticesCommitsThatDoNotWaitForTheStandby) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_standby = true}), 20);
+}
+
+TEST(Cluster, NoticesRequestsThatAreForgotten) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_request_rows = true}), 20);
 }
 
 TEST(Simulation, NoticesWritesThatAreNotSynced) {

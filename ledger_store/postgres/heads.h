@@ -1,0 +1,40 @@
+// The heads of ledgers, as the tables have them: the table `ledgers` has where a ledger ends, the
+// table `writers` what its last append made of each writer. The column `writers` of `ledgers` has
+// the writers of a ledger that is older than that table: a row there stands in its place.
+//
+// A head that this server has seen (HeadCache) is read no more; of one that other servers have
+// moved on, only what they have added. Thread safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ledger/ledger_head.h"
+#include "ledger_store/postgres/database.h"
+
+namespace dpledger::postgres {
+
+using LedgerHeads = std::vector<std::shared_ptr<const LedgerHead>>;
+
+// What is read first, of the table `ledgers`, in this order.
+inline constexpr char kEndColumns[] = "name, next_seq, root";
+
+// How to ask the database: in a transaction, or not.
+using Ask = std::function<absl::StatusOr<std::vector<Rows>>(std::vector<Statement>)>;
+
+// The heads of the ledgers in `ends` (rows of kEndColumns), in their order. A ledger that goes on
+// meanwhile is read as it is then. DATA_LOSS if what the tables say does not fit together.
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends);
+// The same, of those that the statement (which selects kEndColumns) finds, outside of transactions.
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement);
+// NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
+absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,
+                                                           const std::string& name);
+
+// The column `head`.
+std::string HeadColumn(const LedgerHead& head);
+
+}  // namespace dpledger::postgres

@@ -1,0 +1,118 @@
+// Several servers on one database that commits transactions: what ledger_store/postgres promises,
+// without SQL. The tables are maps; what is real is the staging of requests, and the heads that
+// each server keeps in memory.
+//
+//  1. A transaction reads, works, and commits with a compare-and-set of the heads that it read. In
+//     between others may commit. A commit that conflicts is tried again.
+//  2. A connection may be lost before a commit, or after it: then the server does not know, and
+//     tries again.
+//  3. A commit is on the standby before it is answered, unless the standby is away: then it is
+//     answered as unknown. A failover keeps what the standby has.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ledger_store/postgres/head_cache.h"
+#include "ledger_store/staging/operation.h"
+#include "ledger_store/staging/staged_group.h"
+#include "ledger_store/store.h"
+#include "tests/simulation/chance.h"
+#include "tests/simulation/shared_store.h"
+#include "tests/simulation/simulation.h"
+
+namespace dpledger::simulation {
+
+// What one transaction leaves to the next.
+struct Tables {
+  std::map<std::string, std::shared_ptr<const LedgerHead>> heads;
+  std::map<std::string, std::vector<std::string>> entries;
+  std::map<std::pair<std::string, std::string>, v1::StoredRequest> requests;
+  std::map<std::string, v1::StoredCheckpoint> checkpoints;
+  std::map<std::pair<std::string, merkle::TileId>, std::string> tiles;
+  std::vector<std::string> registry;
+  std::string holder;
+  uint64_t epoch = 0, beat = 0;
+  bool released = true;
+};
+
+// The primary and its standby.
+struct Cluster {
+  Tables primary;
+  Tables standby;
+  bool standby_away = false;
+  uint64_t lost_before = 0, lost_after = 0;  // connections to lose, before and after a commit
+  ClusterFlaws flaws;
+
+  void Failover() {
+    primary = standby;
+    standby_away = false;
+  }
+  void StandbyComesBack() {
+    standby = primary;
+    standby_away = false;
+  }
+};
+
+// A server's view of it. What waits is committed by Step.
+class ClusterStore : public LedgerStore, public CheckpointStore {
+ public:
+  // All arguments must outlive this. `between` is called where others get their turn.
+  ClusterStore(Cluster& cluster, SimulatedClock& clock, std::function<void()> between)
+      : cluster_(cluster), clock_(clock), between_(std::move(between)) {}
+
+  using LedgerReader::Get;
+  using LedgerReader::List;
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override;
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
+                                               size_t limit, const WriterRange& writers) override;
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t max_bytes) override;
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override;
+  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) override;
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override;
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
+                                  const LedgerPoint& point) override;
+  CheckpointStore& checkpoints() override { return *this; }
+  absl::Status PutHistory(const std::string&, const v1::StoredHistory&) override { return {}; }
+  bool Healthy() const override { return true; }
+
+  absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
+                                        absl::Duration duration) override;
+  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after, size_t limit) override;
+  absl::Status Publish(const Publication& publication) override;
+  absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
+  absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
+  absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
+                                                        size_t max_entries) override;
+
+  // Commits what waits, as one group; how many there were.
+  size_t Step();
+
+ private:
+  absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name);
+  absl::Status CommitGroup(std::vector<Operation>& group,
+                           std::vector<absl::StatusOr<v1::Receipt>>& answers);
+  // Runs `work` on the primary's tables, which returns whether they are as it read them.
+  absl::Status Transact(const std::function<absl::StatusOr<bool>(Tables&)>& work);
+
+  Cluster& cluster_;
+  SimulatedClock& clock_;
+  const std::function<void()> between_;
+  postgres::HeadCache heads_;
+  std::vector<Operation> waiting_;
+  struct Beat {
+    uint64_t epoch = ~uint64_t{0}, beat = 0;
+    absl::Time seen;
+  } other_;
+};
+
+}  // namespace dpledger::simulation
