@@ -27,6 +27,8 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen);
 void AddImportCommand(CLI::App& ledger, Command& chosen);
 // registry follow, check.
 void AddRegistryCommands(CLI::App& app, Command& chosen);
+// admin token create, list, rotate, revoke.
+void AddAdminCommands(CLI::App& app, Command& chosen);
 // spool import.
 void AddSpoolCommands(CLI::App& app, Command& chosen);
 

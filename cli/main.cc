@@ -57,6 +57,7 @@ void Describe(CLI::App& app, Command& chosen) {
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
   AddRegistryCommands(app, chosen);
+  AddAdminCommands(app, chosen);
   AddSpoolCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");
 }

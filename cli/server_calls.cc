@@ -24,7 +24,8 @@ ServerCalls::ServerCalls(const std::string& address)
       channel_(client::Connect(address)),
       ledgers_(v1::LedgerService::NewStub(channel_)),
       accounting_(v1::AccountingService::NewStub(channel_)),
-      audit_(v1::AuditService::NewStub(channel_)) {}
+      audit_(v1::AuditService::NewStub(channel_)),
+      admin_(v1::AdminService::NewStub(channel_)) {}
 
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> ServerCalls::Call(Stub& stub,
@@ -116,6 +117,22 @@ absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& r
 absl::StatusOr<v1::ListRegistrationsResponse> ServerCalls::Ask(
     const v1::ListRegistrationsRequest& request) {
   return Call(*audit_, &v1::AuditService::Stub::ListRegistrations, request);
+}
+
+absl::StatusOr<v1::CreateTokenResponse> ServerCalls::Create(const v1::CreateTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::CreateToken, request);
+}
+
+absl::StatusOr<v1::ListTokensResponse> ServerCalls::List(const v1::ListTokensRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::ListTokens, request);
+}
+
+absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::RotateToken, request);
+}
+
+absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::RevokeToken, request);
 }
 
 }  // namespace dpledger::cli

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/admin_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
@@ -36,6 +37,11 @@ class ServerCalls {
   absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request);
   absl::StatusOr<v1::ListRegistrationsResponse> Ask(const v1::ListRegistrationsRequest& request);
 
+  absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
+  absl::StatusOr<v1::ListTokensResponse> List(const v1::ListTokensRequest& request);
+  absl::StatusOr<v1::RotateTokenResponse> Rotate(const v1::RotateTokenRequest& request);
+  absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
+
  private:
   // Makes one call. Waits up to a second for the connection: the server may be just starting.
   template <typename Stub, typename Request, typename Response>
@@ -49,6 +55,7 @@ class ServerCalls {
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
   std::unique_ptr<v1::AuditService::Stub> audit_;
+  std::unique_ptr<v1::AdminService::Stub> admin_;
 };
 
 }  // namespace dpledger::cli

@@ -1,0 +1,264 @@
+// Commands of administrators: a server's tokens.
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/secret_file.h"
+#include "base/status.h"
+#include "cli/answer_parts.h"
+#include "cli/commands.h"
+#include "cli/duration_flag.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/json.h"
+#include "cli/server_calls.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr size_t kMaxNameBytes = 64;
+
+// ---- what is printed ----
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
+}
+
+std::string GrantText(const v1::Grant& grant) {
+  return absl::StrCat(grant.role(), " ", grant.scope(),
+                      grant.data_set().empty() ? "" : " data-set=", grant.data_set());
+}
+
+std::string StateOf(const v1::Token& token) {
+  if (token.has_revoke_time()) return "revoked " + TimeText(token.revoke_time());
+  if (!token.has_expire_time()) return "does not expire";
+  const bool past = token.expire_time().seconds() <= absl::ToUnixSeconds(absl::Now());
+  return absl::StrCat(past ? "expired " : "expires ", TimeText(token.expire_time()));
+}
+
+std::string ToText(const v1::Token& token) {
+  std::string text = Row("caller", token.caller());
+  text += Row("id", token.id());
+  for (const v1::Grant& grant : token.grants()) text += Row("may", GrantText(grant));
+  text += Row("state", StateOf(token));
+  text += Row("made", TimeText(token.create_time()));
+  text += Row("last use", token.has_last_use_time() ? TimeText(token.last_use_time()) : "none");
+  return text;
+}
+
+JsonObject ToJson(const v1::Token& token) {
+  JsonObject json;
+  json.AddText("name", token.name());
+  json.AddText("caller", token.caller());
+  json.AddText("id", token.id());
+  json.AddJson("grants", JsonList(token.grants(), [](const v1::Grant& grant) {
+                 return JsonString(GrantText(grant));
+               }));
+  json.AddText("created", TimeText(token.create_time()));
+  if (token.has_expire_time()) json.AddText("expires", TimeText(token.expire_time()));
+  if (token.has_revoke_time()) json.AddText("revoked", TimeText(token.revoke_time()));
+  if (token.has_last_use_time()) json.AddText("last_use", TimeText(token.last_use_time()));
+  return json;
+}
+
+template <typename Tokens>
+void PrintAll(const Tokens& tokens, Output& out) {
+  JsonObject json;
+  json.AddJson("tokens",
+               JsonList(tokens, [](const v1::Token& token) { return ToJson(token).ToString(); }));
+  out.Answer(
+      absl::StrJoin(tokens, "\n",
+                    [](std::string* text, const v1::Token& token) { *text += ToText(token); }),
+      json);
+}
+
+// ---- the secret ----
+
+// Before the server makes a token: one that cannot be kept would only be in the way.
+absl::Status CheckNewFile(const std::string& file) {
+  struct stat status;
+  if (file.empty() || ::lstat(file.c_str(), &status) != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("--out: ", file, " is there already, and is not written over"));
+}
+
+absl::Status PrintSecret(const v1::Token& token, const std::string& secret, const std::string& file,
+                         bool replace, Output& out) {
+  JsonObject json = ToJson(token);
+  std::string text = ToText(token);
+  if (file.empty()) {
+    text += Row("token", secret);
+    json.AddText("token", secret);
+  } else {
+    const std::string content = secret + "\n";
+    const absl::Status kept =
+        replace ? ReplaceSecretFile(file, content) : MakeSecretFile(file, content);
+    if (!kept.ok()) {
+      return absl::Status(kept.code(), absl::StrCat("the server made the token of ", token.name(),
+                                                    ", but it could not be kept: ", kept.message(),
+                                                    "\n  What to do: `dpledger admin token rotate ",
+                                                    token.name(), "`, with another --out."));
+    }
+    text += Row("token in", file);
+    json.AddText("token_file", file);
+  }
+  out.Answer(text, json);
+  if (file.empty()) out.Note("this token is not shown again; whoever has it is the caller");
+  return absl::OkStatus();
+}
+
+// ---- the commands ----
+
+struct TokenFlags {
+  std::string server;
+  std::string name;
+  std::vector<std::string> grants;
+  std::optional<absl::Duration> expires_in = absl::Hours(90 * 24);
+  absl::Duration grace = absl::Hours(1);
+  std::string out;
+
+  template <typename Request>
+  void SetExpireTime(Request& request) const {
+    if (!expires_in.has_value()) return;
+    request.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(absl::Now() + *expires_in));
+  }
+};
+
+v1::Grant GrantFrom(const std::string& text) {
+  // The server checks the words.
+  const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 2));
+  v1::Grant grant;
+  grant.set_role(words[0]);
+  if (words.size() > 1) grant.set_scope(words[1]);
+  if (words.size() > 2) {
+    constexpr std::string_view kDataSet = "data-set=";
+    if (words[2].rfind(kDataSet, 0) != 0 || words[2].size() == kDataSet.size()) {
+      throw CLI::ValidationError(
+          "--grant", absl::StrCat("must be ROLE SCOPE, or ROLE SCOPE data-set=NAME, got ", text));
+    }
+    grant.set_data_set(words[2].substr(kDataSet.size()));
+  }
+  return grant;
+}
+
+absl::Status Create(const TokenFlags& flags, Output& out) {
+  RETURN_IF_ERROR(CheckNewFile(flags.out));
+  v1::CreateTokenRequest request;
+  request.set_name(flags.name);
+  for (const std::string& grant : flags.grants) *request.add_grants() = GrantFrom(grant);
+  flags.SetExpireTime(request);
+  ASSIGN_OR_RETURN(const v1::CreateTokenResponse made, ServerCalls(flags.server).Create(request));
+  return PrintSecret(made.token(), made.secret(), flags.out, /*replace=*/false, out);
+}
+
+absl::Status Rotate(const TokenFlags& flags, Output& out) {
+  v1::RotateTokenRequest request;
+  request.set_name(flags.name);
+  request.mutable_grace()->set_seconds(absl::ToInt64Seconds(flags.grace));
+  flags.SetExpireTime(request);
+  ASSIGN_OR_RETURN(const v1::RotateTokenResponse made, ServerCalls(flags.server).Rotate(request));
+  return PrintSecret(made.token(), made.secret(), flags.out, /*replace=*/true, out);
+}
+
+absl::Status Revoke(const TokenFlags& flags, Output& out) {
+  v1::RevokeTokenRequest request;
+  request.set_name(flags.name);
+  ASSIGN_OR_RETURN(const v1::RevokeTokenResponse revoked,
+                   ServerCalls(flags.server).Revoke(request));
+  PrintAll(revoked.tokens(), out);
+  return absl::OkStatus();
+}
+
+absl::Status List(const TokenFlags& flags, Output& out) {
+  ASSIGN_OR_RETURN(const v1::ListTokensResponse list,
+                   ServerCalls(flags.server).List(v1::ListTokensRequest()));
+  PrintAll(list.tokens(), out);
+  return absl::OkStatus();
+}
+
+using Action = absl::Status (*)(const TokenFlags&, Output&);
+
+CLI::App* AddTokenCommand(CLI::App& parent, const char* name, const char* description,
+                          const char* example, const std::shared_ptr<TokenFlags>& flags,
+                          Action action, Command& chosen) {
+  CLI::App* command = AddCommand(parent, name, description, example);
+  AddServer(*command, flags->server);
+  command->callback([flags, action, &chosen] {
+    for (const std::string& grant : flags->grants) (void)GrantFrom(grant);
+    chosen = [flags, action](Output& out) { return action(*flags, out); };
+  });
+  return command;
+}
+
+void AddHolder(CLI::App& command, TokenFlags& flags) {
+  AddToken(command, "NAME", flags.name, kMaxNameBytes, "whose token; the caller is token:NAME")
+      ->required();
+}
+
+void AddExpiryAndOut(CLI::App& command, TokenFlags& flags, const char* out_help) {
+  AddLengthOrNever(command, "--expires-in", flags.expires_in,
+                   "how long the token is valid: 12h, 90d, never; 90d if not given");
+  command.add_option("--out", flags.out, out_help)->type_name("FILE");
+}
+
+void AddTokenCommands(CLI::App& token, Command& chosen) {
+  auto create = std::make_shared<TokenFlags>();
+  CLI::App* command = AddTokenCommand(
+      token, "create", "Makes a token, and shows it once. A name is given once, for ever.",
+      "  dpledger admin token create alice --server 127.0.0.1:7070 --grant \"trainer "
+      "projects/vision\" --out alice.token\n"
+      "  dpledger admin token create reader --server 127.0.0.1:7070 --grant \"analyst "
+      "projects/vision/ledgers/mnist-* data-set=MNIST\" --expires-in 12h",
+      create, Create, chosen);
+  AddHolder(*command, *create);
+  command
+      ->add_option("--grant", create->grants,
+                   "what the token may do, and where; may repeat\n"
+                   "  ROLE   trainer, analyst, auditor or admin\n"
+                   "  SCOPE  *, projects/P, projects/P/ledgers/L or projects/P/ledgers/PREFIX*\n"
+                   "  then data-set=NAME to allow ledgers over this data set alone")
+      ->type_name("\"ROLE SCOPE\"")
+      ->required();
+  AddExpiryAndOut(*command, *create, "a new file for the token (mode 600), instead of stdout");
+
+  auto rotate = std::make_shared<TokenFlags>();
+  command = AddTokenCommand(
+      token, "rotate", "Makes the next token of a name. The one before stays valid for a while.",
+      "  dpledger admin token rotate alice --server 127.0.0.1:7070 --grace 1h --out alice.token",
+      rotate, Rotate, chosen);
+  AddHolder(*command, *rotate);
+  AddLength(*command, "--grace", rotate->grace,
+            "how long the token before stays valid, at most 30d; 1h if not given");
+  AddExpiryAndOut(*command, *rotate,
+                  "the file for the token (mode 600), replaced if it is there, instead of stdout");
+
+  auto revoke = std::make_shared<TokenFlags>();
+  command = AddTokenCommand(
+      token, "revoke", "Ends all tokens of a name, for good, and the streams that they opened.",
+      "  dpledger admin token revoke alice --server 127.0.0.1:7070", revoke, Revoke, chosen);
+  AddHolder(*command, *revoke);
+
+  AddTokenCommand(token, "list", "Shows all tokens of the server: who, what, until when, last use.",
+                  "  dpledger admin token list --server 127.0.0.1:7070 --json",
+                  std::make_shared<TokenFlags>(), List, chosen);
+}
+
+}  // namespace
+
+void AddAdminCommands(CLI::App& app, Command& chosen) {
+  CLI::App* admin = app.add_subcommand("admin", "What administrators of a server do.");
+  admin->footer("  dpledger admin token list --server 127.0.0.1:7070");
+  admin->require_subcommand(0, 1);  // none is told by main(), as of every command
+  CLI::App* token = admin->add_subcommand("token", "Tokens: who may call the server.");
+  token->footer("  dpledger admin token list --server 127.0.0.1:7070");
+  token->require_subcommand(0, 1);
+  AddTokenCommands(*token, chosen);
+}
+
+}  // namespace dpledger::cli
