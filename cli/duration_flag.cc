@@ -6,7 +6,7 @@
 namespace dpledger::cli {
 namespace {
 
-constexpr char kRule[] = "must be a whole number and s, m, h or d, as in 90d, got ";
+constexpr char kRule[] = "a whole number and s, m, h or d, as in 90d, got ";
 
 }  // namespace
 
@@ -38,7 +38,8 @@ CLI::Option* AddLength(CLI::App& app, const std::string& flag, absl::Duration& v
           flag,
           [flag, &value](const std::string& text) {
             const std::optional<absl::Duration> length = ParseLength(text);
-            if (!length.has_value()) throw CLI::ValidationError(flag, absl::StrCat(kRule, text));
+            if (!length.has_value())
+              throw CLI::ValidationError(flag, absl::StrCat("must be ", kRule, text));
             value = *length;
           },
           help)
@@ -53,7 +54,7 @@ CLI::Option* AddLengthOrNever(CLI::App& app, const std::string& flag,
           [flag, &value](const std::string& text) {
             value = ParseLength(text);
             if (!value.has_value() && text != "never") {
-              throw CLI::ValidationError(flag, absl::StrCat("must be never, or ", kRule + 5, text));
+              throw CLI::ValidationError(flag, absl::StrCat("must be never, or ", kRule, text));
             }
           },
           help)

@@ -139,4 +139,20 @@ absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeToke
   return Call(admin_.get(), &v1::AdminService::Stub::RevokeToken, request);
 }
 
+absl::StatusOr<v1::CreateTokenResponse> ServerCalls::Create(const v1::CreateTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::CreateToken, request);
+}
+
+absl::StatusOr<v1::ListTokensResponse> ServerCalls::List(const v1::ListTokensRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::ListTokens, request);
+}
+
+absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::RotateToken, request);
+}
+
+absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
+  return Call(*admin_, &v1::AdminService::Stub::RevokeToken, request);
+}
+
 }  // namespace dpledger::cli

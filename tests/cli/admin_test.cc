@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "cli/duration_flag.h"
 #include "dpledger/v1/admin_service.grpc.pb.h"
 #include "identity/authenticator.h"

@@ -289,11 +289,13 @@ TEST(Streams, EndAfterAcknowledgingWhatTheyHaveTaken) {
   ASSERT_TRUE(stream->Read(&response));
   const auto why =
       WithReason(absl::UnauthenticatedError("the token was revoked"), {"REVOKED_TOKEN", {}});
-  running.server().desk().EndStreams([](const Caller& c) { return c.name == "somebody"; }, why);
+  running.server().desk().EndStreams(
+      [&](const Caller& c) { return c.name == "somebody" ? why : absl::OkStatus(); });
   *request.mutable_batch() = RoundBatch(kLedger, "w", "r2", 2);
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));  // another one's token
-  running.server().desk().EndStreams([](const Caller& c) { return c.name.empty(); }, why);
+  running.server().desk().EndStreams(
+      [&](const Caller& c) { return c.name == "anonymous" ? why : absl::OkStatus(); });
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_TRUE(IsError(stream->Finish(), StatusCode::UNAUTHENTICATED, "REVOKED_TOKEN",
                       "the token was revoked; send what is not acknowledged again"));
