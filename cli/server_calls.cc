@@ -88,7 +88,7 @@ absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersR
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
   ASSIGN_OR_RETURN(v1::AppendBatchResponse response,
-                   Call(*ledgers_, &v1::LedgerService::Stub::AppendBatch, request));
+                   Call(ledgers_.get(), &v1::LedgerService::Stub::AppendBatch, request));
   return response.receipt();
 }
 
@@ -137,22 +137,6 @@ absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateToke
 
 absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
   return Call(admin_.get(), &v1::AdminService::Stub::RevokeToken, request);
-}
-
-absl::StatusOr<v1::CreateTokenResponse> ServerCalls::Create(const v1::CreateTokenRequest& request) {
-  return Call(*admin_, &v1::AdminService::Stub::CreateToken, request);
-}
-
-absl::StatusOr<v1::ListTokensResponse> ServerCalls::List(const v1::ListTokensRequest& request) {
-  return Call(*admin_, &v1::AdminService::Stub::ListTokens, request);
-}
-
-absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateTokenRequest& request) {
-  return Call(*admin_, &v1::AdminService::Stub::RotateToken, request);
-}
-
-absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
-  return Call(*admin_, &v1::AdminService::Stub::RevokeToken, request);
 }
 
 }  // namespace dpledger::cli

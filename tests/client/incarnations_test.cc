@@ -40,7 +40,7 @@ constexpr int kRoundsPerEpoch = 10;
 
 class Incarnations : public ::testing::Test {
  protected:
-  Incarnations() : channel_(Connect(server_.address())) {}
+  Incarnations() : channel_(Connect(server_.address()).value()) {}
 
   RecorderOptions Options(v1::SpoolPolicy policy = v1::FAIL_CLOSED) {
     RecorderOptions options = OptionsFor(server_.address(), folder_.File("spool"));

@@ -531,7 +531,7 @@ TEST_F(Recorder, SendsTheSameRequestsAfterARestart) {
 
 TEST_F(Recorder, RemembersARefusal) {
   const auto recorder = Open(Options());
-  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()));
+  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()).value());
   v1::SealLedgerRequest seal;
   seal.set_name(kLedger);
   seal.set_request_id("seal");
@@ -568,7 +568,7 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
   v1::GetLedgerRequest request;
   request.set_name("projects/default/ledgers/adult");
   v1::Ledger ledger;
-  EXPECT_EQ(v1::LedgerService::NewStub(Connect(forgetful.address()))
+  EXPECT_EQ(v1::LedgerService::NewStub(Connect(forgetful.address()).value())
                 ->GetLedger(&context, request, &ledger)
                 .error_code(),
             grpc::StatusCode::NOT_FOUND);
@@ -580,7 +580,7 @@ TEST_F(Recorder, FindsItsWriterAmongMoreThanAnAnswerHolds) {
     const auto recorder = Open(Options());
     ASSERT_EQ(recorder->AwaitReleasable(RecordRound(*recorder)), absl::OkStatus());
   }
-  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()));
+  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()).value());
   for (int i = 0; i < 1001; ++i) {
     v1::AppendBatchRequest batch;
     batch.set_ledger(kLedger);

@@ -93,7 +93,7 @@ std::vector<std::string> Auditor::Audit(const std::string& address) {
 }
 
 void Auditor::ReadEntries(const std::string& address) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(address));
+  const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
   v1::ReadEntriesRequest request;
   request.set_ledger(ledger_);
   request.set_first_sequence(entries_.size());
@@ -119,7 +119,7 @@ void Auditor::ReadEntries(const std::string& address) {
 }
 
 void Auditor::CheckCheckpoint(const std::string& address) {
-  const auto audit = v1::AuditService::NewStub(client::Connect(address));
+  const auto audit = v1::AuditService::NewStub(client::Connect(address).value());
   v1::GetCheckpointRequest request;
   request.set_log(ledger_);
   request.set_at_least(entries_.size());
@@ -228,7 +228,7 @@ void Auditor::CheckEpsilon(const std::string& address, const merkle::Checkpoint&
   const auto offline = accountant::AnswerEpsilon(subject, request, {});
   request.mutable_subject()->add_ledgers(ledger_);
   request.mutable_subject()->set_up_to_sequence(checkpoint.size);
-  const auto stub = v1::AccountingService::NewStub(client::Connect(address));
+  const auto stub = v1::AccountingService::NewStub(client::Connect(address).value());
   v1::ComputeEpsilonResponse served;
   const absl::Status status =
       Ask(*stub, &v1::AccountingService::Stub::ComputeEpsilon, request, served);

@@ -75,7 +75,7 @@ void CrashingServer::Start() {
 }
 
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(address));
+  const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
   std::vector<v1::LedgerEntry> entries;
   std::map<std::string, uint64_t> writer_counters;
   v1::ReadEntriesRequest request;

@@ -7,7 +7,7 @@ namespace dpledger::testing {
 using grpc::health::v1::HealthCheckResponse;
 
 HealthWatch::HealthWatch(const std::string& address)
-    : stub_(grpc::health::v1::Health::NewStub(client::Connect(address))) {
+    : stub_(grpc::health::v1::Health::NewStub(client::Connect(address).value())) {
   reader_ = std::thread([this] {
     const auto watch = stub_->Watch(&context_, {});
     HealthCheckResponse response;

@@ -19,7 +19,7 @@ namespace dpledger::testing {
 namespace {
 
 EpsilonInterval Ask(const std::string& server, const v1::ComputeEpsilonRequest& request) {
-  const auto stub = v1::AccountingService::NewStub(client::Connect(server));
+  const auto stub = v1::AccountingService::NewStub(client::Connect(server).value());
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
   v1::ComputeEpsilonResponse response;

@@ -116,8 +116,9 @@ class Storm {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::Ledger made;
-    const grpc::Status status = v1::LedgerService::NewStub(client::Connect(servers_[0]->address()))
-                                    ->CreateLedger(&context, request, &made);
+    const grpc::Status status =
+        v1::LedgerService::NewStub(client::Connect(servers_[0]->address()).value())
+            ->CreateLedger(&context, request, &made);
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
 
@@ -133,7 +134,7 @@ class Storm {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::AppendBatchResponse response;
     const auto stub = v1::LedgerService::NewStub(
-        client::Connect(servers_[static_cast<size_t>(send.server)]->address()));
+        client::Connect(servers_[static_cast<size_t>(send.server)]->address()).value());
     const grpc::Status status = stub->AppendBatch(&context, request, &response);
     if (!status.ok()) return client::FromGrpc(status);
     return response.receipt();

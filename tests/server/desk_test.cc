@@ -121,7 +121,7 @@ TEST(Table, SideEffectsAreThoseOfThePermission) {
                                         Permission::kAsk, Permission::kVerifyExport};
   for (const Method& method : MethodTable({}, 1, nullptr)) {
     if (!OfThisProject(method)) continue;
-    EXPECT_EQ(method.no_side_effects, reading.contains(method.permission)) << method.path;
+    EXPECT_EQ(method.no_side_effects, reading.contains(*method.permission)) << method.path;
   }
 }
 

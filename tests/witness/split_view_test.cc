@@ -66,7 +66,7 @@ class Server {
       absl::SleepFor(absl::Milliseconds(5));
     }
     EXPECT_FALSE(address.empty()) << Log();
-    const auto channel = client::Connect(address);
+    const auto channel = client::Connect(address).value();
     ledgers_ = v1::LedgerService::NewStub(channel);
     audits_ = v1::AuditService::NewStub(channel);
   }
