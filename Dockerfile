@@ -34,8 +34,11 @@ USER dpledger
 VOLUME /var/lib/dpledger
 EXPOSE 7070
 HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 \
-  CMD ["dpledger-server", "--check", "127.0.0.1:7070"]
+  CMD ["dpledger-server", "--check", "https://localhost:7070"]
 STOPSIGNAL SIGTERM
-# The container's address is reachable from outside it by design; publish the port on loopback or behind a proxy.
+# The container's address is reachable from outside it by design: mount the certificate, its key and the authority of
+# the health check at /etc/dpledger. The first start leaves the token of an administrator beside the store.
+ENV DPLEDGER_CA=/etc/dpledger/ca.pem
 ENTRYPOINT ["dpledger-server"]
-CMD ["--listen", "0.0.0.0:7070", "--insecure-listen-anywhere", "--store", "/var/lib/dpledger/store"]
+CMD ["--listen", "0.0.0.0:7070", "--cert", "/etc/dpledger/server.pem", "--cert-key", "/etc/dpledger/server.key", \
+     "--identity", "--store", "/var/lib/dpledger/store"]

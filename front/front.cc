@@ -182,7 +182,8 @@ absl::Status Front::Impl::Listen() {
   if (!error) acceptor_->listen(asio::socket_base::max_listen_connections, error);
   if (!error) bound_ = acceptor_->local_endpoint(error);
   if (error) {
-    return absl::UnavailableError(absl::StrCat("listen ", options_.address, ": ", error.message()));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options_.address, ": ", error.message()));
   }
   return absl::OkStatus();
 }

@@ -28,10 +28,11 @@ absl::Status Unfit(const char* field, const std::string& file, std::string_view 
                                         reason == nullptr ? "" : absl::StrCat(" (", reason, ")")));
 }
 
-// The first of our protocols that the client offers; without one the handshake ends.
+// HTTP/1.1 if the client offers it: browsers and curl, which do not speak gRPC. Who does offers h2
+// alone. Without either the handshake ends.
 int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
                    const unsigned char* offered, unsigned int offered_size, void*) {
-  static constexpr unsigned char kOurs[] = "\x02h2\x08http/1.1";
+  static constexpr unsigned char kOurs[] = "\x08http/1.1\x02h2";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, kOurs, sizeof(kOurs) - 1, offered, offered_size) !=
       OPENSSL_NPN_NEGOTIATED) {

@@ -20,7 +20,7 @@ struct TlsFiles {
   std::string client_ca;    // PEM, who may sign clients' certificates; empty: they are not asked
 };
 
-// TLS 1.2 or later, ALPN "h2" before "http/1.1". A client's certificate is asked for if `client_ca`
+// TLS 1.2 or later, ALPN "http/1.1" before "h2". A client's certificate is asked for if `client_ca`
 // is set, and not demanded: who has none may bring a token. One that `client_ca` has not signed
 // ends the handshake. Thread safe.
 class TlsContext {

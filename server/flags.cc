@@ -57,12 +57,14 @@ std::string AddressError(const ServerOptions& server, bool anywhere) {
   if (server.front.certificate.empty()) {
     return absl::StrCat(text,
                         " can be reached from other machines: give --cert and --cert-key for "
-                        "TLS, and --identity so that callers are known; or listen on 127.0.0.1");
+                        "TLS, and --identity so that callers are known; or listen on 127.0.0.1; or "
+                        "say --insecure-listen-anywhere if something in front has both");
   }
   if (!server.identity.on) {
     return absl::StrCat(text,
                         " can be reached from other machines: give --identity so that "
-                        "callers are known; or listen on 127.0.0.1");
+                        "callers are known; or listen on 127.0.0.1; or say "
+                        "--insecure-listen-anywhere if something in front has both");
   }
   return "";
 }

@@ -380,7 +380,7 @@ TEST(ProfileUsage, ABadFlagIsExitTwoAndSaysWhichAndWhy) {
            audit({"--canaries", "10", "--guesses", "5", "--correct", "5", "--confidence", "1"},
                  "--confidence: must be in (0, 1), got 1"),
            audit({"--canaries", "10", "--guesses", "5", "--correct", "5", "--ledger", "x"},
-                 "--server: must be given with --ledger"),
+                 "--server: must be given as host:port"),
        }) {
     const RunResult result = Dpledger(bad.arguments);
     EXPECT_EQ(result.exit_code, 2) << bad.message;

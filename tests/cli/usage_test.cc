@@ -67,7 +67,7 @@ std::vector<BadCommand> BadCommands() {
       {{"epsilon", "--delta", "1e-5", "--events", f, "--server", server},
        "--events: must not be given with --server"},
       {{"epsilon", "--delta", "1e-5", "--server", server}, "--ledger: must be given with --server"},
-      {{"epsilon", "--delta", "1e-5", "--ledger", "x"}, "--server: must be given with --ledger"},
+      {{"epsilon", "--delta", "1e-5", "--ledger", "x"}, "--server: must be given as host:port"},
       {{"epsilon", "--delta", "1e-5", "--noise-multiplier", "1", "--steps", "10", "--events", f},
        "--noise-multiplier: must not be given with --events"},
       {{"delta", "--epsilon", "1", "--sampling-probability", "1", "--server", server, "--ledger",
@@ -167,7 +167,7 @@ std::vector<BadCommand> BadCommands() {
        "--request-id: must be 1 to 48 of A-Z a-z 0-9 . _ -, got a b"},
       {{"ledger", "append", "x", "--server", server}, "--events is required"},
       {{"ledger", "show", "--server", server}, "NAME is required"},
-      {{"ledger", "list"}, "--server is required"},
+      {{"ledger", "list"}, "--server: must be given as host:port"},
   };
 }
 

@@ -27,7 +27,10 @@ class CrashingServer {
   CrashingServer& operator=(const CrashingServer&) = delete;
 
   // "<host>:<port>", the same over every start.
-  const std::string& address() const { return address_; }
+  // Plain text, also on another host.
+  std::string address() const {
+    return host_.starts_with("127.") ? address_ : "http://" + address_;
+  }
   // What it keeps: its ledgers, its key and its last checkpoint. To be changed only while it is
   // killed.
   std::string files() const { return folder_.File("files"); }

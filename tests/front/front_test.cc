@@ -238,7 +238,7 @@ TEST_F(FrontTest, AlpnChoosesTheDoor) {
   Open();
   for (const auto& [offered, kind] : {std::pair{std::string("\x02h2"), "h2"},
                                       {std::string("\x08http/1.1"), "h1"},
-                                      {std::string("\x08http/1.1\x02h2"), "h2"}}) {
+                                      {std::string("\x02h2\x08http/1.1"), "h1"}}) {
     asio::ssl::context context(asio::ssl::context::tls_client);
     SSL_CTX_set_alpn_protos(context.native_handle(),
                             reinterpret_cast<const unsigned char*>(offered.data()),

@@ -261,8 +261,8 @@ TEST_F(Reflection, ListsTheServices) {
     names.push_back(service.name());
   EXPECT_THAT(names, testing::UnorderedElementsAre(
                          "dpledger.v1.LedgerService", "dpledger.v1.AccountingService",
-                         "dpledger.v1.AuditService", "grpc.health.v1.Health",
-                         "grpc.reflection.v1alpha.ServerReflection"));
+                         "dpledger.v1.AuditService", "dpledger.v1.AdminService",
+                         "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"));
 }
 
 // What grpcurl does to make a call: the files of a service must build a pool of their own.

@@ -90,8 +90,15 @@ class RawConnection {
 
 class Reset : public testing::TestWithParam<const char*> {};
 
+// Without the front's count, the door by itself keeps nothing.
+ServerOptions WithoutACount() {
+  ServerOptions options = RunningServer::SigningOnDemand();
+  options.front.allowance = {.burst = 1e9, .per_second = 1e9};
+  return options;
+}
+
 TEST_P(Reset, KeepsNoMemory) {
-  RunningServer running;
+  RunningServer running(WithoutACount());
   running.Create(kLedger);
   running.Health("");
   const std::string headers = "\x83\x86" + Field(":path", GetParam()) + Field(":authority", "a") +
@@ -112,6 +119,23 @@ TEST_P(Reset, KeepsNoMemory) {
   RecordProperty("grown_mebibytes", static_cast<int>(grown >> 20));
   EXPECT_LT(grown, kMostGrowthBytes);
   // An honest caller is served.
+  EXPECT_EQ(running.Append(RoundBatch(kLedger, "w", "r1", 1)).size(), 3u);
+}
+
+TEST(ResetFlood, EndsItsConnectionAndNobodyElses) {
+  RunningServer running;
+  running.Create(kLedger);
+  const std::string headers = "\x83\x86" + Field(":path", "/grpc.health.v1.Health/Check") +
+                              Field(":authority", "a") + Field("te", "trailers") +
+                              Field("content-type", "application/grpc");
+  RawConnection connection(running.server().port());
+  ASSERT_TRUE(connection.AwaitPing());
+  bool open = true;
+  for (uint32_t stream = 1; open && stream < 2 * kResets; stream += 2) {
+    open = connection.Send(Frame(1, 4, stream, headers) +
+                           Frame(3, 0, stream, std::string("\0\0\0\x08", 4)));
+  }
+  EXPECT_FALSE(open && connection.AwaitPing());
   EXPECT_EQ(running.Append(RoundBatch(kLedger, "w", "r1", 1)).size(), 3u);
 }
 

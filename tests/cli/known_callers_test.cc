@@ -1,0 +1,252 @@
+// A server that other machines could reach: TLS, identity, and every program that speaks to it. The
+// walk of a team: an administrator, a trainer with a certificate, one with a token, an auditor, and
+// somebody with curl.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "client/recorder.h"
+#include "tests/cli/process.h"
+#include "tests/front/certificates.h"
+
+namespace dpledger::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class KnownCallers : public ::testing::Test {
+ protected:
+  KnownCallers() {
+    const Credential server = authority_.Issue("DNS:localhost,IP:127.0.0.1");
+    const Credential trainer = authority_.Issue("URI:spiffe://example.org/trainer");
+    ca_ = folder_.Write("ca.pem", authority_.certificate());
+    folder_.Write("server.pem", server.certificate);
+    folder_.Write("server.key", server.key);
+    folder_.Write("trainer.pem", trainer.certificate);
+    folder_.Write("trainer.key", trainer.key);
+    folder_.Write("policy", "spiffe://example.org/trainer trainer projects/default\n");
+    chmod(folder_.File("policy").c_str(), 0600);
+    const std::string port_file = folder_.File("port");
+    pid_ = StartProgram({BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0", "--port-file",
+                         port_file, "--store", folder_.File("store"), "--cert",
+                         folder_.File("server.pem"), "--cert-key", folder_.File("server.key"),
+                         "--client-ca", ca_, "--identity", "--policy", folder_.File("policy")},
+                        folder_.File("log"));
+    address_ = AwaitFirstLine(pid_, port_file, folder_.File("log"));
+    admin_ = {"--token-file", folder_.File("store.tokens.first-admin")};
+    trainer_ = {"--cert", folder_.File("trainer.pem"), "--cert-key", folder_.File("trainer.key")};
+  }
+  ~KnownCallers() override {
+    EXPECT_EQ(StopProgram(pid_, SIGTERM), 0);
+    // No secret is ever logged.
+    const std::string log = *ReadFile(folder_.File("log"));
+    EXPECT_THAT(log, Not(HasSubstr("dpl_")));
+    for (const std::string& token : secrets_) EXPECT_THAT(log, Not(HasSubstr(token)));
+  }
+
+  RunResult Run(std::vector<std::string> arguments, const std::vector<std::string>& as) {
+    arguments.insert(arguments.end(), {"--server", address_, "--ca", ca_});
+    arguments.insert(arguments.end(), as.begin(), as.end());
+    return Dpledger(arguments);
+  }
+  // A new token's file.
+  std::string Token(const std::string& name, const std::string& grant) {
+    const std::string file = folder_.File(name + ".token");
+    const RunResult made =
+        Run({"admin", "token", "create", name, "--grant", grant, "--out", file}, admin_);
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    secrets_.push_back(*ReadFile(file));
+    return file;
+  }
+  RunResult Create(const std::string& ledger, const std::vector<std::string>& as) {
+    return Run({"ledger", "create", ledger, "--dataset", "d", "--unit", "example", "--adjacency",
+                "add-or-remove-one", "--parameters", "fixed"},
+               as);
+  }
+  RunResult Curl(const std::vector<std::string>& more, const std::string& path) {
+    std::vector<std::string> arguments = {"/usr/bin/curl", "--silent", "--max-time", "30",
+                                          "--cacert",      ca_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.push_back(absl::StrCat("https://", address_, path));
+    return RunProgram(arguments);
+  }
+
+  TemporaryFolder folder_;
+  TestAuthority authority_{"test authority"};
+  std::string ca_, address_;
+  std::vector<std::string> admin_, trainer_, secrets_;
+  pid_t pid_ = 0;
+};
+
+TEST_F(KnownCallers, EachMayDoWhatWasGranted) {
+  const RunResult nobody = Create("run", {});
+  EXPECT_EQ(nobody.exit_code, 4);
+  EXPECT_THAT(nobody.err, HasSubstr("show a token"));
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::string events = folder_.Write(
+      "events",
+      R"({"rounds":{"scheme":{"poisson":{"probability":0.01}},"queries":[{"l2NormBound":1,"noiseStddev":1}],"count":"100"}})");
+  ASSERT_EQ(Run({"ledger", "append", "run", "--events", events}, trainer_).exit_code, 0);
+
+  const std::vector<std::string> auditor = {"--token-file",
+                                            Token("auditor", "auditor projects/default")};
+  const RunResult refused = Run({"ledger", "append", "run", "--events", events}, auditor);
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("token:auditor has no right to append"),
+                                 HasSubstr("token:auditor trainer projects/default/ledgers/run")));
+  EXPECT_EQ(Run({"ledger", "seal", "run"}, auditor).exit_code, 4);
+  const std::string bundle = folder_.File("run.bundle");
+  const RunResult exported = Run({"ledger", "export", "run", "--output", bundle}, auditor);
+  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  const RunResult verified = Dpledger({"ledger", "verify", bundle, "--self-signed"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+
+  // Another project's auditor sees nothing of this one, and lists nothing of it.
+  const std::vector<std::string> stranger = {"--token-file",
+                                             Token("stranger", "auditor projects/other")};
+  EXPECT_EQ(Run({"ledger", "show", "run"}, stranger).exit_code, 4);
+  EXPECT_EQ(Run({"ledger", "list", "--project", "default"}, stranger).exit_code, 4);
+  // Whether it exists or not.
+  EXPECT_EQ(Run({"ledger", "show", "none"}, stranger).exit_code, 4);
+  EXPECT_EQ(Run({"ledger", "show", "none"}, auditor).exit_code, 1);
+  EXPECT_EQ(Run({"admin", "token", "list"}, auditor).exit_code, 4);
+}
+
+TEST_F(KnownCallers, CurlGetsTheAnswerOfTheCommandLine) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::string token = Token("analyst", "analyst projects/default");
+  const RunResult by_command =
+      Run({"epsilon", "--delta", "1e-5", "--ledger", "run", "--json"}, {"--token-file", token});
+  ASSERT_EQ(by_command.exit_code, 0) << by_command.err;
+  const std::string header = absl::StrCat("Authorization: Bearer ",
+                                          ReadFile(token)->substr(0, ReadFile(token)->find('\n')));
+  const std::string question =
+      R"({"subject":{"ledgers":["projects/default/ledgers/run"]},"delta":1e-5})";
+  const std::string path = "/dpledger.v1.AccountingService/ComputeEpsilon";
+  const RunResult by_curl = Curl(
+      {"--header", header, "--header", "Content-Type: application/json", "--data", question}, path);
+  EXPECT_THAT(by_curl.out, HasSubstr(R"("method":"gaussian")"));
+  const RunResult without = Curl({"--header", "Content-Type: application/json", "--data", question,
+                                  "--write-out", " %{http_code}"},
+                                 path);
+  EXPECT_THAT(without.out, AllOf(HasSubstr("unauthenticated"), HasSubstr(" 401")));
+  const RunResult two =
+      Curl({"--header", header, "--header", header, "--header", "Content-Type: application/json",
+            "--data", question, "--write-out", " %{http_code}"},
+           path);
+  EXPECT_THAT(two.out, HasSubstr(" 400"));
+  EXPECT_THAT(Curl({}, "/healthz").out, HasSubstr("ok"));
+  EXPECT_THAT(Curl({}, "/metrics").out, HasSubstr("show a token"));
+  EXPECT_THAT(Curl({"--header", header}, "/metrics").out, HasSubstr("grpc_server_handled_total"));
+}
+
+TEST_F(KnownCallers, RevokedTokenEndsARunAndARotatedOneDoesNot) {
+  const std::string token = Token("run", "trainer projects/default");
+  client::RecorderOptions options;
+  options.server = address_;
+  options.server.ca = ca_;
+  options.server.token_file = token;
+  options.ledger = "projects/default/ledgers/long";
+  options.declaration.set_dataset("d");
+  options.declaration.set_unit_of_privacy("example");
+  options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  options.declaration.set_parameters(v1::FIXED);
+  options.spool_folder = folder_.path();
+  options.release_timeout = absl::Seconds(6);
+  auto recorder = client::PrivacyRecorder::Open(options);
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  const auto record = [&]() -> absl::Status {
+    v1::SamplingScheme scheme;
+    scheme.mutable_poisson()->set_probability(0.01);
+    v1::SumQuery query;
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(1);
+    const absl::StatusOr<uint64_t> round = (*recorder)->RecordRound(scheme, {query});
+    if (!round.ok()) return round.status();
+    return (*recorder)->AwaitReleasable(*round);
+  };
+  ASSERT_EQ(record(), absl::OkStatus());
+
+  // The old token ends at once; the file has the next one only after a while.
+  const std::string fresh = folder_.File("fresh");
+  ASSERT_EQ(
+      Run({"admin", "token", "rotate", "run", "--grace", "0s", "--out", fresh}, admin_).exit_code,
+      0);
+  secrets_.push_back(*ReadFile(fresh));
+  absl::SleepFor(absl::Seconds(2));
+  ASSERT_EQ(rename(fresh.c_str(), token.c_str()), 0);
+  EXPECT_EQ(record(), absl::OkStatus());
+
+  ASSERT_EQ(Run({"admin", "token", "revoke", "run"}, admin_).exit_code, 0);
+  absl::SleepFor(absl::Seconds(2));
+  const absl::Status refused = record();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("revoked"));
+  EXPECT_THAT(*ReadFile(folder_.File("log")), HasSubstr("REVOKED_TOKEN"));
+}
+
+TEST_F(KnownCallers, ServerWithAnotherCertificateIsNotSpokenTo) {
+  const TestAuthority other("another authority");
+  const RunResult refused =
+      Dpledger({"ledger", "list", "--server", address_, "--ca",
+                folder_.Write("other.pem", other.certificate()), "--token-file", admin_[1]});
+  EXPECT_EQ(refused.exit_code, 6) << refused.err;
+  // Nor is a token shown to a server without TLS on another machine.
+  const RunResult plain =
+      Dpledger({"ledger", "list", "--server", "http://192.0.2.1:7070", "--token-file", admin_[1]});
+  EXPECT_EQ(plain.exit_code, 2);
+  EXPECT_THAT(plain.err, HasSubstr("must be https://"));
+}
+
+TEST_F(KnownCallers, EnvironmentAndConfigNameTheServer) {
+  const std::vector<std::string> list = {BinaryPath("dpledger"), "ledger", "list"};
+  const RunResult by_environment = RunProgram(
+      list,
+      {{"DPLEDGER_SERVER", address_}, {"DPLEDGER_CA", ca_}, {"DPLEDGER_TOKEN_FILE", admin_[1]}});
+  EXPECT_EQ(by_environment.exit_code, 0) << by_environment.err;
+  mkdir(folder_.File("dpledger").c_str(), 0700);
+  folder_.Write("dpledger/client.conf",
+                absl::StrCat("# ours\nserver = ", address_, "\nca = ../ca.pem\ntoken-file = \"",
+                             admin_[1], "\"\n"));
+  const std::map<std::string, std::string> home = {{"XDG_CONFIG_HOME", folder_.path()}};
+  const RunResult by_file = RunProgram(list, home);
+  EXPECT_EQ(by_file.exit_code, 0) << by_file.err;
+  // The file's token is its server's alone: another one does not get it.
+  std::vector<std::string> elsewhere = list;
+  elsewhere.insert(elsewhere.end(), {"--server", absl::StrCat("https://", address_), "--ca", ca_});
+  EXPECT_EQ(RunProgram(elsewhere, home).exit_code, 4);
+  folder_.Write("dpledger/client.conf", "server = a:1\nport = 7\n");
+  const RunResult wrong = RunProgram(list, home);
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("client.conf line 2"));
+  const RunResult none = RunProgram(list, {{"XDG_CONFIG_HOME", folder_.File("nothing")}});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("DPLEDGER_SERVER"));
+}
+
+TEST(ServerFlags, AddressesOfOthersNeedTlsAndIdentity) {
+  const auto refusal = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {BinaryPath("dpledger-server"), "--listen", "0.0.0.0:0"});
+    const RunResult result = RunProgram(more);
+    EXPECT_EQ(result.exit_code, 2);
+    return result.err;
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("give --cert and --cert-key for TLS"));
+  EXPECT_THAT(refusal({"--cert", "c", "--cert-key", "k"}), HasSubstr("give --identity"));
+  EXPECT_THAT(refusal({"--identity"}), HasSubstr("give --cert and --cert-key for TLS"));
+  EXPECT_THAT(refusal({"--cert", "c"}), HasSubstr("--cert: must be given with --cert-key"));
+  EXPECT_THAT(refusal({"--client-ca", "c"}), HasSubstr("--client-ca: must be given with --cert"));
+  EXPECT_THAT(refusal({"--policy", "p"}), HasSubstr("--identity: must be given"));
+  EXPECT_THAT(refusal({"--identity", "--jwt-issuer", "a,b"}), HasSubstr("ISSUER,AUDIENCE"));
+}
+
+}  // namespace
+}  // namespace dpledger::testing
