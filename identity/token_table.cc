@@ -131,6 +131,14 @@ absl::Status CheckRoom(size_t tokens) {
       {"TOO_MANY_TOKENS", {}});
 }
 
+// The file would not be read again with two alike.
+absl::Status CheckNewHash(const std::vector<TokenRecord>& tokens, const Sha256Hash& hash) {
+  for (const TokenRecord& token : tokens) {
+    if (token.hash == hash) return absl::AlreadyExistsError("hash: another token has it");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckExpires(absl::Time expires, absl::Time now) {
   // Far beyond any use, and within what the text of a time can say.
   if (expires == absl::InfiniteFuture() ||
@@ -189,6 +197,7 @@ absl::Status TokenTable::Create(TokenRecord token, absl::Time now) {
             "another name")),
         {"NAME_TAKEN", {}});
   }
+  RETURN_IF_ERROR(CheckNewHash(tokens, token.hash));
   RETURN_IF_ERROR(CheckRoom(tokens.size()));
   token.created = WholeSeconds(now);
   token.expires = WholeSeconds(token.expires);
@@ -199,6 +208,7 @@ absl::Status TokenTable::Create(TokenRecord token, absl::Time now) {
 absl::Status TokenTable::Rotate(std::string_view name, const Sha256Hash& hash, absl::Time expires,
                                 absl::Duration grace, absl::Time now) {
   RETURN_IF_ERROR(CheckExpires(expires, now));
+  RETURN_IF_ERROR(CheckNewHash(tokens, hash));
   if (grace < absl::ZeroDuration() || grace > kForgetAfter) {
     return FieldError("grace", "must be 0 to 30 days");
   }

@@ -52,12 +52,12 @@ struct TokenTable {
   // The token that `name` uses now: the last that is not revoked. Null: none.
   const TokenRecord* Current(std::string_view name) const;
 
-  // Adds the first token of a name. INVALID_ARGUMENT names the field; ALREADY_EXISTS (NAME_TAKEN):
-  // the name was given before; RESOURCE_EXHAUSTED: the table is full.
+  // Adds the first token of a name. INVALID_ARGUMENT names the field; ALREADY_EXISTS: another token
+  // has the hash, or (NAME_TAKEN) the name was given before; RESOURCE_EXHAUSTED: the table is full.
   absl::Status Create(TokenRecord token, absl::Time now);
   // Gives `name` a new token with the grants of the one before, which stays valid for `grace` at
-  // the most. NOT_FOUND; FAILED_PRECONDITION (TOKEN_REVOKED) if all its tokens are revoked.
-  // Forgets tokens of the name that ended more than 30 days ago.
+  // the most. NOT_FOUND; ALREADY_EXISTS for its hash; FAILED_PRECONDITION (TOKEN_REVOKED) if all
+  // its tokens are revoked. Forgets tokens of the name that ended more than 30 days ago.
   absl::Status Rotate(std::string_view name, const Sha256Hash& hash, absl::Time expires,
                       absl::Duration grace, absl::Time now);
   // Revokes all tokens of the name. NOT_FOUND. Again is no error.

@@ -110,6 +110,19 @@ TEST(TokenTable, GivesANameOnce) {
   EXPECT_EQ(table.tokens.size(), 1u);
 }
 
+// Else the file could not be read again. (A fuzzer found it.)
+TEST(TokenTable, RefusesASecondTokenWithTheSameHash) {
+  TokenTable table;
+  ASSERT_TRUE(table.Create(Record("a", "one"), kNow).ok());
+  ASSERT_TRUE(table.Create(Record("b", "two"), kNow).ok());
+  EXPECT_TRUE(IsError(table.Create(Record("c", "one"), kNow), absl::StatusCode::kAlreadyExists,
+                      "hash: another token has it"));
+  EXPECT_TRUE(
+      IsError(table.Rotate("a", HashOf("two"), absl::InfiniteFuture(), absl::ZeroDuration(), kNow),
+              absl::StatusCode::kAlreadyExists, "hash: another token has it"));
+  EXPECT_TRUE(TokenTable::Parse(table.ToText()).ok());
+}
+
 TEST(TokenTable, RotatesWithAGraceTime) {
   TokenTable table;
   ASSERT_TRUE(table.Create(Record("a"), kNow).ok());
