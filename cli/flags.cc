@@ -1,5 +1,7 @@
 #include "cli/flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -125,7 +127,13 @@ void AddServer(CLI::App& app, client::ServerAccess& value) {
          "default: DPLEDGER_SERVER, or that of client.conf")
       ->type_name("HOST:PORT");
   const auto file = [&app](const char* flag, std::string& path, const char* help) {
-    app.add_option(flag, path, help)->check(CLI::ExistingFile)->type_name("FILE");
+    app.add_option(flag, path, help)
+        ->check([](const std::string& given) {
+          return access(given.c_str(), R_OK) == 0
+                     ? ""
+                     : absl::StrCat("must be a file that can be read, got ", given);
+        })
+        ->type_name("FILE");
   };
   file("--ca", value.ca, "who signs the server's certificate, PEM; default: the system's list");
   file("--cert", value.certificate, "one's own certificate, PEM, for mutual TLS");

@@ -120,6 +120,41 @@ TEST_F(KnownCallers, EachMayDoWhatWasGranted) {
   EXPECT_EQ(Run({"admin", "token", "list"}, auditor).exit_code, 4);
 }
 
+TEST_F(KnownCallers, ListsHoldWhatTheCallerMaySee) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  ASSERT_EQ(Create("secret", admin_).exit_code, 0);
+  const std::vector<std::string> one = {"--token-file",
+                                        Token("one", "auditor projects/default/ledgers/ru*")};
+  const RunResult list = Run({"ledger", "list"}, one);
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_THAT(list.out, AllOf(HasSubstr("ledgers/run"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(Run({"ledger", "list"}, admin_).out, HasSubstr("secret"));
+}
+
+TEST_F(KnownCallers, GrantOfADataSetCoversItsLedgersAlone) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);  // over d
+  const auto ask = [&](const std::string& token) {
+    return Run({"epsilon", "--delta", "1e-5", "--ledger", "run"}, {"--token-file", token});
+  };
+  const RunResult allowed = ask(Token("ours", "analyst projects/default data-set=d"));
+  EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
+  EXPECT_EQ(ask(Token("theirs", "analyst projects/default data-set=e")).exit_code, 4);
+}
+
+TEST_F(KnownCallers, OpenWritersAreCalledMissingByAdministratorsAlone) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::string events =
+      folder_.Write("events", R"({"mechanism":{"gaussian":{"noiseMultiplier":1}}})");
+  ASSERT_EQ(
+      Run({"ledger", "append", "run", "--events", events, "--writer", "w"}, trainer_).exit_code, 0);
+  const std::vector<std::string> seal = {"ledger", "seal", "run", "--open-writers-are-missing"};
+  const RunResult refused = Run(seal, trainer_);
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("seal_with_missing"));
+  const RunResult sealed = Run(seal, admin_);
+  EXPECT_EQ(sealed.exit_code, 0) << sealed.err;
+}
+
 TEST_F(KnownCallers, CurlGetsTheAnswerOfTheCommandLine) {
   ASSERT_EQ(Create("run", trainer_).exit_code, 0);
   const std::string token = Token("analyst", "analyst projects/default");
