@@ -54,7 +54,7 @@ namespace dpledger::client {
 
 struct RecorderOptions {
   ServerAccess server;  // "host:port", or with certificates and a token
-  std::string ledger;  // `x`, or projects/{project}/ledgers/{ledger}
+  std::string ledger;   // `x`, or projects/{project}/ledgers/{ledger}
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
   // restart.
   std::string writer = "trainer";

@@ -86,10 +86,10 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 // The reason of a batch whose place among its writer's entries is taken: it was made before.
 inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 
-// FAILED_PRECONDITION (kWriterPosition, before all others; LEDGER_SEALED, IMPORT_ONLY,
-// WRITER_UNKNOWN, TOO_MANY_WRITERS, and the reasons of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH, metadata
-// current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an entry that
-// does not exist, an imported entry out of order).
+// FAILED_PRECONDITION (kWriterPosition before all others; LEDGER_SEALED, IMPORT_ONLY,
+// WRITER_UNKNOWN, TOO_MANY_WRITERS, those of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH,
+// metadata current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an
+// entry that does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          absl::Time now);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,

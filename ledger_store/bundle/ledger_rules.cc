@@ -83,7 +83,8 @@ absl::Status LedgerRules::Add(std::string_view entry) {
   if (last_writer_ == nullptr || last_writer_->first != frame->writer) {
     auto found = writers_.find(frame->writer);
     if (found == writers_.end()) {
-      if (writers_.size() == events::kMostWriters) return Wrong("a ledger has at most 2^20 writers");
+      if (writers_.size() == events::kMostWriters)
+        return Wrong("a ledger has at most 2^20 writers");
       found = writers_.try_emplace(std::string(frame->writer)).first;
       found->second.set_writer(found->first);
     }
