@@ -104,26 +104,17 @@ std::string Callers::AddressOf(const std::string& peer) const {
 
 absl::Status Callers::Decide(const Caller& caller, Permission permission,
                              const Resource& resource) {
-  absl::Status decided;
-  if (resource.kind == Resource::Kind::kRegistry) {
-    decided = rights_->DecideSomewhere(caller, permission);
-  } else {
-    identity::Resource asked = resource.kind == Resource::Kind::kServer
-                                   ? identity::Resource()
-                                   : identity::Resource::Of(resource.name);
-    decided = resource.kind == Resource::Kind::kProject && permission == Permission::kList
-                  ? rights_->DecideList(caller, asked)
-                  : rights_->Decide(caller, permission, asked);
-    if (!decided.ok() && resource.kind == Resource::Kind::kLedger) {
-      asked.data_set = DataSetOf(resource.name);
-      if (!asked.data_set.empty()) decided = rights_->Decide(caller, permission, asked);
-    }
-  }
-  if (!decided.ok()) {
-    refused_.Write("", caller.name,
-                   absl::StrCat("may not ", std::string(identity::PermissionName(permission))));
-  }
-  return decided;
+  if (resource.kind == Resource::Kind::kRegistry)
+    return rights_->DecideSomewhere(caller, permission);
+  identity::Resource asked = resource.kind == Resource::Kind::kServer
+                                 ? identity::Resource()
+                                 : identity::Resource::Of(resource.name);
+  if (resource.kind == Resource::Kind::kProject && permission == Permission::kList)
+    return rights_->DecideList(caller, asked);
+  const absl::Status decided = rights_->Decide(caller, permission, asked);
+  if (decided.ok() || resource.kind != Resource::Kind::kLedger) return decided;
+  asked.data_set = DataSetOf(resource.name);
+  return asked.data_set.empty() ? decided : rights_->Decide(caller, permission, asked);
 }
 
 std::string Callers::DataSetOf(const std::string& ledger) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/absl_view.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/desk/table.h"
@@ -49,6 +50,7 @@ UnaryCall::~UnaryCall() {
 Desk::Desk(const DeskOptions& options, const Services& services, Identifier* identifier,
            Authorizer* authorizer, const Log* log)
     : log_(*log),
+      refused_(log, "call_refused"),
       identifier_(identifier),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
@@ -89,10 +91,15 @@ void Desk::Identify(const Credentials& credentials, CallContext& context) {
   context.peer = identifier_->AddressOf(credentials.peer);
 }
 
-absl::Status Desk::Authorize(const Method& method, const Caller& caller, const Message& message) {
+absl::Status Desk::Authorize(const Method& method, const CallContext& call,
+                             const Message& message) {
   if (!method.permission.has_value()) return absl::OkStatus();
   for (const Demand& demand : method.demands(message)) {
-    RETURN_IF_ERROR(authorizer_.Decide(caller, demand.permission, demand.resource));
+    absl::Status decided = authorizer_.Decide(call.caller, demand.permission, demand.resource);
+    if (decided.ok()) continue;
+    refused_.Write(call.peer, call.caller.name,
+                   absl::StrCat("may not ", ToAbsl(identity::PermissionName(demand.permission))));
+    return decided;
   }
   return absl::OkStatus();
 }
@@ -125,7 +132,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
     }
     request.reset(method.request->New());
     RETURN_IF_ERROR(call.Parse(*request));
-    return Authorize(method, context.caller, *request);
+    return Authorize(method, context, *request);
   });
   if (!ready.ok()) {
     Finish(method, call, std::move(ready));
@@ -178,7 +185,7 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
                                                        MessagePointer request) {
   return Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
     if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
-    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context.caller, *request));
+    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request));
     std::shared_ptr<Stream> stream = method.open(context, door, std::move(request));
     return std::unique_ptr<OpenStream>(new OpenStream(this, &method, &context, std::move(stream)));
   });
@@ -204,8 +211,7 @@ void OpenStream::Start() {
 
 void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
   if (message.ok()) {
-    absl::Status allowed =
-        Guarded([&] { return desk_.Authorize(method_, context_.caller, **message); });
+    absl::Status allowed = Guarded([&] { return desk_.Authorize(method_, context_, **message); });
     if (!allowed.ok()) message = std::move(allowed);
   }
   stream_->OnRead(std::move(message));

@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/rare_log.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
 #include "server/desk/call_observer.h"
@@ -142,13 +143,14 @@ class Desk {
   };
 
   // Whether the caller may send this message.
-  absl::Status Authorize(const Method& method, const Caller& caller, const Message& message);
+  absl::Status Authorize(const Method& method, const CallContext& call, const Message& message);
   WorkerPool* PoolOf(const Method& method);
   // Parses, authorises and answers; on the method's pool.
   void Run(const Method& method, UnaryCall& call);
   void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
 
   const Log& log_;
+  RareLog refused_;
   Identifier* const identifier_;
   AllowAll allow_all_;
   Authorizer& authorizer_;
