@@ -167,9 +167,8 @@ class Front::Impl {
 };
 
 absl::Status Front::Impl::Listen() {
-  if (!options_.certificate.empty()) {
-    ASSIGN_OR_RETURN(
-        tls_, TlsContext::Load({options_.certificate, options_.key, options_.client_ca}, &log_));
+  if (!options_.tls.certificate.empty()) {
+    ASSIGN_OR_RETURN(tls_, TlsContext::Load(options_.tls, &log_));
   }
   ASSIGN_OR_RETURN(const tcp::endpoint endpoint, Resolve(options_.address));
   error_code error;

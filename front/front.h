@@ -27,15 +27,20 @@
 
 namespace dpledger::front {
 
-struct TlsFiles;
+// PEM files, read again when they change.
+struct TlsFiles {
+  std::string certificate;  // the server's chain, its own certificate first; empty: plain text
+  std::string key;          // of the certificate
+  std::string client_ca;    // who may sign clients' certificates; empty: they are not asked
+};
 
 // The most connections that a process can bear: each takes three descriptors, and `reserved` stay
 // for everything else. RESOURCE_EXHAUSTED if that leaves fewer than 16.
 absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t reserved);
 
 struct FrontOptions {
-  std::string address = "127.0.0.1:7070";   // IP:PORT, [IP]:PORT; port 0 picks a free one
-  std::string certificate, key, client_ca;  // PEM files; empty: plain text
+  std::string address = "127.0.0.1:7070";  // IP:PORT, [IP]:PORT; port 0 picks a free one
+  TlsFiles tls;
   size_t max_connections = 1024;
   size_t max_connections_per_host = 256;
   AllowanceOptions allowance;

@@ -11,14 +11,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "front/front.h"
 
 namespace dpledger::front {
-
-struct TlsFiles {
-  std::string certificate;  // PEM, the server's chain, its own certificate first
-  std::string key;          // PEM
-  std::string client_ca;    // PEM, who may sign clients' certificates; empty: they are not asked
-};
 
 // TLS 1.2 or later, ALPN "http/1.1" before "h2". A client's certificate is asked for if `client_ca`
 // is set, and not demanded: who has none may bring a token. One that `client_ca` has not signed

@@ -54,7 +54,7 @@ std::string AddressError(const ServerOptions& server, bool anywhere) {
   const std::optional<Address> address = ParseAddress(text);
   if (!address.has_value()) return absl::StrCat("must be HOST:PORT, got ", text);
   if (dpledger::IsLoopback(address->host) || anywhere) return "";
-  if (server.front.certificate.empty()) {
+  if (server.front.tls.certificate.empty()) {
     return absl::StrCat(text,
                         " can be reached from other machines: give --cert and --cert-key for "
                         "TLS, and --identity so that callers are known; or listen on 127.0.0.1; or "
@@ -73,11 +73,11 @@ std::string AddressError(const ServerOptions& server, bool anywhere) {
 std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) {
   front::FrontOptions& front = flags.server.front;
   IdentityOptions& identity = flags.server.identity;
-  if (front.certificate.empty() != front.key.empty())
+  if (front.tls.certificate.empty() != front.tls.key.empty())
     return "--cert: must be given with --cert-key";
-  if (!front.client_ca.empty() && front.certificate.empty())
+  if (!front.tls.client_ca.empty() && front.tls.certificate.empty())
     return "--client-ca: must be given with --cert";
-  if (!identity.on && !(front.client_ca.empty() && identity.token_file.empty() &&
+  if (!identity.on && !(front.tls.client_ca.empty() && identity.token_file.empty() &&
                         identity.policy_file.empty() && issuers.empty())) {
     return "--identity: must be given where callers are to be told apart (--client-ca, --tokens, "
            "--policy, --jwt-issuer)";
@@ -147,11 +147,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
       ->capture_default_str();
-  app.add_option("--cert", front.certificate,
+  app.add_option("--cert", front.tls.certificate,
                  "PEM file of the server's certificate and its chain: the server speaks TLS. Read "
                  "again when it changes");
-  app.add_option("--cert-key", front.key, "PEM file of the certificate's key");
-  app.add_option("--client-ca", front.client_ca,
+  app.add_option("--cert-key", front.tls.key, "PEM file of the certificate's key");
+  app.add_option("--client-ca", front.tls.client_ca,
                  "PEM file of the authorities whose certificates clients may show");
   app.add_flag("--identity", identity.on,
                "Know every caller, by token, certificate or JWT, and deny what nobody granted");

@@ -98,8 +98,8 @@ class FrontTest : public ::testing::Test {
   }
   void UseTls(const std::string& names = "DNS:localhost,IP:127.0.0.1") {
     const Credential server = authority_.Issue(names);
-    options_.certificate = Write("server.pem", server.certificate);
-    options_.key = Write("server.key", server.key);
+    options_.tls.certificate = Write("server.pem", server.certificate);
+    options_.tls.key = Write("server.key", server.key);
   }
   void Open() {
     auto front = Front::Listen(options_, &log_);
@@ -200,7 +200,7 @@ TEST_F(FrontTest, DoorThatClosesIsHeardToTheEnd) {
 
 TEST_F(FrontTest, ClientsCertificateReachesTheDoor) {
   UseTls();
-  options_.client_ca = Write("ca.pem", authority_.certificate());
+  options_.tls.client_ca = Write("ca.pem", authority_.certificate());
   Open();
   const TestAuthority stranger("another");
   struct Case {
@@ -294,15 +294,15 @@ TEST_F(FrontTest, FilesThatDoNotFitAreNamed) {
   const Credential other = authority_.Issue("DNS:other");
   const auto refusal = [&] { return Front::Listen(options_, &log_).status(); };
   EXPECT_EQ(refusal(), absl::OkStatus());
-  const std::string key = std::exchange(options_.key, Write("other.key", other.key));
+  const std::string key = std::exchange(options_.tls.key, Write("other.key", other.key));
   EXPECT_THAT(std::string(refusal().message()), HasSubstr("key: must be"));
-  options_.key = key;
-  options_.client_ca = Write("empty.pem", "");
+  options_.tls.key = key;
+  options_.tls.client_ca = Write("empty.pem", "");
   EXPECT_THAT(std::string(refusal().message()), HasSubstr("client_ca: must be"));
-  options_.client_ca = "";
-  options_.certificate = folder_ + "/none.pem";
+  options_.tls.client_ca = "";
+  options_.tls.certificate = folder_ + "/none.pem";
   EXPECT_THAT(std::string(refusal().message()), HasSubstr("cert: must be"));
-  options_.certificate = "";
+  options_.tls.certificate = "";
   options_.address = "nonsense";
   EXPECT_THAT(std::string(refusal().message()), HasSubstr("must be HOST:PORT"));
 }
