@@ -15,6 +15,7 @@ namespace dpledger::server {
 namespace {
 
 constexpr int kStalledLeases = 3;
+constexpr int kNotAcceptedTwice = 2;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 
 // For the programs' own files, logs, witnesses, and what libraries open.
@@ -46,6 +47,7 @@ SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log)
     : log_(*log),
+      dial_every_(options.dial_every),
       store_(std::move(store)),
       notary_(std::move(notary)),
       signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log,
@@ -114,7 +116,8 @@ absl::Status Server::CheckHealth() {
 }
 
 void Server::CheckReadiness() {
-  const absl::Status readiness = signing_->Readiness();
+  absl::Status readiness = signing_->Readiness();
+  if (readiness.ok()) readiness = Listening();
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
@@ -128,6 +131,18 @@ void Server::CheckReadiness() {
              {{"reason", ReasonOf(readiness).reason},
               {"signed_age_seconds", age},
               {"message", std::string(readiness.message())}});
+}
+
+absl::Status Server::Listening() {
+  const absl::Duration now = Clock::System()->Steady();
+  if (now - dialled_ >= dial_every_) {
+    dialled_ = now;
+    not_accepted_ = front_->Accepts() ? 0 : not_accepted_ + 1;
+  }
+  if (not_accepted_ < kNotAcceptedTwice) return absl::OkStatus();
+  return WithReason(absl::UnavailableError("the server accepts no connections: are there too few "
+                                           "descriptors (ulimit -n)?"),
+                    {"NOT_ACCEPTING", {}});
 }
 
 void Server::Stop(absl::Time deadline) {

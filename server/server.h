@@ -33,6 +33,7 @@ struct ServerOptions {
   DeskOptions desk;
   IdentityOptions identity;
   std::shared_ptr<Authorizer> authorizer;  // instead of the rights of `identity`; may be null
+  absl::Duration dial_every = absl::Seconds(10);  // whether the front accepts
   SigningOptions signing;
   AccountingLimits accounting;
 };
@@ -52,8 +53,9 @@ class Server {
   Desk& desk() { return *desk_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
-  // NOT_SERVING for good. While SigningLoop::Readiness has an error, the server is not ready
-  // (Health::SetReady), and says why once a minute. One thread at a time.
+  // NOT_SERVING for good. While SigningLoop::Readiness has an error, or the front has twice not
+  // accepted a connection of the server's own, the server is not ready (Health::SetReady), and says
+  // why once a minute. One thread at a time; takes 2 s at most.
   absl::Status CheckHealth();
 
   // Drains (Desk::Close), closes the doors, then the store.
@@ -62,10 +64,13 @@ class Server {
  private:
   absl::Status OpenDoors(const ServerOptions& options);
   void CheckReadiness();
+  // Dials the front now and then, and believes the second failure.
+  absl::Status Listening();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
          std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log);
 
   const Log& log_;
+  const absl::Duration dial_every_;
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<SigningLoop> signing_;
@@ -82,6 +87,8 @@ class Server {
   std::unique_ptr<HttpDoor> http_;
   // CheckHealth's own.
   bool ready_ = true;
+  int not_accepted_ = 0;
+  absl::Duration dialled_ = -absl::InfiniteDuration();     // by the steady clock
   absl::Duration complained_ = -absl::InfiniteDuration();  // by the steady clock
 };
 

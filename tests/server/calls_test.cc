@@ -5,6 +5,8 @@
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/descriptor_database.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -190,6 +192,27 @@ TEST(Health, SaysThatTheServerIsNotReadyWhileItsClockIsWrong) {
   await(Health::NOT_SERVING);
   clock.Jump(-absl::Hours(400 * 24));
   await(Health::SERVING);
+}
+
+TEST(Health, SaysThatTheServerIsNotReadyWhileItAcceptsNothing) {
+  ServerOptions options = RunningServer::SigningOnDemand();
+  options.dial_every = absl::ZeroDuration();
+  RunningServer running(options);
+  EXPECT_EQ(running.Health(""), Health::SERVING);  // on a connection that stays
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  const int next = dup(0);
+  close(next);
+  const rlimit none_left = {static_cast<rlim_t>(next), old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::SERVING);  // once is no proof
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::NOT_SERVING);
+  EXPECT_EQ(running.Health("dpledger.v1.LedgerService"), Health::SERVING);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::SERVING);
 }
 
 TEST(Health, UnknownServiceIsNotFound) {
