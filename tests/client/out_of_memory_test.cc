@@ -14,26 +14,16 @@
 #include "client/correlated_privatizer.h"
 #include "client/privatizer.h"
 #include "tests/support/list_recorder.h"
+#include "tests/support/refusing_new.h"
 
 namespace {
 
 // How many allocations are granted, of all threads together, before one is refused.
 std::atomic<int64_t> granted = INT64_MAX;
 
-void* Allocate(size_t size) {
-  if (granted.fetch_sub(1) == 0) throw std::bad_alloc();
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+bool RefusesAllocation(size_t) { return granted.fetch_sub(1) == 0; }
 
 namespace dpledger::client {
 namespace {

@@ -13,6 +13,7 @@
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/support/refusing_new.h"
 
 namespace {
 
@@ -22,22 +23,11 @@ constexpr size_t kLarge = size_t{2} << 20;
 std::atomic<int64_t> granted = INT64_MAX;
 std::atomic<int64_t> refused = 0;
 
-void* Allocate(size_t size) {
-  if (size >= kLarge && granted.fetch_sub(1) <= 0 && refused.fetch_sub(1) > 0) {
-    throw std::bad_alloc();
-  }
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+bool RefusesAllocation(size_t size) {
+  return size >= kLarge && granted.fetch_sub(1) <= 0 && refused.fetch_sub(1) > 0;
+}
 
 namespace dpledger {
 namespace {

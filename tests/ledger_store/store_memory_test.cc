@@ -15,6 +15,7 @@
 #include "rocksdb/file_system.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
+#include "tests/support/refusing_new.h"
 
 namespace {
 
@@ -23,20 +24,9 @@ constexpr size_t kLarge = size_t{2} << 20;
 // How many of them are granted, of all threads together, before one is refused.
 std::atomic<int64_t> granted = INT64_MAX;
 
-void* Allocate(size_t size) {
-  if (size >= kLarge && granted.fetch_sub(1) == 0) throw std::bad_alloc();
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+bool RefusesAllocation(size_t size) { return size >= kLarge && granted.fetch_sub(1) == 0; }
 
 namespace dpledger {
 namespace {

@@ -3,29 +3,21 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tests/support/refusing_new.h"
+
 namespace {
 
 bool counts = false;
 uint64_t left = 0;  // 0: not armed
 uint64_t ran_out = 0;
 
-void* Allocate(size_t size) {
-  if (counts && left > 0 && --left == 0) {
-    ++ran_out;
-    throw std::bad_alloc();
-  }
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+bool RefusesAllocation(size_t) {
+  if (!counts || left == 0 || --left > 0) return false;
+  ++ran_out;
+  return true;
+}
 
 namespace dpledger::simulation {
 

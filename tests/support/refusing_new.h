@@ -1,0 +1,22 @@
+// An operator new for one program, which can refuse: its one source that includes this defines
+// RefusesAllocation.
+#pragma once
+
+#include <cstdlib>
+#include <new>
+
+// Whether the next allocation, of so many bytes, is to fail. Must not allocate.
+bool RefusesAllocation(size_t size);
+
+inline void* AllocateUnlessRefused(size_t size) {
+  if (RefusesAllocation(size)) throw std::bad_alloc();
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+
+void* operator new(size_t size) { return AllocateUnlessRefused(size); }
+void* operator new[](size_t size) { return AllocateUnlessRefused(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
