@@ -1,41 +1,30 @@
 #include "base/json_text.h"
 
+#include <optional>
+
 #include "absl/strings/str_format.h"
+#include "base/utf8.h"
 
 namespace dpledger {
-namespace {
-
-// The length of the UTF-8 sequence that `text` begins with; 0 if it begins with none.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = static_cast<unsigned char>(text[0]);
-  const size_t length = byte < 0x80                   ? 1
-                        : byte >= 0xc2 && byte < 0xe0 ? 2
-                        : byte >= 0xe0 && byte < 0xf0 ? 3
-                        : byte >= 0xf0 && byte < 0xf5 ? 4
-                                                      : 0;
-  if (length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
-}  // namespace
 
 std::string JsonString(std::string_view text) {
   std::string out = "\"";
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const size_t length = Utf8Length(text.substr(i));
-    if (byte == '"' || byte == '\\') {
+  while (!text.empty()) {
+    std::string_view rest = text;
+    const std::optional<char32_t> character = TakeCharacter(rest);
+    const size_t length = character.has_value() ? text.size() - rest.size() : 1;
+    const char32_t code = character.value_or(static_cast<unsigned char>(text[0]));
+    // What a terminal acts on: U+0000 to U+001F, U+007F to U+009F.
+    const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    if (code == '"' || code == '\\') {
       out += '\\';
-      out += text[i];
-    } else if (byte < 0x20 || length == 0) {
-      absl::StrAppendFormat(&out, "\\u%04x", byte);
+      out += text[0];
+    } else if (control || !character.has_value()) {
+      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(code));
     } else {
-      out.append(text, i, length);
+      out += text.substr(0, length);
     }
-    i += length == 0 ? 1 : length;
+    text.remove_prefix(length);
   }
   return out + "\"";
 }

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/json_text.h"
 
 namespace dpledger {
 namespace {
@@ -26,30 +26,15 @@ const char* LevelName(LogLevel level) {
   return "error";
 }
 
-void AppendString(std::string_view text, std::string& line) {
-  line.push_back('"');
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      line.push_back('\\');
-      line.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&line, "\\u%04x", static_cast<unsigned>(c));
-    } else {
-      line.push_back(c);
-    }
-  }
-  line.push_back('"');
-}
-
 struct ValueWriter {
   std::string& line;
-  void operator()(const std::string& text) const { AppendString(text, line); }
+  void operator()(const std::string& text) const { line += JsonString(text); }
   void operator()(int64_t number) const { absl::StrAppend(&line, number); }
   void operator()(double number) const {
     if (std::isfinite(number)) {
       absl::StrAppend(&line, number);
     } else {
-      AppendString(absl::StrCat(number), line);  // JSON has no infinities
+      line += JsonString(absl::StrCat(number));  // JSON has no infinities
     }
   }
   void operator()(bool truth) const { absl::StrAppend(&line, truth ? "true" : "false"); }
@@ -57,17 +42,19 @@ struct ValueWriter {
 
 }  // namespace
 
-void Log::Write(LogLevel level, std::string_view event, LogFields fields) const {
+void Log::Write(LogLevel level, std::string_view event, LogFields fields, LogFields more) const {
   if (!Wants(level)) return;
   std::string line =
       absl::FormatTime("{\"time\":\"%Y-%m-%dT%H:%M:%E3SZ\",", absl::Now(), absl::UTCTimeZone());
   absl::StrAppend(&line, "\"level\":\"", LevelName(level), "\",\"event\":");
-  AppendString(event, line);
-  for (const auto& [name, value] : fields) {
-    line.push_back(',');
-    AppendString(name, line);
-    line.push_back(':');
-    std::visit(ValueWriter{line}, value);
+  line += JsonString(event);
+  for (const LogFields some : {fields, more}) {
+    for (const auto& [name, value] : some) {
+      line.push_back(',');
+      line += JsonString(name);
+      line.push_back(':');
+      std::visit(ValueWriter{line}, value);
+    }
   }
   line.append("}\n");
   // One write a line, so that lines of several threads do not mix. A log that cannot be written

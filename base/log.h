@@ -26,8 +26,10 @@ class Log {
   Log(LogLevel level, int file_descriptor) : level_(level), file_descriptor_(file_descriptor) {}
 
   bool Wants(LogLevel level) const { return level >= level_; }
-  // `event` names what happened, in snake_case; `fields` hold its details.
-  void Write(LogLevel level, std::string_view event, LogFields fields = {}) const;
+  // `event` names what happened, in snake_case; `fields`, and then `more`, hold its details. Text
+  // may be anything: control characters and bytes that are not UTF-8 are escaped (JsonString).
+  void Write(LogLevel level, std::string_view event, LogFields fields = {},
+             LogFields more = {}) const;
 
  private:
   const LogLevel level_;

@@ -19,7 +19,8 @@ class RareLog {
  public:
   RareLog(const Log* log, std::string event) : log_(*log), event_(std::move(event)) {}
 
-  void Write(std::string_view peer, std::string_view caller, std::string_view reason) {
+  void Write(std::string_view peer, std::string_view caller, std::string_view reason,
+             LogFields more = {}) {
     int64_t unsaid = 0;
     {
       absl::MutexLock lock(&mutex_);
@@ -35,7 +36,8 @@ class RareLog {
                {{"peer", std::string(peer)},
                 {"caller", std::string(caller)},
                 {"reason", std::string(reason)},
-                {"others_unsaid", unsaid}});
+                {"others_unsaid", unsaid}},
+               more);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/absl_view.h"
+#include "base/plain_name.h"
 #include "base/status.h"
 
 namespace dpledger::identity {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr size_t kMaxTokenNameBytes = 64, kMaxIssuerBytes = 200, kMaxHostBytes = 253;
 
-bool IsNameByte(char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\' && c != '*'; }
 bool IsAlnum(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 bool IsLowerOrDigit(char c) { return IsAlnum(c) && !absl::ascii_isupper(c); }
 
@@ -44,10 +44,6 @@ std::string_view KindName(CallerKind kind) {
       return "jwt";
   }
   return kAnonymousName;
-}
-
-bool IsCallerName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxCallerNameBytes && All(name, IsNameByte);
 }
 
 absl::StatusOr<std::string> TokenCallerName(std::string_view token_name) {
@@ -100,7 +96,7 @@ absl::StatusOr<std::string> DnsCallerName(std::string_view host) {
 
 absl::Status CheckIssuer(std::string_view field, std::string_view issuer) {
   if (!issuer.empty() && issuer.size() <= kMaxIssuerBytes &&
-      All(issuer, [](char c) { return IsNameByte(c) && c != '#' && c != '%'; })) {
+      All(issuer, [](char c) { return IsPlainNameByte(c) && c != '#' && c != '%'; })) {
     return absl::OkStatus();
   }
   return FieldError(field, absl::StrCat("must be 1 to ", kMaxIssuerBytes,
@@ -114,7 +110,7 @@ absl::StatusOr<std::string> OidcCallerName(std::string_view issuer, std::string_
   if (subject.empty()) return FieldError("sub", "must not be empty");
   std::string name = absl::StrCat("oidc:", ToAbsl(issuer), "#");
   for (const char c : subject) {
-    if (IsNameByte(c) && c != '#' && c != '%') {
+    if (IsPlainNameByte(c) && c != '#' && c != '%') {
       name.push_back(c);
     } else {
       absl::StrAppendFormat(&name, "%%%02X", static_cast<unsigned char>(c));

@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/plain_name.h"
 #include "identity/grant.h"
 
 namespace dpledger::identity {
@@ -30,7 +31,7 @@ namespace dpledger::identity {
 using Sha256Hash = std::array<uint8_t, 32>;
 
 inline constexpr char kAnonymousName[] = "anonymous";
-inline constexpr size_t kMaxCallerNameBytes = 512;
+inline constexpr size_t kMaxCallerNameBytes = kMaxPlainNameBytes;
 
 enum class CallerKind { kAnonymous, kToken, kMtls, kJwt };
 
@@ -49,7 +50,7 @@ struct Caller {
 std::string_view KindName(CallerKind kind);
 
 // Whether `name` keeps rule 1: of entries and policies, which may hold any kind of caller.
-bool IsCallerName(std::string_view name);
+inline bool IsCallerName(std::string_view name) { return IsPlainName(name); }
 
 // The names of the kinds. INVALID_ARGUMENT says which rule is broken, without the bytes that break
 // it.
