@@ -189,6 +189,22 @@ void TakeSpoolImported(std::string_view incarnation, uint64_t sequence, v1::Writ
   writer.set_late_entries(writer.late_entries() + 1);
 }
 
+absl::Status CheckOwner(std::string_view caller, const v1::WriterStatus& writer) {
+  if (caller.empty() || writer.owner().empty() || caller == writer.owner()) return absl::OkStatus();
+  return WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          "writer: ", writer.writer(),
+          " belongs to another caller in this ledger, and nobody else may write under its name; "
+          "write under another one")),
+      {kWriterOfAnotherCaller, {{"field", "writer"}, {"writer", writer.writer()}}});
+}
+
+absl::Status TakeCaller(std::string_view caller, v1::WriterStatus& writer) {
+  RETURN_IF_ERROR(CheckOwner(caller, writer));
+  if (writer.owner().empty()) writer.set_owner(std::string(caller));
+  return absl::OkStatus();
+}
+
 absl::Status CheckMayWrite(std::string_view incarnation, const v1::WriterStatus& writer) {
   if (writer.closed()) {
     return Refused(absl::StrCat("writer ", writer.writer(), " has closed, it writes no more"),

@@ -10,6 +10,8 @@
 //     undelivered entries, until their spool is imported: under policy SPOOL every incarnation that
 //     the next one does not carry on, and every incarnation of which a batch was refused.
 //  4. After its end a writer's only entries are CONFLICT and late ones.
+//  5. A writer's name belongs to the first caller that one of its entries names. Who calls is not
+//     always known (LedgerEntry.caller): an entry without a caller changes and breaks nothing.
 // Each Take changes the status only if it returns OK. Errors name the field below the entry. Pure;
 // thread safe.
 #pragma once
@@ -57,6 +59,14 @@ absl::Status TakeClosed(uint64_t entry_count, v1::WriterStatus& writer);
 void TakeConflict(std::string_view incarnation, v1::WriterStatus& writer);
 void TakeLateEvent(v1::WriterStatus& writer);
 void TakeSpoolImported(std::string_view incarnation, uint64_t sequence, v1::WriterStatus& writer);
+
+// PERMISSION_DENIED (kWriterOfAnotherCaller, metadata field and writer) unless `caller` may write
+// under this name: an empty one, and any as long as the writer has no owner. The message does not
+// name the owner.
+inline constexpr char kWriterOfAnotherCaller[] = "WRITER_OF_ANOTHER_CALLER";
+absl::Status CheckOwner(std::string_view caller, const v1::WriterStatus& writer);
+// The same; then the writer is this caller's. For entries of writers, not for the server's own.
+absl::Status TakeCaller(std::string_view caller, v1::WriterStatus& writer);
 
 // FAILED_PRECONDITION unless the writer may write other than late entries: WRITER_CLOSED, or
 // FENCED_OFF if `incarnation` is not its last one.

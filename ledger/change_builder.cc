@@ -51,12 +51,13 @@ std::string TimeField(int field, int64_t seconds) {
 }  // namespace
 
 ChangeBuilder::ChangeBuilder(const LedgerHead& head, const std::string& writer,
-                             const std::string& request_id, absl::Time now)
+                             const std::string& request_id, const Arrival& arrival)
     : writer_field_(StringField(v1::LedgerEntry::kWriterFieldNumber, writer)),
-      request_id_field_(StringField(v1::LedgerEntry::kRequestIdFieldNumber, request_id)) {
+      request_id_field_(StringField(v1::LedgerEntry::kRequestIdFieldNumber, request_id)),
+      caller_field_(StringField(v1::LedgerEntry::kCallerFieldNumber, arrival.caller)) {
   change_.tree = head.tree;
   change_.state = head.state;
-  change_.recorded_time = RecordedTime(head, now);
+  change_.recorded_time = RecordedTime(head, arrival.time);
   change_.receipt.set_first_sequence(head.tree.size());
   if (const v1::WriterStatus* known = head.writers.Find(writer); known != nullptr) {
     change_.writer = *known;
@@ -83,6 +84,8 @@ absl::Status ChangeBuilder::Push(int field, std::string_view body) {
   AppendNumberField(v1::LedgerEntry::kWriterCounterFieldNumber, change_.writer.entry_count(),
                     bytes);
   bytes.append(request_id_field_).append(claimed_field_).append(recorded_field_);
+  bytes.append(caller_field_);
+  caller_field_.clear();
   AppendTag(field, bytes);
   bytes.append(body);
   const std::string_view entry = std::string_view(bytes).substr(begin);

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "google/protobuf/message.h"
 #include "ledger/ledger_head.h"
 
@@ -20,8 +19,9 @@ namespace dpledger {
 
 class ChangeBuilder {
  public:
+  // The first entry names the caller.
   ChangeBuilder(const LedgerHead& head, const std::string& writer, const std::string& request_id,
-                absl::Time now);
+                const Arrival& arrival);
 
   uint64_t next_sequence() const { return change_.tree.size(); }
   v1::WriterStatus& writer() { return change_.writer; }
@@ -43,6 +43,7 @@ class ChangeBuilder {
   std::string recorded_field_;
   std::optional<int64_t> claimed_seconds_;
   std::string claimed_field_;
+  std::string caller_field_;  // of the next entry
 };
 
 }  // namespace dpledger

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
+#include "events/request_runs.h"
 #include "events/writer_rules.h"
 #include "ledger/event_from_proto.h"
 
@@ -87,6 +88,11 @@ absl::Status HistoryReader::AddTo(size_t log, std::string_view bytes) {
     return Damaged(log, sequence,
                    sequence == 0 ? "is no declaration, fork or import"
                                  : "a declaration, fork or import can only be entry 0");
+  }
+  const bool begins =
+      logs_[log].requests.Begins(entry.writer(), entry.request_id(), entry.body_case());
+  if (const absl::Status caller = events::CheckCallerOf(entry.caller(), begins); !caller.ok()) {
+    return Damaged(log, sequence, std::string(caller.message()));
   }
   ++logs_[log].taken;
   const std::string name = entry.writer();

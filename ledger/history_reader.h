@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "accountant/mechanism/history.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "events/request_runs.h"
 
 namespace dpledger::accountant {
 
@@ -88,6 +89,7 @@ class HistoryReader {
     bool sealed = false;
     v1::LedgerEntry first;
     Writers writers;
+    events::RequestRuns requests;
     std::vector<CorrectionAt> corrections;
     // Copies only: what the IMPORT states.
     uint64_t original_size = 0;

@@ -185,13 +185,14 @@ absl::Status PushFirst(const v1::LedgerEntry& first, ChangeBuilder& builder) {
 
 // The ledger that begins with `first`, whose body alone is set.
 absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
-                                const std::string& request_id, absl::Time now) {
+                                const std::string& request_id, const Arrival& arrival) {
   NewLedger made;
   made.empty.name = name;
+  first.set_caller(std::string(arrival.caller));
   made.empty.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
-  made.empty.create_time = CutToMinute(now);
+  made.empty.create_time = CutToMinute(arrival.time);
   made.empty.last_recorded_time = made.empty.create_time;
-  ChangeBuilder builder(made.empty, "", request_id, now);
+  ChangeBuilder builder(made.empty, "", request_id, arrival);
   RETURN_IF_ERROR(PushFirst(*made.empty.first, builder));
   made.change = std::move(builder).Finish(v1::OPEN);
   return made;
@@ -229,7 +230,7 @@ absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {
   return std::max(head.last_recorded_time, CutToMinute(now));
 }
 
-absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now) {
+absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, const Arrival& arrival) {
   v1::LedgerEntry first;
   if (request.has_import()) {
     *first.mutable_import() = request.import();
@@ -237,13 +238,13 @@ absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::T
     *first.mutable_declaration() = request.declaration();
   }
   absl::StatusOr<NewLedger> made =
-      Begin(request.name(), std::move(first), request.request_id(), now);
+      Begin(request.name(), std::move(first), request.request_id(), arrival);
   if (made.ok()) return made;
   return PrefixField(request.has_import() ? "import" : "declaration", made.status());
 }
 
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
-                               const LedgerPoint& point, absl::Time now) {
+                               const LedgerPoint& point, const Arrival& arrival) {
   if (point.size > parent.tree.size()) {
     return WithReason(
         absl::OutOfRangeError(absl::StrCat("parent_size: must be at most ", parent.tree.size(),
@@ -269,15 +270,15 @@ absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerReq
     return FieldError(absl::StrCat("declaration.", differs), "must be the parent's");
   }
   absl::StatusOr<NewLedger> made =
-      Begin(request.name(), std::move(first), request.request_id(), now);
+      Begin(request.name(), std::move(first), request.request_id(), arrival);
   if (made.ok()) return made;
   return PrefixField("declaration", made.status());
 }
 
 absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
-                                        const LedgerPoint& point, absl::Time now) {
-  ChangeBuilder builder(parent, "", request.request_id(), now);
+                                        const LedgerPoint& point, const Arrival& arrival) {
+  ChangeBuilder builder(parent, "", request.request_id(), arrival);
   v1::ForkNotice notice;
   notice.set_child(request.name());
   notice.set_size(point.size);
@@ -285,8 +286,19 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
   return std::move(builder).Finish(parent.state);
 }
 
+absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller) {
+  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
+  absl::Status status = writer == nullptr ? absl::OkStatus() : events::CheckOwner(caller, *writer);
+  if (status.ok()) return status;
+  ErrorReason reason = ReasonOf(status);
+  reason.metadata["ledger"] = head.name;
+  reason.metadata["request_id"] = batch.request_id();
+  return WithReason(status, reason);
+}
+
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
-                                         absl::Time now) {
+                                         const Arrival& arrival) {
+  RETURN_IF_ERROR(CheckOwner(head, batch, arrival.caller));
   RETURN_IF_ERROR(CheckPosition(head, batch));
   RETURN_IF_ERROR(batch.is_late() ? CheckLate(head, batch) : CheckOpen(head));
   if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
@@ -296,7 +308,8 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
         {"SEQUENCE_MISMATCH", {{"current_sequence", absl::StrCat(head.tree.size())}}});
   }
   RETURN_IF_ERROR(CheckRoomForWriter(head, batch));
-  ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
+  ChangeBuilder builder(head, batch.writer(), batch.request_id(), arrival);
+  RETURN_IF_ERROR(events::TakeCaller(arrival.caller, builder.writer()));
   builder.Reserve(batch.MemoryBytes());
   for (size_t i = 0; i < batch.entries().size(); ++i) {
     if (absl::Status appended = AppendOne(head, batch, batch.entries()[i], builder);
@@ -308,7 +321,7 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
 }
 
 std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft& batch,
-                                       const absl::Status& refusal, absl::Time now) {
+                                       const absl::Status& refusal, const Arrival& arrival) {
   const std::string reason = ReasonOf(refusal).reason;
   const bool tells =
       reason == "FENCED_OFF" || reason == "WRITER_CLOSED" || reason == "LEDGER_SEALED";
@@ -317,7 +330,8 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
       !events::IsNewConflict(batch.incarnation(), *writer)) {
     return std::nullopt;
   }
-  ChangeBuilder builder(head, batch.writer(), batch.request_id(), now);
+  ChangeBuilder builder(head, batch.writer(), batch.request_id(), arrival);
+  if (!events::TakeCaller(arrival.caller, builder.writer()).ok()) return std::nullopt;
   events::TakeConflict(batch.incarnation(), builder.writer());
   v1::Conflict conflict;
   conflict.set_incarnation(batch.incarnation());
@@ -327,15 +341,15 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
 }
 
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
-                                         absl::Time now) {
-  return AppendBatch(head, BatchDraft(std::move(request)), now);
+                                         const Arrival& arrival) {
+  return AppendBatch(head, BatchDraft(std::move(request)), arrival);
 }
 
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
-                                  absl::Time now) {
+                                  const Arrival& arrival) {
   RETURN_IF_ERROR(CheckOpen(head));
   ASSIGN_OR_RETURN(const v1::Seal seal, SealBody(head, request));
-  ChangeBuilder builder(head, "", request.request_id(), now);
+  ChangeBuilder builder(head, "", request.request_id(), arrival);
   if (absl::Status pushed = builder.Push(v1::LedgerEntry::kSealFieldNumber, seal); !pushed.ok()) {
     return PrefixField("missing_writers", pushed);
   }
@@ -366,6 +380,7 @@ v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers) {
   ledger.set_size(head.tree.size());
   ledger.set_root_hash(merkle::ToBytes(head.tree.Root()));
   *ledger.mutable_create_time() = ToProto(head.create_time);
+  ledger.set_creator(head.first->caller());
   // All but the server itself, which never closes and is there from the first entry on.
   const size_t servers = head.writers.Find("") == nullptr ? 0 : 1;
   ledger.set_writer_count(head.writers.size() - servers);
@@ -405,6 +420,7 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerE
   } else {
     return damaged("entry 0 is no declaration, fork or import");
   }
+  first.set_caller(first_entry.caller());
   if (stored.frontier().size() % sizeof(merkle::Hash) != 0) return damaged("frontier is cut off");
   std::vector<merkle::Hash> frontier(stored.frontier().size() / sizeof(merkle::Hash));
   for (size_t i = 0; i < frontier.size(); ++i) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,7 +36,7 @@ namespace dpledger {
 
 struct LedgerHead {
   std::string name;
-  // Entry 0's DECLARATION, FORK or IMPORT, without the entry's other fields.
+  // Entry 0's DECLARATION, FORK or IMPORT, and its caller, without the entry's other fields.
   std::shared_ptr<const v1::LedgerEntry> first;
   absl::Time create_time;
   absl::Time last_recorded_time;
@@ -47,6 +48,15 @@ struct LedgerHead {
 inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
   return events::DeclarationOf(*head.first);
 }
+
+// When, and from whom, the server has a request.
+struct Arrival {
+  // A time alone: of a caller whom nobody asked who he is. Both must outlive the call.
+  Arrival(absl::Time at, std::string_view by = {}) : time(at), caller(by) {}  // NOLINT
+
+  absl::Time time;
+  std::string_view caller;  // authenticated, as LedgerEntry.caller has it; empty: not asked
+};
 
 // What one request does to a ledger.
 struct LedgerChange {
@@ -68,42 +78,45 @@ struct NewLedger {
   LedgerChange change;
 };
 // INVALID_ARGUMENT if the declaration or import is too large.
-absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, absl::Time now);
+absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, const Arrival& arrival);
 // `point` is the prefix of `parent` that the request names, with its root. OUT_OF_RANGE
 // (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter; INVALID_ARGUMENT if the
 // point is before the first entry, if the declaration differs from the parent's in a field that a
 // fork inherits, or if the parent is a copy and the point lies within its copied entries.
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
-                               const LedgerPoint& point, absl::Time now);
+                               const LedgerPoint& point, const Arrival& arrival);
 // The recorded time of a ledger's next entry.
 absl::Time RecordedTime(const LedgerHead& head, absl::Time now);
 
 // Appends FORK_NOTICE to the parent. Precondition: it is not sealed.
 absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
-                                        const LedgerPoint& point, absl::Time now);
+                                        const LedgerPoint& point, const Arrival& arrival);
 
 // The reason of a batch whose place among its writer's entries is taken: it was made before.
 inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 
-// FAILED_PRECONDITION (kWriterPosition before all others; LEDGER_SEALED, IMPORT_ONLY,
+// PERMISSION_DENIED before all others if the writer is another caller's (events/writer_rules.h);
+// FAILED_PRECONDITION (kWriterPosition before the rest; LEDGER_SEALED, IMPORT_ONLY,
 // WRITER_UNKNOWN, TOO_MANY_WRITERS, those of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH,
 // metadata current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an
 // entry that does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
-                                         absl::Time now);
+                                         const Arrival& arrival);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
-                                         absl::Time now);
+                                         const Arrival& arrival);
+// Whether the caller may write this batch at all: whether its writer is his, or nobody's yet.
+absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller);
 // The CONFLICT entry that a refused batch adds to the ledger, if the batch may describe something
 // that was released and the ledger does not say so yet; else nullopt. The request id of the refused
 // batch is not stored: no receipt answers it.
 std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft& batch,
-                                       const absl::Status& refusal, absl::Time now);
+                                       const absl::Status& refusal, const Arrival& arrival);
 // FAILED_PRECONDITION (LEDGER_SEALED; WRITERS_OPEN, naming the first 20, metadata open_writers);
 // INVALID_ARGUMENT for a writer named missing that has closed, or, where SEAL counts the missing
 // writers (events/seal_rules.h), has written nothing.
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,
-                                  absl::Time now);
+                                  const Arrival& arrival);
 
 // The field of LedgerEntry that holds what a writer appends; 0 for none.
 int StoredFieldOf(v1::NewEntry::BodyCase body);

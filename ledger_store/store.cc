@@ -14,10 +14,11 @@ absl::StatusOr<uint64_t> LedgerReader::CountAnswered(const std::string&) {
   return absl::UnimplementedError("this store does not show its answers");
 }
 
-absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request) {
+absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request,
+                                                const std::string& caller) {
   absl::Notification answered;
   absl::StatusOr<v1::Receipt> receipt;
-  AppendAsync(std::move(request), [&](absl::StatusOr<v1::Receipt> answer) {
+  AppendAsync(std::move(request), caller, nullptr, [&](absl::StatusOr<v1::Receipt> answer) {
     receipt = std::move(answer);
     answered.Notify();
   });

@@ -8,7 +8,8 @@
 //     stored whole or not at all, contiguous and in order.
 //  3. (ledger, request id) identifies a request: the same request gets the same receipt for ever,
 //     across restarts; another request under a used id is INVALID_ARGUMENT (reason
-//     REQUEST_ID_REUSED), whatever its expected_sequence.
+//     REQUEST_ID_REUSED), whatever its expected_sequence. The request of another caller is
+//     PERMISSION_DENIED, or ALREADY_EXISTS where it made a ledger, whatever it says.
 //  4. The stored bytes are the bytes that are hashed and returned.
 //  5. After an error from the disk the store acknowledges nothing more: every later call is
 //     UNAVAILABLE, and Healthy() is false for good.
@@ -104,9 +105,16 @@ class LedgerReader {
 
 class LedgerStore : public LedgerReader {
  public:
+  // Each call that writes has a `caller`: the name of who was authenticated, which the entries keep
+  // (LedgerEntry.caller); empty if nobody was asked. INVALID_ARGUMENT if it is no such name.
+
   // Makes a ledger with the declaration or import as entry 0. ALREADY_EXISTS if the name is taken,
   // unless by the same request.
-  virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) = 0;
+  virtual absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                            const std::string& caller) = 0;
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) {
+    return Create(request, "");
+  }
 
   // How many ledgers, of all projects, declare the data set `dataset`.
   virtual absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) = 0;
@@ -115,28 +123,41 @@ class LedgerStore : public LedgerReader {
   // Calls `done` once, from a thread of the store, when the batch is durable or refused. Batches of
   // one caller are taken in the order of the calls. `done` must not block. NOT_FOUND;
   // INVALID_ARGUMENT; ABORTED (reason SEQUENCE_MISMATCH, metadata current_sequence);
-  // FAILED_PRECONDITION with a reason of ledger_head.h's AppendBatch; RESOURCE_EXHAUSTED
+  // FAILED_PRECONDITION or PERMISSION_DENIED with a reason of ledger_head.h's AppendBatch;
+  // RESOURCE_EXHAUSTED
   // (QUEUE_FULL: too much waits for the disk; OUT_OF_MEMORY, where `done` may be called before
   // this returns); UNAVAILABLE (STORE_FAILED) after a disk error.
   // `line` may be null.
-  virtual void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                           AppendCallback done) = 0;
+  virtual void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                           std::shared_ptr<AppendLine> line, AppendCallback done) = 0;
+  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+                   AppendCallback done) {
+    AppendAsync(std::move(request), "", std::move(line), std::move(done));
+  }
   void AppendAsync(v1::AppendBatchRequest request, AppendCallback done) {
-    AppendAsync(std::move(request), nullptr, std::move(done));
+    AppendAsync(std::move(request), "", nullptr, std::move(done));
   }
   // The same, but waits for the answer.
-  absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request);
+  absl::StatusOr<v1::Receipt> Append(v1::AppendBatchRequest request,
+                                     const std::string& caller = "");
 
   // Appends SEAL. FAILED_PRECONDITION (reason WRITERS_OPEN) if a writer has neither closed nor is
   // named missing.
-  virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) = 0;
+  virtual absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                          const std::string& caller) = 0;
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) {
+    return Seal(request, "");
+  }
 
   // Makes a ledger whose entry 0 is FORK from `point`, a prefix of the parent, and appends
   // FORK_NOTICE to the parent unless it is sealed: both or neither. NOT_FOUND (of the parent);
   // OUT_OF_RANGE if the point is beyond it; ALREADY_EXISTS; INVALID_ARGUMENT for a declaration that
   // differs where it must not. Precondition: `point.root` is the parent's root at `point.size`.
   virtual absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                          const LedgerPoint& point) = 0;
+                                          const LedgerPoint& point, const std::string& caller) = 0;
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point) {
+    return Fork(request, point, "");
+  }
 
   CheckpointStore& checkpoints() override = 0;
 

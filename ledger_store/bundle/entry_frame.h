@@ -17,7 +17,8 @@ struct EntryFrame {
   uint64_t writer_counter = 0;
   std::string_view request_id;
   int64_t recorded_seconds = 0;
-  int body = 0;  // field number in LedgerEntry (v1::LedgerEntry::BodyCase)
+  std::string_view caller;  // empty: the entry names none
+  int body = 0;             // field number in LedgerEntry (v1::LedgerEntry::BodyCase)
   std::string_view body_bytes;
 };
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/names.h"
 #include "events/seal_rules.h"
@@ -91,7 +92,8 @@ absl::Status LedgerRules::Add(std::string_view entry) {
     last_writer_ = &*found;
   }
   v1::WriterStatus& writer = last_writer_->second;
-  if (absl::Status checked = CheckFrame(*frame, writer); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckFrame(*frame, writer));
+  RETURN_IF_ERROR(CheckCaller(*frame, writer));
   absl::Status added = size_ == 0 ? AddFirst(*frame) : AddBody(*frame, writer);
   if (!added.ok()) return added;
   writer.set_entry_count(writer.entry_count() + 1);
@@ -121,6 +123,13 @@ absl::Status LedgerRules::CheckFrame(const EntryFrame& frame, v1::WriterStatus& 
         "server's own and have no writer");
   }
   return absl::OkStatus();
+}
+
+absl::Status LedgerRules::CheckCaller(const EntryFrame& frame, v1::WriterStatus& writer) {
+  const bool begins = requests_.Begins(frame.writer, frame.request_id, frame.body);
+  absl::Status status = events::CheckCallerOf(frame.caller, begins);
+  if (status.ok() && !frame.writer.empty()) status = events::TakeCaller(frame.caller, writer);
+  return status.ok() ? status : Wrong(status);
 }
 
 absl::Status LedgerRules::AddFirst(const EntryFrame& frame) {

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "events/request_runs.h"
 #include "ledger_store/bundle/entry_frame.h"
 #include "merkle/compact_tree.h"
 
@@ -67,6 +68,7 @@ class LedgerRules {
   // Turns an error of events/writer_rules.h into a difference.
   absl::Status Wrong(const absl::Status& broken) const;
   absl::Status CheckFrame(const EntryFrame& frame, v1::WriterStatus& writer);
+  absl::Status CheckCaller(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddFirst(const EntryFrame& frame);
   absl::Status AddBody(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddEvent(const EntryFrame& frame, v1::WriterStatus& writer);
@@ -85,6 +87,7 @@ class LedgerRules {
   bool sealed_ = false;
   v1::LedgerEntry first_;
   Writers writers_;
+  events::RequestRuns requests_;
   // The previous entry's writer, because entries of one writer come in runs; null at first.
   std::pair<const std::string, v1::WriterStatus>* last_writer_ = nullptr;
   std::unique_ptr<LedgerRules> original_;

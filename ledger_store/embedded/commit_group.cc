@@ -38,7 +38,7 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   // After the head was read: whatever is answered later changes the head.
   std::string answered;
   if (!db.Get({}, RequestKey(durable->id, request_id), &answered).IsNotFound()) return;
-  absl::StatusOr<LedgerChange> change = AppendBatch(*durable->head, *draft, minute);
+  absl::StatusOr<LedgerChange> change = AppendBatch(*durable->head, *draft, {minute, caller});
   if (!change.ok()) return;
   auto next = std::make_shared<LedgerHead>(*durable->head);
   Apply(*change, *next);

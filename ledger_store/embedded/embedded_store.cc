@@ -80,17 +80,19 @@ class EmbeddedStore : public SteppedStore {
     commit_thread_.join();
   }
 
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return SubmitAndGet(QueuedOperation(request), request.name());
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override {
+    return SubmitAndGet(QueuedOperation(request, caller), request.name());
   }
 
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return SubmitAndGet(QueuedOperation(request), request.name());
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override {
+    return SubmitAndGet(QueuedOperation(request, caller), request.name());
   }
 
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override {
-    return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}), request.name());
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override {
+    return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}, caller), request.name());
   }
 
   CheckpointStore& checkpoints() override { return *checkpoints_; }
@@ -124,11 +126,11 @@ class EmbeddedStore : public SteppedStore {
     return history;
   }
 
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override {
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
     const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
     try {
-      QueuedOperation operation(std::move(request));
+      QueuedOperation operation(std::move(request), caller);
       operation.line = line;
       operation.turn = turn;
       operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));

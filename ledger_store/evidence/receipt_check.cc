@@ -15,16 +15,12 @@ bool IsAnswered(const bundle::EntryFrame& entry) {
 }  // namespace
 
 void ReceiptCheck::BeforeEntry(const bundle::EntryFrame& entry, const merkle::TileBuilder& tree) {
-  if (answered_ && IsAnswered(entry) && entry.request_id == request_id_ &&
-      entry.writer == writer_) {
-    return;
-  }
+  if (!requests_.Begins(entry.writer, entry.request_id, entry.body)) return;
   EndBatch(tree);
   request_id_ = entry.request_id;
-  writer_ = entry.writer;
   first_ = tree.size();
   answered_ = IsAnswered(entry);
-  if (answered_) ++requests_;
+  if (answered_) ++answers_;
 }
 
 void ReceiptCheck::AtEnd(const merkle::TileBuilder& tree) {
@@ -32,9 +28,9 @@ void ReceiptCheck::AtEnd(const merkle::TileBuilder& tree) {
   const absl::StatusOr<uint64_t> stored = store_.CountAnswered(ledger_);
   if (absl::IsUnimplemented(stored.status())) return;
   if (!stored.ok()) return report_.Add(ledger_, stored.status());
-  if (*stored != requests_) {
+  if (*stored != answers_) {
     report_.Add(ledger_, absl::StrCat("has records of ", *stored,
-                                      " answered requests, its entries are those of ", requests_));
+                                      " answered requests, its entries are those of ", answers_));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "events/request_runs.h"
 #include "ledger_store/bundle/entry_frame.h"
 #include "ledger_store/evidence/fsck_report.h"
 #include "ledger_store/store.h"
@@ -29,11 +30,11 @@ class ReceiptCheck {
   LedgerReader& store_;
   const std::string ledger_;
   FsckReport& report_;
+  events::RequestRuns requests_;
   std::string request_id_;
-  std::string writer_;
   uint64_t first_ = 0;     // of the present batch
   bool answered_ = false;  // whether an answer belongs to it
-  uint64_t requests_ = 0;
+  uint64_t answers_ = 0;
 };
 
 }  // namespace dpledger

@@ -65,24 +65,26 @@ class PostgresStore : public LedgerStore {
     for (std::thread& committer : committers_) committer.join();
   }
 
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return SubmitAndGet(Operation(request), request.name());
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override {
+    return SubmitAndGet(Operation(request, caller), request.name());
   }
 
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return SubmitAndGet(Operation(request), request.name());
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override {
+    return SubmitAndGet(Operation(request, caller), request.name());
   }
 
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override {
-    return SubmitAndGet(Operation(ForkAtPoint{request, point}), request.name());
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override {
+    return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
   }
 
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override {
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
     const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
     try {
-      Operation operation(std::move(request));
+      Operation operation(std::move(request), caller);
       operation.line = line;
       operation.turn = turn;
       queue_.Push(operation, &done);

@@ -6,47 +6,57 @@
 #include "absl/synchronization/notification.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "events/request_runs.h"
 #include "ledger/request_rules.h"
 
 namespace dpledger {
 namespace {
 
+// Only what readers take is written.
+template <typename Request>
+absl::Status CheckBoth(const Request& request, const std::string& caller) {
+  RETURN_IF_ERROR(events::CheckCallerOf(caller, /*request_begins=*/true));
+  return CheckRequest(request);
+}
+
 // `request` is what the rules are of; `kept` what is staged of it.
 template <typename Request, typename Kept>
 void Take(const Request& request, const Kept& kept, Operation& operation) {
   operation.request_id = request.request_id();
-  if (absl::Status checked = CheckRequest(request); !checked.ok()) {
+  if (absl::Status checked = CheckBoth(request, operation.caller); !checked.ok()) {
     operation.request = std::move(checked);
     return;
   }
   operation.hash = RequestHash(request);
-  operation.bytes = sizeof(Operation) + request.ByteSizeLong();
+  operation.bytes = sizeof(Operation) + operation.caller.size() + request.ByteSizeLong();
   operation.request = kept;
 }
 
 }  // namespace
 
-Operation::Operation(v1::AppendBatchRequest batch)
-    : ledgers({batch.ledger()}), request_id(batch.request_id()) {
-  if (absl::Status checked = CheckRequest(batch); !checked.ok()) {
+Operation::Operation(v1::AppendBatchRequest batch, std::string from)
+    : ledgers({batch.ledger()}), request_id(batch.request_id()), caller(std::move(from)) {
+  if (absl::Status checked = CheckBoth(batch, caller); !checked.ok()) {
     request = std::move(checked);
     return;
   }
   const BatchDraft& draft = request.emplace<BatchDraft>(std::move(batch));
   hash = draft.Hash();
-  bytes = sizeof(Operation) + draft.MemoryBytes();
+  bytes = sizeof(Operation) + caller.size() + draft.MemoryBytes();
 }
 
-Operation::Operation(const v1::CreateLedgerRequest& create) : ledgers({create.name()}) {
+Operation::Operation(const v1::CreateLedgerRequest& create, std::string from)
+    : ledgers({create.name()}), caller(std::move(from)) {
   Take(create, create, *this);
 }
 
-Operation::Operation(const v1::SealLedgerRequest& seal) : ledgers({seal.name()}) {
+Operation::Operation(const v1::SealLedgerRequest& seal, std::string from)
+    : ledgers({seal.name()}), caller(std::move(from)) {
   Take(seal, seal, *this);
 }
 
-Operation::Operation(const ForkAtPoint& fork)
-    : ledgers({fork.request.name(), fork.request.parent()}) {
+Operation::Operation(const ForkAtPoint& fork, std::string from)
+    : ledgers({fork.request.name(), fork.request.parent()}), caller(std::move(from)) {
   Take(fork.request, fork, *this);
 }
 
@@ -74,6 +84,12 @@ absl::Status RequestIdReused() {
       absl::InvalidArgumentError("request_id: was used by another request on this ledger; "
                                  "the same id must bring the same entries"),
       {"REQUEST_ID_REUSED", {{"field", "request_id"}}});
+}
+
+absl::Status RequestOfAnotherCaller() {
+  return WithReason(absl::PermissionDeniedError(
+                        "request_id: was used by another caller on this ledger; choose a new one"),
+                    {"REQUEST_OF_ANOTHER_CALLER", {{"field", "request_id"}}});
 }
 
 absl::Status LedgerNotFound(const std::string& name) {

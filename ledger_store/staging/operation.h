@@ -28,10 +28,11 @@ struct ForkAtPoint {
 struct Operation {
   // Checks and hashes the request, on the caller's thread: commit threads are the narrow place. A
   // request that breaks a rule of its own becomes its refusal.
-  explicit Operation(v1::AppendBatchRequest batch);
-  explicit Operation(const v1::CreateLedgerRequest& create);
-  explicit Operation(const v1::SealLedgerRequest& seal);
-  explicit Operation(const ForkAtPoint& fork);
+  // `from` is the caller of LedgerStore's calls.
+  explicit Operation(v1::AppendBatchRequest batch, std::string from = {});
+  explicit Operation(const v1::CreateLedgerRequest& create, std::string from = {});
+  explicit Operation(const v1::SealLedgerRequest& seal, std::string from = {});
+  explicit Operation(const ForkAtPoint& fork, std::string from = {});
 
   // Refuses all that comes after it in its line.
   void BreakLine() const {
@@ -44,7 +45,8 @@ struct Operation {
       request;
   std::vector<std::string> ledgers;  // that it reads and changes; the one it is made to first
   std::string request_id;
-  merkle::Hash hash = {};
+  std::string caller;
+  merkle::Hash hash = {};            // of the request alone, whoever brings it
   size_t bytes = 0;                  // that it counts against max_pending_bytes
   std::shared_ptr<AppendLine> line;  // null for all but batches in line
   uint64_t turn = 0;                 // in its line
@@ -59,6 +61,9 @@ absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what);
 
 // INVALID_ARGUMENT (REQUEST_ID_REUSED).
 absl::Status RequestIdReused();
+
+// PERMISSION_DENIED (REQUEST_OF_ANOTHER_CALLER).
+absl::Status RequestOfAnotherCaller();
 
 // NOT_FOUND (LEDGER_NOT_FOUND).
 absl::Status LedgerNotFound(const std::string& name);

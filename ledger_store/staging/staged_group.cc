@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger/batch_row.h"
 #include "ledger_store/staging/written_batch.h"
 
 namespace dpledger {
@@ -47,7 +48,7 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::CreateLedgerRequest& req
   if (const StagedLedger* taken = Find(request.name()); taken != nullptr) {
     return AnswerTaken(from, *taken);
   }
-  ASSIGN_OR_RETURN(NewLedger made, Create(request, now_));
+  ASSIGN_OR_RETURN(NewLedger made, Create(request, {now_, from.caller}));
   return TakeNew(std::move(made), from);
 }
 
@@ -58,10 +59,11 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const ForkAtPoint& fork, const Ope
   }
   StagedLedger* const parent = Find(request.parent());
   if (parent == nullptr) return LedgerNotFound(request.parent());
-  ASSIGN_OR_RETURN(NewLedger made, Fork(*parent->head, request, fork.point, now_));
+  const Arrival arrival(now_, from.caller);
+  ASSIGN_OR_RETURN(NewLedger made, Fork(*parent->head, request, fork.point, arrival));
   if (parent->head->state == v1::OPEN) {
     // The parent's request ids are its writers' to choose: a notice has none that could clash.
-    ASSIGN_OR_RETURN(LedgerChange notice, NoticeFork(*parent->head, request, fork.point, now_));
+    ASSIGN_OR_RETURN(LedgerChange notice, NoticeFork(*parent->head, request, fork.point, arrival));
     Put(std::move(notice), nullptr, *parent);
   }
   return TakeNew(std::move(made), from);
@@ -70,14 +72,17 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const ForkAtPoint& fork, const Ope
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Operation& from) {
   StagedLedger* const ledger = Find(batch.ledger());
   if (ledger == nullptr) return LedgerNotFound(batch.ledger());
+  // The writer's owner made all its requests: nobody else learns how they were answered.
+  RETURN_IF_ERROR(CheckOwner(*ledger->head, batch, from.caller));
   absl::StatusOr<v1::Receipt> repeated = Repeated(from, *ledger);
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  absl::StatusOr<LedgerChange> change = AppendBatch(*ledger->head, batch, now_);
+  const Arrival arrival(now_, from.caller);
+  absl::StatusOr<LedgerChange> change = AppendBatch(*ledger->head, batch, arrival);
   if (change.ok()) return Put(*std::move(change), &from, *ledger);
   if (ReasonOf(change.status()).reason == kWriterPosition && ledger->stored != nullptr) {
     return ReceiptOfWritten(stored_.reader(), *ledger->stored, batch, change.status());
   }
-  auto conflict = ConflictOf(*ledger->head, batch, change.status(), now_);
+  auto conflict = ConflictOf(*ledger->head, batch, change.status(), arrival);
   if (conflict.has_value()) Put(*std::move(conflict), nullptr, *ledger);
   return change.status();
 }
@@ -87,8 +92,9 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::SealLedgerRequest& reque
   StagedLedger* const ledger = Find(request.name());
   if (ledger == nullptr) return LedgerNotFound(request.name());
   absl::StatusOr<v1::Receipt> repeated = Repeated(from, *ledger);
+  if (repeated.ok()) RETURN_IF_ERROR(CheckMaker(from, *repeated, *ledger));
   if (!absl::IsNotFound(repeated.status())) return repeated;
-  ASSIGN_OR_RETURN(LedgerChange change, Seal(*ledger->head, request, now_));
+  ASSIGN_OR_RETURN(LedgerChange change, Seal(*ledger->head, request, {now_, from.caller}));
   return Put(std::move(change), &from, *ledger);
 }
 
@@ -118,11 +124,38 @@ absl::StatusOr<v1::Receipt> StagedGroup::Repeated(const Operation& from,
   return RequestIdReused();
 }
 
+absl::Status StagedGroup::CheckMaker(const Operation& from, const v1::Receipt& receipt,
+                                     const StagedLedger& ledger) {
+  if (from.caller.empty()) return absl::OkStatus();
+  std::string first;  // the request's first entry, which names who made it
+  if (const auto staged = ledger.by_request.find(from.request_id);
+      staged != ledger.by_request.end()) {
+    const LedgerChange& change = *ledger.changes[staged->second].change;
+    first = DecodeBatchRow(change.entries).value().front();
+  } else {
+    ASSIGN_OR_RETURN(
+        std::vector<std::string> read,
+        stored_.reader().Read(ledger.head->name, receipt.first_sequence(), /*max_entries=*/1, 1));
+    if (!read.empty()) first = std::move(read.front());
+  }
+  v1::LedgerEntry entry;
+  if (first.empty() || !entry.ParseFromString(first)) {
+    return absl::DataLossError(
+        absl::StrCat(ledger.head->name, ": entry ", receipt.first_sequence(), " cannot be read"));
+  }
+  if (entry.caller().empty() || entry.caller() == from.caller) return absl::OkStatus();
+  return RequestOfAnotherCaller();
+}
+
 absl::StatusOr<v1::Receipt> StagedGroup::AnswerTaken(const Operation& from,
                                                      const StagedLedger& taken) {
-  absl::StatusOr<v1::Receipt> receipt = Repeated(from, taken);
-  if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
-    return receipt;
+  const std::string& creator = taken.head->first->caller();
+  const bool by_another = !from.caller.empty() && !creator.empty() && from.caller != creator;
+  if (!by_another) {
+    absl::StatusOr<v1::Receipt> receipt = Repeated(from, taken);
+    if (!absl::IsNotFound(receipt.status()) && !absl::IsInvalidArgument(receipt.status())) {
+      return receipt;
+    }
   }
   const std::string& name = taken.head->name;
   return WithReason(absl::AlreadyExistsError(absl::StrCat(

@@ -7,6 +7,8 @@
 //  2. A batch that says by its position that it was made before is never stored a second time: it
 //     gets its answer from the entries if the answer itself is lost.
 //  3. A refused request leaves nothing but the CONFLICT that tells of it (ledger/ledger_head.h).
+//  4. A receipt is the answer of the caller who made the request. Whoever repeats another's request
+//     is refused. Where one of the two callers is not known, the request alone decides.
 // Not thread safe.
 #pragma once
 
@@ -36,7 +38,8 @@ class StoredLedgers {
   // errors are the store's own.
   virtual absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
                                                      const std::string& request_id) = 0;
-  // Reads what is durable, for a batch that is there without its answer.
+  // Reads what is durable, for a batch that is there without its answer, and for who made a
+  // request.
   virtual LedgerReader& reader() = 0;
 };
 
@@ -94,6 +97,9 @@ class StagedGroup {
   // The receipt if this very request was answered before, else INVALID_ARGUMENT; NOT_FOUND if its
   // id is new.
   absl::StatusOr<v1::Receipt> Repeated(const Operation& from, const StagedLedger& ledger);
+  // PERMISSION_DENIED if somebody else made the request, which has this receipt.
+  absl::Status CheckMaker(const Operation& from, const v1::Receipt& receipt,
+                          const StagedLedger& ledger);
   // How a taken name answers a request to make a ledger of it: the receipt if that made it, else
   // ALREADY_EXISTS.
   absl::StatusOr<v1::Receipt> AnswerTaken(const Operation& from, const StagedLedger& taken);

@@ -30,12 +30,13 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
   TamperedStore(LedgerStore& store, const Tampering* tampering)
       : store_(store), tampering_(*tampering) {}
 
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override {
-    store_.AppendAsync(std::move(request), std::move(line), std::move(done));
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
+    store_.AppendAsync(std::move(request), caller, std::move(line), std::move(done));
   }
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return store_.Create(request);
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override {
+    return store_.Create(request, caller);
   }
   absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     return store_.Get(name, writers);
@@ -53,12 +54,13 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
     if (entries.ok() && tampering_.entries) tampering_.entries(name, first, *entries);
     return entries;
   }
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return store_.Seal(request);
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override {
+    return store_.Seal(request, caller);
   }
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override {
-    return store_.Fork(request, point);
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override {
+    return store_.Fork(request, point, caller);
   }
   CheckpointStore& checkpoints() override { return *this; }
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {

@@ -81,18 +81,19 @@ class WatchedStore : public LedgerStore {
   WatchedStore(std::unique_ptr<LedgerStore> store, StoreWatch* watch)
       : store_(std::move(store)), watch_(watch) {}
 
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override {
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
     watch_->HandOver();
     store_->AppendAsync(
-        std::move(request), std::move(line),
+        std::move(request), caller, std::move(line),
         [watch = watch_, done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
           watch->Answer();
           done(std::move(receipt));
         });
   }
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return store_->Create(request);
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override {
+    return store_->Create(request, caller);
   }
   absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
     return store_->Get(name, writers);
@@ -115,12 +116,13 @@ class WatchedStore : public LedgerStore {
     if (entries.ok() && watch_->lies && !entries->empty()) entries->back().back() ^= 1;
     return entries;
   }
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return store_->Seal(request);
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override {
+    return store_->Seal(request, caller);
   }
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override {
-    return store_->Fork(request, point);
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override {
+    return store_->Fork(request, point, caller);
   }
   CheckpointStore& checkpoints() override { return store_->checkpoints(); }
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {

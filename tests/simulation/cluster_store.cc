@@ -129,9 +129,9 @@ size_t ClusterStore::Step() {
   return group.size();
 }
 
-void ClusterStore::AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                               AppendCallback done) {
-  Operation operation(std::move(request));
+void ClusterStore::AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                               std::shared_ptr<AppendLine> line, AppendCallback done) {
+  Operation operation(std::move(request), caller);
   operation.turn = line == nullptr ? 0 : line->NextTurn();
   operation.line = std::move(line);
   operation.done = std::move(done);
@@ -147,15 +147,17 @@ absl::StatusOr<v1::Ledger> ClusterStore::SubmitAndGet(Operation operation,
   return Get(name, {});
 }
 
-absl::StatusOr<v1::Ledger> ClusterStore::Create(const v1::CreateLedgerRequest& request) {
-  return SubmitAndGet(Operation(request), request.name());
+absl::StatusOr<v1::Ledger> ClusterStore::Create(const v1::CreateLedgerRequest& request,
+                                                const std::string& caller) {
+  return SubmitAndGet(Operation(request, caller), request.name());
 }
-absl::StatusOr<v1::Ledger> ClusterStore::Seal(const v1::SealLedgerRequest& request) {
-  return SubmitAndGet(Operation(request), request.name());
+absl::StatusOr<v1::Ledger> ClusterStore::Seal(const v1::SealLedgerRequest& request,
+                                              const std::string& caller) {
+  return SubmitAndGet(Operation(request, caller), request.name());
 }
 absl::StatusOr<v1::Ledger> ClusterStore::Fork(const v1::ForkLedgerRequest& request,
-                                              const LedgerPoint& point) {
-  return SubmitAndGet(Operation(ForkAtPoint{request, point}), request.name());
+                                              const LedgerPoint& point, const std::string& caller) {
+  return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
 }
 
 absl::StatusOr<v1::Ledger> ClusterStore::Get(const std::string& name, const WriterRange& writers) {

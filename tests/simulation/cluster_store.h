@@ -74,13 +74,15 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override;
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override;
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override;
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override;
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override;
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override;
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override;
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override;
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override;
   CheckpointStore& checkpoints() override { return *this; }
   absl::Status PutHistory(const std::string&, const v1::StoredHistory&) override { return {}; }
   bool Healthy() const override { return true; }

@@ -53,22 +53,24 @@ class SharedStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
     return store_.GetHistory(name);
   }
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request) override {
-    return store_.Create(request);
+  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
+                                    const std::string& caller) override {
+    return store_.Create(request, caller);
   }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return store_.CountDeclaring(dataset);
   }
-  void AppendAsync(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   AppendCallback done) override {
-    store_.AppendAsync(std::move(request), std::move(line), std::move(done));
+  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
+    store_.AppendAsync(std::move(request), caller, std::move(line), std::move(done));
   }
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request) override {
-    return store_.Seal(request);
+  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
+                                  const std::string& caller) override {
+    return store_.Seal(request, caller);
   }
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request,
-                                  const LedgerPoint& point) override {
-    return store_.Fork(request, point);
+  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
+                                  const std::string& caller) override {
+    return store_.Fork(request, point, caller);
   }
   CheckpointStore& checkpoints() override { return *this; }
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
