@@ -18,10 +18,15 @@ struct CallContext {
   // from the thread that answers.
   std::function<bool()> cancelled;
   Caller caller;  // anonymous unless Desk::Identify says otherwise
+  // Whether callers are asked who they are. Where they are not, entries name nobody.
+  bool asked = false;
   // Not OK: the call's answer, because what the caller showed is not valid. Calls that are open to
   // everybody are answered all the same.
   absl::Status identified;
   std::string peer;  // the caller's address, as the transport writes it; for log lines alone
+
+  // What the entries that the call brings say of its caller (LedgerEntry.caller).
+  std::string NameInEntries() const { return asked ? caller.name : std::string(); }
 };
 
 }  // namespace dpledger::server

@@ -16,7 +16,7 @@ using CertificatePointer = std::unique_ptr<X509, decltype(&X509_free)>;
 
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 // More ledgers than this are looked up again.
-constexpr size_t kMaxDataSets = 100'000;
+constexpr size_t kMaxLedgers = 100'000;
 
 CertificatePointer Decode(const std::string& der) {
   if (der.empty()) return {nullptr, X509_free};
@@ -113,21 +113,24 @@ absl::Status Callers::Decide(const Caller& caller, Permission permission,
     return rights_->DecideList(caller, asked);
   const absl::Status decided = rights_->Decide(caller, permission, asked);
   if (decided.ok() || resource.kind != Resource::Kind::kLedger) return decided;
-  asked.data_set = DataSetOf(resource.name);
-  return asked.data_set.empty() ? decided : rights_->Decide(caller, permission, asked);
+  Made made = MadeOf(resource.name);
+  asked.data_set = std::move(made.data_set);
+  asked.creator = std::move(made.creator);
+  // The denial that was made without them: it tells nothing of the ledger.
+  return rights_->Allows(caller, permission, asked) ? absl::OkStatus() : decided;
 }
 
-std::string Callers::DataSetOf(const std::string& ledger) {
+Callers::Made Callers::MadeOf(const std::string& ledger) {
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = data_sets_.find(ledger);
-    if (found != data_sets_.end()) return found->second;
+    const auto found = made_.find(ledger);
+    if (found != made_.end()) return found->second;
   }
   const absl::StatusOr<v1::Ledger> read = store_.Get(ledger, kNoWriters);
-  if (!read.ok()) return "";
+  if (!read.ok()) return {};
   absl::MutexLock lock(&mutex_);
-  if (data_sets_.size() >= kMaxDataSets) data_sets_.clear();
-  return data_sets_[ledger] = read->declaration().dataset();
+  if (made_.size() >= kMaxLedgers) made_.clear();
+  return made_[ledger] = {read->declaration().dataset(), read->creator()};
 }
 
 }  // namespace dpledger::server

@@ -60,16 +60,20 @@ class Callers : public Identifier, public Authorizer {
   std::string AddressOf(const std::string& peer) const override;
 
   // Of the registry everybody may see the proofs who may see those of some ledger: without them no
-  // bundle could be checked. The data set of a ledger is read once, and only where the answer
-  // depends on it.
+  // bundle could be checked. The data set and the creator of a ledger are read once, and only where
+  // the answer depends on them.
   absl::Status Decide(const Caller& caller, Permission permission,
                       const Resource& resource) override;
 
  private:
   Callers(FindPeer find_peer, LedgerReader* store, const Log* log);
 
-  // That the ledger declares, for good; empty if it cannot be told.
-  std::string DataSetOf(const std::string& ledger);
+  // What entry 0 says of the ledger, for good; empty if it cannot be told.
+  struct Made {
+    std::string data_set;
+    std::string creator;
+  };
+  Made MadeOf(const std::string& ledger);
   void Run(Desk* desk);
 
   const FindPeer find_peer_;
@@ -82,7 +86,7 @@ class Callers : public Identifier, public Authorizer {
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unordered_map<std::string, std::string> data_sets_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Made> made_ ABSL_GUARDED_BY(mutex_);
   std::thread watch_;
 };
 

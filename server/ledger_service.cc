@@ -77,7 +77,8 @@ absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& requ
 
 }  // namespace
 
-absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request) {
+absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request,
+                                                       const CallContext& call) {
   if (request.has_declaration()) {
     RETURN_IF_ERROR(Within("declaration", events::CheckDeclaration(request.declaration())));
   }
@@ -87,7 +88,7 @@ absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerReq
   }
   RETURN_IF_ERROR(CheckRequest(request));
   if (request.has_import()) RETURN_IF_ERROR(CheckStated(request.import()));
-  return store_->Create(request);
+  return store_->Create(request, call.NameInEntries());
 }
 
 absl::StatusOr<v1::Ledger> LedgerService::GetLedger(const v1::GetLedgerRequest& request) {
@@ -137,8 +138,9 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
   return response;
 }
 
-absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest& request) {
-  absl::StatusOr<v1::Ledger> sealed = store_->Seal(request);
+absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest& request,
+                                                     const CallContext& call) {
+  absl::StatusOr<v1::Ledger> sealed = store_->Seal(request, call.NameInEntries());
   // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
   if (sealed.ok()) signing_->Nudge();
   return sealed;
@@ -151,7 +153,7 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
     RETURN_IF_ERROR(Within("declaration", events::CheckDeclaration(request.declaration())));
   }
   ASSIGN_OR_RETURN(const LedgerPoint point, ForkPoint(request, call));
-  return store_->Fork(request, point);
+  return store_->Fork(request, point, call.NameInEntries());
 }
 
 absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest& request,
@@ -176,7 +178,8 @@ absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest
   return point;
 }
 
-void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
+void LedgerService::AppendBatch(v1::AppendBatchRequest request, const std::string& caller,
+                                std::shared_ptr<AppendLine> line,
                                 LedgerStore::AppendCallback done) {
   absl::Status status = OutOfMemory();
   try {
@@ -188,7 +191,7 @@ void LedgerService::AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<
     done(std::move(status));
     return;
   }
-  store_->AppendAsync(std::move(request), std::move(line), std::move(done));
+  store_->AppendAsync(std::move(request), caller, std::move(line), std::move(done));
 }
 
 }  // namespace dpledger::server

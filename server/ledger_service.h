@@ -4,7 +4,7 @@
 // Nothing is stored unchecked. This service checks events and declarations, by the rules in
 // events/; the store checks the rest of a request that writes, and bounds how much may wait for the
 // disk. Thread safe. All calls but AppendBatch may wait for the disk; ForkLedger may wait for a
-// signature too.
+// signature too. What they write names the call's caller.
 #pragma once
 
 #include <memory>
@@ -23,18 +23,20 @@ class LedgerService {
   // `store` and `signing` must outlive the service.
   LedgerService(LedgerStore* store, SigningLoop* signing) : store_(store), signing_(signing) {}
 
-  absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request);
+  absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request,
+                                          const CallContext& call);
   absl::StatusOr<v1::Ledger> GetLedger(const v1::GetLedgerRequest& request);
   absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request);
   absl::StatusOr<v1::ReadEntriesResponse> ReadEntries(const v1::ReadEntriesRequest& request);
-  absl::StatusOr<v1::Ledger> SealLedger(const v1::SealLedgerRequest& request);
+  absl::StatusOr<v1::Ledger> SealLedger(const v1::SealLedgerRequest& request,
+                                        const CallContext& call);
   absl::StatusOr<v1::Ledger> ForkLedger(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 
   // Calls `done` once: before returning if the batch's content is refused, else from a thread of
-  // the store. `line` may be null.
-  void AppendBatch(v1::AppendBatchRequest request, std::shared_ptr<AppendLine> line,
-                   LedgerStore::AppendCallback done);
+  // the store. `caller` is that of CallContext::NameInEntries; `line` may be null.
+  void AppendBatch(v1::AppendBatchRequest request, const std::string& caller,
+                   std::shared_ptr<AppendLine> line, LedgerStore::AppendCallback done);
 
  private:
   // The prefix that the fork carries on from, with its verified root.

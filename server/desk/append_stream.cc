@@ -54,7 +54,7 @@ void AppendStream::Append(uint64_t number, absl::StatusOr<MessagePointer> messag
     return;
   }
   auto& request = static_cast<v1::AppendRequest&>(**message);
-  service_->AppendBatch(std::move(*request.mutable_batch()), line_,
+  service_->AppendBatch(std::move(*request.mutable_batch()), caller_, line_,
                         [self = shared_from_this(), number](absl::StatusOr<v1::Receipt> outcome) {
                           self->Settle(number, std::move(outcome));
                           self->Advance();

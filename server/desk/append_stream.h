@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -27,8 +28,9 @@ namespace dpledger::server {
 
 class AppendStream : public Stream, public std::enable_shared_from_this<AppendStream> {
  public:
-  AppendStream(LedgerService* service, StreamDoor* door, size_t window)
-      : service_(service), door_(door), window_(window) {}
+  // `caller` is that of CallContext::NameInEntries.
+  AppendStream(LedgerService* service, StreamDoor* door, size_t window, std::string caller)
+      : service_(service), door_(door), window_(window), caller_(std::move(caller)) {}
 
   void Start() override { Advance(); }
   void OnRead(absl::StatusOr<MessagePointer> message) override;
@@ -58,6 +60,7 @@ class AppendStream : public Stream, public std::enable_shared_from_this<AppendSt
   LedgerService* const service_;
   StreamDoor* const door_;  // gone after Finish
   const size_t window_;
+  const std::string caller_;
   const std::shared_ptr<AppendLine> line_ = std::make_shared<AppendLine>();
 
   absl::Mutex mutex_;

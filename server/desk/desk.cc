@@ -33,6 +33,14 @@ auto Guarded(const Function& function) -> decltype(function()) {
   }
 }
 
+// The same error, but as one of this field.
+absl::Status AboutField(const std::string& field, const absl::Status& status) {
+  ErrorReason reason = ReasonOf(status);
+  reason.metadata["field"] = field;
+  return WithReason(absl::Status(status.code(), absl::StrCat(field, ": ", status.message())),
+                    reason);
+}
+
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
 
 std::unordered_map<std::string_view, const Method*> ByPath(const std::vector<Method>& methods) {
@@ -82,6 +90,7 @@ WorkerPool* Desk::PoolOf(const Method& method) {
 void Desk::Identify(const Credentials& credentials, CallContext& context) {
   context.peer = credentials.peer;
   if (identifier_ == nullptr) return;
+  context.asked = true;
   absl::StatusOr<Caller> caller = Guarded([&] { return identifier_->Identify(credentials); });
   if (caller.ok()) {
     context.caller = *std::move(caller);
@@ -97,11 +106,20 @@ absl::Status Desk::Authorize(const Method& method, const CallContext& call,
   for (const Demand& demand : method.demands(message)) {
     absl::Status decided = authorizer_.Decide(call.caller, demand.permission, demand.resource);
     if (decided.ok()) continue;
+    const CallNames names = NamesOf(method, message);
     refused_.Write(call.peer, call.caller.name,
-                   absl::StrCat("may not ", ToAbsl(identity::PermissionName(demand.permission))));
-    return decided;
+                   absl::StrCat("may not ", ToAbsl(identity::PermissionName(demand.permission))),
+                   {{"ledger", names.ledger}, {"request_id", names.request_id}});
+    return demand.field.empty() ? decided : AboutField(demand.field, decided);
   }
   return absl::OkStatus();
+}
+
+void Desk::NoteRefusal(const CallContext& call, const absl::Status& status) {
+  if (!absl::IsPermissionDenied(status)) return;
+  ErrorReason why = ReasonOf(status);
+  refused_.Write(call.peer, call.caller.name, why.reason,
+                 {{"ledger", why.metadata["ledger"]}, {"request_id", why.metadata["request_id"]}});
 }
 
 void Desk::Serve(const Method& method, UnaryCall& call) {
@@ -132,6 +150,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
     }
     request.reset(method.request->New());
     RETURN_IF_ERROR(call.Parse(*request));
+    if (log_.Wants(LogLevel::kDebug)) call.names_ = NamesOf(method, *request);
     return Authorize(method, context, *request);
   });
   if (!ready.ok()) {
@@ -140,9 +159,10 @@ void Desk::Run(const Method& method, UnaryCall& call) {
   }
   if (method.answer) {
     Finish(method, call, Guarded([&]() -> absl::StatusOr<MessagePointer> {
-             ASSIGN_OR_RETURN(MessagePointer answer, method.answer(*request, context));
-             if (method.hide) {
-               method.hide(*answer, [&](const Demand& demand) {
+             absl::StatusOr<MessagePointer> answer = method.answer(*request, context);
+             NoteRefusal(context, answer.status());
+             if (answer.ok() && method.hide) {
+               method.hide(**answer, [&](const Demand& demand) {
                  return authorizer_.Decide(context.caller, demand.permission, demand.resource).ok();
                });
              }
@@ -154,7 +174,9 @@ void Desk::Run(const Method& method, UnaryCall& call) {
   const auto answered = std::make_shared<std::atomic<bool>>(false);
   const Method::Done done = [this, &method, &call,
                              answered](const absl::StatusOr<MessagePointer>& answer) {
-    if (!answered->exchange(true)) Finish(method, call, answer);
+    if (answered->exchange(true)) return;
+    NoteRefusal(call.context(), answer.status());
+    Finish(method, call, answer);
   };
   absl::Status started = Guarded([&] {
     method.start(std::move(request), context, done);
@@ -172,7 +194,9 @@ void Desk::Finish(const Method& method, UnaryCall& call,
                 {"code", absl::StatusCodeToString(answer.status().code())},
                 {"milliseconds", absl::ToDoubleMilliseconds(absl::Now() - call.start_)},
                 {"caller", context.caller.name},
-                {"peer", context.peer}});
+                {"peer", context.peer},
+                {"ledger", call.names_.ledger},
+                {"request_id", call.names_.request_id}});
   }
   if (observer_ != nullptr) {
     observer_->OnAnswered(method, answer.status().code(), absl::Now() - call.start_);
@@ -186,8 +210,8 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
   return Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
     if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
     if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request));
-    std::shared_ptr<Stream> stream = method.open(context, door, std::move(request));
-    return std::unique_ptr<OpenStream>(new OpenStream(this, &method, &context, std::move(stream)));
+    return std::unique_ptr<OpenStream>(
+        new OpenStream(this, &method, &context, door, std::move(request)));
   });
 }
 
@@ -215,6 +239,14 @@ void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
     if (!allowed.ok()) message = std::move(allowed);
   }
   stream_->OnRead(std::move(message));
+}
+
+void OpenStream::NotingDoor::Finish(const absl::Status& status) {
+  // What the desk refused itself has the reason of a right, and was logged then.
+  if (!ReasonOf(status).metadata.contains("permission")) {
+    open_.desk_.NoteRefusal(open_.context_, status);
+  }
+  door_.Finish(status);
 }
 
 void OpenStream::Done() {

@@ -33,6 +33,7 @@
 #include "base/rare_log.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
+#include "server/desk/call_names.h"
 #include "server/desk/call_observer.h"
 #include "server/desk/health.h"
 #include "server/desk/identifier.h"
@@ -70,6 +71,7 @@ class UnaryCall {
   friend class Desk;
   CallGate* gate_ = nullptr;  // that counts the call
   absl::Time start_;
+  CallNames names_;  // of its request; known where the log wants every call
 };
 
 class Desk;
@@ -90,13 +92,31 @@ class OpenStream {
 
  private:
   friend class Desk;
-  OpenStream(Desk* desk, const Method* method, const CallContext* context,
-             std::shared_ptr<Stream> stream)
-      : desk_(*desk), method_(*method), context_(*context), stream_(std::move(stream)) {}
+  OpenStream(Desk* desk, const Method* method, const CallContext* context, StreamDoor* door,
+             MessagePointer request)
+      : desk_(*desk),
+        method_(*method),
+        context_(*context),
+        door_(this, door),
+        stream_(method->open(*context, &door_, std::move(request))) {}
+
+  // Before the transport: notes why a service refuses a stream to its caller.
+  class NotingDoor : public StreamDoor {
+   public:
+    NotingDoor(OpenStream* stream, StreamDoor* door) : open_(*stream), door_(*door) {}
+    void StartRead() override { door_.StartRead(); }
+    void StartWrite(const Message& message) override { door_.StartWrite(message); }
+    void Finish(const absl::Status& status) override;
+
+   private:
+    OpenStream& open_;
+    StreamDoor& door_;
+  };
 
   Desk& desk_;
   const Method& method_;
   const CallContext& context_;
+  NotingDoor door_;
   const std::shared_ptr<Stream> stream_;
 };
 
@@ -142,8 +162,10 @@ class Desk {
     Caller caller;
   };
 
-  // Whether the caller may send this message.
+  // Whether the caller may send this message. Logs it if not.
   absl::Status Authorize(const Method& method, const CallContext& call, const Message& message);
+  // Logs that a service refused its caller something, by the names that the refusal itself has.
+  void NoteRefusal(const CallContext& call, const absl::Status& status);
   WorkerPool* PoolOf(const Method& method);
   // Parses, authorises and answers; on the method's pool.
   void Run(const Method& method, UnaryCall& call);

@@ -29,6 +29,7 @@ using MessagePointer = std::unique_ptr<Message>;
 struct Demand {
   Permission permission;
   Resource resource;
+  std::string field = {};  // that asks for it; empty: the message as a whole
 };
 
 enum class CallKind { kUnary, kServerStream, kBidirectional };

@@ -62,8 +62,10 @@ Demands DemandsOfBatch(const v1::AppendBatchRequest& batch) {
 
 Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
   Demands demands = {{Permission::kSeal, LedgerCalled(request.name())}};
-  if (request.missing_writers_size() > 0 || request.open_writers_are_missing()) {
-    demands.push_back({Permission::kSealWithMissing, LedgerCalled(request.name())});
+  const bool all = request.open_writers_are_missing();
+  if (all || request.missing_writers_size() > 0) {
+    demands.push_back({Permission::kSealWithMissing, LedgerCalled(request.name()),
+                       all ? "open_writers_are_missing" : "missing_writers"});
   }
   return demands;
 }
@@ -86,8 +88,9 @@ Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
 Method AppendBatchRow(LedgerService* ledgers) {
   Method row = RowOf("LedgerService", "AppendBatch", v1::AppendBatchRequest::default_instance(),
                      v1::AppendBatchResponse::default_instance());
-  row.start = [ledgers](MessagePointer request, const CallContext&, Method::Done done) {
-    ledgers->AppendBatch(std::move(static_cast<v1::AppendBatchRequest&>(*request)), nullptr,
+  row.start = [ledgers](MessagePointer request, const CallContext& call, Method::Done done) {
+    ledgers->AppendBatch(std::move(static_cast<v1::AppendBatchRequest&>(*request)),
+                         call.NameInEntries(), nullptr,
                          [done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
                            if (!receipt.ok()) {
                              done(receipt.status());
@@ -110,8 +113,8 @@ Method AppendBatchRow(LedgerService* ledgers) {
 Method AppendRow(LedgerService* ledgers, size_t window) {
   Method row = RowOf("LedgerService", "Append", v1::AppendRequest::default_instance(),
                      v1::AppendResponse::default_instance());
-  row.open = [ledgers, window](const CallContext&, StreamDoor* door, MessagePointer) {
-    return std::make_shared<AppendStream>(ledgers, door, window);
+  row.open = [ledgers, window](const CallContext& call, StreamDoor* door, MessagePointer) {
+    return std::make_shared<AppendStream>(ledgers, door, window, call.NameInEntries());
   };
   return row;
 }
