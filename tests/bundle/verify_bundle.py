@@ -255,7 +255,7 @@ def fields(data):
 FILTER = {1: {1: "double", 2: "double"}, 2: {1: "double"}, 3: {1: "double"}}
 DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER, 7: "string", 8: "enum", 9: "string",
             10: "bool"}
-ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message",
+ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message", 7: "string",
          **{number: "message" for number in range(EVENT, SPOOL_IMPORTED + 1)}}
 ONLY_NUMBER = {1: "uint"}
 # What stands in the registry.
@@ -322,6 +322,7 @@ def minute(data):
 class Writer:
     def __init__(self):
         self.entries, self.late, self.closed, self.last_round, self.incarnation = 0, 0, False, None, b""
+        self.owner = b""
 
 
 class Rules:
@@ -329,6 +330,7 @@ class Rules:
         self.depth = depth
         self.size, self.sealed, self.recorded, self.writers = 0, False, None, {}
         self.original = None
+        self.request = None  # (writer, request_id) that the next entry may be of too
 
     def add(self, data):
         try:
@@ -362,12 +364,25 @@ class Rules:
         self.must(not writer.closed or late, "after writer_closed")
         self.must(self.recorded is None or recorded >= self.recorded, "recorded_time goes back")
         self.recorded = recorded
+        self.caller(entry.get(7, b""), name, entry.get(4, b""), body, writer)
         self.must((name == b"") == (body in OF_THE_SERVER), "whose entry")
         if self.size == 0:
             self.first(body, content)
         else:
             self.follow(body, content, writer)
         writer.entries += 1
+
+    def caller(self, caller, name, request_id, body, writer):
+        alone = name == b"" or body == CONFLICT
+        begins = alone or self.request != (name, request_id)
+        self.request = None if alone else (name, request_id)
+        if not caller:
+            return
+        self.must(begins, "caller in a request")
+        self.must(re.fullmatch(rb'[!#-)+-\[\]-~]{1,512}', caller), "caller's name")
+        if name:
+            self.must(writer.owner in (b"", caller), "another caller's writer")
+            writer.owner = caller
 
     def first(self, body, content):
         self.must(body in (DECLARATION, FORK, IMPORT), "begins with something else")

@@ -10,6 +10,7 @@
 #include "merkle/compact_tree.h"
 #include "registry/head.h"
 #include "tests/ledger_store/bundle_sample.h"
+#include "tests/ledger_store/caller_cases.h"
 
 namespace dpledger::bundle {
 namespace {
@@ -215,6 +216,8 @@ void AddGood(CaseList& list) {
   list.Good("256 keys", SampleBundle(ThreeEntries(), EvidenceOf(many)));
   list.Good("two levels full", SampleBundle(SampleLedger().AddQueries("t", 65535)));
   list.Good("three levels", SampleBundle(SampleLedger().AddQueries("t", 65536)));
+  list.Good("callers", SampleBundle(LedgerOfCallers()));
+  list.Good("copy with callers", SampleBundle(CopyOf(LedgerOfCallers())));
   list.Good("copy", SampleBundle(CopyOf(SealedLedger()).Close("import").Seal()));
   list.Good("copy of a copy", SampleBundle(CopyOf(CopyOf(ThreeEntries()))));
   SampleLedger begun = CopyOf(ThreeEntries());
@@ -574,6 +577,7 @@ void AddBadEntries(CaseList& list) {
   bad(
       "wrong count", "trainer", [](Entry& e) { e.mutable_writer_closed()->set_entry_count(4); },
       "entry_count: must be 3, the entries of writer trainer with this one, got 4");
+  for (const CallerCase& one : BadCallers()) list.BadEntry(one.name, one.ledger, one.message);
   list.BadEntry("after closing", ThreeEntries().Close("trainer").AddRound("trainer", 8),
                 "entry 4: its writer has closed");
   list.BadEntry("after the seal", ThreeEntries().Close("trainer").Seal().AddRound("t", 1),
