@@ -21,7 +21,8 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen);
 void AddLedgerCommands(CLI::App& app, Command& chosen);
 // ledger fork, note, correct.
 void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
-// ledger export, verify, import.
+// ledger seal, export, verify, import.
+void AddSealCommand(CLI::App& ledger, Command& chosen);
 void AddExportCommand(CLI::App& ledger, Command& chosen);
 void AddVerifyCommand(CLI::App& ledger, Command& chosen);
 void AddImportCommand(CLI::App& ledger, Command& chosen);

@@ -1,10 +1,8 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/append.h"
@@ -252,104 +250,6 @@ void AddRead(CLI::App& app, Command& chosen) {
   });
 }
 
-// ---- seal ----
-
-struct SealFlags : LedgerFlags {
-  std::vector<std::string> missing_writers;
-  bool open_writers_are_missing = false;
-  std::string request_id;
-};
-
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// Says that this program has nothing more to deliver: it does not run between its commands.
-absl::Status CloseOwnWriter(const v1::WriterStatus& writer, const std::string& ledger,
-                            const std::string& request_id, ServerCalls& server) {
-  v1::AppendBatchRequest request;
-  request.set_ledger(ledger);
-  request.set_writer(writer.writer());
-  request.set_request_id(absl::StrCat(request_id, ".close"));
-  request.add_entries()->mutable_writer_closed()->set_entry_count(writer.entry_count() + 1);
-  return server.Append(request).status();
-}
-
-// The writers that have neither closed nor are given as missing. This program's own is left out.
-absl::StatusOr<std::vector<std::string>> OpenWriters(const SealFlags& flags, ServerCalls& server) {
-  std::vector<std::string> open;
-  std::string first;
-  while (true) {
-    ASSIGN_OR_RETURN(const v1::Ledger page, server.Get(flags.name, first));
-    for (const v1::WriterStatus& writer : page.writers()) {
-      const std::string& name = writer.writer();
-      // A page begins with the last writer of the one before.
-      if (writer.closed() || name == first || name == kOwnWriter) continue;
-      if (!Contains(flags.missing_writers, name)) open.push_back(name);
-    }
-    if (page.writers_size() == 0 || page.writers().rbegin()->writer() == first) return open;
-    first = page.writers().rbegin()->writer();
-  }
-}
-
-absl::Status WritersOpen(const std::vector<std::string>& open) {
-  constexpr size_t kNamed = 20;
-  const auto end = open.begin() + static_cast<ptrdiff_t>(std::min(open.size(), kNamed));
-  const size_t more = static_cast<size_t>(open.end() - end);
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "missing_writers: these have not closed and may hold undelivered events: ",
-                        absl::StrJoin(open.begin(), end, ", "),
-                        more == 0 ? "" : absl::StrCat(", and ", more, " more"),
-                        "; name each with --missing-writer to seal without them, or all with "
-                        "--open-writers-are-missing")),
-                    {"WRITERS_OPEN", {}});
-}
-
-absl::Status Seal(const SealFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
-  v1::SealLedgerRequest request;
-  request.set_name(flags.name);
-  request.set_request_id(RequestId(flags.request_id));
-  *request.mutable_missing_writers() = {flags.missing_writers.begin(), flags.missing_writers.end()};
-  request.set_open_writers_are_missing(flags.open_writers_are_missing);
-  if (!flags.open_writers_are_missing) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> open, OpenWriters(flags, server));
-    if (!open.empty()) return WritersOpen(open);
-  }
-  ASSIGN_OR_RETURN(const v1::Ledger before, server.Get(flags.name, kOwnWriter));
-  const v1::WriterStatus* own = nullptr;
-  if (before.writers_size() > 0 && before.writers(0).writer() == kOwnWriter &&
-      !before.writers(0).closed() && !Contains(flags.missing_writers, kOwnWriter)) {
-    own = &before.writers(0);
-  }
-  if (own != nullptr && before.state() == v1::OPEN) {
-    RETURN_IF_ERROR(CloseOwnWriter(*own, flags.name, request.request_id(), server));
-  }
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(request));
-  out.Answer(ToText(ledger), ToJson(ledger));
-  return absl::OkStatus();
-}
-
-void AddSeal(CLI::App& app, Command& chosen) {
-  CLI::App* command =
-      AddCommand(app, "seal", "Ends a ledger: nothing can be appended after it.",
-                 "  dpledger ledger seal mnist --server 127.0.0.1:7070\n"
-                 "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3");
-  auto flags = std::make_shared<SealFlags>();
-  flags->AddTo(*command);
-  command
-      ->add_option("--missing-writer", flags->missing_writers,
-                   "a writer that never closed; may repeat, and is recorded")
-      ->type_name("ID");
-  command
-      ->add_flag("--open-writers-are-missing", flags->open_writers_are_missing,
-                 "all writers that never closed, however many; recorded by name up to 500")
-      ->excludes("--missing-writer");
-  AddRequestId(*command, flags->request_id);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Seal(*flags, out); }; });
-}
-
 }  // namespace
 
 void AddLedgerCommands(CLI::App& app, Command& chosen) {
@@ -366,7 +266,7 @@ void AddLedgerCommands(CLI::App& app, Command& chosen) {
   AddList(*ledger, chosen);
   AddShow(*ledger, chosen);
   AddRead(*ledger, chosen);
-  AddSeal(*ledger, chosen);
+  AddSealCommand(*ledger, chosen);
   AddLedgerEntryCommands(*ledger, chosen);
   AddExportCommand(*ledger, chosen);
   AddVerifyCommand(*ledger, chosen);

@@ -18,7 +18,8 @@ std::string TimeText(const v1::Ledger& ledger) {
 std::string WriterText(const v1::WriterStatus& writer) {
   std::string text = absl::StrCat(writer.writer(), ": ", writer.entry_count(), " entries");
   if (writer.has_round()) absl::StrAppend(&text, ", last round ", writer.last_round());
-  return absl::StrCat(text, writer.closed() ? ", closed" : ", open");
+  absl::StrAppend(&text, writer.closed() ? ", closed" : ", open");
+  return writer.owner().empty() ? text : absl::StrCat(text, ", of ", writer.owner());
 }
 
 // {"rdp":{"order":…,"epsilon":…}}, and so on. Its fields are doubles, which proto JSON prints as
@@ -65,6 +66,7 @@ std::string Json(const v1::WriterStatus& writer) {
   object.AddCount("entry_count", writer.entry_count());
   if (writer.has_round()) object.AddCount("last_round", writer.last_round());
   object.AddFlag("closed", writer.closed());
+  if (!writer.owner().empty()) object.AddText("owner", writer.owner());
   return object.ToString();
 }
 
@@ -98,6 +100,7 @@ std::string ToText(const v1::Ledger& ledger) {
   text += Row("size", absl::StrCat(ledger.size()));
   text += Row("root", HexEncode(ledger.root_hash()));
   text += Row("created", TimeText(ledger));
+  if (!ledger.creator().empty()) text += Row("created by", ledger.creator());
   text += Row("data set", declaration.dataset());
   text += Row("unit of privacy", declaration.unit_of_privacy());
   text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
@@ -140,6 +143,7 @@ JsonObject ToJson(const v1::Ledger& ledger) {
   object.AddCount("size", ledger.size());
   object.AddText("root", HexEncode(ledger.root_hash()));
   object.AddText("create_time", TimeText(ledger));
+  if (!ledger.creator().empty()) object.AddText("creator", ledger.creator());
   object.AddJson("declaration", Json(ledger.declaration()));
   if (ledger.has_fork()) object.AddJson("fork", Json(ledger.fork()));
   if (ledger.has_import()) object.AddJson("import", Json(ledger.import()));

@@ -56,7 +56,8 @@ struct RecorderOptions {
   ServerAccess server;  // "host:port", or with certificates and a token
   std::string ledger;   // `x`, or projects/{project}/ledgers/{ledger}
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
-  // restart.
+  // restart. The name belongs to the first caller that writes under it in the ledger; another
+  // caller's batches are PERMISSION_DENIED (docs/identity.md).
   std::string writer = "trainer";
   // The ledger is made with it if it does not exist, and must have been made with an equal one if
   // it does. Its spool_policy is set from `policy`.

@@ -172,7 +172,9 @@ typedef struct dpledger_recorder_options {
   const char* server;
   const char* ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
-  // restart. NULL: "trainer".
+  // restart. It belongs to the first caller that writes under it (whoever the certificate or token
+  // names, also after the token was rotated); others get DPLEDGER_PERMISSION_DENIED. NULL:
+  // "trainer".
   const char* writer;
   // The ledger is made with it if it does not exist, and must have been made with an equal one if
   // it does.
