@@ -141,18 +141,39 @@ TEST_F(KnownCallers, GrantOfADataSetCoversItsLedgersAlone) {
   EXPECT_EQ(ask(Token("theirs", "analyst projects/default data-set=e")).exit_code, 4);
 }
 
-TEST_F(KnownCallers, OpenWritersAreCalledMissingByAdministratorsAlone) {
-  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+TEST_F(KnownCallers, OpenWritersAreCalledMissingByCreatorAndAdministratorsAlone) {
+  for (const char* ledger : {"run", "second"}) {
+    ASSERT_EQ(Create(ledger, trainer_).exit_code, 0);
+  }
   const std::string events =
       folder_.Write("events", R"({"mechanism":{"gaussian":{"noiseMultiplier":1}}})");
-  ASSERT_EQ(
-      Run({"ledger", "append", "run", "--events", events, "--writer", "w"}, trainer_).exit_code, 0);
-  const std::vector<std::string> seal = {"ledger", "seal", "run", "--open-writers-are-missing"};
-  const RunResult refused = Run(seal, trainer_);
-  EXPECT_EQ(refused.exit_code, 4);
-  EXPECT_THAT(refused.err, HasSubstr("seal_with_missing"));
-  const RunResult sealed = Run(seal, admin_);
-  EXPECT_EQ(sealed.exit_code, 0) << sealed.err;
+  const std::vector<std::string> other = {"--token-file",
+                                          Token("other", "trainer projects/default")};
+  for (const char* ledger : {"run", "second"}) {
+    // The command line's own writer, cli, is the trainer's too.
+    for (const char* writer : {"w", "cli"}) {
+      ASSERT_EQ(Run({"ledger", "append", ledger, "--events", events, "--writer", writer}, trainer_)
+                    .exit_code,
+                0);
+    }
+    const RunResult foreign = Run({"ledger", "append", ledger, "--events", events}, other);
+    EXPECT_EQ(foreign.exit_code, 4);
+    EXPECT_THAT(foreign.err, HasSubstr("writer: cli belongs to another caller in this ledger"));
+    const std::vector<std::string> seal = {"ledger", "seal", ledger, "--yes"};
+    const RunResult refused = Run(seal, other);
+    EXPECT_EQ(refused.exit_code, 4);
+    EXPECT_THAT(refused.err, HasSubstr("missing_writers: token:other has no right to seal"));
+    const RunResult shown = Run({"ledger", "show", ledger}, other);
+    EXPECT_THAT(shown.out, AllOf(HasSubstr("OPEN"), HasSubstr("spiffe://example.org/trainer")));
+    const RunResult sealed = Run(seal, ledger == std::string("run") ? trainer_ : admin_);
+    EXPECT_EQ(sealed.exit_code, 0) << sealed.err;
+    EXPECT_THAT(Run({"ledger", "read", ledger}, admin_).out,
+                HasSubstr(R"("caller":"spiffe://example.org/trainer")"));
+  }
+  const std::string bundle = folder_.File("run.bundle");
+  ASSERT_EQ(Run({"ledger", "export", "run", "--output", bundle}, admin_).exit_code, 0);
+  const RunResult verified = Dpledger({"ledger", "verify", bundle, "--self-signed"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
 }
 
 TEST_F(KnownCallers, CurlGetsTheAnswerOfTheCommandLine) {

@@ -13,6 +13,7 @@
 namespace dpledger::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -195,7 +196,52 @@ TEST_F(Ledger, SealDemandsThatOpenWritersAreNamed) {
   Ok(Append(folder_.Write("f.jsonl", SumQueryLine(0)), {"--writer", "worker-3"}));
   ExpectError({"ledger", "seal", name_}, "FAILED_PRECONDITION", "worker-3");
   EXPECT_EQ(Ok({"ledger", "show", name_}).Text("state"), "OPEN");
-  EXPECT_EQ(Ok({"ledger", "seal", name_, "--missing-writer", "worker-3"}).Text("state"), "SEALED");
+  Ok(Append(folder_.Write("f.jsonl", SumQueryLine(0)), {"--writer", "worker-4"}));
+  ExpectError({"ledger", "seal", name_, "--missing-writer", "worker-3", "--yes"},
+              "FAILED_PRECONDITION", "and are not named: worker-4;");
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("state"), "OPEN");
+  const std::vector<std::string> seal = {
+      "ledger",           "seal",     name_,   "--missing-writer", "worker-3",
+      "--missing-writer", "worker-4", "--yes", "--request-id",     "s"};
+  const JsonObject sealed = Ok(seal);
+  EXPECT_EQ(sealed.Text("state"), "SEALED");
+  EXPECT_EQ(Ok(seal).Text("root"), sealed.Text("root")) << "the same request again";
+}
+
+TEST_F(Ledger, SealAsksBeforeItLeavesWritersOut) {
+  Create();
+  Ok(Append(folder_.Write("f.jsonl", SumQueryLine(0)), {"--writer", "worker-3"}));
+  const std::vector<std::string> seal = {"ledger", "seal", name_, "--server", server_->address()};
+  const std::string question = "1 writer has not closed: worker-3. Seal without it? [y/N] ";
+  for (const std::string typed : {"\n", "n\n", "yess\n", "\x04"}) {
+    const RunResult refused = DpledgerOnTerminal(seal, typed);
+    EXPECT_EQ(refused.exit_code, 1) << typed;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(question), HasSubstr("nothing was sealed")));
+  }
+  // Without a terminal nobody is asked, whatever is said of the writers.
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {}, {"--missing-writer", "worker-3"}, {"--open-writers-are-missing"}}) {
+    std::vector<std::string> named = seal;
+    named.insert(named.end(), more.begin(), more.end());
+    const RunResult refused = Dpledger(named);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, AllOf(Not(HasSubstr("[y/N]")), HasSubstr("worker-3"),
+                                   HasSubstr("--yes seals without them")));
+  }
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("state"), "OPEN");
+  const RunResult sealed = DpledgerOnTerminal(seal, "y\n");
+  EXPECT_EQ(sealed.exit_code, 0) << sealed.err;
+  EXPECT_THAT(sealed.err, HasSubstr(question));
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("state"), "SEALED");
+}
+
+TEST_F(Ledger, SealAsksNothingWhereNothingIsMissing) {
+  Create();
+  Ok(Append(folder_.Write("f.jsonl", SumQueryLine(0))));
+  const RunResult sealed =
+      DpledgerOnTerminal({"ledger", "seal", name_, "--server", server_->address()}, "");
+  EXPECT_EQ(sealed.exit_code, 0) << sealed.err;
+  EXPECT_THAT(sealed.err, Not(HasSubstr("[y/N]")));
 }
 
 TEST_F(Ledger, SealTakesAllOpenWritersAsMissing) {
@@ -204,7 +250,7 @@ TEST_F(Ledger, SealTakesAllOpenWritersAsMissing) {
   for (int i = 0; i < 25; ++i) Ok(Append(file, {"--writer", absl::StrCat("w-", 10 + i)}));
   Ok(Append(file));  // the program's own writer, which it closes itself
   ExpectError({"ledger", "seal", name_}, "FAILED_PRECONDITION", "w-29, and 5 more; ");
-  const JsonObject sealed = Ok({"ledger", "seal", name_, "--open-writers-are-missing"});
+  const JsonObject sealed = Ok({"ledger", "seal", name_, "--open-writers-are-missing", "--yes"});
   EXPECT_EQ(sealed.Text("state"), "SEALED");
   EXPECT_EQ(sealed.Number("writer_count"), 26);
   EXPECT_EQ(sealed.Number("open_writer_count"), 25);

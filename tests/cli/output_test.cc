@@ -38,6 +38,10 @@ TEST(Json, EscapesWhatIsNotPlainText) {
   EXPECT_EQ(JsonString("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
   EXPECT_EQ(JsonString("ε"), "\"ε\"");
   EXPECT_EQ(JsonString("\xff\xc3"), "\"\\u00ff\\u00c3\"");
+  EXPECT_EQ(JsonString("\xe0\x80\x80\xed\xa0\x80"),  // overlong, and a surrogate
+            R"("\u00e0\u0080\u0080\u00ed\u00a0\u0080")");
+  // What a terminal acts on: DEL, CSI as one character.
+  EXPECT_EQ(JsonString("\x7f\xc2\x9b[31m\xc2\xa0"), "\"\\u007f\\u009b[31m\xc2\xa0\"");
 }
 
 TEST(Json, NumbersNameTheirDouble) {

@@ -28,8 +28,9 @@ std::string Slurp(const std::string& path) {
 
 // In the child, before exec: only async-signal-safe calls. The child ends with the thread that
 // started it, so that a test that is killed leaves no program behind.
-[[noreturn]] void Exec(char* const* arguments, char* const* environment, int out, int err) {
+[[noreturn]] void Exec(char* const* arguments, char* const* environment, int in, int out, int err) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   execve(arguments[0], arguments, environment);
@@ -44,7 +45,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 pid_t Spawn(std::vector<std::string> arguments, const std::map<std::string, std::string>& added,
-            const std::string& out_path, const std::string& err_path) {
+            const std::string& out_path, const std::string& err_path,
+            const std::string& in_path = "/dev/null") {
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string assignment = *variable;
@@ -53,12 +55,14 @@ pid_t Spawn(std::vector<std::string> arguments, const std::map<std::string, std:
   }
   for (const auto& [name, value] : added) environment.push_back(name + "=" + value);
   const int flags = O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC;
+  const int in = open(in_path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
   const int out = open(out_path.c_str(), flags, 0600);
   const int err = open(err_path.c_str(), flags, 0600);
   std::vector<char*> argument_pointers = Pointers(arguments);
   std::vector<char*> environment_pointers = Pointers(environment);
   const pid_t pid = fork();
-  if (pid == 0) Exec(argument_pointers.data(), environment_pointers.data(), out, err);
+  if (pid == 0) Exec(argument_pointers.data(), environment_pointers.data(), in, out, err);
+  close(in);
   close(out);
   close(err);
   return pid;
@@ -105,6 +109,20 @@ RunResult RunProgram(const std::vector<std::string>& arguments,
 RunResult Dpledger(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), BinaryPath("dpledger"));
   return RunProgram(arguments);
+}
+
+RunResult DpledgerOnTerminal(std::vector<std::string> arguments, const std::string& typed) {
+  arguments.insert(arguments.begin(), BinaryPath("dpledger"));
+  const TemporaryFolder folder;
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+    throw std::runtime_error("no terminal can be made");
+  }
+  const pid_t pid = Spawn(arguments, {}, folder.File("out"), folder.File("err"), ptsname(terminal));
+  EXPECT_EQ(write(terminal, typed.data(), typed.size()), static_cast<ssize_t>(typed.size()));
+  const int exit_code = AwaitProgram(pid);
+  close(terminal);
+  return {exit_code, Slurp(folder.File("out")), Slurp(folder.File("err"))};
 }
 
 pid_t StartProgram(const std::vector<std::string>& arguments, const std::string& log_path) {

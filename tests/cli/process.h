@@ -19,12 +19,16 @@ struct RunResult {
 // The path of a program of this build.
 std::string BinaryPath(const std::string& program);
 
-// Runs `arguments[0]` with the rest to its end. `environment` goes over this process's own.
+// Runs `arguments[0]` with the rest to its end. `environment` goes over this process's own; stdin
+// is empty.
 RunResult RunProgram(const std::vector<std::string>& arguments,
                      const std::map<std::string, std::string>& environment = {});
 
 // Runs the command line program with these arguments.
 RunResult Dpledger(std::vector<std::string> arguments);
+
+// The same with a terminal for stdin, where somebody has typed `typed`.
+RunResult DpledgerOnTerminal(std::vector<std::string> arguments, const std::string& typed);
 
 // Starts a program that keeps running, its output in `log_path`.
 pid_t StartProgram(const std::vector<std::string>& arguments, const std::string& log_path);

@@ -2,6 +2,7 @@
 // which each entry stands behind its length. The checks read the bytes without building a message;
 // whatever they accept, a reader that builds one must read the same from it. What is in an event,
 // the accountant judges: it may not even parse.
+#include "base/plain_name.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "ledger/batch_row.h"
 #include "ledger/request_rules.h"
@@ -27,6 +28,8 @@ void CheckReadAlike(std::string_view entry) {
   FUZZ_CHECK(parsed.writer_counter() == frame->writer_counter);
   FUZZ_CHECK(parsed.request_id() == frame->request_id);
   FUZZ_CHECK(parsed.recorded_time().seconds() == frame->recorded_seconds);
+  FUZZ_CHECK(parsed.caller() == frame->caller);
+  FUZZ_CHECK(frame->caller.empty() || IsPlainName(frame->caller));
   FUZZ_CHECK(parsed.body_case() == frame->body);
   if (!has_event) parsed.DiscardUnknownFields();
   const bool event_well_spelled = frame->body == v1::LedgerEntry::kEvent &&

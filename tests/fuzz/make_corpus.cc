@@ -21,6 +21,7 @@
 #include "merkle/witness_request.h"
 #include "registry/registry_log.h"
 #include "tests/ledger_store/bundle_sample.h"
+#include "tests/ledger_store/caller_cases.h"
 
 namespace dpledger {
 namespace {
@@ -103,6 +104,7 @@ void AddBundles(Corpus& corpus) {
   corpus["entries/open"] = RowOf(SmallLedger().entries);
   corpus["entries/sealed"] = RowOf(sealed.entries);
   corpus["entries/other"] = RowOf(OtherEntries().entries);
+  corpus["entries/callers"] = RowOf(bundle::LedgerOfCallers().entries);
   std::vector<std::string> entries = SmallLedger().entries;
   entries[1] = Replaced(entries[1], "\x08\x01", std::string("\x08\x81\x00", 3));
   corpus["entries/not-fewest-bytes"] = RowOf(entries);

@@ -153,7 +153,8 @@ TEST(LedgerHead, EntryHoldsAtMost65535Bytes) {
 
 // The reference is the protocol buffer library: what it reads, it writes the same.
 TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
-  NewLedger made = Create(CreateRequest(kLedger), kNow).value();
+  const Arrival now(kNow, "spiffe://example.org/trainer");
+  NewLedger made = Create(CreateRequest(kLedger), now).value();
   LedgerHead head = std::move(made.empty);
   Apply(made.change, head);
   std::vector<std::string> entries = EntriesOf(made.change);
@@ -168,21 +169,24 @@ TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
     request.mutable_entries()->rbegin()->mutable_claimed_time()->set_seconds(seconds);
   }
   request.add_entries()->mutable_writer_closed()->set_entry_count(12);
-  const LedgerChange appended = AppendBatch(head, v1::AppendBatchRequest(request), kNow).value();
+  const LedgerChange appended = AppendBatch(head, v1::AppendBatchRequest(request), now).value();
   Apply(appended, head);
   const std::vector<std::string> batch = EntriesOf(appended);
   entries.insert(entries.end(), batch.begin(), batch.end());
-  const LedgerChange sealed = Seal(head, SealRequest(kLedger), absl::UnixEpoch()).value();
+  const LedgerChange sealed =
+      Seal(head, SealRequest(kLedger), {absl::UnixEpoch(), now.caller}).value();
   entries.push_back(EntriesOf(sealed).at(0));
   v1::ForkLedgerRequest fork;
   fork.set_name("projects/p/ledgers/b");
   fork.set_request_id("fork");
-  entries.push_back(EntriesOf(Fork(head, fork, {3, {}}, kNow).value().change).at(0));
-  entries.push_back(EntriesOf(NoticeFork(head, fork, {3, {}}, kNow).value()).at(0));
+  entries.push_back(EntriesOf(Fork(head, fork, {3, {}}, now).value().change).at(0));
+  entries.push_back(EntriesOf(NoticeFork(head, fork, {3, {}}, now).value()).at(0));
   ASSERT_EQ(entries.size(), 16u);
   for (const std::string& bytes : entries) {
     v1::LedgerEntry entry;
     ASSERT_TRUE(entry.ParseFromString(bytes));
+    const bool first = entry.writer().empty() || entry.writer_counter() == 0;
+    EXPECT_EQ(entry.caller(), first ? now.caller : "") << entry.ShortDebugString();
     EXPECT_EQ(HexEncode(SerializeDeterministically(entry)), HexEncode(bytes));
     EXPECT_TRUE(entry.GetReflection()->GetUnknownFields(entry).empty());
     EXPECT_NE(entry.body_case(), v1::LedgerEntry::BODY_NOT_SET);

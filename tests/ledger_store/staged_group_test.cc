@@ -68,6 +68,11 @@ class Staging : public ::testing::Test {
                                     const AheadOfTurn* ahead = nullptr) {
     return group.Stage(operations_.emplace_back(request), ahead);
   }
+  template <typename Request>
+  absl::StatusOr<v1::Receipt> StageOf(const std::string& caller, StagedGroup& group,
+                                      const Request& request) {
+    return group.Stage(operations_.emplace_back(request, caller));
+  }
 
   // What RoundBatch(kLedger, "w", "r", 1) makes of the stored head.
   AheadOfTurn WorkAhead() {
@@ -101,6 +106,39 @@ TEST_F(Staging, RepeatedRequestIsTakenOnce) {
   EXPECT_EQ(Stage(later, RoundBatch(kLedger, "w", "r", 1)).value().SerializeAsString(),
             first.SerializeAsString());
   EXPECT_TRUE(later.ledgers().at(kLedger).changes.empty());
+}
+
+TEST_F(Staging, RequestOfAnotherCallerIsRefusedWithinAGroup) {
+  StagedGroup group(store_, kNow);
+  ASSERT_TRUE(StageOf("token:a", group, CreateRequest(kOther)).ok());
+  EXPECT_TRUE(StageOf("token:a", group, CreateRequest(kOther)).ok());
+  EXPECT_TRUE(IsError(StageOf("token:b", group, CreateRequest(kOther)).status(),
+                      StatusCode::kAlreadyExists, "LEDGER_EXISTS", "made by another request"));
+  const v1::AppendBatchRequest batch = RoundBatch(kOther, "w", "r", 1);
+  const v1::Receipt receipt = StageOf("token:a", group, batch).value();
+  const auto of_another = [&](const v1::AppendBatchRequest& request) {
+    return IsError(StageOf("token:b", group, request).status(), StatusCode::kPermissionDenied,
+                   "WRITER_OF_ANOTHER_CALLER", "writer: w belongs to another caller");
+  };
+  EXPECT_TRUE(of_another(batch));
+  EXPECT_TRUE(of_another(RoundBatch(kOther, "w", "s", 2)));
+  EXPECT_EQ(StageOf("token:a", group, batch).value().SerializeAsString(),
+            receipt.SerializeAsString());
+  v1::SealLedgerRequest seal = SealRequest(kOther);
+  seal.add_missing_writers("w");
+  ASSERT_TRUE(StageOf("token:a", group, seal).ok());
+  EXPECT_TRUE(StageOf("token:a", group, seal).ok());
+  EXPECT_TRUE(StageOf("", group, seal).ok()) << "nobody was asked";
+  EXPECT_TRUE(IsError(StageOf("token:b", group, seal).status(), StatusCode::kPermissionDenied,
+                      "REQUEST_OF_ANOTHER_CALLER", "request_id: was used by another caller"));
+  EXPECT_EQ(group.ledgers().at(kOther).head->tree.size(), 4u);
+}
+
+// Who brings a request is no part of it.
+TEST_F(Staging, RequestHashHasNoCaller) {
+  const v1::AppendBatchRequest batch = RoundBatch(kLedger, "w", "r", 1);
+  EXPECT_EQ(Operation(batch, "token:a").hash, Operation(batch).hash);
+  EXPECT_EQ(Operation(SealRequest(kLedger), "token:a").hash, Operation(SealRequest(kLedger)).hash);
 }
 
 TEST_F(Staging, IdsAreOfOneLedger) {
