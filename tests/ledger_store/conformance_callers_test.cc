@@ -32,7 +32,8 @@ std::vector<std::string> CallersOf(const std::vector<v1::LedgerEntry>& entries) 
 absl::Status Verify(LedgerStore& store, const std::string& name = kLedger) {
   bundle::LedgerRules rules;
   const v1::Ledger ledger = *store.Get(name);
-  for (const std::string& entry : *store.Read(name, 0, 1 << 20, 1 << 30)) {
+  const std::vector<std::string> entries = store.Read(name, 0, 1 << 20, 1 << 30).value();
+  for (const std::string& entry : entries) {
     if (absl::Status added = rules.Add(entry); !added.ok()) return added;
   }
   for (const v1::WriterStatus& writer : ledger.writers()) {
@@ -220,7 +221,8 @@ TEST_P(LedgerStoreConformance, BatchPaysForOneName) {
     for (uint64_t round = 1; round <= 100; ++round) AddSumQuery(batch, round);
     EXPECT_TRUE(store_->Append(batch, caller).ok());
     size_t sum = 0;
-    for (const std::string& entry : *store_->Read(name, 1, 1000, 1 << 30)) sum += entry.size();
+    const std::vector<std::string> entries = store_->Read(name, 1, 1000, 1 << 30).value();
+    for (const std::string& entry : entries) sum += entry.size();
     return sum;
   };
   const std::string name = "spiffe://example.org/ns/ml/sa/trainer-0";
