@@ -62,11 +62,11 @@ void Clients::AddLedger() {
     request.set_name(name);
     request.set_request_id("create");
     controls_.push_back([this, request, point](LedgerStore& store) {
-      return Made(request.name(), store.Fork(request, point).status());
+      return Made(request.name(), store.Fork(request, point, CallerOf("")).status());
     });
   } else {
     controls_.push_back([this, name](LedgerStore& store) {
-      return Made(name, store.Create(CreateRequest(name)).status());
+      return Made(name, store.Create(CreateRequest(name), CallerOf("")).status());
     });
   }
 }
@@ -87,7 +87,7 @@ void Clients::SealOne() {
     if (writer.next_request > 0) request.add_missing_writers(writer.name);
   }
   controls_.push_back([request](LedgerStore& store) {
-    const absl::Status status = store.Seal(request).status();
+    const absl::Status status = store.Seal(request, CallerOf("")).status();
     // Writers named missing that have written nothing.
     return absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
   });
@@ -138,7 +138,7 @@ void Clients::SendPending(SimulatedLedger& ledger, Writer& writer) {
     };
     v1::AppendBatchRequest request = pending->request;
     const ScarceMemory scarce;
-    store->AppendAsync(std::move(request), writer.line, std::move(done));
+    store->AppendAsync(std::move(request), CallerOf(writer.name), writer.line, std::move(done));
   }
 }
 
@@ -167,7 +167,7 @@ void Clients::Answered(SimulatedLedger& ledger, Writer& writer, Pending& pending
 }
 
 // A request that was answered comes again, from a client that missed the answer; or another one
-// comes under its id.
+// comes under its id; or it comes from somebody else.
 void Clients::Repeat() {
   SimulatedLedger& ledger = AnyLedger();
   Writer& writer = ledger.writers[chance_.Below(kWriters)];
@@ -176,14 +176,16 @@ void Clients::Repeat() {
   v1::AppendBatchRequest request = writer.answered[chance_.Below(writer.answered.size())];
   const std::string id = request.request_id();
   const bool other = chance_.OneIn(4);
-  if (other) AddNote(request, "another one");
-  LedgerStore::AppendCallback done = [this, name = ledger.name, id,
-                                      other](const absl::StatusOr<v1::Receipt>& receipt) {
+  const bool stranger = other && request.entries_size() % 2 == 0;
+  if (other && !stranger) AddNote(request, "another one");
+  const char* const refusal = stranger ? "WRITER_OF_ANOTHER_CALLER" : "REQUEST_ID_REUSED";
+  LedgerStore::AppendCallback done = [this, name = ledger.name, id, other,
+                                      refusal](const absl::StatusOr<v1::Receipt>& receipt) {
     const PlentyOfMemory plenty;
     trace_.Note(absl::StrCat("again ", name, " ", id, " ", receipt.status().ToString()));
     if (ForNow(receipt.status()) || (damaged_ && !receipt.ok())) return;
     if (other) {
-      if (ReasonOf(receipt.status()).reason != "REQUEST_ID_REUSED")
+      if (ReasonOf(receipt.status()).reason != refusal)
         trace_.Broken(absl::StrCat(name, ": ", id, " was taken for another request"));
     } else if (!receipt.ok()) {
       trace_.Broken(absl::StrCat(name, ": ", id,
@@ -193,7 +195,8 @@ void Clients::Repeat() {
     }
   };
   const ScarceMemory scarce;
-  store->AppendAsync(std::move(request), nullptr, std::move(done));
+  store->AppendAsync(std::move(request), stranger ? "token:stranger" : CallerOf(writer.name),
+                     nullptr, std::move(done));
 }
 
 // Not synced, and nothing of worth.

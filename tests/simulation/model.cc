@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/request_runs.h"
 #include "merkle/checkpoint.h"
 
 namespace dpledger::simulation {
@@ -17,6 +18,10 @@ absl::Status Wrong(const Parts&... parts) {
 constexpr size_t kPage = 7;  // small, so that pages begin inside batches
 
 }  // namespace
+
+std::string CallerOf(const std::string& writer) {
+  return writer.empty() ? "token:creator" : absl::StrCat("token:of-", writer);
+}
 
 absl::Status Model::SayRoot(const std::string& ledger, uint64_t size, const std::string& root) {
   const auto [said, is_new] = roots_[ledger].emplace(size, root);
@@ -73,11 +78,15 @@ absl::Status Model::CheckLedger(const std::string& name, LedgerReader& store, bo
   merkle::CompactTree tree;
   std::map<std::string, std::pair<uint64_t, uint64_t>> places;  // first and count, by request
   std::string last_request;
+  events::RequestRuns runs;
   for (const std::string& bytes : entries) {
     v1::LedgerEntry entry;
     if (!entry.ParseFromString(bytes) || entry.sequence() != tree.size())
       return Wrong(name, ": entry ", tree.size(), " is not there");
     const std::string& request = entry.request_id();
+    const bool begins = runs.Begins(entry.writer(), request, entry.body_case());
+    if (entry.caller() != (begins ? CallerOf(entry.writer()) : ""))
+      return Wrong(name, ": entry ", tree.size(), " names the caller \"", entry.caller(), "\"");
     // These two name a request that made no such entry of its own.
     if (!entry.has_conflict() && !entry.has_fork_notice()) {
       auto& [first, count] = places[request];
@@ -95,6 +104,10 @@ absl::Status Model::CheckLedger(const std::string& name, LedgerReader& store, bo
   if (ledger->root_hash() != merkle::ToBytes(tree.Root()))
     return Wrong(name, ": its root is not that of its entries");
   RETURN_IF_ERROR(SayRoot(name, tree.size(), ledger->root_hash()));
+  for (const v1::WriterStatus& writer : ledger->writers()) {
+    if (writer.owner() != CallerOf(writer.writer()))
+      return Wrong(name, ": writer ", writer.writer(), " is of \"", writer.owner(), "\"");
+  }
   for (const auto& [request, place] : places) {
     const auto asked = asked_[name].find(request);
     if (asked == asked_[name].end()) return Wrong(name, ": nobody asked for ", request);

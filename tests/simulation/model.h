@@ -19,6 +19,9 @@
 
 namespace dpledger::simulation {
 
+// The caller who brings this writer's entries; of "", who makes, forks and seals ledgers.
+std::string CallerOf(const std::string& writer);
+
 // Every method that returns a status returns INTERNAL, saying what is wrong, if a promise of
 // docs/reliability.md is broken.
 class Model {
