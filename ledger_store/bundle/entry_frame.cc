@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "events/names.h"
-#include "events/request_runs.h"
 #include "ledger_store/bundle/wire.h"
 
 namespace dpledger::bundle {
@@ -84,9 +83,8 @@ absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry) {
         break;
       }
       case LedgerEntry::kCallerFieldNumber:
-        // Its place is the rules' to judge, which know the entries before.
+        // Its form and place are the rules' to judge, which know the entries before.
         if (field->bytes.empty()) return NotCanonical("LedgerEntry");
-        RETURN_IF_ERROR(events::CheckCallerOf(field->bytes, /*request_begins=*/true));
         frame.caller = field->bytes;
         break;
       default:

@@ -198,6 +198,24 @@ TEST_P(LedgerStoreConformance, WriterWithoutACallerBelongsToTheFirstThatGoesOn) 
   EXPECT_TRUE(Verify(*store_).ok()) << Verify(*store_);
 }
 
+// A CONFLICT is an entry of the writer that names a caller, as any other.
+TEST_P(LedgerStoreConformance, RefusedBatchCanMakeAnOwnerToo) {
+  CreateLedger(kLedger);
+  v1::AppendBatchRequest opening = Batch(kLedger, "w", "open");
+  opening.set_incarnation("i1");
+  opening.add_entries()->mutable_opened()->set_incarnation("i1");
+  ASSERT_TRUE(store_->Append(opening).ok());
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "w", "r1", 1), kBob).status(),
+                      StatusCode::kFailedPrecondition, "FENCED_OFF", "was opened again"));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(CallersOf(WholeLedger(kLedger)), (std::vector<std::string>{"", "", kBob}));
+    EXPECT_EQ(store_->Get(kLedger)->writers(0).owner(), kBob);
+    EXPECT_TRUE(IsOfAnother(store_->Append(RoundBatch(kLedger, "w", "r1", 1), kAlice).status()));
+    EXPECT_TRUE(Verify(*store_).ok()) << Verify(*store_);
+    Reopen();
+  }
+}
+
 TEST_P(LedgerStoreConformance, CallerIsAPlainName) {
   const std::string longest(512, '~');
   ASSERT_TRUE(store_->Create(CreateRequest(kLedger), longest).ok());
