@@ -4,6 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/absl_view.h"
@@ -14,6 +15,7 @@ namespace {
 // Payload: "reason\0key\0value\0key\0value", in process only.
 constexpr absl::string_view kPayloadUrl = "dpledger/error-reason";
 constexpr char kFieldKey[] = "field";
+constexpr char kDelayKey[] = "retry_after_seconds";
 
 }  // namespace
 
@@ -36,6 +38,21 @@ ErrorReason ReasonOf(const absl::Status& status) {
   ErrorReason reason{parts[0], {}};
   for (size_t i = 1; i + 1 < parts.size(); i += 2) reason.metadata[parts[i]] = parts[i + 1];
   return reason;
+}
+
+absl::Status RetryAfter(const absl::Status& status, std::string_view reason, absl::Duration delay) {
+  const int64_t seconds = absl::ToInt64Seconds(absl::Ceil(delay, absl::Seconds(1)));
+  return WithReason(
+      absl::Status(status.code(), absl::StrCat(status.message(), "; try again in ", seconds, " s")),
+      {std::string(reason), {{kDelayKey, absl::StrCat(seconds)}}});
+}
+
+absl::Duration RetryDelayOf(const ErrorReason& reason) {
+  const auto delay = reason.metadata.find(kDelayKey);
+  int64_t seconds = 0;
+  if (delay == reason.metadata.end() || !absl::SimpleAtoi(delay->second, &seconds))
+    return absl::ZeroDuration();
+  return absl::Seconds(seconds);
 }
 
 absl::Status FieldError(std::string_view field, std::string_view rule) {

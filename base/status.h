@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace dpledger {
 
@@ -21,6 +22,12 @@ struct ErrorReason {
 absl::Status WithReason(absl::Status status, const ErrorReason& reason);
 // Empty reason if `status` carries none.
 ErrorReason ReasonOf(const absl::Status& status);
+
+// RESOURCE_EXHAUSTED or UNAVAILABLE that passes: adds "; try again in N s" to the message, and the
+// delay to the metadata, whence doors make a google.rpc.RetryInfo of it.
+absl::Status RetryAfter(const absl::Status& status, std::string_view reason, absl::Duration delay);
+// Zero if `reason` has none.
+absl::Duration RetryDelayOf(const ErrorReason& reason);
 
 // INVALID_ARGUMENT "<field>: <rule>", reason INVALID_FIELD, metadata {field}.
 // `rule` says what must hold and what was given: "must be finite and > 0, got -1".

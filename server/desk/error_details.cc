@@ -38,6 +38,11 @@ google::rpc::Status WithErrorInfo(const absl::Status& status) {
   details.set_code(static_cast<int>(status.code()));
   details.set_message(Cut(FromAbsl(status.message()), kMaxMessageBytes));
   details.add_details()->PackFrom(info);
+  if (const absl::Duration delay = RetryDelayOf(reason); delay > absl::ZeroDuration()) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
+    details.add_details()->PackFrom(retry);
+  }
   return details;
 }
 

@@ -26,10 +26,7 @@ RunningServer::RunningServer(const ServerOptions& options) {
       Server::Start(used, std::make_unique<WatchedStore>(*std::move(store), &watch_), &log_);
   if (!server.ok()) throw std::runtime_error(server.status().ToString());
   server_ = *std::move(server);
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of this test's own
-  channel_ = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                       grpc::InsecureChannelCredentials(), arguments);
+  channel_ = NewChannel();
   ledgers_ = v1::LedgerService::NewStub(channel_);
   accounting_ = v1::AccountingService::NewStub(channel_);
   audit_ = v1::AuditService::NewStub(channel_);
@@ -68,10 +65,17 @@ grpc::health::v1::HealthCheckResponse::ServingStatus RunningServer::Health(
   return response.status();
 }
 
+std::shared_ptr<grpc::Channel> RunningServer::NewChannel() const {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of this test's own
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                   grpc::InsecureChannelCredentials(), arguments);
+}
+
 google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status) {
   google::rpc::Status details;
   google::rpc::ErrorInfo info;
-  if (!details.ParseFromString(status.error_details()) || details.details_size() != 1 ||
+  if (!details.ParseFromString(status.error_details()) || details.details_size() < 1 ||
       details.code() != status.error_code() || details.message() != status.error_message() ||
       !details.details(0).UnpackTo(&info)) {
     return {};

@@ -36,6 +36,7 @@ class RunningServer {
   StoreWatch& store() { return watch_; }
   TestClock& clock() { return clock_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  std::shared_ptr<grpc::Channel> NewChannel() const;  // a connection of its own
   v1::LedgerService::Stub& ledgers() { return *ledgers_; }
   v1::AccountingService::Stub& accounting() { return *accounting_; }
   v1::AuditService::Stub& audit() { return *audit_; }
@@ -70,7 +71,7 @@ grpc::Status Call(Stub& stub,
   return (stub.*method)(&context, request, response != nullptr ? response : &unused);
 }
 
-// The one ErrorInfo of an error; empty if it does not have exactly one.
+// The ErrorInfo of an error, which comes first; empty if it has none.
 google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status);
 
 using dpledger::IsError;  // the same for absl::Status
