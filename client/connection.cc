@@ -12,9 +12,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "client/shared_connections.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/create_channel.h"
@@ -105,16 +107,26 @@ absl::StatusOr<std::string> ReadPart(const char* field, const std::string& path)
                     absl::StrCat("must be a file that can be read: ", content.status().message()));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
-    const ServerAccess& access) {
+// What is in the files of an access, as they are now.
+struct Pems {
+  std::string ca, certificate, key;
+};
+
+absl::StatusOr<Pems> ReadPems(const ServerAccess& access) {
+  Pems pems;
+  if (!UsesTls(access)) return pems;
+  ASSIGN_OR_RETURN(pems.ca, ReadPart("ca", access.ca));
+  ASSIGN_OR_RETURN(pems.certificate, ReadPart("cert", access.certificate));
+  ASSIGN_OR_RETURN(pems.key, ReadPart("cert_key", access.key));
+  return pems;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const ServerAccess& access,
+                                                                        const Pems& pems) {
   const bool tls = UsesTls(access);
   std::shared_ptr<grpc::ChannelCredentials> channel;
   if (tls) {
-    grpc::SslCredentialsOptions options;
-    ASSIGN_OR_RETURN(options.pem_root_certs, ReadPart("ca", access.ca));
-    ASSIGN_OR_RETURN(options.pem_cert_chain, ReadPart("cert", access.certificate));
-    ASSIGN_OR_RETURN(options.pem_private_key, ReadPart("cert_key", access.key));
-    channel = grpc::SslCredentials(options);
+    channel = grpc::SslCredentials({pems.ca, pems.key, pems.certificate});
   } else if (access.token_file.empty()) {
     return grpc::InsecureChannelCredentials();
   } else {
@@ -133,8 +145,9 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
   ASSIGN_OR_RETURN(const ServerAccess access, Complete(given));
+  ASSIGN_OR_RETURN(const Pems pems, ReadPems(access));
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
-                   CredentialsOf(access));
+                   CredentialsOf(access, pems));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   arguments.SetMaxSendMessageSize(kMaxSentBytes);
@@ -142,7 +155,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMilliseconds);
-  return grpc::CreateCustomChannel(TargetOf(access), credentials, arguments);
+  // Else gRPC would put all channels that are alike on one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const std::string target = TargetOf(access);
+  const std::string key = absl::StrJoin({target, std::string(UsesTls(access) ? "tls" : "plain"),
+                                         access.token_file, pems.ca, pems.certificate, pems.key},
+                                        absl::string_view("\0", 1));
+  return SharedConnections::OfProcess().Get(
+      key, [&] { return grpc::CreateCustomChannel(target, credentials, arguments); });
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

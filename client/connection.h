@@ -12,8 +12,9 @@
 
 namespace dpledger::client {
 
-// A channel to the server of Complete(access). It connects when first used, and again by itself
-// after a loss. INVALID_ARGUMENT of Complete, or that names a file that cannot be read.
+// A channel to the server of Complete(access), shared by those who ask for the same one
+// (client/shared_connections.h). It connects when first used, and again by itself after a loss.
+// INVALID_ARGUMENT of Complete, or that names a file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& access);
 
 // The same code and message, with the server's google.rpc.ErrorInfo as the status's ErrorReason

@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "base/status.h"
+#include "client/shared_connections.h"
 #include "events/names.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpcpp/create_channel.h"
 
 namespace dpledger::client {
 namespace {
@@ -60,6 +63,48 @@ TEST(FromGrpc, TakesErrorsWithoutDetails) {
   const absl::Status garbled = FromGrpc({grpc::StatusCode::INTERNAL, "odd", "\x01\x02"});
   EXPECT_EQ(garbled.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(ReasonOf(garbled).reason, IsEmpty());
+}
+
+// ---- Shared connections ----
+
+class Sharing : public ::testing::Test {
+ protected:
+  std::shared_ptr<grpc::Channel> Get(const std::string& key) {
+    return shared_.Get(
+        key, [] { return grpc::CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()); });
+  }
+  SharedConnections shared_{2};
+};
+
+TEST_F(Sharing, AFewUsersHaveOneChannel) {
+  const auto first = Get("a");
+  auto second = Get("a");
+  EXPECT_EQ(first, second);
+  const auto third = Get("a");
+  EXPECT_NE(first, third);
+  EXPECT_NE(Get("b"), third);
+  EXPECT_EQ(shared_.channels(), 2) << "b's user has left";
+  second.reset();
+  EXPECT_EQ(Get("a"), first) << "there is room again";
+}
+
+TEST_F(Sharing, ACopyIsTheSameUser) {
+  auto first = Get("a");
+  const auto copy = first;
+  first.reset();
+  const auto second = Get("a");
+  EXPECT_EQ(copy, second);
+  EXPECT_NE(Get("a"), copy);
+}
+
+TEST_F(Sharing, OutlivesItsTable) {
+  std::shared_ptr<grpc::Channel> channel;
+  {
+    SharedConnections gone(2);
+    channel = gone.Get(
+        "a", [] { return grpc::CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()); });
+  }
+  EXPECT_EQ(channel->GetState(false), GRPC_CHANNEL_IDLE);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "client/recorder.h"
+#include "client/shared_connections.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
@@ -267,6 +268,32 @@ TEST_F(RecorderLimits, RefusesTheMechanismsOfAnOlderRecorderOfItsName) {
   EXPECT_EQ(entries[4].conflict().incarnation(), older->incarnation());
   EXPECT_EQ(entries[4].conflict().reason(), "FENCED_OFF");
   EXPECT_EQ(entries[5].writer_closed().entry_count(), 3u);
+}
+
+// Of one process; the server takes 8 connections from a host, and 64 + 64 calls on one: each
+// recorder has a stream and a call at once.
+TEST(ManyRecorders, ShareConnections) {
+  constexpr int kRecorders = 300;
+  CrashingServer server({.flags = {"--max-connections-per-host", "8", "--max-streams", "128"}});
+  TemporaryFolder folder;
+  std::vector<std::unique_ptr<PrivacyRecorder>> recorders;
+  for (int i = 0; i < kRecorders; ++i) {
+    RecorderOptions options = OptionsFor(server.address(), folder.File(absl::StrCat("spool-", i)));
+    options.policy = v1::FAIL_CLOSED;
+    options.writer = absl::StrCat("trainer-", i);
+    recorders.push_back(OpenRecorder(options));
+  }
+  EXPECT_EQ(SharedConnections::OfProcess().channels(), 5) << "64 users of each";
+  v1::MechanismEvent mechanism;
+  mechanism.mutable_gaussian()->set_noise_multiplier(2);
+  for (const auto& recorder : recorders) {
+    const auto number = recorder->RecordMechanism(mechanism);
+    ASSERT_TRUE(number.ok()) << number.status();
+    ASSERT_EQ(recorder->AwaitReleasable(*number), absl::OkStatus());
+  }
+  for (const auto& recorder : recorders) EXPECT_EQ(recorder->Close(), absl::OkStatus());
+  recorders.clear();
+  EXPECT_EQ(SharedConnections::OfProcess().channels(), 0);
 }
 
 }  // namespace
