@@ -287,7 +287,7 @@ void Connection::Send(uint64_t request, Response response) {
   const bool no_body = response.status == 204 || response.status == 304;
   std::string bytes = WriteHead(response, Framing(no_body ? kNoBody : response.body.size()));
   if (!head_only_ && !no_body) bytes += response.body;
-  Queue(std::move(bytes), true, nullptr);
+  Queue(std::move(bytes), true, [kept = std::move(response.kept)](bool) {});
 }
 
 void Connection::StartStream(uint64_t request, Response head) {

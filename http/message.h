@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ struct Response {
   int status = 200;
   Headers headers;
   std::string body;
+  std::shared_ptr<const void> kept = nullptr;  // until the system has the answer, or never will
 };
 
 // `text` and a newline as text/plain.

@@ -1,6 +1,7 @@
 // Who calls a service, from where and until when; independent of the transport.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,10 @@ struct CallContext {
   // Not OK: the call's answer, because what the caller showed is not valid. Calls that are open to
   // everybody are answered all the same.
   absl::Status identified;
+  // Whose turns and quotas the call takes: the caller's name, or, where nobody knows callers, the
+  // connection.
+  std::string party;
+  size_t request_bytes = 0;  // as they came
   std::string peer;  // the caller's address, as the transport writes it; for log lines alone
 
   // What the entries that the call brings say of its caller (LedgerEntry.caller).

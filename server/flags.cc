@@ -131,6 +131,8 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   IdentityOptions& identity = flags.server.identity;
   std::vector<std::string> issuers;
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
+  QuotaOptions& quotas = flags.server.desk.quotas;
+  size_t mebibytes_in_flight = quotas.bytes >> 20;
   SigningOptions& signing = flags.server.signing;
   double checkpoint_seconds = absl::ToDoubleSeconds(signing.every);
   bool anywhere = false;
@@ -234,6 +236,18 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Threads that answer accounting questions")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  app.add_option("--max-questions-per-caller", quotas.questions,
+                 "Accounting questions of one caller at once, waiting ones included")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--question-seconds-per-minute", quotas.question_seconds,
+                 "Processor time that one caller's questions may take; 0: no limit")
+      ->check(CLI::Range(0.0, 60.0 * 256))
+      ->capture_default_str();
+  app.add_option("--max-mebibytes-in-flight", mebibytes_in_flight,
+                 "Memory for requests and answers under way; one caller may have half of it")
+      ->check(CLI::Range(16, 1 << 20))
+      ->capture_default_str();
   app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,
                  "How long running calls may go on at the end")
       ->check(CLI::Range(0.0, 3600.0))
@@ -265,6 +279,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
     return kUsageError;
   }
   flags.server.http.max_message_bytes = static_cast<size_t>(door.max_message_bytes);
+  quotas.bytes = mebibytes_in_flight << 20;
+  if (quotas.bytes < 4 * flags.server.http.max_message_bytes) {
+    std::cerr << "--max-mebibytes-in-flight: must hold four messages of --max-message-bytes\n";
+    return kUsageError;
+  }
   flags.log_level = kLogLevels.at(log_level);
   flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);

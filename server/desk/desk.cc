@@ -1,5 +1,7 @@
 #include "server/desk/desk.h"
 
+#include <time.h>
+
 #include <atomic>
 #include <exception>
 #include <new>
@@ -7,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
+#include "base/clock.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/desk/table.h"
@@ -41,6 +44,13 @@ absl::Status AboutField(const std::string& field, const absl::Status& status) {
                     reason);
 }
 
+// Of this thread.
+absl::Duration ProcessorTime() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return absl::DurationFromTimespec(now);
+}
+
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
 
 std::unordered_map<std::string_view, const Method*> ByPath(const std::vector<Method>& methods) {
@@ -62,9 +72,13 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
       identifier_(identifier),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
-      store_pool_("store", kStoreThreads, kMaxQueuedStoreCalls),
-      query_pool_("accounting", options.query_threads, options.max_queued_queries),
-      audit_pool_("audit", kAuditThreads, kMaxQueuedStoreCalls),
+      quotas_(options.quotas, Clock::System()),
+      store_pool_({"store", kStoreThreads, kMaxQueuedStoreCalls}),
+      query_pool_({.name = "accounting",
+                   .threads = options.query_threads,
+                   .max_queued = options.max_queued_queries,
+                   .background = true}),
+      audit_pool_({"audit", kAuditThreads, kMaxQueuedStoreCalls}),
       methods_(MethodTable(services, options.append_window, &health_)),
       by_path_(ByPath(methods_)) {}
 
@@ -89,11 +103,14 @@ WorkerPool* Desk::PoolOf(const Method& method) {
 
 void Desk::Identify(const Credentials& credentials, CallContext& context) {
   context.peer = credentials.peer;
+  context.party = credentials.peer;
   if (identifier_ == nullptr) return;
   context.asked = true;
   absl::StatusOr<Caller> caller = Guarded([&] { return identifier_->Identify(credentials); });
   if (caller.ok()) {
     context.caller = *std::move(caller);
+    if (context.caller.kind != identity::CallerKind::kAnonymous)
+      context.party = context.caller.name;
   } else {
     context.identified = std::move(caller).status();
   }
@@ -129,6 +146,7 @@ void Desk::Serve(const Method& method, UnaryCall& call) {
     call.gate_ = &gate_;
     accepted = gate_.Enter();
     if (accepted.ok()) accepted = call.context().identified;
+    if (accepted.ok()) accepted = Admit(method, call);
   }
   WorkerPool* const pool = PoolOf(method);
   if (accepted.ok() && pool == nullptr) {
@@ -136,9 +154,18 @@ void Desk::Serve(const Method& method, UnaryCall& call) {
     return;
   }
   if (accepted.ok()) {
-    accepted = pool->Submit([this, &method, &call] { Run(method, call); });
+    accepted = pool->Submit(call.context().party, [this, &method, &call] { Run(method, call); });
   }
   if (!accepted.ok()) Finish(method, call, std::move(accepted));
+}
+
+absl::Status Desk::Admit(const Method& method, UnaryCall& call) {
+  return Guarded([&]() -> absl::Status {
+    const CallContext& context = call.context();
+    ASSIGN_OR_RETURN(call.permit_, quotas_.Admit(context.party, method.pool == Pool::kQuery,
+                                                 context.request_bytes));
+    return absl::OkStatus();
+  });
 }
 
 void Desk::Run(const Method& method, UnaryCall& call) {
@@ -159,13 +186,18 @@ void Desk::Run(const Method& method, UnaryCall& call) {
   }
   if (method.answer) {
     Finish(method, call, Guarded([&]() -> absl::StatusOr<MessagePointer> {
+             const absl::Duration began = ProcessorTime();
              absl::StatusOr<MessagePointer> answer = method.answer(*request, context);
+             if (call.permit_ != nullptr) call.permit_->Charge(ProcessorTime() - began);
              NoteRefusal(context, answer.status());
-             if (answer.ok() && method.hide) {
+             if (!answer.ok()) return answer;
+             if (method.hide) {
                method.hide(**answer, [&](const Demand& demand) {
                  return authorizer_.Decide(context.caller, demand.permission, demand.resource).ok();
                });
              }
+             if (method.no_side_effects && call.permit_ != nullptr)
+               RETURN_IF_ERROR(call.permit_->Hold((*answer)->ByteSizeLong()));
              return answer;
            }));
     return;

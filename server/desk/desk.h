@@ -38,10 +38,11 @@
 #include "server/desk/health.h"
 #include "server/desk/identifier.h"
 #include "server/desk/method.h"
+#include "server/desk/quotas.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
+#include "server/desk/worker_pool.h"
 #include "server/log.h"
-#include "server/worker_pool.h"
 
 namespace dpledger::server {
 
@@ -49,6 +50,7 @@ struct DeskOptions {
   size_t append_window = 32;  // unacknowledged batches of one Append stream
   size_t query_threads = 2;   // of accounting alone, so that it cannot starve appends
   size_t max_queued_queries = 64;
+  QuotaOptions quotas;
 };
 
 // A unary call under way, as its door has it. The door keeps it until the answer is sent: then the
@@ -67,8 +69,14 @@ class UnaryCall {
   // returns, and may delete the call.
   virtual void Answer(const absl::Status& status, const Message* response) = 0;
 
+ protected:
+  // What the call holds of the quotas. A door that deletes the call before the answer is sent keeps
+  // this until then.
+  std::shared_ptr<const void> ReleasePermit() { return std::move(permit_); }
+
  private:
   friend class Desk;
+  std::unique_ptr<Quotas::Permit> permit_;
   CallGate* gate_ = nullptr;  // that counts the call
   absl::Time start_;
   CallNames names_;  // of its request; known where the log wants every call
@@ -131,6 +139,7 @@ class Desk {
   const Method* Find(std::string_view path) const;
   const std::vector<Method>& methods() const { return methods_; }
   Health& health() { return health_; }
+  const Quotas& quotas() const { return quotas_; }
 
   // Fills in who calls and from where. A door does it before Serve or Open.
   void Identify(const Credentials& credentials, CallContext& context);
@@ -166,6 +175,7 @@ class Desk {
   absl::Status Authorize(const Method& method, const CallContext& call, const Message& message);
   // Logs that a service refused its caller something, by the names that the refusal itself has.
   void NoteRefusal(const CallContext& call, const absl::Status& status);
+  absl::Status Admit(const Method& method, UnaryCall& call);
   WorkerPool* PoolOf(const Method& method);
   // Parses, authorises and answers; on the method's pool.
   void Run(const Method& method, UnaryCall& call);
@@ -179,6 +189,7 @@ class Desk {
   CallObserver* observer_ = nullptr;  // may be null
   CallGate gate_;
   Health health_;
+  Quotas quotas_;
   WorkerPool store_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;

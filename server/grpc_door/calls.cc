@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/out_of_memory.h"
 #include "server/grpc_door/message.h"
 #include "server/grpc_door/status.h"
@@ -10,6 +11,12 @@
 namespace dpledger::server {
 
 using Reactor = grpc::ServerGenericBidiReactor;
+
+namespace {
+
+constexpr size_t kFirstWindow = 65'535;  // RFC 9113, section 6.9.2
+
+}  // namespace
 
 bool StreamWriter::Serialize(const Message& message) {
   try {
@@ -54,6 +61,7 @@ absl::Status UnaryReactor::Parse(Message& request) {
 
 void UnaryReactor::OnRequest() {
   call_ = ContextOf(server_context_, desk_);
+  call_.request_bytes = request_.Length();
   desk_.Serve(method_, *this);
 }
 
@@ -68,7 +76,24 @@ void UnaryReactor::Answer(const absl::Status& status, const Message* response) {
     Reactor::Finish(ToGrpc(OutOfMemory()));
     return;
   }
+  if (response_.Length() > kFirstWindow) {
+    ++holds_;
+    given_up_.emplace();
+    given_up_->Set(absl::ToChronoTime(absl::Now() + takes_answer_within_), [this](bool expired) {
+      if (expired) server_context_->TryCancel();
+      LetGo();
+    });
+  }
   Reactor::StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+}
+
+void UnaryReactor::OnDone() {
+  if (given_up_.has_value()) given_up_->Cancel();
+  LetGo();
+}
+
+void UnaryReactor::LetGo() {
+  if (--holds_ == 0) delete this;
 }
 
 // gRPC calls OnDone after this has returned: the reactor is there to the end.

@@ -5,10 +5,12 @@
 // reactor's constructor and reset by their client; it does not for calls that read first.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -55,19 +57,28 @@ class OneRequestCall : public grpc::ServerGenericBidiReactor {
 
 class UnaryReactor : public OneRequestCall, public UnaryCall {
  public:
-  UnaryReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
-      : OneRequestCall(method, context), desk_(desk) {}
+  UnaryReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context,
+               absl::Duration takes_answer_within)
+      : OneRequestCall(method, context), desk_(desk), takes_answer_within_(takes_answer_within) {}
 
   const CallContext& context() const override { return call_; }
   absl::Status Parse(Message& request) override;
   void Answer(const absl::Status& status, const Message* response) override;
+  void OnDone() override;
 
  private:
   void OnRequest() override;
+  // The call is over, and so is the watch on its answer: deletes it.
+  void LetGo();
 
   Desk& desk_;
+  const absl::Duration takes_answer_within_;
   CallContext call_;
   grpc::ByteBuffer response_;
+  // A client that opens no window for its answer would hold it for ever. Answers that may not fit
+  // into the window that HTTP/2 begins with are watched.
+  std::optional<grpc::Alarm> given_up_;
+  std::atomic<int> holds_ = 1;
 };
 
 // The bytes of a stream's message on their way.

@@ -48,7 +48,7 @@ grpc::ServerGenericBidiReactor* GrpcDoor::Service::CreateReactor(
   if (method == nullptr) return new UnknownCall();
   switch (method->kind) {
     case CallKind::kUnary:
-      return new UnaryReactor(desk_, *method, context);
+      return new UnaryReactor(desk_, *method, context, options_.takes_answer_within);
     case CallKind::kServerStream:
       return new ServerStreamReactor(desk_, *method, context);
     case CallKind::kBidirectional:
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<GrpcDoor>> GrpcDoor::Open(const GrpcDoorOptions& 
   // every Check that is reset.
   grpc::EnableDefaultHealthCheckService(false);
 
-  std::unique_ptr<GrpcDoor> door(new GrpcDoor(desk));
+  std::unique_ptr<GrpcDoor> door(new GrpcDoor(options, desk));
   grpc::ServerBuilder builder;
   SetLimits(options, builder);
   using Acceptor = grpc::ServerBuilder::experimental_type::ExternalConnectionType;

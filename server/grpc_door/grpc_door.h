@@ -19,6 +19,8 @@ namespace dpledger::server {
 struct GrpcDoorOptions {
   int max_message_bytes = 4 << 20;
   int max_streams = 256;  // calls at once on one connection
+  // A unary answer that its client has not taken after this long is dropped with its call.
+  absl::Duration takes_answer_within = absl::Seconds(60);
 };
 
 class GrpcDoor {
@@ -38,15 +40,16 @@ class GrpcDoor {
   // method that is reset before its message is here, for ever; of a generic one, nothing.
   class Service : public grpc::CallbackGenericService {
    public:
-    explicit Service(Desk* desk) : desk_(*desk) {}
+    Service(const GrpcDoorOptions& options, Desk* desk) : options_(options), desk_(*desk) {}
     grpc::ServerGenericBidiReactor* CreateReactor(
         grpc::GenericCallbackServerContext* context) override;
 
    private:
+    const GrpcDoorOptions options_;
     Desk& desk_;
   };
 
-  explicit GrpcDoor(Desk* desk) : service_(desk) {}
+  GrpcDoor(const GrpcDoorOptions& options, Desk* desk) : service_(options, desk) {}
 
   Service service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;

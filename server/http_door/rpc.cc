@@ -16,6 +16,7 @@ CallContext ContextOf(Desk& desk, const http::Request& request,
   CallContext call;
   call.deadline = deadline;
   call.cancelled = [exchange] { return exchange->cancelled(); };
+  call.request_bytes = request.body.size();
   desk.Identify(CredentialsOf(request), call);
   return call;
 }
@@ -49,6 +50,7 @@ class HttpUnaryCall : public UnaryCall {
   void Answer(const absl::Status& status, const Message* response) override {
     http::Response answer = UnaryResponse(wire_, status, response);
     Append(headers_, answer);
+    answer.kept = ReleasePermit();
     exchange_->Send(std::move(answer));
     delete this;
   }

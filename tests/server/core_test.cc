@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/synchronization/notification.h"
+#include "server/desk/worker_pool.h"
 #include "server/log.h"
-#include "server/worker_pool.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger::server {
@@ -20,17 +20,18 @@ TEST(WorkerPool, RefusesMoreThanItsQueueAndRunsWhatItTook) {
   absl::Notification started;
   absl::Notification go_on;
   {
-    WorkerPool pool("accounting", 1, 2);
-    ASSERT_TRUE(pool.Submit([&] {
-                      started.Notify();
-                      go_on.WaitForNotification();
-                      ++run;
-                    })
+    WorkerPool pool({.name = "accounting", .threads = 1, .max_queued = 2});
+    ASSERT_TRUE(pool.Submit("a",
+                            [&] {
+                              started.Notify();
+                              go_on.WaitForNotification();
+                              ++run;
+                            })
                     .ok());
     started.WaitForNotification();
-    EXPECT_TRUE(pool.Submit([&] { ++run; }).ok());
-    EXPECT_TRUE(pool.Submit([&] { ++run; }).ok());
-    EXPECT_TRUE(IsError(pool.Submit([&] { run += 100; }), absl::StatusCode::kResourceExhausted,
+    EXPECT_TRUE(pool.Submit("a", [&] { ++run; }).ok());
+    EXPECT_TRUE(pool.Submit("a", [&] { ++run; }).ok());
+    EXPECT_TRUE(IsError(pool.Submit("b", [&] { run += 100; }), absl::StatusCode::kResourceExhausted,
                         "OVERLOADED", "accounting: 2 calls wait already"));
     go_on.Notify();
   }

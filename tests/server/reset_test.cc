@@ -1,3 +1,5 @@
+// Clients that speak HTTP/2 to do harm.
+//
 // Rapid reset: calls that are opened and reset at once, by the hundred thousand on one connection,
 // leave no memory behind. A registered unary method of gRPC 1.51 kept 20 KB of each; so did a
 // generic one that finished a call of an unknown method at once.
@@ -11,6 +13,8 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -128,6 +132,81 @@ INSTANTIATE_TEST_SUITE_P(Methods, Reset,
                                          "/dpledger.v1.AccountingService/ComputeEpsilon",
                                          "/grpc.health.v1.Health/Check",
                                          "/grpc.health.v1.Health/Watch", "/no.such/Method"));
+
+// ---- Windows that never open ----
+
+// A client that asks for large answers and lets none of their bytes come.
+class ShutWindow : public testing::Test {
+ protected:
+  static constexpr int kCalls = 200;
+  static constexpr size_t kAnswerBytes = 1'000'000;
+
+  static ServerOptions Options(size_t bytes, absl::Duration takes_answer_within) {
+    ServerOptions options = RunningServer::SigningOnDemand();
+    options.desk.quotas.bytes = bytes;
+    options.door.takes_answer_within = takes_answer_within;
+    return options;
+  }
+
+  // Asks; how many bytes the server has grown by.
+  static int64_t Ask(RunningServer& running, RawConnection& connection) {
+    running.Create(kLedger);
+    for (int i = 0; i < 25; ++i) {
+      v1::AppendBatchRequest batch = Batch(kLedger, "w", absl::StrCat("r", i));
+      for (int note = 0; note < 20; ++note) AddNote(batch, std::string(2'000, 'x'));
+      running.Append(batch);
+    }
+    v1::ReadEntriesRequest request;
+    request.set_ledger(kLedger);
+    request.set_page_size(1000);
+    v1::ReadEntriesResponse response;
+    EXPECT_TRUE(
+        IsOk(Call(running.ledgers(), &v1::LedgerService::Stub::ReadEntries, request, &response)));
+    EXPECT_GT(response.ByteSizeLong(), kAnswerBytes);
+    const int64_t before = ResidentBytes();
+    EXPECT_TRUE(connection.Send(Frame(4, 0, 0, std::string("\0\x04\0\0\0\0", 6))));
+    const std::string body = request.SerializeAsString();
+    const std::string message = std::string("\0\0\0\0", 4) + static_cast<char>(body.size()) + body;
+    for (int call = 0; call < kCalls; ++call) {
+      const uint32_t stream = 2 * static_cast<uint32_t>(call) + 1;
+      const std::string headers = "\x83\x86" +
+                                  Field(":path", "/dpledger.v1.LedgerService/ReadEntries") +
+                                  Field(":authority", "a") + Field("te", "trailers") +
+                                  Field("content-type", "application/grpc");
+      EXPECT_TRUE(connection.Send(Frame(1, 4, stream, headers) + Frame(0, 1, stream, message)));
+    }
+    EXPECT_TRUE(connection.AwaitPing());
+    // Until all are answered or refused.
+    size_t held = 0;
+    for (int same = 0; same < 10; absl::SleepFor(absl::Milliseconds(20))) {
+      const size_t now = running.server().desk().quotas().bytes();
+      same = now == held ? same + 1 : 0;
+      held = now;
+    }
+    return ResidentBytes() - before;
+  }
+};
+
+TEST_F(ShutWindow, HoldsNoMoreThanItsShare) {
+  RunningServer running(Options(size_t{32} << 20, absl::Seconds(2)));
+  RawConnection connection(running.server().port());
+  EXPECT_LT(Ask(running, connection), int64_t{64} << 20);
+  // An honest caller has the rest; and in the end the answers are dropped.
+  EXPECT_EQ(running.Append(RoundBatch(kLedger, "w", "last", 0)).size(), 503u);
+  EXPECT_GT(running.server().desk().quotas().bytes(), size_t{8} << 20);
+  for (int tries = 0; tries < 500 && running.server().desk().quotas().bytes() > 0; ++tries) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(running.server().desk().quotas().bytes(), 0);
+  EXPECT_TRUE(connection.AwaitPing()) << "the connection is none the worse";
+}
+
+// The control: without the share, all answers are held.
+TEST_F(ShutWindow, HoldsEverythingWithoutAShare) {
+  RunningServer running(Options(size_t{4} << 30, absl::Seconds(60)));
+  RawConnection connection(running.server().port());
+  EXPECT_GT(Ask(running, connection), int64_t{150} << 20);
+}
 
 }  // namespace
 }  // namespace dpledger::server
