@@ -1,4 +1,4 @@
-// Commands of administrators: a server's tokens.
+// Commands of administrators: a server's tokens, and its access record.
 #include <sys/stat.h>
 
 #include <memory>
@@ -259,6 +259,7 @@ void AddAdminCommands(CLI::App& app, Command& chosen) {
   token->footer("  dpledger admin token list --server 127.0.0.1:7070");
   token->require_subcommand(0, 1);
   AddTokenCommands(*token, chosen);
+  AddAccessCommand(*admin, chosen);
 }
 
 }  // namespace dpledger::cli

@@ -30,6 +30,7 @@ void AddImportCommand(CLI::App& ledger, Command& chosen);
 void AddRegistryCommands(CLI::App& app, Command& chosen);
 // admin token create, list, rotate, revoke.
 void AddAdminCommands(CLI::App& app, Command& chosen);
+void AddAccessCommand(CLI::App& admin, Command& chosen);
 // spool import.
 void AddSpoolCommands(CLI::App& app, Command& chosen);
 

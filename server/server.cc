@@ -84,12 +84,17 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
     const auto find = [front = front_.get()](const std::string& peer) { return front->Find(peer); };
     ASSIGN_OR_RETURN(callers_,
                      Callers::Open(options.identity, find, store_.get(), Clock::System(), &log_));
+    record_ = std::make_unique<AccessRecord>(store_.get(), Clock::System(), &log_);
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
   }
   desk_ = std::make_unique<Desk>(
       options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()}, callers_.get(),
       authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
-  if (callers_ != nullptr) callers_->Watch(desk_.get());
+  if (callers_ != nullptr) {
+    desk_->Record(record_.get());
+    record_->Start();
+    callers_->Watch(desk_.get());
+  }
   metrics_ = std::make_unique<Metrics>(desk_->methods());
   desk_->Observe(metrics_.get());
   desk_->health().SetServing(true);
@@ -156,6 +161,7 @@ void Server::Stop(absl::Time deadline) {
     desk_->Close(absl::InfiniteFuture());
   }
   front_.reset();
+  if (record_ != nullptr) record_->Stop();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "front/front.h"
 #include "ledger_store/store.h"
+#include "server/access_record.h"
 #include "server/accounting_service.h"
 #include "server/admin_service.h"
 #include "server/audit_service.h"
@@ -79,9 +80,10 @@ class Server {
   AuditService audit_;
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
-  std::unique_ptr<Callers> callers_;     // null: nobody is asked who he is
-  std::unique_ptr<AdminService> admin_;  // null with it
-  std::unique_ptr<Metrics> metrics_;     // before the desk, which tells it of calls to its end
+  std::unique_ptr<AccessRecord> record_;  // null: callers are not known
+  std::unique_ptr<Callers> callers_;      // null: nobody is asked who he is
+  std::unique_ptr<AdminService> admin_;   // null with it
+  std::unique_ptr<Metrics> metrics_;      // before the desk, which tells it of calls to its end
   std::unique_ptr<Desk> desk_;
   std::unique_ptr<GrpcDoor> door_;
   std::unique_ptr<HttpDoor> http_;

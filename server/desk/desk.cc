@@ -68,7 +68,7 @@ UnaryCall::~UnaryCall() {
 Desk::Desk(const DeskOptions& options, const Services& services, Identifier* identifier,
            Authorizer* authorizer, const Log* log)
     : log_(*log),
-      refused_(log, "call_refused"),
+      usage_(log),
       identifier_(identifier),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
@@ -115,28 +115,38 @@ void Desk::Identify(const Credentials& credentials, CallContext& context) {
     context.identified = std::move(caller).status();
   }
   context.peer = identifier_->AddressOf(credentials.peer);
+  if (!context.identified.ok()) usage_.Stranger(context);
+}
+
+absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
+  if (!IsOfAccessRecord(demand.resource.name)) return absl::OkStatus();
+  switch (demand.permission) {
+    case Permission::kList:
+    case Permission::kVerifyExport:
+      return absl::OkStatus();
+    case Permission::kReadEntries:
+    case Permission::kAsk:
+      return authorizer_.Decide(caller, Permission::kAdminister, Resource());
+    default:
+      return WithReason(
+          absl::PermissionDeniedError(
+              absl::StrCat(kAccessRecordProject, " is the server's own: nobody else writes there")),
+          {"RESERVED_PROJECT", {}});
+  }
 }
 
 absl::Status Desk::Authorize(const Method& method, const CallContext& call,
                              const Message& message) {
   if (!method.permission.has_value()) return absl::OkStatus();
-  for (const Demand& demand : method.demands(message)) {
+  const std::vector<Demand> demands = method.demands(message);
+  for (const Demand& demand : demands) {
     absl::Status decided = authorizer_.Decide(call.caller, demand.permission, demand.resource);
+    if (decided.ok()) decided = GuardRecord(call.caller, demand);
     if (decided.ok()) continue;
-    const CallNames names = NamesOf(method, message);
-    refused_.Write(call.peer, call.caller.name,
-                   absl::StrCat("may not ", ToAbsl(identity::PermissionName(demand.permission))),
-                   {{"ledger", names.ledger}, {"request_id", names.request_id}});
+    usage_.Denied(method, call, message, demand);
     return demand.field.empty() ? decided : AboutField(demand.field, decided);
   }
-  return absl::OkStatus();
-}
-
-void Desk::NoteRefusal(const CallContext& call, const absl::Status& status) {
-  if (!absl::IsPermissionDenied(status)) return;
-  ErrorReason why = ReasonOf(status);
-  refused_.Write(call.peer, call.caller.name, why.reason,
-                 {{"ledger", why.metadata["ledger"]}, {"request_id", why.metadata["request_id"]}});
+  return usage_.Allowed(method, call, message, demands);
 }
 
 void Desk::Serve(const Method& method, UnaryCall& call) {
@@ -189,7 +199,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
              const absl::Duration began = ProcessorTime();
              absl::StatusOr<MessagePointer> answer = method.answer(*request, context);
              if (call.permit_ != nullptr) call.permit_->Charge(ProcessorTime() - began);
-             NoteRefusal(context, answer.status());
+             usage_.Refused(context, answer.status());
              if (!answer.ok()) return answer;
              if (method.hide) {
                method.hide(**answer, [&](const Demand& demand) {
@@ -207,7 +217,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
   const Method::Done done = [this, &method, &call,
                              answered](const absl::StatusOr<MessagePointer>& answer) {
     if (answered->exchange(true)) return;
-    NoteRefusal(call.context(), answer.status());
+    usage_.Refused(call.context(), answer.status());
     Finish(method, call, answer);
   };
   absl::Status started = Guarded([&] {
@@ -276,7 +286,7 @@ void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
 void OpenStream::NotingDoor::Finish(const absl::Status& status) {
   // What the desk refused itself has the reason of a right, and was logged then.
   if (!ReasonOf(status).metadata.contains("permission")) {
-    open_.desk_.NoteRefusal(open_.context_, status);
+    open_.desk_.usage_.Refused(open_.context_, status);
   }
   door_.Finish(status);
 }

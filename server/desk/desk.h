@@ -30,7 +30,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/rare_log.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
 #include "server/desk/call_names.h"
@@ -41,6 +40,7 @@
 #include "server/desk/quotas.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
+#include "server/desk/usage.h"
 #include "server/desk/worker_pool.h"
 #include "server/log.h"
 
@@ -134,6 +134,8 @@ class Desk {
   // every caller is anonymous; everybody may do everything.
   Desk(const DeskOptions& options, const Services& services, Identifier* identifier,
        Authorizer* authorizer, const Log* log);
+  // Who uses the server for what; before any door opens. `record` must outlive the desk.
+  void Record(AccessRecord* record) { usage_.Record(record); }
 
   // Null if there is no such method.
   const Method* Find(std::string_view path) const;
@@ -171,10 +173,10 @@ class Desk {
     Caller caller;
   };
 
-  // Whether the caller may send this message. Logs it if not.
+  // Whether the caller may send this message. Logs it if not, and records it.
   absl::Status Authorize(const Method& method, const CallContext& call, const Message& message);
-  // Logs that a service refused its caller something, by the names that the refusal itself has.
-  void NoteRefusal(const CallContext& call, const absl::Status& status);
+  // Nobody writes to the access record, and administrators alone read it.
+  absl::Status GuardRecord(const Caller& caller, const Demand& demand);
   absl::Status Admit(const Method& method, UnaryCall& call);
   WorkerPool* PoolOf(const Method& method);
   // Parses, authorises and answers; on the method's pool.
@@ -182,7 +184,7 @@ class Desk {
   void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
 
   const Log& log_;
-  RareLog refused_;
+  Usage usage_;
   Identifier* const identifier_;
   AllowAll allow_all_;
   Authorizer& authorizer_;

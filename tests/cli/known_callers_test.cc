@@ -249,6 +249,37 @@ TEST_F(KnownCallers, RevokedTokenEndsARunAndARotatedOneDoesNot) {
   EXPECT_THAT(*ReadFile(folder_.File("log")), HasSubstr("REVOKED_TOKEN"));
 }
 
+// All of it is in the access record, and only administrators see that.
+TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::vector<std::string> auditor = {"--token-file", Token("auditor", "auditor *")};
+  ASSERT_EQ(Run({"ledger", "show", "run"}, auditor).exit_code, 0);
+  EXPECT_EQ(Run({"ledger", "note", "run", "--text", "mine"}, auditor).exit_code, 4);
+  EXPECT_EQ(Run({"ledger", "list"}, {}).exit_code, 4) << "without any credentials";
+  EXPECT_EQ(Run({"admin", "access"}, auditor).exit_code, 4);
+
+  absl::SleepFor(absl::Seconds(2));
+  const RunResult shown = Run({"admin", "access"}, admin_);
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("token:first-admin at 127.0.0.1"));
+  EXPECT_THAT(shown.out, HasSubstr("administers: CreateToken auditor\n"));
+  EXPECT_THAT(shown.out, HasSubstr("refused append projects/default/ledgers/run"));
+  const RunResult refused = Run({"admin", "access", "--refused", "--json"}, admin_);
+  EXPECT_THAT(refused.out, HasSubstr("\"caller\":\"token:auditor\""));
+  EXPECT_THAT(refused.out, Not(HasSubstr("administers")));
+  EXPECT_THAT(Run({"admin", "access", "--month", "2026-13"}, admin_).err,
+              HasSubstr("must be YYYY-MM"));
+
+  // It is evidence like any other ledger.
+  const std::string month = absl::FormatTime("%Y-%m", absl::Now(), absl::UTCTimeZone());
+  const std::string ledger = absl::StrCat("projects/access-record/ledgers/", month);
+  const std::string bundle = folder_.File("access.bundle");
+  const RunResult exported = Run({"ledger", "export", ledger, "--output", bundle}, admin_);
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_EQ(Dpledger({"ledger", "verify", bundle, "--self-signed"}).exit_code, 0);
+  EXPECT_EQ(Run({"ledger", "note", ledger, "--text", "not me"}, admin_).exit_code, 4);
+}
+
 TEST_F(KnownCallers, ServerWithAnotherCertificateIsNotSpokenTo) {
   const TestAuthority other("another authority");
   const RunResult refused =

@@ -22,8 +22,9 @@ RunningServer::RunningServer(const ServerOptions& options) {
   const SigningOptions beside = SigningOptions::Beside(folder);
   used.signing.key_file = beside.key_file;
   used.signing.checkpoint_file = beside.checkpoint_file;
-  auto server =
-      Server::Start(used, std::make_unique<WatchedStore>(*std::move(store), &watch_), &log_);
+  auto watched = std::make_unique<WatchedStore>(*std::move(store), &watch_);
+  store_ = watched.get();
+  auto server = Server::Start(used, std::move(watched), &log_);
   if (!server.ok()) throw std::runtime_error(server.status().ToString());
   server_ = *std::move(server);
   channel_ = NewChannel();

@@ -34,6 +34,7 @@ class RunningServer {
 
   Server& server() { return *server_; }
   StoreWatch& store() { return watch_; }
+  LedgerStore& ledger_store() { return *store_; }
   TestClock& clock() { return clock_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   std::shared_ptr<grpc::Channel> NewChannel() const;  // a connection of its own
@@ -53,6 +54,7 @@ class RunningServer {
   TestClock clock_;
   StoreWatch watch_;
   Log log_{LogLevel::kError, 2};
+  LedgerStore* store_ = nullptr;  // the server's
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;

@@ -56,6 +56,16 @@ class StoreWatch {
     --waiting_;
   }
 
+  // Every batch is refused with this, unless it is OK.
+  void FailAppends(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    appends_ = std::move(status);
+  }
+  absl::Status appends() {
+    absl::MutexLock lock(&mutex_);
+    return appends_;
+  }
+
   std::atomic<bool> ill = false;
   std::atomic<bool> lies = false;  // what is read of entries has a bit changed
   std::atomic<uint64_t> entries_read = 0;
@@ -69,6 +79,7 @@ class StoreWatch {
   }
 
   absl::Mutex mutex_;
+  absl::Status appends_;
   bool reads_held_ = false;
   int held_reads_ = 0;
   uint64_t handed_over_ = 0;
@@ -83,6 +94,7 @@ class WatchedStore : public LedgerStore {
 
   void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
                    std::shared_ptr<AppendLine> line, AppendCallback done) override {
+    if (absl::Status refused = watch_->appends(); !refused.ok()) return done(std::move(refused));
     watch_->HandOver();
     store_->AppendAsync(
         std::move(request), caller, std::move(line),

@@ -1,0 +1,274 @@
+#include "server/access_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "events/proto_json.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr uint64_t kRefusalsOfAMinute = 120;
+constexpr size_t kMostReads = 10'000;  // of different callers and resources in a minute
+constexpr size_t kMostWaiting = 2'000;
+constexpr size_t kNotesOfABatch = 500;
+constexpr size_t kMaxNoteBytes = 4096;  // of a NOTE's text
+constexpr size_t kMaxTextBytes = 512;
+// One JSON object of a read: two texts of that size, escaped, and the names of its fields.
+constexpr size_t kMaxReadBytes = 1'200;
+
+std::string Cut(std::string text) {
+  if (text.size() > kMaxTextBytes) text.resize(kMaxTextBytes);
+  // It comes from outside: whatever is not printable could not stand in JSON, or grow in it.
+  for (char& c : text) {
+    if (c == '"') c = '\'';
+    if (c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>') c = '?';
+  }
+  return text;
+}
+
+std::string NewWriter() {
+  absl::BitGen random;  // a name among others, no secret
+  return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+v1::CreateLedgerRequest NewLedger(const std::string& name) {
+  v1::CreateLedgerRequest request;
+  request.set_name(name);
+  request.set_request_id("access-record");  // the same of every server: each finds the other's
+  v1::Declaration& declaration = *request.mutable_declaration();
+  declaration.set_dataset("access-record");
+  declaration.set_unit_of_privacy("call");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  declaration.set_description("who used the server for what; docs/identity.md");
+  return request;
+}
+
+}  // namespace
+
+bool IsOfAccessRecord(std::string_view name) {
+  constexpr std::string_view kProject = kAccessRecordProject;
+  return name.starts_with(kProject) &&
+         (name.size() == kProject.size() || name[kProject.size()] == '/');
+}
+
+AccessRecord::AccessRecord(LedgerStore* store, Clock* clock, const Log* log)
+    : store_(*store), clock_(*clock), failed_(log, "access_not_recorded"), writer_(NewWriter()) {}
+
+AccessRecord::~AccessRecord() { Stop(); }
+
+void AccessRecord::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void AccessRecord::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+  absl::Status written = WriteWaiting(/*all=*/true);
+  absl::MutexLock writing(&writing_);
+  if (written.ok()) written = CloseWriter();
+  if (!written.ok()) failed_.Write("", "", FromAbsl(written.message()));
+}
+
+void AccessRecord::Run() {
+  const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), absl::Seconds(1))) return;
+    }
+    const absl::Status written = Flush();
+    if (!written.ok()) failed_.Write("", "", FromAbsl(written.message()));
+  }
+}
+
+v1::Access AccessRecord::New(const std::string& caller, const std::string& peer,
+                             absl::Time time) const {
+  v1::Access access;
+  access.mutable_time()->set_seconds(absl::ToUnixSeconds(time));
+  access.set_caller(Cut(caller));
+  access.set_peer(Cut(peer));
+  return access;
+}
+
+void AccessRecord::Reads(const std::string& caller, std::string_view permission,
+                         const std::string& resource) {
+  absl::MutexLock lock(&mutex_);
+  CollectReads(/*all=*/false);
+  ReadKey key(caller, std::string(permission), resource);
+  // Beyond the bound only whose reads they are.
+  if (reads_.size() >= kMostReads && !reads_.contains(key)) std::get<2>(key) = "(others)";
+  ++reads_[std::move(key)];
+}
+
+void AccessRecord::Refused(const std::string& caller, const std::string& peer,
+                           v1::Access::Refused refused) {
+  absl::MutexLock lock(&mutex_);
+  CollectReads(/*all=*/false);
+  if (++refused_ > kRefusalsOfAMinute) return;
+  v1::Access access = New(caller, peer, clock_.Now());
+  refused.set_permission(Cut(refused.permission()));
+  refused.set_resource(Cut(refused.resource()));
+  refused.set_request_id(Cut(refused.request_id()));
+  refused.set_reason(Cut(refused.reason()));
+  refused.set_count(1);
+  *access.mutable_refused() = std::move(refused);
+  Add(access);
+}
+
+absl::Status AccessRecord::Administers(const std::string& caller, const std::string& peer,
+                                       const std::string& method, const std::string& about) {
+  bool added = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    v1::Access access = New(caller, peer, clock_.Now());
+    access.mutable_administers()->set_method(method);
+    access.mutable_administers()->set_about(Cut(about));
+    added = Add(access);
+  }
+  const absl::Status written =
+      added ? WriteWaiting(/*all=*/false) : absl::ResourceExhaustedError("too much waits for it");
+  if (written.ok()) return absl::OkStatus();
+  return WithReason(absl::UnavailableError(absl::StrCat(
+                        "administration is recorded before it is done, and the access record "
+                        "cannot be written: ",
+                        written.message())),
+                    {"ACCESS_NOT_RECORDED", {}});
+}
+
+void AccessRecord::CollectReads(bool all) {
+  const absl::Time minute = CutToMinute(clock_.Now());
+  if (minute == minute_ && !all) return;
+  // Keys are in order of callers: a caller's reads share notes.
+  v1::Access access;
+  const auto add = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (access.reads_size() > 0) Add(access);
+    access.clear_reads();
+  };
+  size_t bytes = 0;
+  for (const auto& [key, count] : reads_) {
+    const auto& [caller, permission, resource] = key;
+    if (access.caller() != Cut(caller) || bytes > kMaxNoteBytes - 2 * kMaxReadBytes) {
+      add();
+      access = New(caller, "", minute_);
+      bytes = kMaxTextBytes;
+    }
+    v1::Access::Reads& reads = *access.add_reads();
+    reads.set_permission(permission);
+    reads.set_resource(Cut(resource));
+    reads.set_count(count);
+    bytes += events::MessageToJson(reads).size() + 1;
+  }
+  add();
+  reads_.clear();
+  if (refused_ > kRefusalsOfAMinute) {
+    access = New("", "", minute_);
+    access.mutable_refused()->set_reason("more than are recorded one by one in a minute");
+    access.mutable_refused()->set_count(refused_ - kRefusalsOfAMinute);
+    Add(access);
+  }
+  refused_ = 0;
+  minute_ = minute;
+}
+
+bool AccessRecord::Add(const v1::Access& access) {
+  const bool fits = waiting_.size() < kMostWaiting;
+  if (fits) {
+    waiting_.push_back(events::MessageToJson(access));
+  } else {
+    ++lost_;
+  }
+  return fits;
+}
+
+absl::Status AccessRecord::Flush() {
+  {
+    absl::MutexLock lock(&mutex_);
+    CollectReads(/*all=*/false);
+  }
+  return WriteWaiting(/*all=*/false);
+}
+
+absl::Status AccessRecord::WriteWaiting(bool all) {
+  absl::MutexLock writing(&writing_);
+  while (true) {
+    std::vector<std::string> notes;
+    if (!unanswered_.has_value()) {
+      absl::MutexLock lock(&mutex_);
+      if (all) CollectReads(/*all=*/true);
+      all = false;
+      if (waiting_.empty()) return absl::OkStatus();
+      if (lost_ > 0) {
+        v1::Access access = New("", "", clock_.Now());
+        access.mutable_refused()->set_reason("lost: the record could not be written for too long");
+        access.mutable_refused()->set_count(std::exchange(lost_, 0));
+        waiting_.push_back(events::MessageToJson(access));
+      }
+      const size_t count = std::min(waiting_.size(), kNotesOfABatch);
+      const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
+      notes.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
+      waiting_.erase(waiting_.begin(), end);
+    }
+    RETURN_IF_ERROR(Write(std::move(notes)));
+  }
+}
+
+absl::Status AccessRecord::Write(std::vector<std::string> notes) {
+  if (!unanswered_.has_value()) {
+    unanswered_.emplace();
+    for (std::string& text : notes) {
+      unanswered_->add_entries()->mutable_note()->set_text(std::move(text));
+    }
+  }
+  if (unanswered_->ledger().empty()) {
+    const std::string month = absl::FormatTime("%Y-%m", clock_.Now(), absl::UTCTimeZone());
+    // Never back to a ledger in which the writer has closed, though the clock may go back.
+    RETURN_IF_ERROR(
+        Open(std::max(ledger_, absl::StrCat(kAccessRecordProject, "/ledgers/", month))));
+    unanswered_->MergeFrom(Batch(absl::StrCat(writer_, "-", requests_++)));
+  }
+  // The same request until it is answered: what an earlier try has stored is not stored again.
+  RETURN_IF_ERROR(store_.Append(*unanswered_).status());
+  written_ += static_cast<uint64_t>(unanswered_->entries_size());
+  unanswered_.reset();
+  return absl::OkStatus();
+}
+
+v1::AppendBatchRequest AccessRecord::Batch(const std::string& request_id) const {
+  v1::AppendBatchRequest batch;
+  batch.set_ledger(ledger_);
+  batch.set_writer(writer_);
+  batch.set_request_id(request_id);
+  return batch;
+}
+
+absl::Status AccessRecord::Open(const std::string& ledger) {
+  if (ledger == ledger_) return absl::OkStatus();
+  RETURN_IF_ERROR(CloseWriter());
+  RETURN_IF_ERROR(store_.Create(NewLedger(ledger)).status());
+  ledger_ = ledger;
+  written_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status AccessRecord::CloseWriter() {
+  if (written_ == 0) return absl::OkStatus();
+  v1::AppendBatchRequest batch = Batch(absl::StrCat(writer_, "-close"));
+  batch.add_entries()->mutable_writer_closed()->set_entry_count(written_ + 1);
+  RETURN_IF_ERROR(store_.Append(batch).status());
+  written_ = 0;
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,110 @@
+// Who used the server for what: a ledger for each month, projects/access-record/ledgers/YYYY-MM,
+// whose notes are messages of access.proto as JSON. It is stored, signed and exported like every
+// other ledger; only the server writes to it.
+//
+//  1. Administration is recorded before it is done, and is not done if it cannot be recorded.
+//  2. Refusals are recorded one by one, within a second; those beyond 120 in a minute as one count.
+//  3. Reads are added up by caller, permission and resource, and recorded when their minute is
+//  over.
+// What is waiting when a process is killed is lost: at most a minute of reads and a second of
+// refusals. What the store does not take waits for it, up to a bound, and the log says so.
+//
+// Each start of a server is a writer of its own, so that several servers share a ledger.
+//
+// Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rare_log.h"
+#include "dpledger/v1/access.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "ledger_store/store.h"
+
+namespace dpledger::server {
+
+// Nobody but the server creates, writes to, forks or seals ledgers of this project.
+inline constexpr char kAccessRecordProject[] = "projects/access-record";
+
+// Whether `name`, of a project or of a ledger, is of that project.
+bool IsOfAccessRecord(std::string_view name);
+
+class AccessRecord {
+ public:
+  // `store`, `clock` and `log` must outlive the object.
+  AccessRecord(LedgerStore* store, Clock* clock, const Log* log);
+  // Records what waits.
+  ~AccessRecord();
+  AccessRecord(const AccessRecord&) = delete;
+  AccessRecord& operator=(const AccessRecord&) = delete;
+
+  // Once a second from now on: records what waits.
+  void Start();
+  // Once, after the last call: records what waits, and closes the writer.
+  void Stop();
+
+  // Do not wait.
+  void Reads(const std::string& caller, std::string_view permission, const std::string& resource);
+  void Refused(const std::string& caller, const std::string& peer, v1::Access::Refused refused);
+
+  // Waits until it is stored. UNAVAILABLE (ACCESS_NOT_RECORDED): it must not be done.
+  absl::Status Administers(const std::string& caller, const std::string& peer,
+                           const std::string& method, const std::string& about);
+
+  // Records what is due. Public for tests; one thread at a time, and not after Start.
+  absl::Status Flush();
+
+ private:
+  using ReadKey =
+      std::tuple<std::string, std::string, std::string>;  // caller, permission, resource
+
+  v1::Access New(const std::string& caller, const std::string& peer, absl::Time time) const;
+  // The reads of the minute that is over, or of all.
+  void CollectReads(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False if too much waits: it is counted as lost.
+  bool Add(const v1::Access& access) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Write(std::vector<std::string> notes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  // This month's ledger, with this start's writer in it.
+  absl::Status Open(const std::string& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  absl::Status CloseWriter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  v1::AppendBatchRequest Batch(const std::string& request_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+  absl::Status WriteWaiting(bool all);
+  void Run();
+
+  LedgerStore& store_;
+  Clock& clock_;
+  RareLog failed_;
+  const std::string writer_;
+
+  absl::Mutex mutex_;
+  absl::Time minute_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of reads_ and refused_
+  std::map<ReadKey, uint64_t> reads_ ABSL_GUARDED_BY(mutex_);
+  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;  // of this minute
+  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // beyond the bound on waiting_
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  absl::Mutex writing_;  // before mutex_ where both are held
+  std::string ledger_ ABSL_GUARDED_BY(writing_);
+  uint64_t written_ ABSL_GUARDED_BY(writing_) = 0;  // entries of the writer in it
+  uint64_t requests_ ABSL_GUARDED_BY(writing_) = 0;
+  std::optional<v1::AppendBatchRequest> unanswered_ ABSL_GUARDED_BY(writing_);
+  std::thread thread_;
+};
+
+}  // namespace dpledger::server

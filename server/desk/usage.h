@@ -1,0 +1,40 @@
+// What the log and the access record hear of the calls that the desk takes.
+//
+// Thread safe.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/log.h"
+#include "base/rare_log.h"
+#include "server/access_record.h"
+#include "server/call_context.h"
+#include "server/desk/method.h"
+
+namespace dpledger::server {
+
+class Usage {
+ public:
+  explicit Usage(const Log* log) : refused_(log, "call_refused") {}
+
+  // Before any call; `record` must outlive the object. Without one only the log hears of refusals.
+  void Record(AccessRecord* record) { record_ = record; }
+
+  // What the caller showed is not valid.
+  void Stranger(const CallContext& call);
+  // He may not do that.
+  void Denied(const Method& method, const CallContext& call, const Message& message,
+              const Demand& demand);
+  // A service refused him something (PERMISSION_DENIED); of other statuses nothing is said.
+  void Refused(const CallContext& call, const absl::Status& status);
+  // He may do all that. An error: it cannot be recorded and must not be done.
+  absl::Status Allowed(const Method& method, const CallContext& call, const Message& message,
+                       const std::vector<Demand>& demands);
+
+ private:
+  RareLog refused_;
+  AccessRecord* record_ = nullptr;
+};
+
+}  // namespace dpledger::server
