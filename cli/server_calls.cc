@@ -22,6 +22,7 @@ constexpr auto kConnectPatience = std::chrono::seconds(1);
 ServerCalls::ServerCalls(const client::ServerAccess& server)
     : address_(server.address), channel_(client::Connect(server)) {
   if (!channel_.ok()) return;
+  log_keys_ = *client::LogKeys::Parse(client::Complete(server)->log_key);  // Connect has checked it
   ledgers_ = v1::LedgerService::NewStub(*channel_);
   accounting_ = v1::AccountingService::NewStub(*channel_);
   audit_ = v1::AuditService::NewStub(*channel_);
@@ -87,8 +88,11 @@ absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersR
 }
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
+  v1::AppendBatchRequest sent = request;
+  const merkle::Hash hash = log_keys_.empty() ? merkle::Hash{} : log_keys_.AskFor(sent);
   ASSIGN_OR_RETURN(v1::AppendBatchResponse response,
-                   Call(ledgers_.get(), &v1::LedgerService::Stub::AppendBatch, request));
+                   Call(ledgers_.get(), &v1::LedgerService::Stub::AppendBatch, sent));
+  RETURN_IF_ERROR(log_keys_.Check(hash, response.receipt()));
   return response.receipt();
 }
 

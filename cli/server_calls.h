@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/log_keys.h"
 #include "client/server_access.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/admin_service.grpc.pb.h"
@@ -54,6 +55,7 @@ class ServerCalls {
                                 const Request& request);
 
   const std::string address_;
+  client::LogKeys log_keys_;
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   std::unique_ptr<v1::AccountingService::Stub> accounting_;

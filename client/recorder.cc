@@ -88,7 +88,9 @@ absl::Status PrivacyRecorder::Start() {
                                         .synced = options_.policy == v1::SPOOL}));
   // A killed process may have left what it had not synced, and it is sent at once.
   if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(options_.server));
+  ASSIGN_OR_RETURN(const ServerAccess server, Complete(options_.server));
+  ASSIGN_OR_RETURN(log_keys_, LogKeys::Parse(server.log_key));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
   stub_ = v1::LedgerService::NewStub(channel);
   audits_ = v1::AuditService::NewStub(channel);
   const absl::Time deadline = absl::Now() + options_.open_timeout;
@@ -142,7 +144,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
       spool_.get(), stub_.get(), audits_.get(), options_.ledger,
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
-                                  .stall_timeout = options_.stall_timeout},
+                                  .stall_timeout = options_.stall_timeout,
+                                  .log_keys = log_keys_},
       ledger.status());
   RETURN_IF_ERROR(ledger.status());
   RETURN_IF_ERROR(delivery_->Await(state.end, deadline));

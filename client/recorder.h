@@ -43,6 +43,7 @@
 #include "client/event_recorder.h"
 #include "client/internal/delivery.h"
 #include "client/internal/group_sync.h"
+#include "client/log_keys.h"
 #include "client/run_state.h"
 #include "client/server_access.h"
 #include "client/spool.h"
@@ -161,6 +162,7 @@ class PrivacyRecorder : public EventRecorder {
   absl::Status CheckOpen() const;
 
   const RecorderOptions options_;
+  LogKeys log_keys_;
   // Set by Open, and not changed afterwards.
   std::string incarnation_, previous_incarnation_;
   std::optional<EpochPosition> carried_epoch_;

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/address.h"
 #include "base/status.h"
+#include "client/log_keys.h"
 
 namespace dpledger::client {
 namespace {
@@ -31,6 +32,7 @@ constexpr Part kParts[] = {
     {"cert", "DPLEDGER_CERT", &ServerAccess::certificate, true},
     {"cert-key", "DPLEDGER_CERT_KEY", &ServerAccess::key, true},
     {"token-file", "DPLEDGER_TOKEN_FILE", &ServerAccess::token_file, true},
+    {"log-key", "DPLEDGER_LOG_KEY", &ServerAccess::log_key, false},
 };
 
 std::string Variable(const char* name) {
@@ -72,7 +74,8 @@ absl::StatusOr<ServerAccess> FromFile(const std::string& folder) {
       value = value.substr(1, value.size() - 2);
     const Part* found = nullptr;
     for (const Part& part : kParts) found = name == part.name ? &part : found;
-    if (found == nullptr) return refuse("must set one of server, ca, cert, cert-key, token-file");
+    if (found == nullptr)
+      return refuse("must set one of server, ca, cert, cert-key, token-file, log-key");
     if (value.empty() || !(access.*found->member).empty())
       return refuse("must give each name one value");
     access.*found->member = found->is_path && value.front() != '/'
@@ -111,6 +114,7 @@ absl::Status Check(const ServerAccess& access) {
     return FieldError("server", absl::StrCat("must be host:port, got ", access.address));
   if (access.certificate.empty() != access.key.empty())
     return FieldError(access.key.empty() ? "cert_key" : "cert", "must be given with the other one");
+  RETURN_IF_ERROR(LogKeys::Parse(access.log_key).status());
   if (!absl::StartsWith(access.address, kHttp)) return absl::OkStatus();
   if (!access.ca.empty() || !access.key.empty()) {
     return FieldError("server", absl::StrCat("must be https:// where certificates are given, got ",

@@ -22,13 +22,16 @@ struct ServerAccess {
   std::string certificate;  // PEM file of one's own certificate, for mutual TLS
   std::string key;          // and its key
   std::string token_file;   // a bearer token; read again whenever the file changes
+  // The server's log keys (client/log_keys.h), with blanks between them: acknowledgements that none
+  // of them has signed are refused. Empty: they are taken as they come.
+  std::string log_key;
 };
 
 // `given` with what it leaves out taken from the environment (DPLEDGER_SERVER, DPLEDGER_CA,
-// DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE), and then from the lines "name = value" of
-// dpledger/client.conf in the user's folder of configuration ($XDG_CONFIG_HOME, or ~/.config):
-// server, ca, cert, cert-key, token-file; its paths begin in its folder. A source that names a
-// server speaks of that server alone, so that no token goes to another one.
+// DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE, DPLEDGER_LOG_KEY), and then from the lines
+// "name = value" of dpledger/client.conf in the user's folder of configuration ($XDG_CONFIG_HOME,
+// or ~/.config): server, ca, cert, cert-key, token-file, log-key; its paths begin in its folder. A
+// source that names a server speaks of that server alone, so that no token goes to another one.
 //
 // INVALID_ARGUMENT that names the field, or the file and its line, for what is no address or does
 // not go together; also if there is no server at all.

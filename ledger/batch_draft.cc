@@ -46,6 +46,7 @@ BatchDraft::BatchDraft(v1::AppendBatchRequest request) {
   request.clear_expected_sequence();
   if (request.has_writer_position()) writer_position_ = request.writer_position();
   request.clear_writer_position();
+  request.clear_signed_receipt();
   entries_.reserve(static_cast<size_t>(request.entries_size()));
   for (v1::NewEntry& entry : *request.mutable_entries()) {
     entries_.push_back(ReadEntry(entry));

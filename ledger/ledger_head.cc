@@ -108,7 +108,8 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
                       "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
 }
 
-// A batch of the writer's last incarnation that stands where entries of it are already.
+// That a batch of the writer's last incarnation follows on what is there of it: neither stands
+// where entries are already, nor leaves any out.
 absl::Status CheckPosition(const LedgerHead& head, const BatchDraft& batch) {
   const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
   if (!batch.writer_position().has_value() || batch.is_late() || writer == nullptr ||
@@ -116,7 +117,14 @@ absl::Status CheckPosition(const LedgerHead& head, const BatchDraft& batch) {
     return absl::OkStatus();
   }
   const uint64_t entries = writer->entry_count() - writer->late_entries();
-  if (*batch.writer_position() >= entries) return absl::OkStatus();
+  if (*batch.writer_position() == entries) return absl::OkStatus();
+  if (*batch.writer_position() > entries) {
+    return Precondition(
+        absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
+                     " has of writer ", batch.writer(), ", got ", *batch.writer_position(),
+                     "; what comes before the batch is not in the ledger"),
+        "WRITER_GAP", {{"field", "writer_position"}, {"writer", batch.writer()}});
+  }
   return Precondition(
       absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
                    " has of writer ", batch.writer(), ", got ", *batch.writer_position(),

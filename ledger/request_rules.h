@@ -20,8 +20,8 @@ absl::Status CheckRequest(const v1::AppendBatchRequest& request);
 absl::Status CheckRequest(const v1::SealLedgerRequest& request);
 absl::Status CheckRequest(const v1::ForkLedgerRequest& request);
 
-// docs/formats.md, section 1, defines the hash. It leaves out expected_sequence, writer_position
-// and claimed times: a retry a minute later is the same request.
+// docs/formats.md, section 1, defines the hash. It leaves out expected_sequence, writer_position,
+// signed_receipt and claimed times: a retry a minute later is the same request.
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
 merkle::Hash RequestHash(const v1::AppendBatchRequest& request);
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);

@@ -191,7 +191,17 @@ void LedgerService::AppendBatch(v1::AppendBatchRequest request, const std::strin
     done(std::move(status));
     return;
   }
+  if (request.signed_receipt() && signer_ != nullptr) done = Signed(request, std::move(done));
   store_->AppendAsync(std::move(request), caller, std::move(line), std::move(done));
+}
+
+LedgerStore::AppendCallback LedgerService::Signed(const v1::AppendBatchRequest& request,
+                                                  LedgerStore::AppendCallback done) const {
+  const merkle::Hash hash = merkle::Sha256({SerializeDeterministically(request)});
+  return [signer = signer_, hash, done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
+    if (receipt.ok()) signer->Sign(hash, *receipt);
+    done(std::move(receipt));
+  };
 }
 
 }  // namespace dpledger::server

@@ -14,14 +14,17 @@
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
+#include "server/receipt_signer.h"
 #include "server/signing_loop.h"
 
 namespace dpledger::server {
 
 class LedgerService {
  public:
-  // `store` and `signing` must outlive the service.
-  LedgerService(LedgerStore* store, SigningLoop* signing) : store_(store), signing_(signing) {}
+  // `store`, `signing` and `signer` must outlive the service. Without a signer no receipt is
+  // signed.
+  LedgerService(LedgerStore* store, SigningLoop* signing, const ReceiptSigner* signer = nullptr)
+      : store_(store), signing_(signing), signer_(signer) {}
 
   absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request,
                                           const CallContext& call);
@@ -39,12 +42,16 @@ class LedgerService {
                    std::shared_ptr<AppendLine> line, LedgerStore::AppendCallback done);
 
  private:
+  // `done`, with the receipt signed.
+  LedgerStore::AppendCallback Signed(const v1::AppendBatchRequest& request,
+                                     LedgerStore::AppendCallback done) const;
   // The prefix that the fork carries on from, with its verified root.
   absl::StatusOr<LedgerPoint> ForkPoint(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 
   LedgerStore* const store_;
   SigningLoop* const signing_;
+  const ReceiptSigner* const signer_;
 };
 
 }  // namespace dpledger::server

@@ -45,7 +45,8 @@ SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
 }  // namespace
 
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-               std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log)
+               std::unique_ptr<Notary> notary, TableKeeping tables, const ReceiptSigner& receipts,
+               const Log* log)
     : log_(*log),
       dial_every_(options.dial_every),
       store_(std::move(store)),
@@ -53,7 +54,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log,
                                              kStalledLeases * options.signing.Lease(),
                                              options.signing.clock)),
-      ledgers_(store_.get(), signing_.get()),
+      receipts_(receipts),
+      ledgers_(store_.get(), signing_.get(), &receipts_),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
       audit_(store_.get(), signing_.get()),
@@ -66,10 +68,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       const Log* log) {
   ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, OpenNotary(options.signing, *store, *log));
   // Opening the notary has made the file, if it was not there.
-  ASSIGN_OR_RETURN(const merkle::Ed25519PrivateKey key, ReadSigningKey(options.signing.key_file));
-  const TableKeeping tables = {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log};
+  ASSIGN_OR_RETURN(merkle::Ed25519PrivateKey read, ReadSigningKey(options.signing.key_file));
+  const auto key = std::make_shared<const merkle::Ed25519PrivateKey>(std::move(read));
+  const TableKeeping tables = {std::make_shared<merkle::Authenticator>(*key, kHistoryPurpose), log};
+  const ReceiptSigner receipts(key, notary->OwnKey().name);
   std::unique_ptr<Server> server(
-      new Server(options, std::move(store), std::move(notary), tables, log));
+      new Server(options, std::move(store), std::move(notary), tables, receipts, log));
   RETURN_IF_ERROR(server->OpenDoors(options));
   return server;
 }

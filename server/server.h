@@ -22,6 +22,7 @@
 #include "server/http_door/http_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
+#include "server/receipt_signer.h"
 #include "server/signing.h"
 #include "server/signing_loop.h"
 
@@ -68,13 +69,15 @@ class Server {
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-         std::unique_ptr<Notary> notary, TableKeeping tables, const Log* log);
+         std::unique_ptr<Notary> notary, TableKeeping tables, const ReceiptSigner& receipts,
+         const Log* log);
 
   const Log& log_;
   const absl::Duration dial_every_;
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<SigningLoop> signing_;
+  const ReceiptSigner receipts_;
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;

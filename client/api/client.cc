@@ -81,6 +81,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& 
   c.certificate = text(options.certificate);
   c.certificate_key = text(options.certificate_key);
   c.token_file = text(options.token_file);
+  c.log_key = text(options.log_key);
   c.ledger = options.ledger.c_str();
   c.writer = options.writer.c_str();
   c.declaration = &declaration;

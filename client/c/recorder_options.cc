@@ -79,6 +79,7 @@ absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_opti
   ASSIGN_OR_RETURN(options.server.certificate, ReadText("certificate", read.certificate, ""));
   ASSIGN_OR_RETURN(options.server.key, ReadText("certificate_key", read.certificate_key, ""));
   ASSIGN_OR_RETURN(options.server.token_file, ReadText("token_file", read.token_file, ""));
+  ASSIGN_OR_RETURN(options.server.log_key, ReadText("log_key", read.log_key, ""));
   ASSIGN_OR_RETURN(options.ledger, ReadText("ledger", read.ledger));
   ASSIGN_OR_RETURN(options.writer, ReadText("writer", read.writer, options.writer.c_str()));
   ASSIGN_OR_RETURN(options.declaration, ReadDeclaration(read.declaration));

@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 2
+#define DPLEDGER_ABI_MINOR 3
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -202,6 +202,9 @@ typedef struct dpledger_recorder_options {
   const char* certificate;      // one's own, for mutual TLS
   const char* certificate_key;  // and its key
   const char* token_file;       // read again whenever it changes
+  // The verifier key of the server's log, or two with a blank between them: only what one of them
+  // has signed counts as acknowledged. NULL: as above (DPLEDGER_LOG_KEY). Since minor version 3.
+  const char* log_key;
 } dpledger_recorder_options;
 
 // Writes the rounds of one training run into a ledger on a server. Thread safe.

@@ -108,7 +108,11 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   bool broken = false;  // nothing more will come of this call
   absl::Status error;   // ours, and then the reason why it is given up
   absl::Time last_progress = absl::Now();
-  std::deque<std::string> in_flight;  // request ids, from position acknowledged_ on
+  struct Sent {
+    std::string request_id;
+    merkle::Hash hash = {};  // of the request as it was sent, where the receipt must be signed
+  };
+  std::deque<Sent> in_flight;  // from position acknowledged_ on
 
  private:
   // An acknowledgement lets noise out, so it must name a batch that was sent.
@@ -123,12 +127,16 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     const uint64_t more = response.acknowledged_batches() - acknowledged_batches_;
     if (more == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const AcknowledgedTree receipt, TreeOf(response.receipt()));
-    RETURN_IF_ERROR(KeepLarger(receipt, delivery_->receipt_));
-    if (in_flight[more - 1] != response.request_id()) {
+    const Sent& sent = in_flight[more - 1];
+    if (sent.request_id != response.request_id()) {
       return absl::DataLossError(absl::StrCat("server: acknowledges request ",
                                               response.request_id(), " in the place of ",
-                                              in_flight[more - 1]));
+                                              sent.request_id));
     }
+    // It speaks for those before it too: each states its position, and the server takes none whose
+    // position is not its writer's next.
+    RETURN_IF_ERROR(delivery_->options_.log_keys.Check(sent.hash, response.receipt()));
+    RETURN_IF_ERROR(KeepLarger(receipt, delivery_->receipt_));
     in_flight.erase(in_flight.begin(), in_flight.begin() + static_cast<ptrdiff_t>(more));
     acknowledged_batches_ += more;
     last_progress = absl::Now();
@@ -327,7 +335,9 @@ absl::Status Delivery::SendNext(Stream& stream) {
   absl::StatusOr<v1::AppendBatchRequest> batch = spool_->Read(position);
   mutex_.Lock();
   RETURN_IF_ERROR(batch.status());
-  stream.in_flight.push_back(batch->request_id());
+  const LogKeys& keys = options_.log_keys;
+  stream.in_flight.push_back(
+      {batch->request_id(), keys.empty() ? merkle::Hash{} : keys.AskFor(*batch)});
   stream.next += 1;
   stream.writing = true;
   mutex_.Unlock();  // gRPC may call back from inside

@@ -114,6 +114,8 @@ class Notary {
   // published it and this one has not taken it over yet. NOT_FOUND if there is no such ledger;
   // DATA_LOSS if the stored checkpoint does not verify.
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
+  // The key that it signs by, under the registry's origin.
+  merkle::VerifierKey OwnKey() const;
   // The recorded time of the registry's last entry; the past if it has none. As Sign, one thread at
   // a time.
   absl::Time last_recorded_time() const { return registry_.last_recorded_time(); }
@@ -132,7 +134,6 @@ class Notary {
   Notary(NotaryOptions options, LedgerStore& store);
 
   std::string Origin() const;
-  merkle::VerifierKey OwnKey() const;
   // Whether the registry has to name this notary's key before the key may sign.
   bool KeyIsNew() const;
   // That the store holds what the second place says, or what is known elsewhere if that is lost.

@@ -103,7 +103,7 @@ struct RunState {
 
 struct RecorderOptions {
   // As dpledger_recorder_options has them; empty stands for NULL.
-  std::string server, ca, certificate, certificate_key, token_file;
+  std::string server, ca, certificate, certificate_key, token_file, log_key;
   std::string ledger;
   std::string writer = "trainer";
   Declaration declaration;
