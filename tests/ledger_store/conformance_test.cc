@@ -248,6 +248,22 @@ TEST_P(LedgerStoreConformance, TakenPositionIsRefused) {
   EXPECT_TRUE(store_->Append(RoundAt(4, "new", 3)).ok());  // the control
 }
 
+// Acknowledgements of a stream speak for the batches before: one that was held back on its way must
+// show in the next.
+TEST_P(LedgerStoreConformance, GapBeforeABatchIsRefused) {
+  CreateLedger(kLedger);
+  ASSERT_TRUE(store_->Append(RoundAt(0, "r1", 1)).ok());
+  for (const uint64_t position : {3, 4, 1000}) {
+    EXPECT_TRUE(IsError(store_->Append(RoundAt(position, "r3", 3)).status(),
+                        StatusCode::kFailedPrecondition, "WRITER_GAP",
+                        absl::StrCat("writer_position: must be 2, the entries that "
+                                     "projects/p/ledgers/a has of writer w, got ",
+                                     position)));
+  }
+  EXPECT_EQ(WholeLedger(kLedger).size(), 3u);
+  EXPECT_TRUE(store_->Append(RoundAt(2, "r3", 3)).ok());  // the control
+}
+
 // What others wrote in the writer's name is not counted: WRITER_CLOSED does not count it either.
 TEST_P(LedgerStoreConformance, PositionsAreThoseOfTheIncarnation) {
   CreateLedger(kLedger);
