@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Attacks on a server with TLS and known callers, over the network alone.
+
+Each attack has its control: the honest request that differs from it in the attacked part alone, and is served. At the
+end nothing that an attacker sent is in a ledger, the log holds no secret, and the server ends as it should.
+"""
+import gzip
+import json
+import os
+import pathlib
+import random
+import re
+import socket
+import ssl
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from victim import AUDIENCE, Authority, Victim  # noqa: E402
+from cryptography import x509  # noqa: E402
+
+LEDGER = "projects/p/ledgers/l"
+QUESTION = {"subject": {"events": [{"rounds": {"scheme": {"poisson": {"probability": 0.01}}, "count": "100",
+                                               "queries": [{"l2NormBound": 1, "noiseStddev": 1}]}}]},
+            "delta": 1e-5}
+ASK = "AccountingService/ComputeEpsilon"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+victim = None  # the server, for all tests
+secrets = []
+
+
+def new_token(name, grant, *more):
+    secrets.append(victim.token(name, grant, *more))
+    return secrets[-1]
+
+
+def batch(request_id, writer="w"):
+    return {"ledger": LEDGER, "writer": writer, "requestId": request_id, "entries": [{"note": {"text": request_id}}]}
+
+
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def read_until_closed(connection, seconds):
+    """What comes until the peer closes; None if it does not within the time."""
+    connection.settimeout(0.2)
+    got, end = b"", time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            data = connection.recv(65536)
+        except (socket.timeout, TimeoutError):
+            continue
+        except OSError:
+            return got
+        if not data:
+            return got
+        got += data
+    return None
+
+
+def raw(data, seconds=10):
+    """Sends bytes over TLS, and gives what comes back until the server closes."""
+    connection = victim.connect()
+    try:
+        connection.sendall(data)
+    except OSError:
+        pass
+    got = read_until_closed(connection, seconds)
+    connection.close()
+    return got
+
+
+def request(body=None, extra="", host="localhost", version="HTTP/1.1", path="/dpledger.v1." + ASK, close=True,
+            length=None):
+    body = json.dumps(QUESTION) if body is None else body
+    lines = [f"POST {path} {version}", f"host: {host}", "content-type: application/json",
+             f"authorization: Bearer {victim.admin}"]
+    if length is None:
+        lines.append(f"content-length: {len(body)}")
+    if close:
+        lines.append("connection: close")
+    return ("\r\n".join(lines) + "\r\n" + extra + "\r\n" + body).encode()
+
+
+def status_of(answer):
+    return int(answer.split(b" ", 2)[1]) if answer else None
+
+
+class Identity(unittest.TestCase):
+    """Who is not who he says, or not anybody."""
+
+    def test_no_token(self):
+        self.assertEqual(victim.call(ASK, QUESTION, victim.admin)[0], 200)
+        status, answer = victim.call(ASK, QUESTION)
+        self.assertEqual((status, answer["code"]), (401, "unauthenticated"))
+        self.assertIn("show a token", answer["message"])
+
+    def test_garbled_token(self):
+        good = new_token("garbled", "analyst *")
+        self.assertEqual(victim.call(ASK, QUESTION, good)[0], 200)
+        for bad in (good[:-1], good + "A", good.swapcase(), "dpl_" + "A" * 43, "", " ", "x" * 9000):
+            self.assertIn(victim.call(ASK, QUESTION, bad)[0], (401, 431), bad[:50])
+
+    def test_expired_token(self):
+        token = new_token("expires", "analyst *", "--expires-in", "3s")
+        self.assertEqual(victim.call(ASK, QUESTION, token)[0], 200)
+        time.sleep(4)
+        status, answer = victim.call(ASK, QUESTION, token)
+        self.assertEqual((status, answer["code"]), (401, "unauthenticated"))
+
+    def test_revoked_token(self):
+        token = new_token("revoked", "analyst *")
+        self.assertEqual(victim.call(ASK, QUESTION, token)[0], 200)
+        victim.administer("admin", "token", "revoke", "revoked")
+        self.assertEqual(victim.call(ASK, QUESTION, token)[0], 401)
+
+    def test_foreign_project(self):
+        own, foreign = new_token("own", "trainer projects/p"), new_token("foreign", "trainer projects/q")
+        for token, wanted in ((foreign, 403), (own, 200)):
+            self.assertEqual(victim.call("LedgerService/AppendBatch", batch("project", "of-own"), token)[0], wanted)
+        # A project whose name begins alike.
+        near = new_token("near", "trainer projects/pp")
+        self.assertEqual(victim.call("LedgerService/GetLedger", {"name": LEDGER}, near)[0], 403)
+
+    def test_role_too_low(self):
+        analyst, auditor = new_token("analyst", "analyst *"), new_token("auditor", "auditor *")
+        read = {"ledger": LEDGER}
+        self.assertEqual(victim.call("LedgerService/ReadEntries", read, analyst)[0], 403)
+        self.assertEqual(victim.call("LedgerService/ReadEntries", read, auditor)[0], 200)
+        for method, message in (("LedgerService/AppendBatch", batch("low")),
+                                ("LedgerService/SealLedger", {"name": LEDGER, "requestId": "low"}),
+                                ("AdminService/CreateToken", {"name": "mine", "grants": [
+                                    {"role": "admin", "scope": "*"}]}),
+                                ("AdminService/ListTokens", {})):
+            self.assertEqual(victim.call(method, message, auditor)[0], 403, method)
+
+    def test_request_id_of_another_caller(self):
+        first, second = new_token("first", "trainer *"), new_token("second", "trainer *")
+        mine = batch("once", "of-first")
+        status, answer = victim.call("LedgerService/AppendBatch", mine, first)
+        self.assertEqual(status, 200)
+        status, refused = victim.call("LedgerService/AppendBatch", mine, second)
+        self.assertEqual(status, 403)
+        self.assertNotIn(answer["receipt"]["rootHash"], json.dumps(refused))
+        self.assertEqual(victim.call("LedgerService/AppendBatch", mine, first), (200, answer))
+
+    def test_web_tokens(self):
+        issuer = victim.issuer
+        self.assertEqual(victim.call(ASK, QUESTION, issuer.token())[0], 200)
+        now = int(time.time())
+        good = issuer.token()
+        head, body, signature = good.split(".")
+        for what, bad in {
+                "alg none": issuer.token(header={"alg": "none"}),
+                "alg None": issuer.token(header={"alg": "None"}),
+                "HS256 with the public key": issuer.with_public_key_as_secret(),
+                "another key": issuer.token(key=issuer.stranger),
+                "unknown kid": issuer.token(header={"kid": "two"}),
+                "kid that is a path": issuer.token(header={"kid": "../../dev/null"}),
+                "another's jwk": issuer.token(key=issuer.stranger, header={"jwk": {"kty": "RSA"}}),
+                "jku": issuer.token(key=issuer.stranger, header={"jku": "https://evil.example/keys"}),
+                "crit": issuer.token(header={"crit": ["exp"]}),
+                "another audience": issuer.token(aud="other"),
+                "no audience": issuer.token(aud=None),
+                "another issuer": issuer.token(iss="https://evil.example"),
+                "expired": issuer.token(exp=now - 1),
+                "no end": issuer.token(exp=None),
+                "not yet": issuer.token(nbf=now + 3600),
+                "nobody": issuer.token(sub=""),
+                "another subject": issuer.token(sub="mallory"),
+                "no signature": head + "." + body + ".",
+                "changed claims": head + "." + body[:-2] + "AA." + signature,
+                "four parts": good + ".x"}.items():
+            status, answer = victim.call(ASK, QUESTION, bad)
+            self.assertIn(status, (401, 403) if what == "another subject" else (401,), what)
+            self.assertNotIn(bad[:40], json.dumps(answer), what)
+        self.assertEqual(victim.call(ASK, QUESTION, issuer.token(aud=["x", AUDIENCE]))[0], 200)
+
+    def test_certificate_of_another_authority(self):
+        def ask_with(authority):
+            certificate, key = authority.issue(x509.DNSName("trainer.example"))
+            victim.path("client.pem").write_bytes(certificate + key)
+            context = ssl.create_default_context(cafile=victim.path("ca.pem"))
+            context.load_cert_chain(victim.path("client.pem"))
+            connection = context.wrap_socket(socket.create_connection(("127.0.0.1", victim.port), 10),
+                                             server_hostname="localhost")
+            connection.sendall(request())
+            got = read_until_closed(connection, 10)
+            connection.close()
+            return got
+
+        self.assertEqual(status_of(ask_with(victim.authority)), 200)
+        try:
+            answer = ask_with(Authority("another"))
+        except OSError:
+            answer = b""  # TLS 1.3 tells a client at its first read
+        self.assertEqual(answer, b"")
+
+
+class Http(unittest.TestCase):
+    """Requests that two readers could read differently, and what browsers can be made to send."""
+
+    def test_path_tricks(self):
+        self.assertEqual(status_of(raw(request())), 200)
+        for path in ("//dpledger.v1." + ASK, "/dpledger.v1." + ASK + "/", "/./dpledger.v1." + ASK,
+                     "/x/../dpledger.v1." + ASK, "/dpledger.v1.%2e%2e/" + ASK, "/DPLEDGER.v1." + ASK,
+                     "/dpledger.v1." + ASK + "%00", "/dpledger.v1.AccountingService%2FComputeEpsilon",
+                     "/tlog/../../etc/passwd", "/..%2f..%2fetc/passwd", "/dpledger.v1." + ASK + "#x", "*"):
+            self.assertIn(status_of(raw(request(path=path))), (400, 404), path)
+
+    def test_oversize_and_doubled_headers(self):
+        self.assertEqual(status_of(raw(request(extra="x-long: " + "x" * 4000 + "\r\n"))), 200)
+        self.assertEqual(status_of(raw(request(extra="x-long: " + "x" * 40000 + "\r\n"))), 431)
+        self.assertEqual(status_of(raw(request(extra="".join(f"x-{i}: y\r\n" for i in range(2000))))), 431)
+        for doubled in ("host: localhost", f"authorization: Bearer {victim.admin}", "content-type: application/json",
+                        f"content-length: {len(json.dumps(QUESTION))}"):
+            self.assertIn(status_of(raw(request(extra=doubled + "\r\n"))), (400, 401), doubled)
+
+    def test_smuggling(self):
+        inner = request(close=True).decode()
+        # Two honest requests, one after the other, are answered both.
+        self.assertEqual(raw(request(close=False) + request()).count(b"HTTP/1.1 200"), 2)
+        body = "0\r\n\r\n" + inner
+        for trick in ("transfer-encoding: chunked", "Transfer-Encoding : chunked", "transfer-encoding: xchunked",
+                      "transfer-encoding: chunked, identity", "transfer-encoding:\tchunked", "content-length: 0",
+                      "content-length: +4", "x: y\r\n transfer-encoding: chunked", "x\r: y", "a b: c"):
+            got = raw(request(body=body, extra=trick + "\r\n", close=False))
+            self.assertIsNotNone(got, trick)
+            self.assertEqual(len(re.findall(rb"HTTP/1\.1 \d{3} ", got)), 1, trick)
+            self.assertEqual(status_of(got), 400, trick)
+
+    def test_slowloris(self):
+        slow = [victim.connect() for _ in range(20)]
+        for connection in slow:
+            connection.sendall(b"POST /dpledger.v1." + ASK.encode() + b" HTTP/1.1\r\nhost: localhost\r\nx-a: ")
+        started = time.monotonic()
+        self.assertEqual(status_of(raw(request())), 200)
+        self.assertLess(time.monotonic() - started, 2)
+        for connection in slow:
+            self.assertIsNotNone(read_until_closed(connection, 30))
+            connection.close()
+        # The control: slow, and done in time.
+        patient = victim.connect()
+        data = request()
+        for i in range(0, len(data), 64):
+            patient.sendall(data[i:i + 64])
+            time.sleep(0.05)
+        self.assertEqual(status_of(read_until_closed(patient, 10)), 200)
+        patient.close()
+
+    def test_gzip_bomb(self):
+        headers = {"content-encoding": "gzip"}
+        honest = gzip.compress(json.dumps(QUESTION).encode())
+        self.assertEqual(victim.call(ASK, None, victim.admin, headers, body=honest)[0], 200)
+        before = victim.resident_megabytes()
+        bomb = gzip.compress(b'{"delta":' + b" " * (300 << 20) + b"1e-5}", 9)
+        started = time.monotonic()
+        status, _ = victim.call(ASK, None, victim.admin, headers, body=bomb)
+        self.assertIn(status, (400, 413, 429))
+        self.assertLess(time.monotonic() - started, 2)
+        self.assertLess(victim.resident_megabytes() - before, 64)
+
+    def test_cross_origin_post(self):
+        for origin, wanted in (("https://evil.example", 403), ("null", 403), ("http://localhost.evil.example", 403),
+                               ("https://localhost:%d" % victim.port, 200)):
+            host = "localhost:%d" % victim.port
+            self.assertEqual(status_of(raw(request(host=host, extra=f"origin: {origin}\r\n"))), wanted, origin)
+        # What a page can send without asking first.
+        simple = request().replace(b"application/json", b"text/plain")
+        self.assertIn(status_of(raw(simple)), (400, 415))
+
+    def test_dns_rebinding(self):
+        for host, wanted in (("localhost", {200}), ("evil.example", {400, 403, 421}),
+                             ("localhost.evil.example", {400, 403, 421}), ("127.0.0.1.evil.example", {400, 403, 421}),
+                             ("", {400, 403, 421}), ("localhost@evil.example", {400, 403, 421})):
+            self.assertIn(status_of(raw(request(host=host))), wanted, host)
+
+
+class Frames(unittest.TestCase):
+    """HTTP/2 and bytes that are no protocol."""
+
+    def test_rapid_reset(self):
+        def resets(count):
+            try:
+                connection = victim.connect("h2")
+            except OSError:
+                return b""  # the address is out of favour already
+            connection.sendall(PREFACE + frame(4, 0, 0))
+
+            # Literal fields without the dynamic table.
+            def field(name, value):
+                return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+            head = (b"\x83\x86" + field(b":path", b"/dpledger.v1." + ASK.encode()) + field(b":authority", b"localhost")
+                    + field(b"te", b"trailers") + field(b"content-type", b"application/grpc"))
+            try:
+                for i in range(count):
+                    stream = 2 * i + 1
+                    connection.sendall(frame(1, 4, stream, head) + frame(3, 0, stream, b"\0\0\0\x08"))
+                connection.sendall(frame(6, 0, 0, b"12345678"))
+            except OSError:
+                pass
+            got = read_until_closed(connection, 3)
+            connection.close()
+            return got
+
+        self.assertIsNone(resets(20), "a few are no attack: the connection stays")
+        before = victim.resident_megabytes()
+        for _ in range(5):
+            self.assertIsNotNone(resets(20_000), "it is ended")
+        self.assertLess(victim.resident_megabytes() - before, 64)
+        # The address has to wait now, and is served again when some of its allowance has come back.
+        for _ in range(60):
+            try:
+                if victim.call(ASK, QUESTION, victim.admin)[0] == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.5)
+        self.fail("not served again")
+
+    def test_garbage(self):
+        chance = random.Random(7)
+        good = victim.connect("h2")
+        good.sendall(PREFACE + frame(4, 0, 0))
+        good.settimeout(5)
+        self.assertEqual(good.recv(9)[3], 4, "the honest peer gets SETTINGS")
+        good.close()
+        for protocol in ("h2", "http/1.1"):
+            for _ in range(20):
+                connection = victim.connect(protocol)
+                start = PREFACE + frame(4, 0, 0) if protocol == "h2" and chance.random() < 0.7 else b""
+                try:
+                    connection.sendall(start + chance.randbytes(chance.randrange(1, 20_000)))
+                except OSError:
+                    pass
+                read_until_closed(connection, 0.3)
+                connection.close()
+        for _ in range(20):  # before TLS
+            plain = socket.create_connection(("127.0.0.1", victim.port), 5)
+            try:
+                plain.sendall(chance.randbytes(2000))
+            except OSError:
+                pass
+            self.assertIsNotNone(read_until_closed(plain, 10))
+            plain.close()
+        self.assertEqual(victim.call(ASK, QUESTION, victim.admin)[0], 200)
+
+
+class ZLast(unittest.TestCase):
+    """After all of them."""
+
+    def test_nothing_of_them_is_left(self):
+        status, answer = victim.call("LedgerService/ReadEntries", {"ledger": LEDGER}, victim.admin)
+        self.assertEqual(status, 200)
+        self.assertEqual(len(answer["entries"]), 3, "the declaration, and the two honest notes of the controls")
+        time.sleep(2)  # refusals are recorded within a second
+        shown = victim.administer("admin", "access", "--refused")
+        self.assertGreater(len(shown["access"]), 30, "the record has them")
+        log = victim.path("log").read_text() + json.dumps(shown)
+        for secret in secrets + [victim.admin]:
+            self.assertNotIn(secret, log)
+        self.assertNotIn("eyJ", log, "no web token")
+
+
+def main():
+    global victim
+    with tempfile.TemporaryDirectory() as folder:
+        victim = Victim(sys.argv[1], folder)
+        try:
+            victim.administer("ledger", "create", LEDGER, "--dataset", "d", "--unit", "u", "--adjacency",
+                              "add-or-remove-one", "--parameters", "fixed")
+            result = unittest.main(argv=sys.argv[:1] + sys.argv[2:], exit=False, verbosity=2).result
+        finally:
+            code = victim.stop()
+        if code != 0:
+            print("the server ended with", code)
+        sys.exit(0 if result.wasSuccessful() and result.testsRun > 0 and code == 0 else 1)
+
+
+if __name__ == "__main__":
+    main()
