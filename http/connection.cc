@@ -225,7 +225,8 @@ void Connection::CallHandler() {
     shared_->log().Write(LogLevel::kError, "http_handler_failed", {{"message", error.what()}});
     exchange->Send(PlainResponse(500, "the server failed"));
   }
-  if (Answers(request) && pieces_.empty()) Watch();
+  // A stream that has begun goes on as well: its client may leave long before there is more to say.
+  if (Answers(request) && (pieces_.empty() || !pieces_.back().last)) Watch();
 }
 
 // Waits for bytes or the end of the peer's side while a request is being answered.

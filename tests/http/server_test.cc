@@ -41,7 +41,11 @@ class HttpServer : public ::testing::Test {
 
   void Handle(Request request, std::shared_ptr<Exchange> exchange) {
     ++handled_;
-    if (request.path == "/hold") {
+    if (request.path == "/hold" || request.path == "/begin") {
+      if (request.path == "/begin") {
+        exchange->Start({.headers = {{"content-type", "text/plain"}}});
+        exchange->Write("first", [](bool) {});
+      }
       exchange->OnCancel([this] { cancelled_.Notify(); });
       absl::MutexLock lock(&mutex_);
       held_ = std::move(exchange);
@@ -364,6 +368,19 @@ TEST_F(HttpServer, NoticesThatTheClientHasGone) {
   cancelled_.WaitForNotification();
   EXPECT_TRUE(held->cancelled());
   held->Send({});
+}
+
+// The bug: a stream that had begun was watched no more, and stayed open until it wrote again.
+TEST_F(HttpServer, NoticesThatTheClientOfAStreamHasGone) {
+  Start();
+  auto client = std::make_unique<RawClient>(server_->address());
+  client->Send(Get("/begin"));
+  const auto held = AwaitHeld();
+  EXPECT_FALSE(cancelled_.HasBeenNotified());
+  client.reset();
+  cancelled_.WaitForNotification();
+  EXPECT_TRUE(held->cancelled());
+  held->End("");
 }
 
 TEST_F(HttpServer, DrainsWhenItCloses) {
