@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/absl_view.h"
 #include "base/rare_log.h"
 #include "base/status.h"
 #include "front/peer_table.h"
@@ -79,14 +80,14 @@ std::string HostOf(const asio::ip::address& address) {
   return absl::StrCat(asio::ip::make_address_v6(bytes).to_string(), "/64");
 }
 
-const char* MeaningOf(Admission admission) {
+Closing ClosingOf(Admission admission) {
   switch (admission) {
     case Admission::kTooMany:
-      return "every connection is taken";
+      return Closing::kTooMany;
     case Admission::kTooManyOfHost:
-      return "too many connections of this address";
+      return Closing::kTooManyOfHost;
     default:
-      return "too many resets and control frames, or connections in a short time";
+      return Closing::kSpent;
   }
 }
 
@@ -138,6 +139,7 @@ class Front::Impl {
 
   int port() const { return bound_.port(); }
   const PeerTable& peers() const { return peers_; }
+  FrontFigures figures() const;
   bool Accepts() const;
 
  private:
@@ -145,8 +147,11 @@ class Front::Impl {
   void Accept();
   void Take(Lane& lane, tcp::socket socket);
   void Sweep(Lane& lane);
-  void Complain(const Peer& peer, std::string_view reason) {
-    refused_.Write(peer.address, "", reason);
+  // `more`: what the words for it do not say.
+  void Complain(const Peer& peer, Closing why, std::string_view more = "") {
+    ++ended_[static_cast<size_t>(why)];
+    refused_.Write(peer.address, "",
+                   absl::StrCat(WordsOf(why).meaning, more.empty() ? "" : ": ", ToAbsl(more)));
   }
 
   const FrontOptions options_;
@@ -157,6 +162,7 @@ class Front::Impl {
   std::unique_ptr<TlsContext> tls_;  // null: plain text
   tcp::endpoint bound_;
   std::atomic<uint64_t> accepted_ = 0;
+  std::array<std::atomic<uint64_t>, kClosings.size()> ended_ = {};
   std::atomic<bool> closed_ = false;
 
   // Last: what runs on the lanes uses all of the above. The acceptor goes before its lane.
@@ -194,7 +200,7 @@ void Front::Impl::Start(Door http2, Door http1) {
            .stalled = options_.stalled,
            .http2 = std::move(http2),
            .http1 = std::move(http1),
-           .complain = [this](const Peer& peer, std::string_view why) { Complain(peer, why); }};
+           .complain = [this](const Peer& peer, Closing why) { Complain(peer, why); }};
   asio::post(lanes_.front()->io, [this] { Accept(); });
   for (const auto& lane : lanes_) {
     asio::post(lane->io, [this, at = lane.get()] { Sweep(*at); });
@@ -209,7 +215,7 @@ void Front::Impl::Run(Lane& lane) {
       lane.io.run();
       return;
     } catch (const std::exception& error) {
-      Complain({}, error.what());
+      Complain({}, Closing::kFailed, error.what());
     }
   }
 }
@@ -233,7 +239,7 @@ void Front::Impl::Accept() {
       Take(lane, std::move(socket));
       return Accept();
     }
-    Complain({}, absl::StrCat("accept: ", error.message()));
+    Complain({}, Closing::kNotAccepted, error.message());
     accept_again_->expires_after(kAcceptAgain);
     accept_again_->async_wait([this](error_code) { Accept(); });
   });
@@ -245,7 +251,7 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
   if (error) return;  // gone already
   Peer peer = {Text(remote), HostOf(remote.address()), tls_ != nullptr, ""};
   const Admission admission = peers_.Enter(peer.host, absl::Now());
-  if (admission != Admission::kAdmitted) return Complain(peer, MeaningOf(admission));
+  if (admission != Admission::kAdmitted) return Complain(peer, ClosingOf(admission));
   const std::shared_ptr<Relay> relay = MakeRelay(
       std::move(socket), std::move(peer), tls_ == nullptr ? nullptr : tls_->Current(), &home_);
   asio::post(lane.io, [&lane, relay] {
@@ -266,6 +272,17 @@ void Front::Impl::Sweep(Lane& lane) {
   lane.sweep.async_wait([this, &lane](error_code failed) {
     if (!failed) Sweep(lane);
   });
+}
+
+FrontFigures Front::Impl::figures() const {
+  FrontFigures figures;
+  figures.connections = peers_.size();
+  figures.accepted = accepted_;
+  for (size_t i = 0; i < ended_.size(); ++i) figures.ended[i] = ended_[i];
+  if (tls_ == nullptr) return figures;
+  figures.reload_failures = tls_->failures();
+  figures.certificate_ends = tls_->ends();
+  return figures;
 }
 
 bool Front::Impl::Accepts() const {
@@ -298,7 +315,7 @@ absl::StatusOr<std::unique_ptr<Front>> Front::Listen(const FrontOptions& options
 void Front::Start(Door http2, Door http1) { impl_->Start(std::move(http2), std::move(http1)); }
 void Front::Close() { impl_->Close(); }
 int Front::port() const { return impl_->port(); }
-size_t Front::connections() const { return impl_->peers().size(); }
+FrontFigures Front::figures() const { return impl_->figures(); }
 bool Front::Accepts() const { return impl_->Accepts(); }
 
 std::shared_ptr<const Peer> Front::Find(const std::string& name) const {

@@ -13,7 +13,9 @@
 // Thread safe.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "front/allowance.h"
+#include "front/closings.h"
 #include "front/peer.h"
 
 namespace dpledger::front {
@@ -49,6 +52,15 @@ struct FrontOptions {
   int threads = 2;
 };
 
+// What the front has counted since its start.
+struct FrontFigures {
+  size_t connections = 0;                        // that are open
+  uint64_t accepted = 0;                         // those that were closed at once included
+  std::array<uint64_t, kClosings.size()> ended;  // refused, or ended by the front
+  uint64_t reload_failures = 0;                  // of the files of TLS
+  std::optional<absl::Time> certificate_ends;    // of the one in use; none in plain text
+};
+
 // Takes the end of a socket pair, which it owns from now on. `name` finds the peer while the
 // connection is open (Front::Find).
 using Door = std::function<void(int descriptor, const std::string& name)>;
@@ -67,7 +79,7 @@ class Front {
   void Close();
 
   int port() const;
-  size_t connections() const;
+  FrontFigures figures() const;
   // By what a door's transport calls the peer: "unix-abstract:NAME", or the name itself. Null: no
   // such connection.
   std::shared_ptr<const Peer> Find(const std::string& name) const;

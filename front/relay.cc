@@ -13,6 +13,7 @@
 #include <boost/asio/write.hpp>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -120,7 +121,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 
   void Look(absl::Time now) override {
     if (now < deadline_) return;
-    home_.complain(peer_, handed_over_ ? "it reads nothing" : "no request within the time for it");
+    home_.complain(peer_, handed_over_ ? Closing::kReadsNothing : Closing::kNoRequest);
     End();
   }
 
@@ -211,7 +212,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
     if (!door) return false;
     const std::optional<Pair> pair = MakePair();
     if (!pair.has_value()) {
-      home_.complain(peer_, "no descriptors");
+      home_.complain(peer_, Closing::kNoDescriptors);
       return false;
     }
     error_code error;
@@ -234,14 +235,14 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
       too_long |= frame.type != kData && frame.length > kMaxControlFrame;
     });
     if (too_long) {
-      home_.complain(peer_, "a frame longer than HTTP/2 allows");
+      home_.complain(peer_, Closing::kLongFrame);
       return false;
     }
     if (cost == 0) return true;
     const absl::Time now = absl::Now();
     const bool own = allowance_.Take(cost, now);
     const bool hosts = home_.peers->Take(peer_.host, cost, now);
-    if (!own || !hosts) home_.complain(peer_, "too many resets and control frames");
+    if (!own || !hosts) home_.complain(peer_, Closing::kTooManyFrames);
     return own && hosts;
   }
 

@@ -8,10 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/time/time.h"
 #include "front/allowance.h"
+#include "front/closings.h"
 #include "front/front.h"
 #include "front/peer_table.h"
 
@@ -25,8 +25,8 @@ struct RelayHome {
   absl::Duration stalled;
   Door http2;
   Door http1;
-  // Says why a connection was ended, at most once a second.
-  std::function<void(const Peer& peer, std::string_view reason)> complain;
+  // Says why a connection was ended.
+  std::function<void(const Peer& peer, Closing why)> complain;
 };
 
 // Runs on one thread, that of its socket's executor. Keeps itself alive while something is under

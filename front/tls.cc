@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -106,12 +107,28 @@ std::shared_ptr<ssl::context> TlsContext::Current() {
     stamp_ = std::move(stamp);
     warned_ = absl::InfinitePast();
     log_.Write(LogLevel::kInfo, "certificate_reloaded", {{"certificate", files_.certificate}});
-  } else if (now - warned_ >= kWarnAgain) {
+    return current_;
+  }
+  ++failures_;
+  if (now - warned_ >= kWarnAgain) {
     warned_ = now;
     log_.Write(LogLevel::kWarning, "certificate_not_reloaded",
                {{"message", std::string(fresh.status().message())}});
   }
   return current_;
+}
+
+absl::Time TlsContext::ends() const {
+  absl::MutexLock lock(&mutex_);
+  // OpenSSL has read the time before: it belongs to a certificate in use.
+  std::tm parts = {};
+  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(current_->native_handle())), &parts);
+  return absl::FromTM(parts, absl::UTCTimeZone());
+}
+
+uint64_t TlsContext::failures() const {
+  absl::MutexLock lock(&mutex_);
+  return failures_;
 }
 
 }  // namespace dpledger::front

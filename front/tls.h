@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,11 @@ class TlsContext {
   // minute.
   std::shared_ptr<boost::asio::ssl::context> Current();
 
+  // When the certificate in use ends.
+  absl::Time ends() const;
+  // How often changed files did not load.
+  uint64_t failures() const;
+
  private:
   // What changes with a file: names, sizes and times of change.
   static std::string Stamp(const TlsFiles& files);
@@ -38,11 +44,12 @@ class TlsContext {
 
   const TlsFiles files_;
   const Log& log_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::shared_ptr<boost::asio::ssl::context> current_ ABSL_GUARDED_BY(mutex_);
   std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of the files in use
   absl::Time looked_ ABSL_GUARDED_BY(mutex_);
   absl::Time warned_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dpledger::front

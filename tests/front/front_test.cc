@@ -108,6 +108,15 @@ class FrontTest : public ::testing::Test {
     doors_ = std::make_unique<EchoDoors>(front_.get());
   }
 
+  // How many connections the front has refused or ended for this reason; none for others.
+  uint64_t Ended(Closing why) {
+    const auto ended = front_->figures().ended;
+    for (size_t i = 0; i < ended.size(); ++i) {
+      if (i == static_cast<size_t>(why)) continue;
+      EXPECT_EQ(ended[i], 0u) << kClosings[i].label;
+    }
+    return ended[static_cast<size_t>(why)];
+  }
   tcp::socket Dial() {
     tcp::socket socket(io_);
     socket.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(front_->port())});
@@ -275,6 +284,10 @@ TEST_F(ReloadTest, NewCertificateIsServedAndABrokenOneLeavesTheOld) {
   UseTls("DNS:one");
   Open();
   ASSERT_TRUE(Shows("one"));
+  EXPECT_EQ(front_->figures().reload_failures, 0u);
+  // The authority gives certificates a day.
+  const absl::Time ends = front_->figures().certificate_ends.value_or(absl::InfinitePast());
+  EXPECT_LT(absl::AbsDuration(ends - absl::Now() - absl::Hours(24)), absl::Minutes(5));
   const Credential two = authority_.Issue("DNS:two");
   // Half of a change: the certificate is there, its key is not.
   Write("server.pem", two.certificate);
@@ -283,9 +296,11 @@ TEST_F(ReloadTest, NewCertificateIsServedAndABrokenOneLeavesTheOld) {
   Write("server.key", "no key at all");
   absl::SleepFor(absl::Milliseconds(1100));
   EXPECT_TRUE(Shows("one"));
+  EXPECT_EQ(front_->figures().reload_failures, 2u);
   Write("server.key", two.key);
   absl::SleepFor(absl::Milliseconds(1100));
   EXPECT_FALSE(Shows("one"));
+  EXPECT_EQ(front_->figures().reload_failures, 2u);
   EXPECT_TRUE(Shows("two"));
 }
 
@@ -321,21 +336,24 @@ TEST_F(FrontTest, SilentConnectionsAreClosed) {
   EXPECT_EQ(ReadAll(half), "");
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   EXPECT_EQ(Ask(honest, "again"), "h1:again");  // one that has begun is not
+  EXPECT_EQ(Ended(Closing::kNoRequest), 2u);
 }
 
 TEST_F(FrontTest, ClientThatReadsNothingIsClosed) {
   options_.stalled = absl::Milliseconds(300);
   Open();
   tcp::socket lazy = Dial();
-  std::thread writer([&] {
-    const std::string much(1 << 20, 'x');
-    error_code error;
-    for (int i = 0; i < 64 && !error; ++i) asio::write(lazy, asio::buffer(much), error);
-  });
+  const std::string much(1 << 20, 'x');
+  error_code error;
+  // Ends when the front has closed: it takes no more than the buffers between it and the doors.
+  for (int i = 0; i < 64 && !error; ++i) asio::write(lazy, asio::buffer(much), error);
+  EXPECT_TRUE(error);
   const absl::Time until = absl::Now() + absl::Seconds(10);
-  while (front_->connections() > 0 && absl::Now() < until) absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_EQ(front_->connections(), 0u);
-  writer.join();
+  while (front_->figures().connections > 0 && absl::Now() < until) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(front_->figures().connections, 0u);
+  EXPECT_EQ(Ended(Closing::kReadsNothing), 1u);
 }
 
 std::string Resets(int count) {
@@ -356,6 +374,7 @@ TEST_F(FrontTest, TooManyResetsEndTheConnectionWithGoAway) {
   // GOAWAY, ENHANCE_YOUR_CALM, and nothing of it reached a door.
   EXPECT_EQ(ReadAll(hasty), std::string("\0\0\x08\x07\0\0\0\0\0\x7f\xff\xff\xff\0\0\0\x0b", 17));
   EXPECT_EQ(doors_->peers().size(), 2u);
+  EXPECT_EQ(Ended(Closing::kTooManyFrames), 1u);
 }
 
 TEST_F(FrontTest, ResetsOverManyConnectionsAreAddedUp) {
@@ -385,6 +404,7 @@ TEST_F(FrontTest, LongControlFramesEndTheConnection) {
     const std::string bytes = std::string(kHttp2Preface) + header;
     EXPECT_EQ(Ask(allowed, bytes), "h2:" + bytes);
   }
+  EXPECT_EQ(Ended(Closing::kLongFrame), 1u);
 }
 
 TEST_F(FrontTest, ConnectionsBeyondTheLimitAreRefusedAndPlaceIsFreeAgain) {
@@ -399,9 +419,13 @@ TEST_F(FrontTest, ConnectionsBeyondTheLimitAreRefusedAndPlaceIsFreeAgain) {
   tcp::socket refused = Dial();
   EXPECT_EQ(Ask(refused, "GET /"), "");
   EXPECT_EQ(Ask(held.front(), "again"), "h1:again");
+  EXPECT_EQ(Ended(Closing::kTooMany), 1u);
+  EXPECT_EQ(front_->figures().accepted, 21u);
+  EXPECT_EQ(front_->figures().connections, 20u);
   held.clear();
   const absl::Time until = absl::Now() + absl::Seconds(10);
-  while (front_->connections() > 0 && absl::Now() < until) absl::SleepFor(absl::Milliseconds(5));
+  while (front_->figures().connections > 0 && absl::Now() < until)
+    absl::SleepFor(absl::Milliseconds(5));
   tcp::socket again = Dial();
   EXPECT_EQ(Ask(again, "GET /"), "h1:GET /");
 }
