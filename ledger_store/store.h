@@ -36,6 +36,7 @@
 #include "ledger/ledger_head.h"
 #include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
+#include "ledger_store/store_observer.h"
 
 namespace dpledger {
 
@@ -165,6 +166,12 @@ class LedgerStore : public LedgerReader {
   virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
 
   virtual bool Healthy() const = 0;
+
+  // Tells `observer` of every group from now on; it must outlive the store. Once, before anything
+  // is stored.
+  virtual void Observe(StoreObserver* /*observer*/) {}
+  // Bytes of requests that wait for the disk or the database.
+  virtual size_t WaitingBytes() const { return 0; }
 };
 
 }  // namespace dpledger

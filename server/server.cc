@@ -100,7 +100,9 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
     callers_->Watch(desk_.get());
   }
   metrics_ = std::make_unique<Metrics>(desk_->methods());
-  desk_->Observe(metrics_.get());
+  desk_->Observe(&metrics_->calls());
+  store_->Observe(&metrics_->store());
+  PullFigures(options.signing.store_folder);
   desk_->health().SetServing(true);
   ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
   HttpDoorOptions http = options.http;
@@ -133,11 +135,16 @@ void Server::CheckReadiness() {
     desk_->health().SetReady(ready_);
     if (ready_) log_.Write(LogLevel::kInfo, "ready_again", {{"signed_age_seconds", age}});
   }
+  const std::string reason = ReasonOf(readiness).reason;
+  {
+    absl::MutexLock lock(&mutex_);
+    not_ready_reason_ = reason;
+  }
   const absl::Duration now = Clock::System()->Steady();
   if (ready_ || now - complained_ < kComplainEvery) return;
   complained_ = now;
   log_.Write(LogLevel::kError, "not_ready",
-             {{"reason", ReasonOf(readiness).reason},
+             {{"reason", reason},
               {"signed_age_seconds", age},
               {"message", std::string(readiness.message())}});
 }
@@ -151,7 +158,7 @@ absl::Status Server::Listening() {
   if (not_accepted_ < kNotAcceptedTwice) return absl::OkStatus();
   return WithReason(absl::UnavailableError("the server accepts no connections: are there too few "
                                            "descriptors (ulimit -n)?"),
-                    {"NOT_ACCEPTING", {}});
+                    {kNotAccepting, {}});
 }
 
 void Server::Stop(absl::Time deadline) {

@@ -7,8 +7,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "front/front.h"
 #include "ledger_store/store.h"
@@ -22,11 +25,15 @@
 #include "server/http_door/http_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
+#include "server/metrics/metrics.h"
 #include "server/receipt_signer.h"
 #include "server/signing.h"
 #include "server/signing_loop.h"
 
 namespace dpledger::server {
+
+// Why a server is not ready: the reasons of CheckHealth.
+inline constexpr char kNotAccepting[] = "NOT_ACCEPTING";
 
 struct ServerOptions {
   front::FrontOptions front;
@@ -68,6 +75,9 @@ class Server {
   void CheckReadiness();
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
+  // Into the metrics. server_figures.cc.
+  void PullFigures(const std::string& store_folder);
+  std::string NotReadyReason();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
          std::unique_ptr<Notary> notary, TableKeeping tables, const ReceiptSigner& receipts,
          const Log* log);
@@ -95,6 +105,9 @@ class Server {
   int not_accepted_ = 0;
   absl::Duration dialled_ = -absl::InfiniteDuration();     // by the steady clock
   absl::Duration complained_ = -absl::InfiniteDuration();  // by the steady clock
+
+  absl::Mutex mutex_;
+  std::string not_ready_reason_ ABSL_GUARDED_BY(mutex_);  // empty: it is ready
 };
 
 }  // namespace dpledger::server

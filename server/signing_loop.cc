@@ -54,6 +54,11 @@ absl::Status SigningLoop::failure() const {
   return failure_;
 }
 
+uint64_t SigningLoop::signed_entries() const {
+  absl::MutexLock lock(&mutex_);
+  return signed_entries_;
+}
+
 absl::Duration SigningLoop::SignedAge() const {
   const absl::Duration now = clock_.Steady();
   absl::MutexLock lock(&mutex_);
@@ -68,13 +73,13 @@ absl::Status SigningLoop::Readiness() const {
         absl::UnavailableError(absl::StrCat("nothing shows for ", absl::ToInt64Seconds(age),
                                             " s that ledgers get signed",
                                             last_error_.empty() ? "" : ": ", last_error_)),
-        {"SIGNING_STALLED", {}});
+        {kSigningStalled, {}});
   }
   if (clock_jump_ != absl::ZeroDuration()) {
     return WithReason(absl::UnavailableError(absl::StrCat(
                           "the machine's clock has jumped by ", absl::ToInt64Seconds(clock_jump_),
                           " s; set it right, or restart the server if it is right now")),
-                      {"CLOCK_JUMPED", {}});
+                      {kClockJumped, {}});
   }
   return absl::OkStatus();
 }
@@ -144,7 +149,10 @@ void SigningLoop::Run() {
     const absl::Duration now = clock_.Steady();
     absl::MutexLock lock(&mutex_);
     finished_ = round;
-    if (signed_round.ok()) clock_jump_ = signed_round->clock_jump;
+    if (signed_round.ok()) {
+      clock_jump_ = signed_round->clock_jump;
+      signed_entries_ += signed_round->entries;
+    }
     if (signed_round.ok() && signed_round->alive) {
       alive_at_ = now;
       last_error_.clear();

@@ -25,6 +25,10 @@
 
 namespace dpledger::server {
 
+// The reasons of Readiness.
+inline constexpr char kSigningStalled[] = "SIGNING_STALLED";
+inline constexpr char kClockJumped[] = "CLOCK_JUMPED";
+
 class SigningLoop {
  public:
   // Precondition: notary->Sign() has returned OK once. From now on only this loop calls Sign().
@@ -52,6 +56,9 @@ class SigningLoop {
   // Time since the last round that showed that ledgers get signed.
   absl::Duration SignedAge() const;
 
+  // How many entries of ledgers the rounds have signed.
+  uint64_t signed_entries() const;
+
   // What ended the loop; OK while it runs.
   absl::Status failure() const;
 
@@ -73,6 +80,7 @@ class SigningLoop {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Duration alive_at_ ABSL_GUARDED_BY(mutex_);  // by the steady clock
+  uint64_t signed_entries_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration clock_jump_ ABSL_GUARDED_BY(mutex_);
   std::string last_error_ ABSL_GUARDED_BY(mutex_);  // since then; may be empty
 

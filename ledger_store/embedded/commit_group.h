@@ -48,6 +48,8 @@ class CommitGroup : private StoredLedgers {
   size_t BytesToWrite() const;
   // Puts the rows of all that was staged into `batch`: none if nothing is new. Call once.
   void Write(rocksdb::WriteBatch& batch);
+  // Counts what was staged.
+  void CountInto(CommittedGroup& counted) const { staged_.CountInto(counted); }
   // Shows the new heads to everybody. Precondition: the rows are durable.
   void Publish();
 

@@ -212,6 +212,13 @@ class EmbeddedStore : public SteppedStore {
 
   bool Healthy() const override { return fail_stop_.status().ok(); }
 
+  void Observe(StoreObserver* observer) override { observer_ = observer; }
+
+  size_t WaitingBytes() const override {
+    absl::MutexLock lock(&mutex_);
+    return pending_bytes_;
+  }
+
  private:
   EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<SyncedWriter> writer,
                 std::unique_ptr<LedgerTable> table, const EmbeddedOptions& options)
@@ -325,7 +332,14 @@ class EmbeddedStore : public SteppedStore {
     failure = fail_stop_.status();
     for (const QueuedOperation& operation : answered.operations) answered.bytes += operation.bytes;
     if (failure.ok()) failure = Stage(answered, group);
+    const absl::Time before = absl::Now();
     if (failure.ok()) failure = Write();
+    if (StoreObserver* const observer = observer_; observer != nullptr && failure.ok()) {
+      CommittedGroup committed{.requests = answered.operations.size(),
+                               .took = absl::Now() - before};
+      group.CountInto(committed);
+      observer->OnGroup(committed);
+    }
     if (failure.ok()) failure = Publish(group);
     // The next batch of a ledger can be made ahead from now on.
     for (QueuedOperation& operation : answered.operations) operation.place.reset();
@@ -412,8 +426,9 @@ class EmbeddedStore : public SteppedStore {
   int unanswered_groups_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  rocksdb::WriteBatch batch_;  // the commit thread's
-  size_t batch_room_ = 0;      // that it has memory for
+  std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
+  rocksdb::WriteBatch batch_;                       // the commit thread's
+  size_t batch_room_ = 0;                           // that it has memory for
   std::optional<AnswerThread> answer_thread_;
   std::thread commit_thread_;  // last: it uses all of the above
 };

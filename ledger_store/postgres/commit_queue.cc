@@ -102,6 +102,11 @@ void CommitQueue::Finish(const Group& group) {
   changed_.SignalAll();
 }
 
+size_t CommitQueue::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
 void CommitQueue::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

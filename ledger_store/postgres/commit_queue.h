@@ -50,6 +50,9 @@ class CommitQueue {
   // taken.
   void Finish(const Group& group);
 
+  // Of waiting and taken requests.
+  size_t bytes() const;
+
   // From now on Take returns what is left and does not wait for more.
   void Close();
 
@@ -61,7 +64,7 @@ class CommitQueue {
   Group TakeReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<Operation> waiting_ ABSL_GUARDED_BY(mutex_);
   std::list<const Keys*> busy_ ABSL_GUARDED_BY(mutex_);  // of the groups that are committed now

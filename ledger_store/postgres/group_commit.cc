@@ -239,8 +239,10 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 
 // All of the group in one transaction. An error: nothing of it is known to be stored.
 absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time now,
-                            std::span<const Operation> group, Answers& answers) {
+                            std::span<const Operation> group, Answers& answers,
+                            CommittedGroup& stored) {
   LedgerHeads grown;
+  CommittedGroup added;
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
     LockedLedgers locked(reader);
     RETURN_IF_ERROR(Load(database, connection, group, locked));
@@ -248,6 +250,8 @@ absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time
     answers.clear();  // the transaction may run again
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     grown.clear();
+    added = {};
+    staged.CountInto(added);
     for (const auto& [name, ledger] : staged.ledgers()) {
       if (!ledger.changes.empty()) grown.push_back(ledger.head);
     }
@@ -257,6 +261,8 @@ absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time
   };
   try {
     RETURN_IF_ERROR(database.Transact(work));
+    stored.entries += added.entries;
+    stored.ledgers += added.ledgers;
     for (const auto& head : grown) database.heads().Put(head);
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
@@ -273,9 +279,9 @@ bool ConcernsAll(const absl::Status& status) {
 }  // namespace
 
 Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
-                    const std::vector<Operation>& group) {
+                    const std::vector<Operation>& group, CommittedGroup& stored) {
   Answers answers;
-  absl::Status failed = CommitTogether(database, reader, now, group, answers);
+  absl::Status failed = CommitTogether(database, reader, now, group, answers, stored);
   if (failed.ok()) return answers;
   answers.clear();
   // Without those that cannot be stored: a ledger that failed once is not asked again.
@@ -289,7 +295,7 @@ Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
     }
     Answers answer;
     if (status.ok() && group.size() > 1) {
-      status = CommitTogether(database, reader, now, alone, answer);
+      status = CommitTogether(database, reader, now, alone, answer, stored);
       if (ConcernsAll(status)) failed = status;
       if (!status.ok()) failed_ledgers[operation.ledgers.front()] = status;
     } else if (status.ok()) {

@@ -20,8 +20,8 @@ using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
 // The requests' answers, in order. `reader` reads the same database. Breaks the lines of requests
 // that are not stored. A request that makes the group's transaction fail does not affect the
 // others: one for which there is no memory is RESOURCE_EXHAUSTED (OUT_OF_MEMORY). Throws
-// std::bad_alloc only between two transactions.
+// std::bad_alloc only between two transactions. Counts what was stored into `stored`.
 Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
-                    const std::vector<Operation>& group);
+                    const std::vector<Operation>& group, CommittedGroup& stored);
 
 }  // namespace dpledger::postgres

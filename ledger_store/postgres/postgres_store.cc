@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <thread>
 #include <utility>
@@ -202,6 +203,10 @@ class PostgresStore : public LedgerStore {
 
   bool Healthy() const override { return database_->usable(); }
 
+  void Observe(StoreObserver* observer) override { observer_ = observer; }
+
+  size_t WaitingBytes() const override { return queue_.bytes(); }
+
  private:
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
     RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(operation); }));
@@ -241,7 +246,14 @@ class PostgresStore : public LedgerStore {
   // again.
   Answers Commit(const std::vector<Operation>& group) {
     try {
-      return CommitGroup(*database_, *this, clock_.Now(), group);
+      CommittedGroup committed{.requests = group.size()};
+      const absl::Time before = absl::Now();
+      Answers answers = CommitGroup(*database_, *this, clock_.Now(), group, committed);
+      committed.took = absl::Now() - before;
+      if (StoreObserver* const observer = observer_; observer != nullptr) {
+        observer->OnGroup(committed);
+      }
+      return answers;
     } catch (const std::bad_alloc&) {
       for (const Operation& operation : group) operation.BreakLine();
       return {};
@@ -252,7 +264,8 @@ class PostgresStore : public LedgerStore {
   PostgresCheckpoints checkpoints_;
   Clock& clock_;
   CommitQueue queue_;
-  std::vector<std::thread> committers_;  // last: they use all of the above
+  std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
+  std::vector<std::thread> committers_;             // last: they use all of the above
 };
 
 }  // namespace

@@ -177,6 +177,15 @@ StagedLedger* StagedGroup::WhereItHolds(const AheadOfTurn& ahead, const Operatio
              : nullptr;
 }
 
+void StagedGroup::CountInto(CommittedGroup& counted) const {
+  for (const auto& [name, ledger] : ledgers_) {
+    if (ledger.changes.empty()) continue;
+    const uint64_t stored = ledger.stored == nullptr ? 0 : ledger.stored->tree.size();
+    counted.entries += ledger.head->tree.size() - stored;
+    counted.ledgers += ledger.stored == nullptr ? 1 : 0;
+  }
+}
+
 v1::Receipt StagedGroup::Put(LedgerChange change, const Operation* request, StagedLedger& ledger) {
   if (ledger.own == nullptr) ledger.head = ledger.own = std::make_shared<LedgerHead>(*ledger.head);
   ledger.ahead = nullptr;

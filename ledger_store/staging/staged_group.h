@@ -25,6 +25,7 @@
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/ledger_head.h"
 #include "ledger_store/staging/operation.h"
+#include "ledger_store/store_observer.h"
 
 namespace dpledger {
 
@@ -84,6 +85,9 @@ class StagedGroup {
 
   // By name. Those without changes were only looked at.
   const std::map<std::string, StagedLedger>& ledgers() const { return ledgers_; }
+
+  // Counts what the group adds into `counted`.
+  void CountInto(CommittedGroup& counted) const;
 
  private:
   absl::StatusOr<v1::Receipt> Make(const absl::Status& refusal, const Operation& from);

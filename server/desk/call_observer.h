@@ -11,10 +11,14 @@ namespace dpledger::server {
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // A unary call, refused ones included.
-  virtual void OnAnswered(const Method& method, absl::StatusCode code, absl::Duration took) = 0;
-  virtual void OnStreamOpened(const Method& method) = 0;
-  virtual void OnStreamDone(const Method& method) = 0;
+  // Each call once, refused ones included.
+  virtual void OnStarted(const Method& method) = 0;
+  // The same call's end. `response`: of a unary call that was answered; else null.
+  virtual void OnHandled(const Method& method, const absl::Status& status, const Message* response,
+                         absl::Duration took) = 0;
+  // A stream's messages.
+  virtual void OnReceived(const Method& method) = 0;
+  virtual void OnSent(const Method& method) = 0;
 };
 
 }  // namespace dpledger::server

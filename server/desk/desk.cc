@@ -101,6 +101,12 @@ WorkerPool* Desk::PoolOf(const Method& method) {
   return nullptr;
 }
 
+std::vector<std::pair<const char*, size_t>> Desk::Waiting() const {
+  return {{"store", store_pool_.waiting()},
+          {"accounting", query_pool_.waiting()},
+          {"audit", audit_pool_.waiting()}};
+}
+
 void Desk::Identify(const Credentials& credentials, CallContext& context) {
   context.peer = credentials.peer;
   context.party = credentials.peer;
@@ -151,6 +157,7 @@ absl::Status Desk::Authorize(const Method& method, const CallContext& call,
 
 void Desk::Serve(const Method& method, UnaryCall& call) {
   call.start_ = absl::Now();
+  if (observer_ != nullptr) observer_->OnStarted(method);
   absl::Status accepted;
   if (method.permission.has_value()) {
     call.gate_ = &gate_;
@@ -241,7 +248,8 @@ void Desk::Finish(const Method& method, UnaryCall& call,
                 {"request_id", call.names_.request_id}});
   }
   if (observer_ != nullptr) {
-    observer_->OnAnswered(method, answer.status().code(), absl::Now() - call.start_);
+    observer_->OnHandled(method, answer.status(), answer.ok() ? answer->get() : nullptr,
+                         absl::Now() - call.start_);
   }
   call.Answer(answer.status(), answer.ok() ? answer->get() : nullptr);
 }
@@ -249,16 +257,20 @@ void Desk::Finish(const Method& method, UnaryCall& call,
 absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
                                                        const CallContext& context, StreamDoor* door,
                                                        MessagePointer request) {
-  return Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
+  if (observer_ != nullptr) observer_->OnStarted(method);
+  auto opened = Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
     if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
     if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request));
     return std::unique_ptr<OpenStream>(
         new OpenStream(this, &method, &context, door, std::move(request)));
   });
+  if (!opened.ok() && observer_ != nullptr) {
+    observer_->OnHandled(method, opened.status(), nullptr, absl::ZeroDuration());
+  }
+  return opened;
 }
 
 void OpenStream::Start() {
-  if (desk_.observer_ != nullptr) desk_.observer_->OnStreamOpened(method_);
   if (!method_.permission.has_value()) {
     stream_->Start();
     return;
@@ -276,6 +288,7 @@ void OpenStream::Start() {
 }
 
 void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
+  if (desk_.observer_ != nullptr) desk_.observer_->OnReceived(method_);
   if (message.ok()) {
     absl::Status allowed = Guarded([&] { return desk_.Authorize(method_, context_, **message); });
     if (!allowed.ok()) message = std::move(allowed);
@@ -283,16 +296,23 @@ void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
   stream_->OnRead(std::move(message));
 }
 
+void OpenStream::NotingDoor::StartWrite(const Message& message) {
+  if (open_.desk_.observer_ != nullptr) open_.desk_.observer_->OnSent(open_.method_);
+  door_.StartWrite(message);
+}
+
 void OpenStream::NotingDoor::Finish(const absl::Status& status) {
+  if (open_.desk_.observer_ != nullptr) {
+    open_.desk_.observer_->OnHandled(open_.method_, status, nullptr, absl::Now() - start_);
+  }
   // What the desk refused itself has the reason of a right, and was logged then.
   if (!ReasonOf(status).metadata.contains("permission")) {
     open_.desk_.usage_.Refused(open_.context_, status);
   }
-  door_.Finish(status);
+  door_.Finish(status);  // last: this may be gone after it
 }
 
 void OpenStream::Done() {
-  if (desk_.observer_ != nullptr) desk_.observer_->OnStreamDone(method_);
   if (!method_.permission.has_value()) return;
   Desk& desk = desk_;
   {

@@ -29,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/call_gate.h"
@@ -108,17 +109,19 @@ class OpenStream {
         door_(this, door),
         stream_(method->open(*context, &door_, std::move(request))) {}
 
-  // Before the transport: notes why a service refuses a stream to its caller.
+  // Before the transport: tells the observer of messages and of the end, and notes why a service
+  // refuses a stream to its caller.
   class NotingDoor : public StreamDoor {
    public:
     NotingDoor(OpenStream* stream, StreamDoor* door) : open_(*stream), door_(*door) {}
     void StartRead() override { door_.StartRead(); }
-    void StartWrite(const Message& message) override { door_.StartWrite(message); }
+    void StartWrite(const Message& message) override;
     void Finish(const absl::Status& status) override;
 
    private:
     OpenStream& open_;
     StreamDoor& door_;
+    const absl::Time start_ = absl::Now();
   };
 
   Desk& desk_;
@@ -145,6 +148,8 @@ class Desk {
 
   // Fills in who calls and from where. A door does it before Serve or Open.
   void Identify(const Credentials& credentials, CallContext& context);
+  // Calls that wait for a thread, by the name of the threads.
+  std::vector<std::pair<const char*, size_t>> Waiting() const;
   // Before any door opens; `observer` must outlive the desk.
   void Observe(CallObserver* observer) { observer_ = observer; }
 

@@ -41,6 +41,11 @@ absl::Status WorkerPool::Submit(const std::string& party, std::function<void()> 
   return absl::OkStatus();
 }
 
+size_t WorkerPool::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return queue_.size();
+}
+
 void WorkerPool::Run() {
   // Of this thread alone, as Linux has it. One that may not is as busy as the others.
   if (options_.background)

@@ -36,12 +36,14 @@ class WorkerPool {
   // Runs `task` on a thread of the pool, when it is the turn of `party`. RESOURCE_EXHAUSTED (reason
   // OVERLOADED), without running it, if `max_queued` tasks wait already.
   absl::Status Submit(const std::string& party, std::function<void()> task);
+  // Tasks that wait for a thread.
+  size_t waiting() const;
 
  private:
   void Run();
 
   const WorkerPoolOptions options_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   FairQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -13,28 +13,27 @@ namespace {
 
 struct CodeRow {
   std::string_view connect;
-  std::string_view metric;
   int http_status;
 };
 
 // By the number of the code.
-constexpr std::array<CodeRow, 17> kCodes = {{{"ok", "OK", 200},
-                                             {"canceled", "Canceled", 499},
-                                             {"unknown", "Unknown", 500},
-                                             {"invalid_argument", "InvalidArgument", 400},
-                                             {"deadline_exceeded", "DeadlineExceeded", 504},
-                                             {"not_found", "NotFound", 404},
-                                             {"already_exists", "AlreadyExists", 409},
-                                             {"permission_denied", "PermissionDenied", 403},
-                                             {"resource_exhausted", "ResourceExhausted", 429},
-                                             {"failed_precondition", "FailedPrecondition", 400},
-                                             {"aborted", "Aborted", 409},
-                                             {"out_of_range", "OutOfRange", 400},
-                                             {"unimplemented", "Unimplemented", 501},
-                                             {"internal", "Internal", 500},
-                                             {"unavailable", "Unavailable", 503},
-                                             {"data_loss", "DataLoss", 500},
-                                             {"unauthenticated", "Unauthenticated", 401}}};
+constexpr std::array<CodeRow, 17> kCodes = {{{"ok", 200},
+                                             {"canceled", 499},
+                                             {"unknown", 500},
+                                             {"invalid_argument", 400},
+                                             {"deadline_exceeded", 504},
+                                             {"not_found", 404},
+                                             {"already_exists", 409},
+                                             {"permission_denied", 403},
+                                             {"resource_exhausted", 429},
+                                             {"failed_precondition", 400},
+                                             {"aborted", 409},
+                                             {"out_of_range", 400},
+                                             {"unimplemented", 501},
+                                             {"internal", 500},
+                                             {"unavailable", 503},
+                                             {"data_loss", 500},
+                                             {"unauthenticated", 401}}};
 
 const CodeRow& RowOf(absl::StatusCode code) {
   const auto number = static_cast<size_t>(code);
@@ -46,7 +45,6 @@ constexpr std::string_view kTypePrefix = "type.googleapis.com/";
 }  // namespace
 
 std::string_view ConnectCode(absl::StatusCode code) { return RowOf(code).connect; }
-std::string_view MetricCode(absl::StatusCode code) { return RowOf(code).metric; }
 int HttpStatusOf(absl::StatusCode code) { return RowOf(code).http_status; }
 
 std::string ConnectErrorJson(const absl::Status& status) {

@@ -11,8 +11,6 @@ namespace dpledger::server {
 
 // "not_found"; "ok" for OK.
 std::string_view ConnectCode(absl::StatusCode code);
-// "NotFound", as grpc_code is in metrics; "OK".
-std::string_view MetricCode(absl::StatusCode code);
 int HttpStatusOf(absl::StatusCode code);
 
 // {"code":…,"message":…,"details":[{"type":…,"value":…}]}, with the details of WithErrorInfo.

@@ -15,7 +15,7 @@
 #include "http/server.h"
 #include "server/desk/desk.h"
 #include "server/http_door/files.h"
-#include "server/http_door/metrics.h"
+#include "server/metrics/metrics.h"
 #include "server/log.h"
 
 namespace dpledger::server {

@@ -1,79 +1,52 @@
-#include "server/http_door/metrics.h"
+#include "server/metrics/metrics.h"
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <algorithm>
-
-#include "server/http_door/connect_error.h"
+#include <utility>
 
 namespace dpledger::server {
 namespace {
 
-// Seconds: from an answer out of memory to the longest question.
-const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03,
-                                                          0.1,    0.3,    1,     3,     10,   30};
+prometheus::MetricFamily Ask(const Pulled& family) {
+  const bool counts = family.kind == PulledKind::kCounter;
+  prometheus::MetricFamily asked;
+  asked.name = family.name;
+  asked.help = family.help;
+  asked.type = counts ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+  for (const PulledSample& sample : family.read()) {
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : sample.labels) metric.label.push_back({name, value});
+    (counts ? metric.counter.value : metric.gauge.value) = sample.value;
+    asked.metric.push_back(std::move(metric));
+  }
+  return asked;
+}
 
 }  // namespace
 
 Metrics::Metrics(const std::vector<Method>& methods)
-    : registry_(std::make_unique<prometheus::Registry>()) {
-  auto& answered = prometheus::BuildCounter()
-                       .Name("grpc_server_handled_total")
-                       .Help("Unary calls that were answered, by status code, over every door.")
-                       .Register(*registry_);
-  auto& seconds = prometheus::BuildHistogram()
-                      .Name("grpc_server_handling_seconds")
-                      .Help("Time from a unary call's arrival to its answer.")
-                      .Register(*registry_);
-  auto& open = prometheus::BuildGauge()
-                   .Name("dpledger_open_streams")
-                   .Help("Streams that are open now.")
-                   .Register(*registry_);
-  auto& opened = prometheus::BuildCounter()
-                     .Name("dpledger_streams_opened_total")
-                     .Help("Streams that were opened.")
-                     .Register(*registry_);
-  for (const Method& method : methods) {
-    OfMethod& of = methods_[&method];
-    std::map<std::string, std::string> labels = {
-        {"grpc_service", method.descriptor->service()->full_name()},
-        {"grpc_method", method.descriptor->name()}};
-    if (method.kind != CallKind::kUnary) {
-      of.open_streams = &open.Add(labels);
-      of.opened_streams = &opened.Add(labels);
-      continue;
-    }
-    of.seconds = &seconds.Add(labels, kSeconds);
-    for (size_t code = 0; code < of.answered.size(); ++code) {
-      labels["grpc_code"] = std::string(MetricCode(static_cast<absl::StatusCode>(code)));
-      of.answered[code] = &answered.Add(labels);
-    }
-  }
-}
+    : registry_(std::make_unique<prometheus::Registry>()),
+      calls_(std::make_unique<CallMetrics>(methods, *registry_)),
+      store_(std::make_unique<StoreMetrics>(*registry_)) {}
 
 Metrics::~Metrics() = default;
 
-void Metrics::OnAnswered(const Method& method, absl::StatusCode code, absl::Duration took) {
-  const OfMethod& of = methods_.at(&method);
-  of.answered[std::min(static_cast<size_t>(code), of.answered.size() - 1)]->Increment();
-  of.seconds->Observe(absl::ToDoubleSeconds(took));
-}
+void Metrics::Pull(Pulled family) { pulled_.push_back(std::move(family)); }
 
-void Metrics::OnStreamOpened(const Method& method) {
-  const OfMethod& of = methods_.at(&method);
-  of.opened_streams->Increment();
-  of.open_streams->Increment();
+void Metrics::Pull(const char* name, const char* help, PulledKind kind,
+                   std::function<double()> read) {
+  Pull({name, help, kind, [read = std::move(read)] {
+          return std::vector<PulledSample>{{read(), {}}};
+        }});
 }
-
-void Metrics::OnStreamDone(const Method& method) { methods_.at(&method).open_streams->Decrement(); }
 
 std::string Metrics::Text() {
   absl::MutexLock lock(&writing_);
-  return prometheus::TextSerializer().Serialize(registry_->Collect());
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  for (const Pulled& family : pulled_) families.push_back(Ask(family));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace dpledger::server

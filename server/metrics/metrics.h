@@ -1,49 +1,64 @@
-// What the server counts, as Prometheus reads it: the calls of every door, by the names that gRPC's
-// servers use. Thread safe.
+// What the server counts, as Prometheus reads it: docs/metrics.md lists all of it. Thread safe.
+//
+//  1. What happens often is counted through references that were made at the start: an event costs
+//     a few increments, and no lookup.
+//  2. What others count anyway is asked for at every scrape (Pull).
+//  3. Labels have few values, all of them this program's own: no names of ledgers or callers.
 #pragma once
 
-#include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "server/desk/call_observer.h"
 #include "server/desk/method.h"
+#include "server/metrics/call_metrics.h"
+#include "server/metrics/store_metrics.h"
 
 namespace prometheus {
-class Counter;
-class Gauge;
-class Histogram;
 class Registry;
 }  // namespace prometheus
 
 namespace dpledger::server {
 
-class Metrics : public CallObserver {
+enum class PulledKind { kCounter, kGauge };
+
+struct PulledSample {
+  double value = 0;
+  std::map<std::string, std::string> labels;
+};
+
+// A family of numbers that is asked for at every scrape. None is no error.
+struct Pulled {
+  const char* name;
+  const char* help;
+  PulledKind kind;
+  std::function<std::vector<PulledSample>()> read;
+};
+
+class Metrics {
  public:
   // Of these methods; `methods` must outlive the metrics.
   explicit Metrics(const std::vector<Method>& methods);
-  ~Metrics() override;
+  ~Metrics();
 
-  void OnAnswered(const Method& method, absl::StatusCode code, absl::Duration took) override;
-  void OnStreamOpened(const Method& method) override;
-  void OnStreamDone(const Method& method) override;
+  CallObserver& calls() { return *calls_; }
+  StoreObserver& store() { return *store_; }
+  // Before the first Text; what `read` refers to must be there as long as Text may be called.
+  void Pull(Pulled family);
+  void Pull(const char* name, const char* help, PulledKind kind, std::function<double()> read);
 
   // All of them in Prometheus' text format.
   std::string Text();
 
  private:
-  struct OfMethod {
-    std::array<prometheus::Counter*, 17> answered{};  // by code; unary methods alone
-    prometheus::Histogram* seconds = nullptr;
-    prometheus::Gauge* open_streams = nullptr;
-    prometheus::Counter* opened_streams = nullptr;
-  };
-
   const std::unique_ptr<prometheus::Registry> registry_;
-  std::unordered_map<const Method*, OfMethod> methods_;  // fixed from the constructor on
+  const std::unique_ptr<CallMetrics> calls_;
+  const std::unique_ptr<StoreMetrics> store_;
+  std::vector<Pulled> pulled_;
   absl::Mutex writing_;  // one text at a time: each takes milliseconds and a megabyte
 };
 

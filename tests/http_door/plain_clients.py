@@ -215,11 +215,12 @@ class PlainClients(unittest.TestCase):
     def test_counts_calls_of_both_doors(self):
         self.assertEqual(call("/healthz", None, method="GET")[0], 200)
         self.assertEqual(call("/readyz", None, method="GET")[0], 200)
-        line = 'grpc_server_handled_total{grpc_code="NotFound",grpc_method="GetLedger",'
+        begin = "grpc_server_handled_total{"
+        labels = 'grpc_code="NotFound",grpc_method="GetLedger"'
 
         def count():
             text = call("/metrics", None, method="GET")[2].decode()
-            return float(next(one for one in text.splitlines() if one.startswith(line)).split()[-1])
+            return float(next(one for one in text.splitlines() if one.startswith(begin) and labels in one).split()[-1])
 
         before = count()
         call(LEDGERS + "GetLedger", '{"name":"projects/p/ledgers/none"}')
