@@ -172,6 +172,10 @@ class LedgerStore : public LedgerReader {
   virtual void Observe(StoreObserver* /*observer*/) {}
   // Bytes of requests that wait for the disk or the database.
   virtual size_t WaitingBytes() const { return 0; }
+
+  // Makes `folder`, on the same machine, hold a copy of the store with everything that was
+  // acknowledged before the call. UNIMPLEMENTED where the engine's own tools do that.
+  virtual absl::Status SnapshotTo(const std::string& folder);
 };
 
 }  // namespace dpledger

@@ -26,7 +26,11 @@ Examples:
   dpledger-server --config /etc/dpledger/server.toml
   dpledger-server --check 127.0.0.1:7070     exits 0 if that server is serving, else 1
 
-When a store is damaged (--help of each says more):
+Copies of a store (--help of each says more):
+  dpledger-server backup --store FOLDER --to FOLDER      while the server runs or not
+  dpledger-server restore --from FOLDER --store FOLDER   compares every byte with the backup's hashes
+
+When a store is damaged:
   dpledger-server fsck --store FOLDER        says what is damaged
   dpledger-server dump --store FOLDER        prints every entry that can still be read
   dpledger-server recover --store FOLDER     makes a store with a damaged log open again)";

@@ -110,7 +110,19 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
   ASSIGN_OR_RETURN(http_, HttpDoor::Open(http, desk_.get(), metrics_.get(), &log_));
   front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); },
                 [this](int descriptor, const std::string& name) { http_->Take(descriptor, name); });
+  OpenSnapshotDoor(options.signing.store_folder);
   return absl::OkStatus();
+}
+
+void Server::OpenSnapshotDoor(const std::string& store_folder) {
+  if (store_folder.empty()) return;
+  auto opened = SnapshotDoor::Open(store_folder, store_.get(), &log_);
+  if (opened.ok()) {
+    snapshots_ = *std::move(opened);
+    return;
+  }
+  log_.Write(LogLevel::kWarning, "no_backup_while_running",
+             {{"message", std::string(opened.status().message())}});
 }
 
 absl::Status Server::CheckHealth() {
@@ -162,6 +174,7 @@ absl::Status Server::Listening() {
 }
 
 void Server::Stop(absl::Time deadline) {
+  snapshots_.reset();
   if (front_ != nullptr) front_->Close();
   if (callers_ != nullptr) callers_->StopWatching();
   if (desk_ != nullptr) desk_->Close(deadline);

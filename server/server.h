@@ -29,6 +29,7 @@
 #include "server/receipt_signer.h"
 #include "server/signing.h"
 #include "server/signing_loop.h"
+#include "server/snapshot_door.h"
 
 namespace dpledger::server {
 
@@ -72,6 +73,8 @@ class Server {
 
  private:
   absl::Status OpenDoors(const ServerOptions& options);
+  // For backups, if the store is in a folder. Without it the server serves all the same.
+  void OpenSnapshotDoor(const std::string& store_folder);
   void CheckReadiness();
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
@@ -100,6 +103,7 @@ class Server {
   std::unique_ptr<Desk> desk_;
   std::unique_ptr<GrpcDoor> door_;
   std::unique_ptr<HttpDoor> http_;
+  std::unique_ptr<SnapshotDoor> snapshots_;  // may be null
   // CheckHealth's own.
   bool ready_ = true;
   int not_accepted_ = 0;

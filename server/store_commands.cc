@@ -1,9 +1,8 @@
 #include "server/store_commands.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -23,6 +22,8 @@
 #include "ledger_store/evidence/fsck.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
+#include "server/backup_commands.h"
+#include "server/command_progress.h"
 #include "server/open_store.h"
 #include "server/signing.h"
 #include "server/stored_history.h"
@@ -84,26 +85,6 @@ int Fail(const absl::Status& status) {
   return kFailure;
 }
 
-// One line that is written over, on a terminal only.
-class Progress {
- public:
-  ~Progress() {
-    if (shown_) std::cerr << "\r\033[K";
-  }
-  void Show(const std::string& line) {
-    const absl::Time now = absl::Now();
-    if (!is_terminal_ || now < next_) return;
-    next_ = now + absl::Milliseconds(200);
-    shown_ = true;
-    std::cerr << "\r\033[K" << line << std::flush;
-  }
-
- private:
-  const bool is_terminal_ = ::isatty(STDERR_FILENO) != 0;
-  bool shown_ = false;
-  absl::Time next_ = absl::InfinitePast();
-};
-
 struct Place {
   std::string folder = "./var/store";
   std::string postgres;
@@ -154,7 +135,7 @@ int Fsck(const Place& place, bool json) {
   FsckReport report;
   absl::Status status;
   {
-    Progress progress;
+    CommandProgress progress;
     FsckOptions options;
     options.checkpoint_file = place.CheckpointFile();
     options.check_history = [](LedgerReader& store, const std::string& ledger) {
@@ -215,7 +196,7 @@ int Dump(const Place& place, const std::string& ledger, const std::string& outpu
   FsckReport skipped;
   absl::Status status;
   {
-    Progress progress;
+    CommandProgress progress;
     embedded::DumpOptions options;
     options.ledger = ledger;
     options.checkpoint_file = place.CheckpointFile();
@@ -263,7 +244,8 @@ int Recover(const Place& place, const std::string& checkpoint) {
 bool IsStoreCommand(int argc, const char* const* argv) {
   if (argc < 2) return false;
   const std::string_view command = argv[1];
-  return command == "fsck" || command == "dump" || command == "recover";
+  return command == "backup" || command == "restore" || command == "fsck" || command == "dump" ||
+         command == "recover";
 }
 
 int RunStoreCommand(int argc, char** argv) {
@@ -273,7 +255,9 @@ int RunStoreCommand(int argc, char** argv) {
   std::string ledger;
   std::string output;
   std::string checkpoint;
+  std::function<int()> chosen;
 
+  AddBackupCommands(app, chosen);
   CLI::App& fsck = *app.add_subcommand("fsck", kFsckHelp);
   place.AddStore(fsck);
   fsck.add_option("--postgres", place.postgres,
@@ -297,6 +281,7 @@ int RunStoreCommand(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
+  if (chosen) return chosen();
   if (fsck) return Fsck(place, json);
   if (dump) return Dump(place, ledger, output);
   return Recover(place, checkpoint);

@@ -27,6 +27,7 @@
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/snapshot.h"
 #include "ledger_store/embedded/stepped_store.h"
 #include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
@@ -213,6 +214,11 @@ class EmbeddedStore : public SteppedStore {
   bool Healthy() const override { return fail_stop_.status().ok(); }
 
   void Observe(StoreObserver* observer) override { observer_ = observer; }
+
+  absl::Status SnapshotTo(const std::string& folder) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    return MakeSnapshot(*db_, writer_->last(), folder);
+  }
 
   size_t WaitingBytes() const override {
     absl::MutexLock lock(&mutex_);

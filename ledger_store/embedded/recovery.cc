@@ -1,6 +1,5 @@
 #include "ledger_store/embedded/recovery.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/status.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/embedded/folder_files.h"
 #include "ledger_store/embedded/folder_lock.h"
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/read_only_database.h"
@@ -43,36 +43,6 @@ absl::Status Refused(const std::string& what, const char* reason) {
 
 absl::Status FileError(const std::error_code& error, const char* operation, const fs::path& path) {
   return ErrnoError(error.value(), operation, path.string());
-}
-
-absl::Status SyncFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, "open", path);
-  const int failed = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  return failed == 0 ? absl::OkStatus() : ErrnoError(error, "fsync", path);
-}
-
-// Who runs this need not be whom the server runs as: the copy belongs to the original's owner.
-absl::Status GiveTo(const struct stat& owner, const std::string& path) {
-  if (owner.st_uid == ::geteuid() && owner.st_gid == ::getegid()) return absl::OkStatus();
-  if (::lchown(path.c_str(), owner.st_uid, owner.st_gid) == 0) return absl::OkStatus();
-  return ErrnoError(errno, "change the owner of", path);
-}
-
-absl::Status SyncAll(const std::string& folder, const struct stat& original) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    RETURN_IF_ERROR(GiveTo(original, it->path().string()));
-    RETURN_IF_ERROR(SyncFile(it->path().string()));
-  }
-  if (error) return FileError(error, "read the folder", folder);
-  RETURN_IF_ERROR(GiveTo(original, folder));
-  if (::chmod(folder.c_str(), original.st_mode & 07777) != 0) {
-    return ErrnoError(errno, "change the mode of", folder);
-  }
-  return SyncDirectory(folder);
 }
 
 // Whole copies, not links: RocksDB may give a new table the number of a file that the damaged

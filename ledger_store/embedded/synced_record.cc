@@ -121,6 +121,13 @@ absl::Status CheckSynced(const std::string& folder, const SyncedRecord& record, 
       {"STORE_WENT_BACK", {}});
 }
 
+absl::Status WriteSyncedRecord(const std::string& folder, const SyncedPoint& last) {
+  std::string content(kFileBytes, '\0');
+  const std::string slot = SlotOf(last);
+  content.replace(0, slot.size(), slot);
+  return WriteFileDurably(PathOf(folder), content);
+}
+
 absl::Status CheckSyncedAtRest(const std::string& folder) {
   ASSIGN_OR_RETURN(const SyncedRecord record, ReadSyncedRecord(folder));
   if (!record.last.has_value()) return absl::OkStatus();
@@ -173,6 +180,11 @@ std::unique_ptr<SyncedWriter> SyncedWriter::Unrecorded(rocksdb::DB& db) {
 
 SyncedWriter::~SyncedWriter() {
   if (fd_ >= 0) ::close(fd_);
+}
+
+SyncedPoint SyncedWriter::last() const {
+  absl::MutexLock lock(&mutex_);
+  return last_;
 }
 
 absl::Status SyncedWriter::Write(rocksdb::WriteBatch& batch, const char* what) {

@@ -47,6 +47,9 @@ absl::StatusOr<SyncedRecord> ReadSyncedRecord(const std::string& folder);
 // synced writes.
 absl::Status CheckSynced(const std::string& folder, const SyncedRecord& record, uint64_t sequence);
 
+// Makes the record of a store that was copied to `folder` up to that write or beyond it. Durable.
+absl::Status WriteSyncedRecord(const std::string& folder, const SyncedPoint& last);
+
 // Before a store is opened, which would change it: as CheckSynced, with the end of the database in
 // the folder. Precondition: CheckLogs is OK.
 absl::Status CheckSyncedAtRest(const std::string& folder);
@@ -67,6 +70,9 @@ class SyncedWriter {
   // whether the batch is durable. `what` is for the error.
   absl::Status Write(rocksdb::WriteBatch& batch, const char* what);
 
+  // Up to where everything is known to be synced.
+  SyncedPoint last() const;
+
  private:
   SyncedWriter(rocksdb::DB& db, int fd, std::string path, SyncedPoint last, int next_slot)
       : db_(db), fd_(fd), path_(std::move(path)), last_(std::move(last)), next_slot_(next_slot) {}
@@ -74,7 +80,7 @@ class SyncedWriter {
   rocksdb::DB& db_;
   const int fd_;  // -1: no record
   const std::string path_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   SyncedPoint last_ ABSL_GUARDED_BY(mutex_);
   int next_slot_ ABSL_GUARDED_BY(mutex_);
 };
