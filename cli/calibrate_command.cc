@@ -91,7 +91,7 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
                              {{"noise-multiplier", v1::NOISE_MULTIPLIER},
                               {"steps", v1::STEPS},
                               {"sampling-probability", v1::SAMPLING_PROBABILITY}},
-                             "noise-multiplier, steps or sampling-probability");
+                             "what is to be found");
   const CLI::Option* noise = AddReal(*command, "--noise-multiplier", flags->noise_multiplier,
                                      kFinitePositive, "noise over sensitivity, > 0");
   const CLI::Option* probability =
@@ -107,7 +107,7 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
        {"disjoint-batches", v1::SamplingScheme::kDisjointBatches},
        {"random-allocation", v1::SamplingScheme::kRandomAllocation},
        {"truncated-poisson", v1::SamplingScheme::kTruncatedPoisson}},
-      "poisson (default); other schemes are refused");
+      "how records are sampled; poisson unless told, and others are refused");
   const CLI::Option* events =
       command
           ->add_option("--events", flags->events,

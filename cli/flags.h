@@ -72,6 +72,8 @@ CLI::Option* AddLedgerNames(CLI::App& app, const std::string& flag,
 template <typename Value>
 CLI::Option* AddChoice(CLI::App& app, const std::string& flag, Value& value,
                        const std::map<std::string, Value>& choices, const std::string& help) {
+  const std::string words = absl::StrJoin(
+      choices, ",", [](std::string* out, const auto& choice) { *out += choice.first; });
   return app
       .add_option_function<std::string>(
           flag,
@@ -86,7 +88,7 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& flag, Value& value,
             value = found->second;
           },
           help)
-      ->type_name("NAME");
+      ->type_name(absl::StrCat("{", words, "}"));
 }
 
 }  // namespace dpledger::cli

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "cli/interrupt.h"
 #include "cli/mistyped.h"
 #include "cli/output.h"
+#include "cli/reference/reference.h"
 #include "ledger/questions.h"
 
 namespace dpledger::cli {
@@ -36,7 +39,8 @@ absl::Status Serve(char** arguments) {
   return ErrnoError(errno, "run", server);
 }
 
-void Describe(CLI::App& app, Command& chosen) {
+// `text`: what a chosen command prints as it is.
+void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text) {
   app.formatter(ExamplesFirst());
   app.footer(
       "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
@@ -60,6 +64,12 @@ void Describe(CLI::App& app, Command& chosen) {
   AddAdminCommands(app, chosen);
   AddSpoolCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");
+  AddReferenceCommands(
+      app, [&app](const std::function<std::string(const CLI::App&)>& make) { return make(app); },
+      {.section = "1",
+       .version = absl::StrCat("dpledger ", accountant::Version()),
+       .manual = "User Commands"},
+      text);
 }
 
 int Main(int argc, char** argv) {
@@ -74,9 +84,10 @@ int Main(int argc, char** argv) {
   EndOnInterrupt();
 
   Command chosen;
+  std::function<std::string()> text;
   CLI::App app("Privacy accounting: what a differentially private run cost, and its ledger.",
                "dpledger");
-  Describe(app, chosen);
+  Describe(app, chosen, text);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -86,6 +97,12 @@ int Main(int argc, char** argv) {
     const std::string mistyped = Mistyped(app);
     out.Error(absl::InvalidArgumentError(mistyped.empty() ? error.what() : mistyped));
     return kExitUsage;
+  }
+  if (text) {
+    chosen = [&text](Output&) {
+      std::cout << text();
+      return absl::OkStatus();
+    };
   }
   if (!chosen) {
     out.Error(absl::InvalidArgumentError("a command is missing; --help lists them"));

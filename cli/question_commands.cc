@@ -148,14 +148,14 @@ void AddTuning(CLI::App& app, Command& chosen) {
       "  dpledger tuning --delta 1e-5 --trials least-cost --mean-trials 20 --events run.jsonl");
   auto flags = std::make_shared<TuningFlags>();
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
-  AddChoice<TrialsKind>(*command, "--trials", flags->trials,
-                        {{"negative-binomial", TrialsKind::kNegativeBinomial},
-                         {"poisson", TrialsKind::kPoisson},
-                         {"fixed", TrialsKind::kFixed},
-                         {"binomial", TrialsKind::kBinomial},
-                         {"least-cost", TrialsKind::kLeastCost}},
-                        "how the number of runs is drawn: negative-binomial, poisson, fixed, "
-                        "binomial; or least-cost: of these the one that costs least")
+  AddChoice<TrialsKind>(
+      *command, "--trials", flags->trials,
+      {{"negative-binomial", TrialsKind::kNegativeBinomial},
+       {"poisson", TrialsKind::kPoisson},
+       {"fixed", TrialsKind::kFixed},
+       {"binomial", TrialsKind::kBinomial},
+       {"least-cost", TrialsKind::kLeastCost}},
+      "how the number of runs is drawn; least-cost: of these the one that costs least")
       ->required();
   flags->eta_option = AddReal(*command, "--eta", flags->eta, kAboveMinusOne,
                               "negative-binomial only, > -1: 0 is logarithmic, 1 is geometric");

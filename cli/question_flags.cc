@@ -31,9 +31,8 @@ void MethodFlags::AddTo(CLI::App& app) {
                          {"pld", v1::PLD},
                          {"contour", v1::CONTOUR},
                          {"gaussian", v1::GAUSSIAN_CLOSED_FORM}},
-                        "best (default), rdp, pld, contour or gaussian");
-  AddAdjacency(app, adjacency,
-               "add-or-remove-one (default where nothing is declared), replace-one or zero-out");
+                        "the method; best unless told");
+  AddAdjacency(app, adjacency, "add-or-remove-one where nothing is declared and none is given");
   AddCount(app, "--group-size", group_size, 1,
            "neighbours differ in up to so many records (user-level privacy); default 1");
 }

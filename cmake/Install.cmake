@@ -1,6 +1,8 @@
-# What `cmake --install` puts where. Two sets of targets, so that a trainer that links the client needs
+# What `cmake --install` puts where: the programs, the library of plain C (component `library`), and all that compilers
+# need (`development`). Two sets of targets, so that a trainer that links the client needs
 # none of the accountant's packages; cmake/dpledgerConfig.cmake reads the sets that are asked for.
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dpledger)
 
@@ -19,7 +21,8 @@ foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibr
 endforeach()
 
 if(DPLEDGER_BUILD_CLIENT)
-  install(TARGETS dpledger_c dpledger_client EXPORT client INCLUDES DESTINATION include)
+  install(TARGETS dpledger_c dpledger_client EXPORT client INCLUDES DESTINATION include
+    LIBRARY COMPONENT library NAMELINK_COMPONENT development)
   install(EXPORT client NAMESPACE dpledger:: FILE client.cmake DESTINATION ${package_folder})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ DESTINATION include)
   file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # wherever it is put
@@ -27,7 +30,8 @@ if(DPLEDGER_BUILD_CLIENT)
   install(FILES ${PROJECT_BINARY_DIR}/dpledger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 if(DPLEDGER_BUILD_SERVER)
-  install(TARGETS dpledger dpledger-server dpledger-witness)
+  install(TARGETS dpledger dpledger-server dpledger-witness COMPONENT programs)
+  include(cmake/Reference.cmake)
 endif()
 
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/dpledgerConfigVersion.cmake COMPATIBILITY SameMinorVersion)

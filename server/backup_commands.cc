@@ -22,7 +22,7 @@
 namespace dpledger::server {
 namespace {
 
-enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kDamaged = 3 };
+enum Exit : int { kDone = 0, kFailure = 1, kDamaged = 3 };
 
 constexpr char kBackupHelp[] =
     R"(Copies a store into a new folder, while its server runs or not.
@@ -157,9 +157,14 @@ void AddBackupCommands(CLI::App& app, std::function<int()>& chosen) {
   };
   const auto places = std::make_shared<Places>();
   CLI::App& backup = *app.add_subcommand("backup", kBackupHelp);
-  backup.add_option("--store", places->store, "Folder of the ledgers")->capture_default_str();
-  backup.add_option("--to", places->other, "Folder to make; its parent must be there")->required();
+  backup.add_option("--store", places->store, "Folder of the ledgers")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  backup.add_option("--to", places->other, "Folder to make; its parent must be there")
+      ->required()
+      ->type_name("FOLDER");
   backup.add_option("--postgres", places->postgres, "Not for this command: it says what is")
+      ->type_name("FILE")
       ->check([](const std::string&) {
         return std::string(
             "ledgers in PostgreSQL are backed up with the database: pg_basebackup, pgBackRest, or "
@@ -169,8 +174,12 @@ void AddBackupCommands(CLI::App& app, std::function<int()>& chosen) {
       [places, &chosen] { chosen = [places] { return Backup(places->store, places->other); }; });
 
   CLI::App& restore = *app.add_subcommand("restore", kRestoreHelp);
-  restore.add_option("--from", places->other, "Folder that backup made")->required();
-  restore.add_option("--store", places->store, "Folder to make of it")->capture_default_str();
+  restore.add_option("--from", places->other, "Folder that backup made")
+      ->required()
+      ->type_name("FOLDER");
+  restore.add_option("--store", places->store, "Folder to make of it")
+      ->capture_default_str()
+      ->type_name("FOLDER");
   restore.callback(
       [places, &chosen] { chosen = [places] { return Restore(places->other, places->store); }; });
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -126,48 +127,55 @@ std::string ReadWitnesses(const std::vector<std::string>& urls,
   return made.ok() ? "" : absl::StrCat("--witness: ", made.message());
 }
 
-}  // namespace
-
-std::variant<Flags, int> ParseFlags(int argc, char** argv) {
+// What the command line gives, before it is looked at as a whole.
+struct Given {
   Flags flags;
-  GrpcDoorOptions& door = flags.server.door;
-  front::FrontOptions& front = flags.server.front;
-  IdentityOptions& identity = flags.server.identity;
   std::vector<std::string> issuers;
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
-  QuotaOptions& quotas = flags.server.desk.quotas;
-  size_t mebibytes_in_flight = quotas.bytes >> 20;
-  SigningOptions& signing = flags.server.signing;
-  double checkpoint_seconds = absl::ToDoubleSeconds(signing.every);
+  size_t mebibytes_in_flight = flags.server.desk.quotas.bytes >> 20;
+  double checkpoint_seconds = absl::ToDoubleSeconds(flags.server.signing.every);
   bool anywhere = false;
   std::string log_level = "info";
   std::vector<std::string> witness_urls;
   std::vector<std::string> witness_keys;
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
+};
 
-  CLI::App app(kDescription, "dpledger-server");
+void Describe(CLI::App& app, Given& given) {
+  Flags& flags = given.flags;
+  GrpcDoorOptions& door = flags.server.door;
+  front::FrontOptions& front = flags.server.front;
+  IdentityOptions& identity = flags.server.identity;
+  SigningOptions& signing = flags.server.signing;
+  QuotaOptions& quotas = flags.server.desk.quotas;
+
   app.footer(kFooter);
   app.set_version_flag("--version", accountant::Version());
-  app.set_config("--config", "", "Read flags from this file");
+  app.set_config("--config", "", "Read flags from this file")->type_name("FILE");
   // A misspelt key must not leave a limit at its default unnoticed.
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
+      ->type_name("HOST:PORT")
       ->capture_default_str();
   app.add_option("--cert", front.tls.certificate,
                  "PEM file of the server's certificate and its chain: the server speaks TLS. Read "
-                 "again when it changes");
-  app.add_option("--cert-key", front.tls.key, "PEM file of the certificate's key");
+                 "again when it changes")
+      ->type_name("FILE");
+  app.add_option("--cert-key", front.tls.key, "PEM file of the certificate's key")
+      ->type_name("FILE");
   app.add_option("--client-ca", front.tls.client_ca,
-                 "PEM file of the authorities whose certificates clients may show");
+                 "PEM file of the authorities whose certificates clients may show")
+      ->type_name("FILE");
   app.add_flag("--identity", identity.on,
                "Know every caller, by token, certificate or JWT, and deny what nobody granted");
   app.add_option(
-      "--tokens", identity.token_file,
-      "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
-      "told");
-  app.add_option("--policy", identity.policy_file,
-                 "File that grants roles to callers, a line each");
-  app.add_option("--jwt-issuer", issuers,
+         "--tokens", identity.token_file,
+         "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
+         "told")
+      ->type_name("FILE");
+  app.add_option("--policy", identity.policy_file, "File that grants roles to callers, a line each")
+      ->type_name("FILE");
+  app.add_option("--jwt-issuer", given.issuers,
                  "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");
   app.add_option("--max-connections", front.max_connections, "Connections at once")
       ->check(CLI::Range(1, 1 << 20))
@@ -175,52 +183,61 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--max-connections-per-host", front.max_connections_per_host,
                  "Of these, from one address; a quarter of them unless told")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_flag("--insecure-listen-anywhere", anywhere, kListenAnywhere);
+  app.add_flag("--insecure-listen-anywhere", given.anywhere, kListenAnywhere);
   app.add_option(
-      "--http-listen", flags.server.http.address,
-      "Serve HTTP/1.1 in plain text at this loopback address IP:PORT too, beside the port of "
-      "--listen (docs/http.md)");
+         "--http-listen", flags.server.http.address,
+         "Serve HTTP/1.1 in plain text at this loopback address IP:PORT too, beside the port of "
+         "--listen (docs/http.md)")
+      ->type_name("HOST:PORT");
   app.add_option("--http-host", flags.server.http.hosts,
                  "A name beside localhost, 127.0.0.1 and [::1] by which HTTP clients reach this "
                  "server. May repeat");
   app.add_option("--http-origin", flags.server.http.origins,
                  "Let pages of this origin, https://HOST[:PORT], call this server. May repeat");
   app.add_option("--http-files", flags.server.http.files,
-                 "Folder of a page's files to serve over HTTP, read at the start");
+                 "Folder of a page's files to serve over HTTP, read at the start")
+      ->type_name("FOLDER");
   app.add_option("--http-max-connections", flags.server.http.max_connections,
                  "HTTP connections at once")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   app.add_option("--http-port-file", flags.http_port_file,
-                 "Write the address of --http-listen to this file once the server serves");
+                 "Write the address of --http-listen to this file once the server serves")
+      ->type_name("FILE");
   app.add_option("--port-file", flags.port_file,
-                 "Write the address to this file once the server serves");
+                 "Write the address to this file once the server serves")
+      ->type_name("FILE");
   app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
+      ->type_name("FOLDER")
       ->capture_default_str();
   app.add_option("--postgres", flags.postgres,
                  "Keep the ledgers in the PostgreSQL database whose connection string this file "
-                 "holds; only its owner may have rights to the file");
+                 "holds; only its owner may have rights to the file")
+      ->type_name("FILE");
   app.add_option("--signing-key", signing.key_file,
                  "File of the key that signs checkpoints, made at the first start; "
-                 "<store folder>.signing-key unless told");
+                 "<store folder>.signing-key unless told")
+      ->type_name("FILE");
   app.add_option("--previous-signing-key", signing.previous_key_file,
-                 "Changes keys: file of the key that the store was signed with until now");
+                 "Changes keys: file of the key that the store was signed with until now")
+      ->type_name("FILE");
   app.add_option("--checkpoint-copy", signing.checkpoint_file,
                  "File that keeps the latest checkpoint outside the store; "
-                 "<store folder>.checkpoint unless told");
+                 "<store folder>.checkpoint unless told")
+      ->type_name("FILE");
   app.add_flag("--accept-missing-checkpoint", signing.accept_missing_checkpoint,
                "Start although the --checkpoint-copy of an earlier key is not there and no witness "
                "answers: nobody can tell then whether the store is an older copy");
   app.add_option("--log-origin", signing.origin,
                  "Name that checkpoints are signed under, kept for ever; "
                  "dpledger-<hash of the first key> unless told");
-  app.add_option("--checkpoint-seconds", checkpoint_seconds,
+  app.add_option("--checkpoint-seconds", given.checkpoint_seconds,
                  "Time between two signatures of what has changed")
       ->check(CLI::Range(0.05, 86400.0))
       ->capture_default_str();
-  app.add_option("--witness", witness_urls,
+  app.add_option("--witness", given.witness_urls,
                  "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
-  app.add_option("--witness-key", witness_keys,
+  app.add_option("--witness-key", given.witness_keys,
                  "Verifier key of the witness, one for each --witness in the same order");
   app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
       ->check(CLI::Range(1 << 16, 1 << 26))
@@ -228,11 +245,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--query-timeout-seconds", query_timeout_seconds,
+  app.add_option("--query-timeout-seconds", given.query_timeout_seconds,
                  "Longest time one accounting question may take")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
-  app.add_option("--max-history-mebibytes", max_history_mebibytes,
+  app.add_option("--max-history-mebibytes", given.max_history_mebibytes,
                  "Memory for what is known of ledgers between accounting questions")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -248,7 +265,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "Processor time that one caller's questions may take; 0: no limit")
       ->check(CLI::Range(0.0, 60.0 * 256))
       ->capture_default_str();
-  app.add_option("--max-mebibytes-in-flight", mebibytes_in_flight,
+  app.add_option("--max-mebibytes-in-flight", given.mebibytes_in_flight,
                  "Memory for requests and answers under way; one caller may have half of it")
       ->check(CLI::Range(16, 1 << 20))
       ->capture_default_str();
@@ -256,14 +273,35 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                  "How long running calls may go on at the end")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--log-level", log_level, "Least important lines to write")
+  app.add_option("--log-level", given.log_level, "Least important lines to write")
       ->check(CLI::IsMember(kLogLevels))
       ->capture_default_str();
   app.add_option("--check", flags.check.address,
-                 "Ask the server at HOST:PORT whether it is serving, and exit");
+                 "Ask the server at HOST:PORT whether it is serving, and exit")
+      ->type_name("HOST:PORT");
   app.add_option("--ca", flags.check.ca,
                  "PEM file of who signed that server's certificate; default: DPLEDGER_CA, or the "
-                 "system's list");
+                 "system's list")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddServerFlags(CLI::App& app) {
+  const auto given = std::make_shared<Given>();
+  app.description(kDescription);
+  app.callback([given] {});  // keeps it as long as the app, which refers to it
+  Describe(app, *given);
+}
+
+std::variant<Flags, int> ParseFlags(int argc, char** argv) {
+  Given given;
+  Flags& flags = given.flags;
+  GrpcDoorOptions& door = flags.server.door;
+  front::FrontOptions& front = flags.server.front;
+  SigningOptions& signing = flags.server.signing;
+  CLI::App app(kDescription, "dpledger-server");
+  Describe(app, given);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -271,7 +309,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   }
 
   for (const std::string& error :
-       {ReadIdentity(issuers, flags), AddressError(flags.server, anywhere)}) {
+       {ReadIdentity(given.issuers, flags), AddressError(flags.server, given.anywhere)}) {
     if (error.empty()) continue;
     std::cerr << (error.front() == '-' ? "" : "--listen: ") << error << "\n";
     return kUsageError;
@@ -283,16 +321,18 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
     return kUsageError;
   }
   flags.server.http.max_message_bytes = static_cast<size_t>(door.max_message_bytes);
-  quotas.bytes = mebibytes_in_flight << 20;
+  QuotaOptions& quotas = flags.server.desk.quotas;
+  quotas.bytes = given.mebibytes_in_flight << 20;
   if (quotas.bytes < 4 * flags.server.http.max_message_bytes) {
     std::cerr << "--max-mebibytes-in-flight: must hold four messages of --max-message-bytes\n";
     return kUsageError;
   }
-  flags.log_level = kLogLevels.at(log_level);
-  flags.server.accounting.max_history_bytes = max_history_mebibytes << 20;
-  flags.server.accounting.query_timeout = absl::Seconds(query_timeout_seconds);
-  signing.every = absl::Seconds(checkpoint_seconds);
-  if (const std::string error = ReadWitnesses(witness_urls, witness_keys, flags.witnesses);
+  flags.log_level = kLogLevels.at(given.log_level);
+  flags.server.accounting.max_history_bytes = given.max_history_mebibytes << 20;
+  flags.server.accounting.query_timeout = absl::Seconds(given.query_timeout_seconds);
+  signing.every = absl::Seconds(given.checkpoint_seconds);
+  if (const std::string error =
+          ReadWitnesses(given.witness_urls, given.witness_keys, flags.witnesses);
       !error.empty()) {
     std::cerr << error << "\n";
     return kUsageError;
@@ -306,7 +346,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   const SigningOptions beside = SigningOptions::Beside(flags.store);
   if (signing.key_file.empty()) signing.key_file = beside.key_file;
   if (signing.checkpoint_file.empty()) signing.checkpoint_file = beside.checkpoint_file;
-  return flags;
+  return std::move(flags);
 }
 
 }  // namespace dpledger::server

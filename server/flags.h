@@ -1,6 +1,7 @@
 // The server's flags, from the command line and from a config file.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <variant>
 
@@ -26,5 +27,8 @@ struct Flags {
 // The flags; or, if the program is to end, its exit code, after printing the help, the version or
 // the error: 0 for --help and --version, 2 for wrong flags.
 std::variant<Flags, int> ParseFlags(int argc, char** argv);
+
+// The same flags for an app that is described, and not parsed.
+void AddServerFlags(CLI::App& app);
 
 }  // namespace dpledger::server

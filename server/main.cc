@@ -14,12 +14,12 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ledger/questions.h"
+#include "server/commands.h"
 #include "server/flags.h"
 #include "server/health_check.h"
 #include "server/log.h"
 #include "server/open_store.h"
 #include "server/server.h"
-#include "server/store_commands.h"
 #include "server/witness_client.h"
 
 namespace dpledger::server {
@@ -117,7 +117,7 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
-  if (IsStoreCommand(argc, argv)) return RunStoreCommand(argc, argv);
+  if (IsCommand(argc, argv)) return RunCommand(argc, argv);
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (std::holds_alternative<int>(flags)) return std::get<int>(flags);
   const client::ServerAccess& check = std::get<Flags>(flags).check;

@@ -22,7 +22,6 @@
 #include "ledger_store/evidence/fsck.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
-#include "server/backup_commands.h"
 #include "server/command_progress.h"
 #include "server/open_store.h"
 #include "server/signing.h"
@@ -31,7 +30,7 @@
 namespace dpledger::server {
 namespace {
 
-enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kDamaged = 3 };
+enum Exit : int { kDone = 0, kFailure = 1, kDamaged = 3 };
 
 constexpr char kFsckHelp[] =
     R"(Reads everything in a store, repairs nothing, and says what is damaged.
@@ -91,12 +90,15 @@ struct Place {
   std::string checkpoint_file;
 
   void AddStore(CLI::App& app) {
-    app.add_option("--store", folder, "Folder of the ledgers")->capture_default_str();
+    app.add_option("--store", folder, "Folder of the ledgers")
+        ->capture_default_str()
+        ->type_name("FOLDER");
   }
   void AddCheckpointFile(CLI::App& app) {
     app.add_option("--checkpoint-copy", checkpoint_file,
                    "File that keeps the latest checkpoint outside the store; "
-                   "<store folder>.checkpoint unless told");
+                   "<store folder>.checkpoint unless told")
+        ->type_name("FILE");
   }
   std::string CheckpointFile() const {
     if (!checkpoint_file.empty() || !postgres.empty()) return checkpoint_file;
@@ -241,50 +243,44 @@ int Recover(const Place& place, const std::string& checkpoint) {
 
 }  // namespace
 
-bool IsStoreCommand(int argc, const char* const* argv) {
-  if (argc < 2) return false;
-  const std::string_view command = argv[1];
-  return command == "backup" || command == "restore" || command == "fsck" || command == "dump" ||
-         command == "recover";
-}
-
-int RunStoreCommand(int argc, char** argv) {
-  CLI::App app("dpledger-server", "dpledger-server");
-  Place place;
-  bool json = false;
-  std::string ledger;
-  std::string output;
-  std::string checkpoint;
-  std::function<int()> chosen;
-
-  AddBackupCommands(app, chosen);
+void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
+  struct Given {
+    Place place;
+    bool json = false;
+    std::string ledger;
+    std::string output;
+    std::string checkpoint;
+  };
+  const auto given = std::make_shared<Given>();
+  Place& place = given->place;
   CLI::App& fsck = *app.add_subcommand("fsck", kFsckHelp);
   place.AddStore(fsck);
   fsck.add_option("--postgres", place.postgres,
-                  "Check the PostgreSQL database whose connection string this file holds");
+                  "Check the PostgreSQL database whose connection string this file holds")
+      ->type_name("FILE");
   place.AddCheckpointFile(fsck);
-  fsck.add_flag("--json", json, "Print one JSON object");
+  fsck.add_flag("--json", given->json, "Print one JSON object");
+  fsck.callback([given, &chosen] { chosen = [given] { return Fsck(given->place, given->json); }; });
 
   CLI::App& dump = *app.add_subcommand("dump", kDumpHelp);
   place.AddStore(dump);
   place.AddCheckpointFile(dump);
-  dump.add_option("--ledger", ledger, "Only this one; all unless told");
-  dump.add_option("--output", output, "File to write; stdout unless told");
+  dump.add_option("--ledger", given->ledger, "Only this one; all unless told");
+  dump.add_option("--output", given->output, "File to write; stdout unless told")
+      ->type_name("FILE");
+  dump.callback([given, &chosen] {
+    chosen = [given] { return Dump(given->place, given->ledger, given->output); };
+  });
 
   CLI::App& recover = *app.add_subcommand("recover", kRecoverHelp);
   place.AddStore(recover);
   place.AddCheckpointFile(recover);
-  recover.add_option("--checkpoint", checkpoint,
-                     "Another file with a signed checkpoint of the store's registry");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
-  }
-  if (chosen) return chosen();
-  if (fsck) return Fsck(place, json);
-  if (dump) return Dump(place, ledger, output);
-  return Recover(place, checkpoint);
+  recover
+      .add_option("--checkpoint", given->checkpoint,
+                  "Another file with a signed checkpoint of the store's registry")
+      ->type_name("FILE");
+  recover.callback(
+      [given, &chosen] { chosen = [given] { return Recover(given->place, given->checkpoint); }; });
 }
 
 }  // namespace dpledger::server

@@ -1,14 +1,13 @@
-// The commands of dpledger-server for a store that no server has open: `fsck`, `dump` and
-// `recover`. Data goes to stdout, notes and errors to stderr.
+// What works on a store that no server has open: fsck, dump, recover.
 #pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
 
 namespace dpledger::server {
 
-// Whether the command line begins with one of them.
-bool IsStoreCommand(int argc, const char* const* argv);
-
-// Runs the command and returns the exit code. 0: clean, or done. 1: the store cannot be read at
-// all, or is refused. 2: a wrong flag. 3: something is damaged, missing or was skipped.
-int RunStoreCommand(int argc, char** argv);
+// Adds them. The one that is given on the command line leaves in `chosen` what runs it and gives
+// the exit code. `chosen` must outlive the app.
+void AddStoreCommands(CLI::App& app, std::function<int()>& chosen);
 
 }  // namespace dpledger::server
