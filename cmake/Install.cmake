@@ -37,3 +37,7 @@ endif()
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/dpledgerConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/dpledgerConfig.cmake cmake/Packages.cmake ${PROJECT_BINARY_DIR}/dpledgerConfigVersion.cmake
   DESTINATION ${package_folder})
+
+if(DPLEDGER_BUILD_SERVER)
+  include(cmake/Debian.cmake)
+endif()

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/absl_view.h"
+#include "cli/reference/reference.h"
 
 namespace dpledger::witness {
 namespace {
@@ -52,14 +54,17 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option("--listen", flags.door.address, "Address IP:PORT; port 0 picks a free one")
       ->capture_default_str();
   app.add_option("--port-file", flags.port_file,
-                 "Write the address to this file once the witness listens");
+                 "Write the address to this file once the witness listens")
+      ->type_name("FILE");
   app.add_option("--signing-key", flags.signing_key,
                  "File of the witness's Ed25519 key, for its owner alone; made if there is none")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   app.add_option("--name", flags.witness.name, "Name of the witness: a URL without a scheme")
       ->required();
   app.add_option("--state", flags.witness.state_folder,
                  "Folder of what was cosigned; made if there is none")
+      ->type_name("FOLDER")
       ->capture_default_str();
   app.add_option("--log-key", log_keys,
                  "Verifier key of a log to cosign, name+id+key; its name is the log's origin. May "
@@ -78,6 +83,13 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
       ->check(CLI::IsMember(kLogLevels))
       ->capture_default_str();
   app.add_flag("--print-key", flags.print_key, "Print the witness's verifier key, and exit");
+  if (const std::optional<int> done =
+          cli::RunReferenceCommand(argc, argv, app,
+                                   {.section = "8",
+                                    .version = "dpledger " DPLEDGER_VERSION,
+                                    .manual = "System Administration"})) {
+    return *done;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

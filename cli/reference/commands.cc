@@ -1,4 +1,6 @@
+#include <iostream>
 #include <memory>
+#include <string_view>
 
 #include "cli/reference/reference.h"
 
@@ -34,6 +36,25 @@ void AddReferenceCommands(CLI::App& app, const Describe& describe, const ManPage
       return describe([page](const CLI::App& whole) { return ManPageOf(whole, page); });
     };
   });
+}
+
+std::optional<int> RunReferenceCommand(int argc, char** argv, const CLI::App& app,
+                                       const ManPage& page) {
+  const std::string_view first = argc < 2 ? "" : argv[1];
+  if (first != "completion" && first != "man") return std::nullopt;
+  std::function<std::string()> chosen;
+  CLI::App commands("", app.get_name());
+  const auto describe = [&app](const std::function<std::string(const CLI::App&)>& make) {
+    return make(app);
+  };
+  AddReferenceCommands(commands, describe, page, chosen);
+  try {
+    commands.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return commands.exit(error) == 0 ? 0 : 2;
+  }
+  std::cout << (chosen ? chosen() : "") << std::flush;
+  return std::cout ? 0 : 1;
 }
 
 }  // namespace dpledger::cli

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace dpledger::cli {
@@ -28,5 +29,10 @@ std::string FishCompletionOf(const CLI::App& app);
 using Describe = std::function<std::string(const std::function<std::string(const CLI::App&)>&)>;
 void AddReferenceCommands(CLI::App& app, const Describe& describe, const ManPage& page,
                           std::function<std::string()>& chosen);
+
+// For a program without other commands: if its first argument is one of these, runs it and gives
+// the exit code.
+std::optional<int> RunReferenceCommand(int argc, char** argv, const CLI::App& app,
+                                       const ManPage& page);
 
 }  // namespace dpledger::cli

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tests/cli/process.h"
 
@@ -51,7 +52,7 @@ class Completion : public ::testing::TestWithParam<const char*> {
                                       "\nCOMP_WORDS=(");
     for (const std::string& word : words) absl::StrAppend(&script, " '", word, "'");
     absl::StrAppend(&script, ")\nCOMP_CWORD=", words.size() - 1, "\n_",
-                    words[0] == "dpledger" ? "dpledger" : "dpledger_server",
+                    absl::StrReplaceAll(words[0], {{"-", "_"}}),
                     "\nprintf '%s\\n' \"${COMPREPLY[@]}\"");
     const RunResult result = RunProgram({"/bin/bash", "-u", "-c", script});
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -82,6 +83,7 @@ TEST_F(Completion, InBashKnowsCommandsFlagsWordsAndFiles) {
   EXPECT_THAT(Bash({"dpledger-server", "--log-level", "w"}), ElementsAre("warning"));
   EXPECT_THAT(Bash({"dpledger-server", "re"}), UnorderedElementsAre("restore", "recover"));
   EXPECT_THAT(Bash({"dpledger-server", "fsck", "--j"}), ElementsAre("--json"));
+  EXPECT_THAT(Bash({"dpledger-witness", "--print"}), ElementsAre("--print-key"));
 }
 
 // The commands below `path`, and its flags, as --help lists them.
@@ -181,7 +183,7 @@ TEST_F(Completion, InZsh) {
 }
 
 TEST_F(Completion, OfAnotherShellIsRefused) {
-  for (const char* program : {"dpledger", "dpledger-server"}) {
+  for (const char* program : {"dpledger", "dpledger-server", "dpledger-witness"}) {
     const RunResult result = RunProgram({BinaryPath(program), "completion", "csh"});
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr("bash, zsh or fish"));
@@ -205,7 +207,8 @@ class ManPage : public ::testing::Test {
  protected:
   void SetUp() override {
     // Minimal images have a `man` that only says that it is not there.
-    if (!HasShell("man") || !HasShell("groff")) GTEST_SKIP() << "NOT RUN: man is not installed";
+    if (!HasShell("man") || !std::filesystem::exists("/usr/bin/nroff"))
+      GTEST_SKIP() << "NOT RUN: man is not installed";
   }
 };
 
@@ -230,6 +233,14 @@ TEST_F(ManPage, HasEveryCommandAndFlagOfHelp) {
       paths.back().push_back(command);
     }
   }
+}
+
+TEST_F(ManPage, OfTheWitnessHasItsFlags) {
+  const std::string page = Rendered("dpledger-witness");
+  EXPECT_THAT(page, HasSubstr("DPLEDGER-WITNESS(8)"));
+  const Helped helped = HelpOf("dpledger-witness", {});
+  EXPECT_GT(helped.flags.size(), 8u);
+  for (const std::string& flag : helped.flags) EXPECT_THAT(page, HasSubstr(flag));
 }
 
 TEST_F(ManPage, OfTheServerHasItsFlagsAndItsCommands) {
