@@ -13,10 +13,11 @@ namespace dpledger::bench {
 
 class LocalServer {
  public:
-  explicit LocalServer(const std::string& folder) : log_(server::LogLevel::kError, 2) {
+  explicit LocalServer(const std::string& folder,
+                       server::ServerOptions options = server::ServerOptions())
+      : log_(server::LogLevel::kError, 2) {
     auto store = OpenEmbeddedStore({.folder = folder});
     Check(store.status());
-    server::ServerOptions options;
     options.front.address = "127.0.0.1:0";
     options.http.address = "127.0.0.1:0";
     options.signing = server::SigningOptions::Beside(folder);

@@ -4,30 +4,35 @@
 //   server_benchmark [--seconds S]
 //
 // Appends: 1, 8 and 64 streams, each with a ledger of its own and 100 events a message, never
-// waiting for an acknowledgement while the server gives credit. Client and server share the
-// machine, as they share this process. Questions: four callers ask for ε of a ledger of 10,000
-// rounds by the default method, as fast as they are answered, over gRPC and over kept HTTP
-// connections in binary and as JSON; the last two state their ratio to the first. Prints one JSON
-// object.
+// waiting for an acknowledgement while the server gives credit; 64 streams over TLS and with a
+// token too, in turns with 64 in plain text, and their ratio. Client and server share the machine,
+// as they share this process. Questions: four callers ask for ε of a ledger of 10,000 rounds by the
+// default method, as fast as they are answered, over gRPC and over kept HTTP connections in binary
+// and as JSON; the last two state their ratio to the first. Prints one JSON object.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "bench/local_server.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "tests/front/certificates.h"
 #include "tests/http/raw_client.h"
 
 namespace dpledger {
@@ -46,15 +51,21 @@ void Check(const grpc::Status& status) {
   if (!status.ok()) Die(status.error_message());
 }
 
+// A server, and how its clients reach it.
+struct Target {
+  int port = 0;
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+};
+
 // Every stream and caller has a connection of its own, as trainers do.
-std::shared_ptr<grpc::Channel> Connect(int port) {
+std::shared_ptr<grpc::Channel> Connect(const Target& target) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
-                                   grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(absl::StrCat("localhost:", target.port), target.credentials,
+                                   arguments);
 }
 
-void CreateLedger(int port, const std::string& name) {
+void CreateLedger(const Target& target, const std::string& name) {
   v1::CreateLedgerRequest request;
   request.set_name(name);
   request.set_request_id("create");
@@ -64,7 +75,7 @@ void CreateLedger(int port, const std::string& name) {
   request.mutable_declaration()->set_parameters(v1::FIXED);
   grpc::ClientContext context;
   v1::Ledger ledger;
-  Check(v1::LedgerService::NewStub(Connect(port))->CreateLedger(&context, request, &ledger));
+  Check(v1::LedgerService::NewStub(Connect(target))->CreateLedger(&context, request, &ledger));
 }
 
 // The events of a trainer's rounds: a sampling event and a sum query each.
@@ -102,8 +113,8 @@ void Number(uint64_t message, v1::AppendRequest& request) {
 }
 
 // Appends to `ledger` until it is over; the number of batches acknowledged.
-uint64_t Append(int port, const std::string& ledger, const std::atomic<bool>& over) {
-  const auto stub = v1::LedgerService::NewStub(Connect(port));
+uint64_t Append(const Target& target, const std::string& ledger, const std::atomic<bool>& over) {
+  const auto stub = v1::LedgerService::NewStub(Connect(target));
   grpc::ClientContext context;
   const auto stream = stub->Append(&context);
   v1::AppendRequest request = FirstMessage(ledger);
@@ -121,18 +132,18 @@ uint64_t Append(int port, const std::string& ledger, const std::atomic<bool>& ov
   return response.acknowledged_batches();
 }
 
-double EventsPerSecond(int port, int streams, double seconds) {
+double EventsPerSecond(const Target& target, const std::string& name, int streams, double seconds) {
   std::vector<std::string> ledgers;
   for (int i = 0; i < streams; ++i) {
-    ledgers.push_back(absl::StrCat("projects/bench/ledgers/s", streams, "-", i));
-    CreateLedger(port, ledgers.back());
+    ledgers.push_back(absl::StrCat("projects/bench/ledgers/", name, "-", i));
+    CreateLedger(target, ledgers.back());
   }
   std::atomic<bool> over = false;
   std::atomic<uint64_t> batches = 0;
   std::vector<std::thread> threads;
   const absl::Time start = absl::Now();
   for (const std::string& ledger : ledgers) {
-    threads.emplace_back([&] { batches += Append(port, ledger, over); });
+    threads.emplace_back([&] { batches += Append(target, ledger, over); });
   }
   absl::SleepFor(absl::Seconds(seconds));
   over = true;
@@ -142,9 +153,9 @@ double EventsPerSecond(int port, int streams, double seconds) {
 }
 
 // A ledger to ask about, and its question.
-v1::ComputeEpsilonRequest MakeQuestion(int port) {
+v1::ComputeEpsilonRequest MakeQuestion(const Target& target) {
   const std::string ledger = "projects/bench/ledgers/questions";
-  CreateLedger(port, ledger);
+  CreateLedger(target, ledger);
   v1::AppendRequest rounds;
   rounds.mutable_batch()->set_ledger(ledger);
   rounds.mutable_batch()->set_writer("trainer");
@@ -157,7 +168,8 @@ v1::ComputeEpsilonRequest MakeQuestion(int port) {
   event.set_count(10'000);
   grpc::ClientContext context;
   v1::AppendBatchResponse unused;
-  Check(v1::LedgerService::NewStub(Connect(port))->AppendBatch(&context, rounds.batch(), &unused));
+  Check(
+      v1::LedgerService::NewStub(Connect(target))->AppendBatch(&context, rounds.batch(), &unused));
 
   v1::ComputeEpsilonRequest question;
   question.set_delta(1e-5);
@@ -186,8 +198,9 @@ double QuestionsPerSecond(const std::function<Ask()>& connect, double seconds) {
   return static_cast<double>(answers) / absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-Ask AskOverGrpc(int port, const v1::ComputeEpsilonRequest& question) {
-  std::shared_ptr<v1::AccountingService::Stub> stub = v1::AccountingService::NewStub(Connect(port));
+Ask AskOverGrpc(const Target& target, const v1::ComputeEpsilonRequest& question) {
+  std::shared_ptr<v1::AccountingService::Stub> stub =
+      v1::AccountingService::NewStub(Connect(target));
   return [stub, question] {
     grpc::ClientContext call;
     v1::ComputeEpsilonResponse response;
@@ -218,7 +231,7 @@ std::string Line(const std::string& name, double value) {
 // The same question over gRPC and HTTP in turns, so that the ratio does not know what else ran.
 std::vector<std::string> QuestionLines(const bench::LocalServer& server, double seconds) {
   constexpr int kTurns = 4;
-  const v1::ComputeEpsilonRequest question = MakeQuestion(server.port());
+  const v1::ComputeEpsilonRequest question = MakeQuestion({server.port()});
   const std::string binary = question.SerializeAsString();
   const std::string json =
       R"({"subject":{"ledgers":["projects/bench/ledgers/questions"]},"delta":1e-5})";
@@ -228,7 +241,7 @@ std::vector<std::string> QuestionLines(const bench::LocalServer& server, double 
     const auto add = [&](double& sum, const std::function<Ask()>& connect) {
       sum += QuestionsPerSecond(connect, share) / kTurns;
     };
-    add(grpc, [&] { return AskOverGrpc(server.port(), question); });
+    add(grpc, [&] { return AskOverGrpc({server.port()}, question); });
     add(http, [&] { return AskOverHttp(server.http_address(), "application/proto", binary); });
     add(http_json, [&] { return AskOverHttp(server.http_address(), kJson, json); });
   }
@@ -242,17 +255,87 @@ std::vector<std::string> QuestionLines(const bench::LocalServer& server, double 
           against("accounting/epsilon_queries_http_json_per_s", http_json)};
 }
 
+// A server with TLS that knows its callers, and what its first administrator's clients bring.
+class SecureServer {
+ public:
+  explicit SecureServer(const std::string& folder)
+      : authority_("bench"), server_(folder + "/store", Options(folder)) {
+    const std::string token = ReadFile(folder + "/tokens.first-admin").value();
+    target_.port = server_.port();
+    target_.credentials = grpc::CompositeChannelCredentials(
+        grpc::SslCredentials({authority_.certificate(), "", ""}),
+        grpc::MetadataCredentialsFromPlugin(
+            std::make_unique<Bearer>(absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)))));
+  }
+  const Target& target() const { return target_; }
+
+ private:
+  class Bearer : public grpc::MetadataCredentialsPlugin {
+   public:
+    explicit Bearer(std::string value) : value_(std::move(value)) {}
+    bool IsBlocking() const override { return false; }
+    grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
+                             std::multimap<grpc::string, grpc::string>* metadata) override {
+      metadata->emplace("authorization", value_);
+      return grpc::Status::OK;
+    }
+
+   private:
+    const std::string value_;
+  };
+
+  server::ServerOptions Options(const std::string& folder) const {
+    const Credential credential = authority_.Issue("DNS:localhost");
+    server::ServerOptions options;
+    options.front.tls.certificate = folder + "/server.pem";
+    options.front.tls.key = folder + "/server.key";
+    std::ofstream(options.front.tls.certificate) << credential.certificate;
+    std::ofstream(options.front.tls.key) << credential.key;
+    options.identity.on = true;
+    options.identity.token_file = folder + "/tokens";
+    options.identity.first_token_file = folder + "/tokens.first-admin";
+    return options;
+  }
+
+  const TestAuthority authority_;
+  const bench::LocalServer server_;
+  Target target_;
+};
+
+// The same streams in plain text to one server, and over TLS with a token to another, in turns.
+std::vector<std::string> SecureLines(const Target& plain, const Target& secure, double seconds) {
+  constexpr int kTurns = 4;
+  constexpr int kStreams = 64;
+  double without = 0, with = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const std::string name = absl::StrCat("turn", turn);
+    const double share = seconds / (2 * kTurns);
+    without += EventsPerSecond(plain, name, kStreams, share) / kTurns;
+    with += EventsPerSecond(secure, name, kStreams, share) / kTurns;
+  }
+  return {
+      absl::StrFormat("  \"server/append_64_streams_tls_events_per_s\": {\"value\": %.6g, "
+                      "\"unit\": \"1/s\", \"limit\": %.6g, \"ratio\": %.3g}",
+                      with, without, with / without)};
+}
+
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   const bench::ScratchFolder folder;
   const bench::LocalServer server(folder.path() + "/store");
 
-  const double share = seconds / 4;
+  const bench::ScratchFolder secure_folder;
+  const SecureServer secure(secure_folder.path());
+
+  const double share = seconds / 5;
   std::vector<std::string> lines;
   for (const int streams : kStreamCounts) {
-    lines.push_back(Line(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
-                         EventsPerSecond(server.port(), streams, share)));
+    lines.push_back(
+        Line(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
+             EventsPerSecond({server.port()}, absl::StrCat("s", streams), streams, share)));
   }
+  for (const std::string& line : SecureLines({server.port()}, secure.target(), share))
+    lines.push_back(line);
   for (const std::string& line : QuestionLines(server, share)) lines.push_back(line);
   std::printf("{\n%s\n}\n", absl::StrJoin(lines, ",\n").c_str());
   return 0;
