@@ -48,9 +48,8 @@ bool IsCommand(int argc, const char* const* argv) {
   CLI::App app("dpledger-server", "dpledger-server");
   AddCommands(app, chosen, text);
   const std::vector<const CLI::App*> commands = std::as_const(app).get_subcommands({});
-  return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
-    return command->get_name() == argv[1];
-  });
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* command) { return command->get_name() == argv[1]; });
 }
 
 int RunCommand(int argc, char** argv) {

@@ -15,8 +15,8 @@
 #include "http/server.h"
 #include "server/desk/desk.h"
 #include "server/http_door/files.h"
-#include "server/metrics/metrics.h"
 #include "server/log.h"
+#include "server/metrics/metrics.h"
 
 namespace dpledger::server {
 

@@ -114,12 +114,11 @@ TEST_F(Packages, ProgramsRunFromThereWithTheConfiguration) {
 TEST_F(Packages, SatisfyLintian) {
   if (!fs::exists("/usr/bin/lintian")) GTEST_SKIP() << "NOT RUN: lintian is not installed";
   // Who maintains a package is for whoever builds it (CPACK_PACKAGE_CONTACT).
-  const RunResult result =
-      RunProgram({"/bin/sh", "-c",
-                  "lintian --no-cfg --allow-root --fail-on error "
-                  "--suppress-tags bogus-mail-host,root-in-contact,"
-                  "bogus-mail-host-in-debian-changelog " +
-                      Deb("*")});
+  const RunResult result = RunProgram({"/bin/sh", "-c",
+                                       "lintian --no-cfg --allow-root --fail-on error "
+                                       "--suppress-tags bogus-mail-host,root-in-contact,"
+                                       "bogus-mail-host-in-debian-changelog " +
+                                           Deb("*")});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
