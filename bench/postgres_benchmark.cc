@@ -138,6 +138,7 @@ int Run(int argc, char** argv) {
   const PostgresServer server;
   PostgresOptions options;
   options.connection = server.Connection();
+  options.keys = bench::ServerKeys();
   auto store = OpenPostgresStore(options);
   bench::Check(store.status());
   BareInsert rows(server, "bare_rows", options.connections / 2);

@@ -153,6 +153,7 @@ int Run(int argc, char** argv) {
   const bench::ScratchFolder folder;
   EmbeddedOptions options;
   options.folder = folder.path() + "/store";
+  options.keys = bench::ServerKeys();
   auto store = OpenEmbeddedStore(options);
   bench::Check(store.status());
   RawLog raw(folder.path() + "/raw.log");

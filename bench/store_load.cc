@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "absl/strings/str_format.h"
@@ -11,6 +12,12 @@
 #include "bench/program.h"
 
 namespace dpledger::bench {
+
+HeadKeys ServerKeys() {
+  const auto key = merkle::Ed25519PrivateKey::Generate();
+  Check(key.status());
+  return {std::make_shared<const merkle::Authenticator>(*key, kHeadPurpose), nullptr};
+}
 
 void MakeLedger(LedgerStore& store, const std::string& name) {
   v1::CreateLedgerRequest create;

@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "dpledger/v1/ledger_service.pb.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::bench {
 
 inline constexpr int kWriters = 64;
+
+// Keys of heads, as a server's store is opened with.
+HeadKeys ServerKeys();
 
 // Makes a ledger of that name; ends the program if it cannot.
 void MakeLedger(LedgerStore& store, const std::string& name);

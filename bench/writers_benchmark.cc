@@ -109,6 +109,7 @@ int Run(int argc, char** argv) {
     const bench::ScratchFolder folder;
     EmbeddedOptions options;
     options.folder = folder.path() + "/store";
+    options.keys = bench::ServerKeys();
     auto store = OpenEmbeddedStore(options);
     bench::Check(store.status());
     rows = Measure(**store, "", seconds);
@@ -116,6 +117,7 @@ int Run(int argc, char** argv) {
   const PostgresServer server;
   PostgresOptions options;
   options.connection = server.Connection();
+  options.keys = bench::ServerKeys();
   auto store = OpenPostgresStore(options);
   bench::Check(store.status());
   for (std::string& row : Measure(**store, "postgres_", seconds)) rows.push_back(std::move(row));

@@ -21,10 +21,6 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
   return proto;
 }
 
-absl::Time FromProto(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds());
-}
-
 absl::Status Precondition(const std::string& message, const std::string& reason,
                           std::map<std::string, std::string> metadata) {
   return WithReason(absl::FailedPreconditionError(message), {reason, std::move(metadata)});
@@ -203,6 +199,7 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
   ChangeBuilder builder(made.empty, "", request_id, arrival);
   RETURN_IF_ERROR(PushFirst(*made.empty.first, builder));
   made.change = std::move(builder).Finish(v1::OPEN);
+  made.empty.first_leaf = made.change.tree.Root();  // a tree of one leaf
   return made;
 }
 
@@ -295,6 +292,7 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 }
 
 absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller) {
+  if (caller.empty()) return absl::OkStatus();  // not asked: the writer need not be looked up
   const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
   absl::Status status = writer == nullptr ? absl::OkStatus() : events::CheckOwner(caller, *writer);
   if (status.ok()) return status;
@@ -399,60 +397,6 @@ v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers) {
     if (!it->writer().empty()) *ledger.add_writers() = *it;
   }
   return ledger;
-}
-
-v1::StoredHead ToStored(const LedgerHead& head) {
-  v1::StoredHead stored;
-  stored.set_size(head.tree.size());
-  for (const merkle::Hash& subtree : head.tree.frontier()) {
-    stored.mutable_frontier()->append(merkle::ToBytes(subtree));
-  }
-  stored.set_state(head.state);
-  *stored.mutable_last_recorded_time() = ToProto(head.last_recorded_time);
-  return stored;
-}
-
-absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
-                                      const v1::StoredHead& stored,
-                                      std::map<std::string, v1::WriterStatus> writers) {
-  const auto damaged = [&name](const std::string& what) {
-    return absl::DataLossError(absl::StrCat(name, ": ", what));
-  };
-  v1::LedgerEntry first;
-  if (first_entry.has_declaration()) {
-    *first.mutable_declaration() = first_entry.declaration();
-  } else if (first_entry.has_fork()) {
-    *first.mutable_fork() = first_entry.fork();
-  } else if (first_entry.has_import()) {
-    *first.mutable_import() = first_entry.import();
-  } else {
-    return damaged("entry 0 is no declaration, fork or import");
-  }
-  first.set_caller(first_entry.caller());
-  if (stored.frontier().size() % sizeof(merkle::Hash) != 0) return damaged("frontier is cut off");
-  std::vector<merkle::Hash> frontier(stored.frontier().size() / sizeof(merkle::Hash));
-  for (size_t i = 0; i < frontier.size(); ++i) {
-    std::copy_n(stored.frontier().begin() + static_cast<ptrdiff_t>(i * sizeof(merkle::Hash)),
-                sizeof(merkle::Hash), frontier[i].begin());
-  }
-  absl::StatusOr<merkle::CompactTree> tree =
-      merkle::CompactTree::FromFrontier(stored.size(), std::move(frontier));
-  if (!tree.ok()) return damaged(std::string(tree.status().message()));
-  uint64_t counted = 0;
-  for (const auto& [writer, status] : writers) counted += status.entry_count();
-  if (counted != stored.size()) {
-    return damaged(
-        absl::StrCat("its head counts ", stored.size(), " entries, its writers ", counted));
-  }
-  LedgerHead head;
-  head.name = name;
-  head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
-  head.create_time = FromProto(first_entry.recorded_time());
-  head.last_recorded_time = FromProto(stored.last_recorded_time());
-  head.state = stored.state();
-  head.tree = *std::move(tree);
-  head.writers = WriterMap(std::move(writers));
-  return head;
 }
 
 }  // namespace dpledger

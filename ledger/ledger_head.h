@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +24,6 @@
 #include "absl/time/time.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
-#include "dpledger/v1/stored.pb.h"
 #include "events/declaration_rules.h"
 #include "ledger/batch_draft.h"
 #include "ledger/ledger_point.h"
@@ -41,8 +39,11 @@ struct LedgerHead {
   absl::Time create_time;
   absl::Time last_recorded_time;
   v1::LedgerState state = v1::OPEN;
-  merkle::CompactTree tree;  // its size is the ledger's
-  WriterMap writers;         // "" is the server itself
+  merkle::CompactTree tree;      // its size is the ledger's
+  WriterMap writers;             // "" is the server itself
+  merkle::Hash first_leaf = {};  // entry 0's leaf hash
+  // Its stored form has an authenticator, and no key was given to check it (ledger/stored_head.h).
+  bool needs_key = false;
 };
 
 inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
@@ -135,12 +136,5 @@ inline constexpr size_t kMostDescribedWriters = 1000;
 
 // The ledger as calls return it.
 v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers = {});
-
-// The stored form of a head, without its writers.
-v1::StoredHead ToStored(const LedgerHead& head);
-// Rebuilds a head from its entry 0, stored head and writers. DATA_LOSS if they do not fit together.
-absl::StatusOr<LedgerHead> FromStored(const std::string& name, const v1::LedgerEntry& first_entry,
-                                      const v1::StoredHead& stored,
-                                      std::map<std::string, v1::WriterStatus> writers);
 
 }  // namespace dpledger

@@ -5,17 +5,23 @@
 
 namespace dpledger {
 
+struct WriterMap::Writer {
+  v1::WriterStatus status;
+  merkle::Hash code;  // of the status, under the map's key
+};
+
 struct WriterMap::Node {
   Link left;
   Link right;
-  std::shared_ptr<const v1::WriterStatus> status;
+  Shared writer;
   int height = 1;
   // Of this node and all below it.
   size_t size = 1;
   size_t open = 0;
 };
 
-WriterMap::WriterMap(std::map<std::string, v1::WriterStatus> writers) {
+WriterMap::WriterMap(std::map<std::string, v1::WriterStatus> writers, Key key)
+    : key_(std::move(key)) {
   auto next = writers.begin();
   root_ = Build(next, writers.size());
 }
@@ -24,32 +30,54 @@ WriterMap::Link WriterMap::Build(std::map<std::string, v1::WriterStatus>::iterat
                                  size_t count) {
   if (count == 0) return nullptr;
   Link left = Build(next, count / 2);
-  auto status = std::make_shared<const v1::WriterStatus>(std::move((next++)->second));
-  return Join(std::move(left), std::move(status), Build(next, count - count / 2 - 1));
+  Shared writer = Take(std::move((next++)->second));
+  if (key_ != nullptr) code_.Add(writer->code);
+  return Join(std::move(left), std::move(writer), Build(next, count - count / 2 - 1));
 }
 
-const v1::WriterStatus* WriterMap::Find(std::string_view name) const {
+WriterMap::Shared WriterMap::Take(v1::WriterStatus status) const {
+  auto writer = std::make_shared<Writer>();
+  writer->status = std::move(status);
+  if (key_ != nullptr) {
+    writer->code = key_->HashOf({"writer", writer->status.SerializeAsString()});
+  }
+  return writer;
+}
+
+const WriterMap::Writer* WriterMap::FindWriter(std::string_view name) const {
   const Node* node = root_.get();
   while (node != nullptr) {
-    const int order = name.compare(node->status->writer());
-    if (order == 0) return node->status.get();
+    const int order = name.compare(node->writer->status.writer());
+    if (order == 0) return node->writer.get();
     node = order < 0 ? node->left.get() : node->right.get();
   }
   return nullptr;
 }
 
+const v1::WriterStatus* WriterMap::Find(std::string_view name) const {
+  const Writer* const writer = FindWriter(name);
+  return writer == nullptr ? nullptr : &writer->status;
+}
+
 void WriterMap::Put(v1::WriterStatus status) {
-  root_ = With(root_, std::make_shared<const v1::WriterStatus>(std::move(status)));
+  // What can fail comes first.
+  const Shared writer = Take(std::move(status));
+  Link root = With(root_, writer);
+  if (key_ != nullptr) {
+    const Writer* const before = FindWriter(writer->status.writer());
+    if (before != nullptr) code_.Remove(before->code);
+    code_.Add(writer->code);
+  }
+  root_ = std::move(root);
 }
 
 size_t WriterMap::size() const { return root_ == nullptr ? 0 : root_->size; }
 
 size_t WriterMap::open() const { return root_ == nullptr ? 0 : root_->open; }
 
-WriterMap::Link WriterMap::Join(Link left, std::shared_ptr<const v1::WriterStatus> status,
-                                Link right) {
+WriterMap::Link WriterMap::Join(Link left, Shared writer, Link right) {
   auto node = std::make_shared<Node>();
-  node->open = status->closed() ? 0 : 1;
+  node->open = writer->status.closed() ? 0 : 1;
   for (const Node* child : {left.get(), right.get()}) {
     if (child == nullptr) continue;
     node->height = std::max(node->height, child->height + 1);
@@ -58,44 +86,45 @@ WriterMap::Link WriterMap::Join(Link left, std::shared_ptr<const v1::WriterStatu
   }
   node->left = std::move(left);
   node->right = std::move(right);
-  node->status = std::move(status);
+  node->writer = std::move(writer);
   return node;
 }
 
 // Precondition: both sides are balanced, and their heights differ by at most 2.
-WriterMap::Link WriterMap::Balance(Link left, std::shared_ptr<const v1::WriterStatus> status,
-                                   Link right) {
+WriterMap::Link WriterMap::Balance(Link left, Shared writer, Link right) {
   const auto height = [](const Link& node) { return node == nullptr ? 0 : node->height; };
   if (height(left) > height(right) + 1) {
     if (height(left->left) >= height(left->right)) {
-      return Join(left->left, left->status, Join(left->right, std::move(status), std::move(right)));
+      return Join(left->left, left->writer, Join(left->right, std::move(writer), std::move(right)));
     }
     const Link& middle = left->right;
-    return Join(Join(left->left, left->status, middle->left), middle->status,
-                Join(middle->right, std::move(status), std::move(right)));
+    return Join(Join(left->left, left->writer, middle->left), middle->writer,
+                Join(middle->right, std::move(writer), std::move(right)));
   }
   if (height(right) > height(left) + 1) {
     if (height(right->right) >= height(right->left)) {
-      return Join(Join(std::move(left), std::move(status), right->left), right->status,
+      return Join(Join(std::move(left), std::move(writer), right->left), right->writer,
                   right->right);
     }
     const Link& middle = right->left;
-    return Join(Join(std::move(left), std::move(status), middle->left), middle->status,
-                Join(middle->right, right->status, right->right));
+    return Join(Join(std::move(left), std::move(writer), middle->left), middle->writer,
+                Join(middle->right, right->writer, right->right));
   }
-  return Join(std::move(left), std::move(status), std::move(right));
+  return Join(std::move(left), std::move(writer), std::move(right));
 }
 
 // The tree below `node` with the status; recursion is as deep as the tree is high.
-WriterMap::Link WriterMap::With(const Link& node, std::shared_ptr<const v1::WriterStatus> status) {
-  if (node == nullptr) return Join(nullptr, std::move(status), nullptr);
-  const int order = status->writer().compare(node->status->writer());
-  if (order == 0) return Join(node->left, std::move(status), node->right);
-  if (order < 0) return Balance(With(node->left, std::move(status)), node->status, node->right);
-  return Balance(node->left, node->status, With(node->right, std::move(status)));
+WriterMap::Link WriterMap::With(const Link& node, Shared writer) {
+  if (node == nullptr) return Join(nullptr, std::move(writer), nullptr);
+  const int order = writer->status.writer().compare(node->writer->status.writer());
+  if (order == 0) return Join(node->left, std::move(writer), node->right);
+  if (order < 0) return Balance(With(node->left, std::move(writer)), node->writer, node->right);
+  return Balance(node->left, node->writer, With(node->right, std::move(writer)));
 }
 
-const v1::WriterStatus& WriterMap::Iterator::operator*() const { return *path_.back()->status; }
+const v1::WriterStatus& WriterMap::Iterator::operator*() const {
+  return path_.back()->writer->status;
+}
 
 WriterMap::Iterator& WriterMap::Iterator::operator++() {
   const Node* const passed = path_.back();
@@ -123,7 +152,7 @@ WriterMap::Iterator WriterMap::LowerBound(std::string_view name) const {
   Iterator bound;
   const Node* node = root_.get();
   while (node != nullptr) {
-    const bool before = std::string_view(node->status->writer()) < name;
+    const bool before = std::string_view(node->writer->status.writer()) < name;
     if (!before) bound.path_.push_back(node);
     node = before ? node->right.get() : node->left.get();
   }

@@ -5,6 +5,8 @@
 //  1. A balanced search tree (AVL) of nodes that never change. Copy: constant. Find, Put: O(log n),
 //     in the worst case too, for writers choose their names.
 //  2. Iteration is by name.
+//  3. Under a key the map has a code of all its writers, which one more writer changes in constant
+//     time: two maps have the same one only if they have the same statuses.
 // Thread safe as a string is: copies may be used in different threads.
 #pragma once
 
@@ -13,9 +15,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dpledger/v1/ledger.pb.h"
+#include "merkle/authenticator.h"
+#include "merkle/set_sum.h"
 
 namespace dpledger {
 
@@ -24,8 +29,12 @@ class WriterMap {
   using Link = std::shared_ptr<const Node>;
 
  public:
+  using Key = std::shared_ptr<const merkle::Authenticator>;
+
+  // Without a key (null) the map has no code.
   WriterMap() = default;
-  explicit WriterMap(std::map<std::string, v1::WriterStatus> writers);
+  explicit WriterMap(Key key) : key_(std::move(key)) {}
+  explicit WriterMap(std::map<std::string, v1::WriterStatus> writers, Key key = nullptr);
 
   // Null if there is none. Valid while a copy of this map with the same status lives.
   const v1::WriterStatus* Find(std::string_view name) const;
@@ -35,6 +44,9 @@ class WriterMap {
   size_t size() const;
   // How many writers have not closed.
   size_t open() const;
+  const Key& key() const { return key_; }
+  // A secret of the key's owner: it goes into another code, and nowhere else.
+  const merkle::SetSum& code() const { return code_; }
 
   // A place in the map; becomes invalid when the map changes or goes.
   class Iterator {
@@ -56,11 +68,18 @@ class WriterMap {
   Iterator LowerBound(std::string_view name) const;
 
  private:
-  static Link Join(Link left, std::shared_ptr<const v1::WriterStatus> status, Link right);
-  static Link Balance(Link left, std::shared_ptr<const v1::WriterStatus> status, Link right);
-  static Link With(const Link& node, std::shared_ptr<const v1::WriterStatus> status);
-  static Link Build(std::map<std::string, v1::WriterStatus>::iterator& next, size_t count);
+  struct Writer;
+  using Shared = std::shared_ptr<const Writer>;
+  static Link Join(Link left, Shared writer, Link right);
+  static Link Balance(Link left, Shared writer, Link right);
+  static Link With(const Link& node, Shared writer);
+  // Of the next `count` writers; adds them to the code.
+  Link Build(std::map<std::string, v1::WriterStatus>::iterator& next, size_t count);
+  Shared Take(v1::WriterStatus status) const;
+  const Writer* FindWriter(std::string_view name) const;
 
+  Key key_;
+  merkle::SetSum code_;
   Link root_;
 };
 

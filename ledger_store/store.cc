@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "merkle/tile_tree.h"
 
 namespace dpledger {
 
@@ -12,6 +14,40 @@ absl::StatusOr<v1::StoredRequest> LedgerReader::Answered(const std::string&, con
 
 absl::StatusOr<uint64_t> LedgerReader::CountAnswered(const std::string&) {
   return absl::UnimplementedError("this store does not show its answers");
+}
+
+namespace {
+
+constexpr size_t kTailBytes = size_t{4} << 20;
+
+absl::Status ReadTail(LedgerStore& store, const TailRange& range, Tail& tail) {
+  for (const auto& [id, width] : merkle::PartialTilesOf(range.signed_size)) {
+    absl::StatusOr<std::string> tile = store.checkpoints().ReadTile(range.ledger, id);
+    if (absl::IsNotFound(tile.status())) continue;
+    if (!tile.ok()) return tile.status();
+    tail.tiles[id] = *std::move(tile);
+  }
+  while (range.signed_size + tail.entries.size() < range.size) {
+    const uint64_t next = range.signed_size + tail.entries.size();
+    absl::StatusOr<std::vector<std::string>> page =
+        store.Read(range.ledger, next, range.size - next, kTailBytes);
+    if (!page.ok()) return page.status();
+    if (page->empty()) {
+      return absl::DataLossError(absl::StrCat(range.ledger, ": entry ", next, " is missing"));
+    }
+    for (std::string& entry : *page) tail.entries.push_back(std::move(entry));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tail>> LedgerStore::ReadTails(const std::vector<TailRange>& ranges) {
+  std::vector<Tail> tails(ranges.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    tails[i].status = ReadTail(*this, ranges[i], tails[i]);
+  }
+  return tails;
 }
 
 absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request,

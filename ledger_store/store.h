@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,7 @@
 #include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
 #include "ledger_store/store_observer.h"
+#include "merkle/tile.h"
 
 namespace dpledger {
 
@@ -104,6 +106,25 @@ class LedgerReader {
   virtual absl::StatusOr<uint64_t> CountAnswered(const std::string& name);
 };
 
+// The end of a ledger that a signer reads: what continues the tree as it was signed.
+struct TailRange {
+  std::string ledger;
+  uint64_t signed_size = 0;
+  uint64_t size = 0;  // at most the ledger's
+};
+struct Tail {
+  absl::Status status;  // of this ledger alone
+  // Those of merkle::PartialTilesOf(signed_size) that are stored.
+  std::map<merkle::TileId, std::string> tiles;
+  std::vector<std::string> entries;  // [signed_size, size)
+};
+
+// How many heads were written anew.
+struct RenewedHeads {
+  uint64_t older = 0;            // that an older version stored without an authenticator
+  uint64_t of_previous_key = 0;  // that the key before the present one authenticated
+};
+
 class LedgerStore : public LedgerReader {
  public:
   // Each call that writes has a `caller`: the name of who was authenticated, which the entries keep
@@ -162,8 +183,19 @@ class LedgerStore : public LedgerReader {
 
   CheckpointStore& checkpoints() override = 0;
 
+  // The tails of these ledgers, in their order; holds all of them in memory. An engine that others
+  // are asked for takes a few questions for all of them. Errors that concern all.
+  virtual absl::StatusOr<std::vector<Tail>> ReadTails(const std::vector<TailRange>& ranges);
+
   // Stores the ledger's run-length table in place of an older one. Need not be durable.
   virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
+
+  // Ends a carry-over or a change of key: authenticates every head by the current key
+  // (ledger/stored_head.h). From then on a head without an authenticator is DATA_LOSS. A server
+  // calls it once it knows that the store is whole and the key the right one, before its first
+  // request. DATA_LOSS if what the store counts is not what its heads say. Does nothing without a
+  // key.
+  virtual absl::StatusOr<RenewedHeads> RenewHeads() { return RenewedHeads(); }
 
   virtual bool Healthy() const = 0;
 

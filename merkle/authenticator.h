@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,13 +20,16 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  // HMAC-SHA256 (RFC 2104), 32 bytes, of the fields, each behind its length as 8 bytes, big-endian.
+  // HMAC-SHA256 (RFC 2104) of the fields, each behind its length as 8 bytes, big-endian.
+  Hash HashOf(std::initializer_list<std::string_view> fields) const;
+  // The same as 32 bytes of text.
   std::string Of(std::initializer_list<std::string_view> fields) const;
   // Whether `code` is that of the fields. Takes the same time wherever they differ.
   bool Holds(std::string_view code, std::initializer_list<std::string_view> fields) const;
 
  private:
-  Hash key_;
+  struct Keyed;  // both hashes of RFC 2104, with the key taken in
+  std::unique_ptr<Keyed> keyed_;
 };
 
 }  // namespace dpledger::merkle

@@ -106,6 +106,16 @@ NodeSource NodesOf(TileReader& reader, uint64_t tree_size) {
   };
 }
 
+std::vector<SizedTile> PartialTilesOf(uint64_t size) {
+  std::vector<SizedTile> partial;
+  for (int level = (std::bit_width(size) + kTileHeight - 1) / kTileHeight; level-- > 0;) {
+    const TileId id{level, (size >> (level * kTileHeight)) / kTileWidth};
+    const int width = TileWidthIn(size, id);
+    if (width > 0) partial.push_back({id, width});
+  }
+  return partial;
+}
+
 absl::StatusOr<TileBuilder> TileBuilder::Resume(uint64_t size, TileReader& reader) {
   if (size > kMaxTreeSize) {
     return FieldError("size", absl::StrCat("must be at most 2^63 leaves, got ", size));
@@ -114,13 +124,10 @@ absl::StatusOr<TileBuilder> TileBuilder::Resume(uint64_t size, TileReader& reade
   builder.size_ = size;
   builder.edges_.resize((static_cast<size_t>(std::bit_width(size)) + kTileHeight - 1) /
                         kTileHeight);
-  for (size_t level = builder.edges_.size(); level-- > 0;) {
-    const uint64_t hashes_there = size >> (level * kTileHeight);
-    const TileId id{static_cast<int>(level), hashes_there / kTileWidth};
-    const int width = TileWidthIn(size, id);
-    if (width == 0) continue;
+  for (const auto& [id, width] : PartialTilesOf(size)) {
     ASSIGN_OR_RETURN(const std::vector<Hash> hashes, ReadTileHashes(reader, id, width));
-    for (const Hash& hash : hashes) AppendHash(builder.edges_[level].hashes, hash);
+    std::string& edge = builder.edges_[static_cast<size_t>(id.level)].hashes;
+    for (const Hash& hash : hashes) AppendHash(edge, hash);
     // Its part of the frontier: the subtrees that the binary form of its width names.
     size_t first = 0;
     for (size_t rest = hashes.size(); rest != 0;) {

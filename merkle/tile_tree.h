@@ -40,12 +40,16 @@ absl::StatusOr<Hash> NodeAt(TileReader& reader, uint64_t tree_size, int level, u
 // outlive it.
 NodeSource NodesOf(TileReader& reader, uint64_t tree_size);
 
+// The tiles at the right edge of a tree of `size` leaves (<= 2^63) that are not full, at most 8:
+// all that TileBuilder::Resume reads.
+std::vector<SizedTile> PartialTilesOf(uint64_t size);
+
 class TileBuilder {
  public:
   // The empty tree.
   TileBuilder() = default;
-  // The tree of `size` leaves whose tiles these are; reads the partial ones at its right edge, at
-  // most 8. INVALID_ARGUMENT if size > 2^63; errors of ReadTileHashes.
+  // The tree of `size` leaves whose tiles these are; reads PartialTilesOf(size). INVALID_ARGUMENT
+  // if size > 2^63; errors of ReadTileHashes.
   static absl::StatusOr<TileBuilder> Resume(uint64_t size, TileReader& reader);
 
   // Computes one node's hash, amortised.

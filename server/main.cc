@@ -20,6 +20,7 @@
 #include "server/log.h"
 #include "server/open_store.h"
 #include "server/server.h"
+#include "server/signing.h"
 #include "server/witness_client.h"
 
 namespace dpledger::server {
@@ -66,7 +67,13 @@ int Serve(const Flags& flags) {
             {{"version", accountant::Version()},
              {"store", DescribeStore(flags.store, flags.postgres)},
              {"durability", "fsync before every acknowledgement"}});
-  auto store = OpenStore(flags.store, flags.postgres);
+  const auto open = [&](const HeadKeys& keys) {
+    return OpenStore(flags.store, flags.postgres, keys);
+  };
+  const absl::StatusOr<HeadKeys> keys = OpenHeadKeys(
+      flags.server.signing, [&] { return open({}); }, log);
+  if (!keys.ok()) return Fail(log, "start_failed", keys.status());
+  auto store = open(*keys);
   if (!store.ok()) return Fail(log, "store_failed", store.status());
   ServerOptions options = flags.server;
   if (!flags.witnesses.witnesses.empty()) {

@@ -37,13 +37,15 @@ absl::StatusOr<std::string> ReadConnection(const std::string& path) {
   return content;
 }
 
-absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string& file) {
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string& file,
+                                                          const HeadKeys& keys) {
   PostgresOptions options;
+  options.keys = keys;
   ASSIGN_OR_RETURN(options.connection, ReadConnection(file));
   return OpenPostgresStore(options);
 }
 #else
-absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string&) {
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string&, const HeadKeys&) {
   return FieldError("postgres", "this server was built without PostgreSQL");
 }
 #endif
@@ -55,12 +57,13 @@ std::string DescribeStore(const std::string& folder, const std::string& postgres
 }
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
-                                                       const std::string& postgres_file) {
-  if (!postgres_file.empty()) return OpenDatabase(postgres_file);
+                                                       const std::string& postgres_file,
+                                                       const HeadKeys& keys) {
+  if (!postgres_file.empty()) return OpenDatabase(postgres_file, keys);
   std::error_code no_folder;
   std::filesystem::create_directories(folder, no_folder);
   if (no_folder) return ErrnoError(no_folder.value(), "create", folder);
-  return OpenEmbeddedStore({.folder = folder});
+  return OpenEmbeddedStore({.folder = folder, .keys = keys});
 }
 
 }  // namespace dpledger::server

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 
 namespace dpledger::server {
@@ -13,9 +14,10 @@ namespace dpledger::server {
 std::string DescribeStore(const std::string& folder, const std::string& postgres_file);
 
 // Opens the database whose connection string is in `postgres_file`. If that is empty, opens
-// `folder`, and makes it if it does not exist. FAILED_PRECONDITION if others than its owner can
-// read the file; errors of the engine.
+// `folder`, and makes it if it does not exist. `keys` are those of the heads. FAILED_PRECONDITION
+// if others than its owner can read the file; errors of the engine.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
-                                                       const std::string& postgres_file);
+                                                       const std::string& postgres_file,
+                                                       const HeadKeys& keys);
 
 }  // namespace dpledger::server

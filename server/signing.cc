@@ -135,6 +135,21 @@ void WarnOfPlaces(const SigningOptions& options, const Log& log) {
               "--checkpoint-copy on another volume, or have witnesses cosign"}});
 }
 
+void LogRenewed(const RenewedHeads& renewed, const Log& log) {
+  if (renewed.older > 0) {
+    log.Write(LogLevel::kWarning, "heads_carried_over",
+              {{"ledgers", static_cast<int64_t>(renewed.older)},
+               {"message",
+                "an older version stored these heads without authenticators: they were taken as "
+                "they were, and are authenticated from now on. If this store was of this version "
+                "before, somebody has taken its version back"}});
+  }
+  if (renewed.of_previous_key > 0) {
+    log.Write(LogLevel::kInfo, "heads_under_new_key",
+              {{"ledgers", static_cast<int64_t>(renewed.of_previous_key)}});
+  }
+}
+
 // The first entry of this process trusts the time of day, and a recorded time never goes back.
 void WarnOfClock(const Notary& notary, Clock& clock, const Log& log) {
   const absl::Time last = notary.last_recorded_time();
@@ -159,6 +174,24 @@ SigningOptions SigningOptions::Beside(const std::string& store_folder) {
   options.key_file = folder.string() + ".signing-key";
   options.checkpoint_file = folder.string() + ".checkpoint";
   return options;
+}
+
+absl::StatusOr<HeadKeys> OpenHeadKeys(
+    const SigningOptions& options,
+    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>& open, const Log& log) {
+  absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
+  if (absl::IsNotFound(key.status())) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<LedgerStore> store, open());
+    key = LoadKey(options, *store, log);
+  }
+  RETURN_IF_ERROR(key.status());
+  HeadKeys keys;
+  keys.current = std::make_shared<const merkle::Authenticator>(**key, kHeadPurpose);
+  if (!options.previous_key_file.empty()) {
+    ASSIGN_OR_RETURN(const SharedKey previous, Shared(ReadSigningKey(options.previous_key_file)));
+    keys.previous = std::make_shared<const merkle::Authenticator>(*previous, kHeadPurpose);
+  }
+  return keys;
 }
 
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
@@ -190,6 +223,8 @@ absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options
              {"registry_size", static_cast<int64_t>(registry->checkpoint.checkpoint.size)},
              {"ledgers_signed", static_cast<int64_t>(round.ledgers)},
              {"entries_read", static_cast<int64_t>(round.entries)}});
+  ASSIGN_OR_RETURN(const RenewedHeads renewed, store.RenewHeads());
+  LogRenewed(renewed, log);
   return notary;
 }
 

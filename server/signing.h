@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 #include "server/log.h"
@@ -38,7 +39,15 @@ struct SigningOptions {
   static SigningOptions Beside(const std::string& store_folder);
 };
 
+// The keys of the store's heads, before the store is opened with them. `open` opens it without any:
+// a store that was never signed gets its signing key here. Errors of `open` and of OpenNotary's
+// first step.
+absl::StatusOr<HeadKeys> OpenHeadKeys(
+    const SigningOptions& options,
+    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>& open, const Log& log);
+
 // A notary that has checked that the store holds everything signed before, and has signed the rest.
+// All heads are authenticated by the present key then, if the store was opened with it.
 // FAILED_PRECONDITION (SIGNING_KEY_MISSING) if the store was signed before and the key's file does
 // not exist; errors of ReadSigningKey, MakeSigningKey and Notary::Open.
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,

@@ -20,6 +20,8 @@
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/recovery.h"
 #include "ledger_store/evidence/fsck.h"
+#include "ledger_store/evidence/signing_key_file.h"
+#include "merkle/authenticator.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
 #include "server/command_progress.h"
@@ -39,6 +41,7 @@ Examples:
   dpledger-server fsck --store /var/lib/dpledger/store
   dpledger-server fsck --store ./store --checkpoint-copy /mnt/other/store.checkpoint --json
   dpledger-server fsck --postgres ./connection --checkpoint-copy ./ledgers.checkpoint
+  dpledger-server fsck --postgres ./connection --signing-key ./ledgers.signing-key
 
 Exit code: 0 clean, 3 something is damaged, 1 the store cannot be read at all.)";
 
@@ -88,6 +91,7 @@ struct Place {
   std::string folder = "./var/store";
   std::string postgres;
   std::string checkpoint_file;
+  std::string key_file;
 
   void AddStore(CLI::App& app) {
     app.add_option("--store", folder, "Folder of the ledgers")
@@ -99,6 +103,22 @@ struct Place {
                    "File that keeps the latest checkpoint outside the store; "
                    "<store folder>.checkpoint unless told")
         ->type_name("FILE");
+  }
+  void AddKeyFile(CLI::App& app) {
+    app.add_option("--signing-key", key_file,
+                   "The server's signing key: heads are checked for their authenticators too; "
+                   "<store folder>.signing-key if it is there, unless told")
+        ->type_name("FILE");
+  }
+  // Of the heads; none without a key.
+  absl::StatusOr<HeadKeys> Keys() const {
+    const bool asked = !key_file.empty();
+    if (!asked && !postgres.empty()) return HeadKeys();
+    const absl::StatusOr<merkle::Ed25519PrivateKey> key =
+        ReadSigningKey(asked ? key_file : SigningOptions::Beside(folder).key_file);
+    if (!key.ok() && !asked) return HeadKeys();
+    RETURN_IF_ERROR(key.status());
+    return HeadKeys{std::make_shared<const merkle::Authenticator>(*key, kHeadPurpose), nullptr};
   }
   std::string CheckpointFile() const {
     if (!checkpoint_file.empty() || !postgres.empty()) return checkpoint_file;
@@ -133,13 +153,28 @@ void PrintReport(const FsckReport& report, std::ostream& out) {
   for (const std::string& note : report.notes()) out << "note: " << note << "\n";
 }
 
+// Whatever the heads are, all is compared that can be.
+absl::Status FsckDatabase(const std::string& postgres, FsckOptions options, FsckReport& report) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<LedgerStore> store, OpenStore("", postgres, {}));
+  std::unique_ptr<LedgerStore> authenticated;
+  if (options.keys.current != nullptr) {
+    ASSIGN_OR_RETURN(authenticated, OpenStore("", postgres, options.keys));
+    options.authenticated = authenticated.get();
+  }
+  dpledger::Fsck(*store, options, report);
+  return absl::OkStatus();
+}
+
 int Fsck(const Place& place, bool json) {
+  const absl::StatusOr<HeadKeys> keys = place.Keys();
+  if (!keys.ok()) return Fail(keys.status());
   FsckReport report;
   absl::Status status;
   {
     CommandProgress progress;
     FsckOptions options;
     options.checkpoint_file = place.CheckpointFile();
+    options.keys = *keys;
     options.check_history = [](LedgerReader& store, const std::string& ledger) {
       return CheckHistory(store, ledger);
     };
@@ -150,9 +185,7 @@ int Fsck(const Place& place, bool json) {
     if (place.postgres.empty()) {
       status = embedded::FsckFolder(place.folder, options, report);
     } else {
-      const absl::StatusOr<std::unique_ptr<LedgerStore>> store = OpenStore("", place.postgres);
-      status = store.status();
-      if (store.ok()) dpledger::Fsck(**store, options, report);
+      status = FsckDatabase(place.postgres, options, report);
     }
   }
   if (!status.ok()) {
@@ -259,6 +292,7 @@ void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
                   "Check the PostgreSQL database whose connection string this file holds")
       ->type_name("FILE");
   place.AddCheckpointFile(fsck);
+  place.AddKeyFile(fsck);
   fsck.add_flag("--json", given->json, "Print one JSON object");
   fsck.callback([given, &chosen] { chosen = [given] { return Fsck(given->place, given->json); }; });
 

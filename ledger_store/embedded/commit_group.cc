@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/status.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
@@ -19,10 +20,6 @@ std::string RequestRow(const Operation& request, const v1::Receipt& receipt) {
   return answered.SerializeAsString();
 }
 
-std::string HeadRowOf(const LedgerHead& head, const std::string& writer) {
-  return HeadRow{*head.writers.Find(writer), ToStored(head)}.Serialize();
-}
-
 }  // namespace
 
 void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl::Time minute) {
@@ -30,7 +27,7 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   if (draft == nullptr) return;
   bytes += sizeof(*this) - sizeof(Operation);
   const absl::StatusOr<LedgerRecord> durable = table.Find(draft->ledger());
-  if (!durable.ok()) return;
+  if (!durable.ok() || durable->head->needs_key) return;
   const auto leave = [waiting = durable->waiting](std::atomic<int>* count) { count->fetch_sub(1); };
   const bool alone = durable->waiting->fetch_add(1) == 0;
   place = std::shared_ptr<std::atomic<int>>(durable->waiting.get(), leave);
@@ -44,7 +41,7 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   Apply(*change, *next);
   bytes += change->entries.size();
   std::string request_row = RequestRow(*this, change->receipt);
-  std::string head_row = HeadRowOf(*next, draft->writer());
+  std::string head_row = HeadRow{*next->writers.Find(draft->writer()), ToStored(*next)}.Serialize();
   ahead = {durable->head, std::move(next), *std::move(change), std::move(request_row),
            std::move(head_row)};
 }
@@ -91,9 +88,14 @@ void CommitGroup::Write(rocksdb::WriteBatch& batch) {
                                                          ? ledger.ahead->request_row
                                                          : RequestRow(*request, change->receipt));
     }
-    for (const std::string& writer : writers) {
-      batch.Put(HeadKey(id, writer),
-                ledger.ahead != nullptr ? ledger.ahead->head_row : HeadRowOf(*ledger.head, writer));
+    if (ledger.ahead != nullptr) {
+      batch.Put(HeadKey(id, *writers.begin()), ledger.ahead->head_row);
+    } else {
+      const v1::StoredHead end = ToStored(*ledger.head);
+      for (const std::string& writer : writers) {
+        batch.Put(HeadKey(id, writer),
+                  HeadRow{*ledger.head->writers.Find(writer), end}.Serialize());
+      }
     }
     written_.push_back({id, ledger.head, nullptr});
   }

@@ -36,7 +36,7 @@ class CommitGroup : private StoredLedgers {
  public:
   // `reader` reads the same store.
   CommitGroup(rocksdb::DB& db, LedgerTable& table, LedgerReader& reader, absl::Time now)
-      : db_(db), table_(table), reader_(reader), staged_(*this, now) {}
+      : db_(db), table_(table), reader_(reader), staged_(*this, now, table.keys().current) {}
 
   // As StagedGroup::Stage: the operation must outlive the group. DATA_LOSS and UNAVAILABLE come
   // from the disk.

@@ -20,6 +20,9 @@ namespace dpledger::embedded {
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env);
 
+// Whether the database has kOlderFormatVersion. One without any version has the present one.
+absl::StatusOr<bool> IsOlderFormat(rocksdb::DB& db);
+
 // DATA_LOSS for damaged data, UNAVAILABLE for any other error. Precondition: `status` is not OK.
 absl::Status DiskError(std::string_view operation, const rocksdb::Status& status);
 

@@ -24,6 +24,7 @@
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
 #include "ledger_store/embedded/fail_stop.h"
+#include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/rocksdb_options.h"
@@ -31,6 +32,7 @@
 #include "ledger_store/embedded/stepped_store.h"
 #include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
+#include "ledger_store/staging/written_batch.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "rocksdb/perf_level.h"
@@ -63,9 +65,13 @@ class EmbeddedStore : public SteppedStore {
   static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Load(std::unique_ptr<rocksdb::DB> db,
                                                              std::unique_ptr<SyncedWriter> writer,
                                                              const EmbeddedOptions& options) {
-    ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db));
+    ASSIGN_OR_RETURN(const bool is_older, IsOlderFormat(*db));
+    HeadKeys keys = options.keys;
+    keys.take_older = is_older;
+    ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db, std::move(keys)));
     std::unique_ptr<EmbeddedStore> store(
         new EmbeddedStore(std::move(db), std::move(writer), std::move(table), options));
+    store->is_older_ = is_older;
     ASSIGN_OR_RETURN(
         store->checkpoints_,
         EmbeddedCheckpoints::Load(*store->db_, *store->writer_, *store->table_, store->fail_stop_));
@@ -97,6 +103,29 @@ class EmbeddedStore : public SteppedStore {
   }
 
   CheckpointStore& checkpoints() override { return *checkpoints_; }
+
+  absl::StatusOr<RenewedHeads> RenewHeads() override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    RenewedHeads renewed;
+    if (table_->keys().current == nullptr) return renewed;
+    rocksdb::WriteBatch batch;
+    for (const std::string& name : table_->to_renew()) {
+      ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+      // Before the other writers' rows, whose heads are no longer.
+      const v1::WriterStatus* const server = record.head->writers.Find("");
+      if (server == nullptr) {
+        return absl::DataLossError(absl::StrCat(name, ": the server's own writer is missing"));
+      }
+      batch.Put(HeadKey(record.id, ""), HeadRow{*server, ToStored(*record.head)}.Serialize());
+    }
+    if (is_older_)
+      batch.Put(VersionKey(), rocksdb::Slice(kFormatVersion.data(), kFormatVersion.size()));
+    if (batch.Count() == 0) return renewed;
+    const absl::Status written = writer_->Write(batch, "write and sync heads");
+    if (!written.ok()) return fail_stop_.Fail(written);
+    (is_older_ ? renewed.older : renewed.of_previous_key) = table_->to_renew().size();
+    return renewed;
+  }
 
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
     RETURN_IF_ERROR(fail_stop_.status());
@@ -359,7 +388,9 @@ class EmbeddedStore : public SteppedStore {
         answered.answers.push_back(group.Stage(operation));
         const absl::Status& status = answered.answers.back().status();
         if (!status.ok()) operation.BreakLine();
-        if (absl::IsDataLoss(status) || absl::IsUnavailable(status)) {
+        // One answer that somebody has changed does not stop the others.
+        if ((absl::IsDataLoss(status) && ReasonOf(status).reason != kForgedAnswer) ||
+            absl::IsUnavailable(status)) {
           return fail_stop_.Fail(status);
         }
       }
@@ -422,6 +453,7 @@ class EmbeddedStore : public SteppedStore {
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
   const size_t max_pending_bytes_;
+  bool is_older_ = false;  // its heads were without authenticators; set by Load
 
   // When the last group was recorded, seconds: a guess at when the next will be.
   std::atomic<int64_t> last_group_seconds_ = 0;
@@ -442,8 +474,9 @@ class EmbeddedStore : public SteppedStore {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SteppedStore>> OpenSteppedStore(std::unique_ptr<rocksdb::DB> db,
-                                                               Clock& clock) {
+                                                               Clock& clock, HeadKeys keys) {
   EmbeddedOptions options;
+  options.keys = std::move(keys);
   options.clock = &clock;
   std::unique_ptr<SyncedWriter> writer = SyncedWriter::Unrecorded(*db);
   return EmbeddedStore::Load(std::move(db), std::move(writer), options);

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 
 namespace rocksdb {
@@ -26,11 +27,14 @@ struct EmbeddedOptions {
   // QUEUE_FULL). 64 MiB are about a second's work.
   size_t max_pending_bytes = 64 << 20;
   rocksdb::Env* env = nullptr;  // RocksDB's access to the disk; null: the system's
+  // A server's are always given. Without a current one the store reads, and takes nothing where
+  // heads have authenticators.
+  HeadKeys keys = {};
 };
 
 // FAILED_PRECONDITION (STORE_IN_USE) if another server has the folder open; DATA_LOSS if its
-// records are damaged or inconsistent; UNAVAILABLE for other errors of the disk. The store's
-// destructor answers the requests that wait.
+// records are damaged, inconsistent or not authentic; UNAVAILABLE for other errors of the disk. The
+// store's destructor answers the requests that wait.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options);
 
 }  // namespace dpledger

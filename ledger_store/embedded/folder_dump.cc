@@ -116,7 +116,7 @@ absl::Status DumpFolder(const std::string& folder, const DumpOptions& options,
   ASSIGN_OR_RETURN(const std::unique_ptr<SurvivingRecords> records, SurvivingRecords::Open(folder));
   FsckReport of_records;
   ASSIGN_OR_RETURN(const std::unique_ptr<SurvivingStore> store,
-                   SurvivingStore::Open(*records, of_records));
+                   SurvivingStore::Open(*records, /*keys=*/{}, of_records));
   if (!options.ledger.empty() && store->FindByName(options.ledger) == nullptr) {
     return absl::NotFoundError(absl::StrCat(options.ledger, ": no such ledger can be read"));
   }

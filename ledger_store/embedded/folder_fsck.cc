@@ -78,7 +78,7 @@ absl::Status FsckFolder(const std::string& folder, const FsckOptions& options, F
       OpenReadOnly(folder, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);
   FsckReport of_records;
   ASSIGN_OR_RETURN(const std::unique_ptr<SurvivingStore> store,
-                   SurvivingStore::Open(*records, of_records));
+                   SurvivingStore::Open(*records, options.keys, of_records));
   FsckReport of_database;
   if (database.db != nullptr) {
     RETURN_IF_ERROR(CompareWithDatabase(*database.db, *records, of_database));

@@ -51,19 +51,16 @@ absl::StatusOr<StoredEnd> LoadEnd(rocksdb::DB& db, const std::string& name, uint
   return end;
 }
 
-absl::StatusOr<v1::LedgerEntry> LoadFirst(rocksdb::DB& db, const std::string& name, uint64_t id) {
+// The batch of entry 0.
+absl::StatusOr<std::string> LoadFirst(rocksdb::DB& db, const std::string& name, uint64_t id) {
   std::string row;
   const rocksdb::Status read = db.Get({}, BatchKey(id, 0), &row);
   if (read.IsNotFound()) {
     return absl::DataLossError(absl::StrCat(name, ": its entry 0 is missing"));
   }
   if (!read.ok()) return DiskError(absl::StrCat("read entry 0 of ", name), read);
-  const auto entries = DecodeBatchRow(row);
-  v1::LedgerEntry first;
-  if (!entries.has_value() || !first.ParseFromString(std::string(entries->front()))) {
-    return absl::DataLossError(absl::StrCat(name, ": its entry 0 does not parse"));
-  }
-  return first;
+  if (DecodeBatchRow(row).has_value()) return row;
+  return absl::DataLossError(absl::StrCat(name, ": its entry 0 does not parse"));
 }
 
 // Cheap enough for every start: the last batch ends where the ledger does.
@@ -89,12 +86,20 @@ absl::Status CheckEnd(rocksdb::DB& db, const std::string& name, uint64_t id, uin
       absl::StrCat(name, ": has size ", size, ", but entry ", size - 1, " is missing"));
 }
 
-absl::StatusOr<LedgerRecord> LoadLedger(rocksdb::DB& db, const std::string& name, uint64_t id) {
+struct LoadedLedger {
+  LedgerRecord record;
+  bool to_renew = false;
+};
+
+absl::StatusOr<LoadedLedger> LoadLedger(rocksdb::DB& db, const std::string& name, uint64_t id,
+                                        const HeadKeys& keys) {
   ASSIGN_OR_RETURN(StoredEnd end, LoadEnd(db, name, id));
-  ASSIGN_OR_RETURN(const v1::LedgerEntry first, LoadFirst(db, name, id));
+  ASSIGN_OR_RETURN(const std::string first, LoadFirst(db, name, id));
   RETURN_IF_ERROR(CheckEnd(db, name, id, end.head.size()));
-  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, first, end.head, std::move(end.writers)));
-  return LedgerRecord{id, std::make_shared<const LedgerHead>(std::move(head))};
+  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, DecodeBatchRow(first)->front(), end.head,
+                                               std::move(end.writers), keys));
+  const bool to_renew = !IsCurrent(end.head, head);
+  return LoadedLedger{{id, std::make_shared<const LedgerHead>(std::move(head)), nullptr}, to_renew};
 }
 
 // Every ledger has a name: what lies under an id beyond the names' has lost its own.
@@ -114,16 +119,17 @@ absl::Status CheckNothingBeyond(rocksdb::DB& db, uint64_t next_id) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LedgerTable>> LedgerTable::Load(rocksdb::DB& db) {
-  auto table = std::make_unique<LedgerTable>();
+absl::StatusOr<std::unique_ptr<LedgerTable>> LedgerTable::Load(rocksdb::DB& db, HeadKeys keys) {
+  auto table = std::make_unique<LedgerTable>(std::move(keys));
   std::vector<uint64_t> ids;
   const auto add = [&](std::string_view name, std::string_view value) -> absl::Status {
     const std::optional<uint64_t> id = DecodeNumber(value);
     if (!id.has_value()) {
       return absl::DataLossError(absl::StrCat(ToAbsl(name), ": its id does not parse"));
     }
-    ASSIGN_OR_RETURN(LedgerRecord record, LoadLedger(db, std::string(name), *id));
-    table->Put(std::move(record));
+    ASSIGN_OR_RETURN(LoadedLedger loaded, LoadLedger(db, std::string(name), *id, table->keys_));
+    if (loaded.to_renew) table->to_renew_.emplace_back(name);
+    table->Put(std::move(loaded.record));
     ids.push_back(*id);
     return absl::OkStatus();
   };

@@ -13,12 +13,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "ledger/ledger_head.h"
+#include "ledger/stored_head.h"
 #include "rocksdb/db.h"
 
 namespace dpledger::embedded {
@@ -32,8 +33,14 @@ struct LedgerRecord {
 
 class LedgerTable {
  public:
-  // Reads all heads. DATA_LOSS, naming the ledger, if a head's size is not that of its entries.
-  static absl::StatusOr<std::unique_ptr<LedgerTable>> Load(rocksdb::DB& db);
+  explicit LedgerTable(HeadKeys keys) : keys_(std::move(keys)) {}
+  // Reads all heads. DATA_LOSS, naming the ledger, if a head's size is not that of its entries, or
+  // if it is not authentic.
+  static absl::StatusOr<std::unique_ptr<LedgerTable>> Load(rocksdb::DB& db, HeadKeys keys);
+
+  const HeadKeys& keys() const { return keys_; }
+  // The ledgers whose stored heads the current key did not authenticate when they were loaded.
+  const std::vector<std::string>& to_renew() const { return to_renew_; }
 
   // NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
   absl::StatusOr<LedgerRecord> Find(const std::string& name) const;
@@ -55,6 +62,8 @@ class LedgerTable {
   void MarkSigned(const std::string& name, uint64_t size);
 
  private:
+  const HeadKeys keys_;
+  std::vector<std::string> to_renew_;  // set by Load
   mutable absl::Mutex mutex_;
   std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);  // ledgers by data set

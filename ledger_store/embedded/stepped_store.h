@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 #include "rocksdb/db.h"
 
@@ -22,6 +23,6 @@ class SteppedStore : public LedgerStore {
 // `clock` must outlive the store. The destructor drops what waits, as the end of a process does.
 // Errors as of OpenEmbeddedStore, but for those of the folder.
 absl::StatusOr<std::unique_ptr<SteppedStore>> OpenSteppedStore(std::unique_ptr<rocksdb::DB> db,
-                                                               Clock& clock);
+                                                               Clock& clock, HeadKeys keys = {});
 
 }  // namespace dpledger::embedded

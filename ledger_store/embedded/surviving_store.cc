@@ -47,7 +47,8 @@ absl::Status UnlessEnough(const absl::Status& status) {
 // Takes all records in the order of their keys.
 class SurvivingStore::Loader {
  public:
-  Loader(SurvivingStore& store, FsckReport& report) : store_(store), report_(report) {}
+  Loader(SurvivingStore& store, HeadKeys keys, FsckReport& report)
+      : store_(store), keys_(std::move(keys)), report_(report) {}
 
   void Take(std::string_view key, std::string_view value) {
     if (key.empty()) return Wrong(key, "is empty");
@@ -102,7 +103,7 @@ class SurvivingStore::Loader {
   struct End {
     v1::StoredHead head;
     std::map<std::string, v1::WriterStatus> writers;
-    std::optional<v1::LedgerEntry> first;
+    std::optional<std::string> first;  // entry 0, if it parses
   };
 
   std::string Place(uint64_t id) const {
@@ -189,7 +190,7 @@ class SurvivingStore::Loader {
     ledger.end = std::max<uint64_t>(ledger.end, *first + entries->size());
     if (*first == 0) {
       v1::LedgerEntry entry;
-      if (Parse(entries->front(), entry)) ends_[id].first = std::move(entry);
+      if (Parse(entries->front(), entry)) ends_[id].first = std::string(entries->front());
     }
   }
 
@@ -219,13 +220,17 @@ class SurvivingStore::Loader {
       report_.Add(ledger.name, absl::StrCat("its head says ", end.head.size(),
                                             " entries, those that are there end at ", ledger.end));
     }
-    absl::StatusOr<LedgerHead> head =
-        FromStored(ledger.name, *end.first, end.head, std::move(end.writers));
-    report_.Add(absl::StrCat(ledger.name, ": head"), head.status());
+    // As it is, so that its entries are compared with it too.
+    absl::StatusOr<LedgerHead> head = FromStored(ledger.name, *end.first, end.head, end.writers);
     if (head.ok()) ledger.head = *std::move(head);
+    if (head.ok() && keys_.current != nullptr) {
+      head = FromStored(ledger.name, *end.first, end.head, std::move(end.writers), keys_);
+    }
+    report_.Add(absl::StrCat(ledger.name, ": head"), head.status());
   }
 
   SurvivingStore& store_;
+  const HeadKeys keys_;
   FsckReport& report_;
   std::map<uint64_t, End> ends_;
   uint64_t registry_next_ = 0;
@@ -233,17 +238,19 @@ class SurvivingStore::Loader {
 };
 
 absl::StatusOr<std::unique_ptr<SurvivingStore>> SurvivingStore::Open(SurvivingRecords& records,
+                                                                     HeadKeys keys,
                                                                      FsckReport& report) {
   const std::optional<std::string> version = records.Get(VersionKey());
   if (!version.has_value()) {
     report.Add("the store", "its format version is missing");
-  } else if (*version != kFormatVersion) {
+  } else if (*version != kFormatVersion && *version != kOlderFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat("the store has format ", HexEncode(*version),
                                                       " (hexadecimal), this program reads ",
                                                       HexEncode(kFormatVersion)));
   }
   std::unique_ptr<SurvivingStore> store(new SurvivingStore(records));
-  Loader loader(*store, report);
+  keys.take_older = version == kOlderFormatVersion;
+  Loader loader(*store, std::move(keys), report);
   const std::string names = TablePrefix(Table::kName);
   RETURN_IF_ERROR(records.ScanPrefix(names, [&](std::string_view key, std::string_view value) {
     loader.TakeName(key.substr(names.size()), value);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger/ledger_head.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/embedded/surviving_records.h"
 #include "ledger_store/evidence/fsck.h"
 #include "ledger_store/store.h"
@@ -23,10 +23,10 @@ namespace dpledger::embedded {
 
 class SurvivingStore : public LedgerReader, public CheckpointReader {
  public:
-  // Adds every difference from docs/formats.md, section 2, to `report`. Errors of the disk.
-  // `records` must outlive this.
+  // Adds every difference from docs/formats.md, section 2, to `report`: heads that are not
+  // authentic too, if there are keys. Errors of the disk. `records` must outlive this.
   static absl::StatusOr<std::unique_ptr<SurvivingStore>> Open(SurvivingRecords& records,
-                                                              FsckReport& report);
+                                                              HeadKeys keys, FsckReport& report);
 
   struct Ledger {
     uint64_t id = 0;

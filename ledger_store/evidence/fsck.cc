@@ -315,6 +315,11 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
     CheckRegistryTiles(checkpoints, latest->size(), report);
   }
   CheckCopies(store, registry, options, report);
+  if (options.keys.current == nullptr) {
+    report.Note(
+        "no signing key was given: whether heads are as a server with the key left them was not "
+        "checked, only that they fit the entries");
+  }
 
   std::set<std::string> origins;
   std::string after;
@@ -328,6 +333,10 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
     for (const v1::Ledger& ledger : *ledgers) {
       ++report.ledgers;
       origins.insert(OriginOf(registry.origin(), ledger.name()));
+      if (options.authenticated != nullptr) {
+        report.Add(absl::StrCat(ledger.name(), ": head"),
+                   options.authenticated->Get(ledger.name(), kNoWriters).status());
+      }
       LedgerCheck(store, options, ledger, report).Run(registry, caught_up.ok());
     }
     if (ledgers->size() < kPageLedgers) break;

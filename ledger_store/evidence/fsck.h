@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/evidence/fsck_report.h"
 #include "ledger_store/store.h"
@@ -23,6 +24,12 @@ struct FsckOptions {
   std::string checkpoint_file;  // the registry's second place; empty: there is none
   // Compares the ledger's run-length table with its entries; null: tables are not checked.
   std::function<absl::Status(LedgerReader&, const std::string& ledger)> check_history;
+  // The keys of the heads. Without a current one their authenticators are not checked, and the
+  // report says so.
+  HeadKeys keys = {};
+  // The same store, opened with those keys: a head that it does not give is a finding. Null for an
+  // engine that looks at the keys itself (embedded/folder_fsck.h).
+  LedgerReader* authenticated = nullptr;
   // Called regularly with the report so far.
   std::function<void(const FsckReport&)> progress;
 };

@@ -19,6 +19,10 @@ namespace dpledger {
 absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
                                                  const SignedCheckpoint& last);
 
+// The same from what was read ahead: its tiles, then its entries. `point` is where they end.
+absl::StatusOr<merkle::TileBuilder> RehashTail(const Tail& tail, const SignedCheckpoint& last,
+                                               const std::string& ledger, const LedgerPoint& point);
+
 // Adds the ledger's stored entries [tree.size(), point.size) to the tree, read a page at a time.
 // DATA_LOSS if one is missing, or if the tree then does not have the point's root; errors of
 // LedgerStore::Read.

@@ -22,8 +22,12 @@ std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the r
 absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int width) {
   absl::StatusOr<std::string> tile = store_.ReadTile(log_, id);
   if (!absl::IsNotFound(tile.status())) return tile;
+  return MissingTile(log_, id, width);
+}
+
+absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width) {
   return absl::DataLossError(absl::StrCat(
-      NameOf(log_), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
+      NameOf(log), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,

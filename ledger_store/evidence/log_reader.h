@@ -32,6 +32,9 @@ class LogTiles : public merkle::TileReader {
   const std::string log_;
 };
 
+// DATA_LOSS: the tile of the log is covered by a checkpoint, but not there.
+absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width);
+
 // Entries [first, ...) of a log: at most `max_entries`, at least one if there is one. Errors of
 // LedgerStore::Read.
 absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,

@@ -11,6 +11,7 @@
 #include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/start_check.h"
+#include "ledger_store/evidence/tails_ahead.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
@@ -227,12 +228,20 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
   };
   std::stable_sort(heads.begin(), heads.end(),
                    [&](const v1::Ledger& a, const v1::Ledger& b) { return behind(a) < behind(b); });
+  std::vector<TailRange> ranges;
   for (const v1::Ledger& head : heads) {
+    const uint64_t left = refused_.contains(head.name()) ? 0 : behind(head);
+    ranges.push_back({head.name(), head.size() - left, head.size()});
+  }
+  TailsAhead tails(store_, std::move(ranges));
+  for (size_t i = 0; i < heads.size(); ++i) {
+    const v1::Ledger& head = heads[i];
     if (draft.round.entries >= options_.max_entries) {
       draft.round.more = true;
       break;
     }
-    const absl::Status added = AddLedger(head, draft);
+    ASSIGN_OR_RETURN(const Tail* const tail, tails.At(i));
+    const absl::Status added = AddLedger(head, tail, draft);
     if (absl::IsDataLoss(added)) {
       refused_.insert(head.name());
       draft.damage.Update(added);
@@ -255,7 +264,22 @@ absl::Status Notary::AddEntry(v1::LedgerEntry entry, Draft& draft) const {
   return absl::OkStatus();
 }
 
-absl::Status Notary::AddLedger(const v1::Ledger& head, Draft& draft) {
+absl::StatusOr<merkle::TileBuilder> Notary::Rehashed(const v1::Ledger& head, const Tail* tail,
+                                                     const SignedCheckpoint& last,
+                                                     LedgerPoint& point, SigningRound& round) {
+  const std::string& name = head.name();
+  if (tail != nullptr) {
+    surveyed_.erase(name);
+    point = PointOf(head);
+    return RehashTail(*tail, last, name, point);
+  }
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store_.checkpoints(), name, last));
+  ASSIGN_OR_RETURN(point, NextPoint(head, tree, round));
+  RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
+  return tree;
+}
+
+absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft) {
   const std::string& name = head.name();
   if (refused_.count(name) != 0) {
     return absl::DataLossError(absl::StrCat(name, ": is damaged, and not signed any more"));
@@ -267,9 +291,8 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, Draft& draft) {
   const SignedCheckpoint last = {
       {origin, last_head.last.size, last_head.last.root, {}}, "", last_head.last.index};
   if (head.size() <= last.checkpoint.size) return absl::OkStatus();
-  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store_.checkpoints(), name, last));
-  ASSIGN_OR_RETURN(const LedgerPoint point, NextPoint(head, tree, draft.round));
-  RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
+  LedgerPoint point;
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, Rehashed(head, tail, last, point, draft.round));
 
   v1::LedgerEntry entry;
   v1::Registered& registered = *entry.mutable_registered();

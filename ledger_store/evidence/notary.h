@@ -145,7 +145,12 @@ class Notary {
   absl::StatusOr<SigningRound> Follow(const absl::Status& refusal, uint64_t size_before);
   absl::StatusOr<Draft> MakeDraft(uint64_t lease_epoch);
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
-  absl::Status AddLedger(const v1::Ledger& head, Draft& draft);
+  // `tail` may be null.
+  absl::Status AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft);
+  // The tree up to `point`, up to which the ledger is signed next, from the stored entries.
+  absl::StatusOr<merkle::TileBuilder> Rehashed(const v1::Ledger& head, const Tail* tail,
+                                               const SignedCheckpoint& last, LedgerPoint& point,
+                                               SigningRound& round);
   absl::Status AddMapRoot(Draft& draft);
   absl::Status AddRegistry(Draft& draft) const;
   // The point up to which the ledger is signed next. Its root was checked against a head.

@@ -2,6 +2,7 @@
 // transactions that are run again until their outcome is known. Thread safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/head_cache.h"
+#include "ledger_store/postgres/seen_counts.h"
 
 namespace dpledger::postgres {
 
@@ -28,6 +31,7 @@ struct DatabaseOptions {
   std::string schema;
   int connections = 0;
   absl::Duration timeout;
+  HeadKeys keys;
 };
 
 class Database {
@@ -58,6 +62,12 @@ class Database {
 
   // What this server has seen of the ledgers.
   HeadCache& heads() { return heads_; }
+  SeenCounts& counts() { return counts_; }
+
+  // Of the heads. `take_older` while the database has heads that an older version wrote.
+  HeadKeys keys() const;
+  // From now on a head must have an authenticator.
+  void EndOlderHeads() { takes_older_ = false; }
 
   // False for good once the schema has a version that this program does not know.
   bool usable() const;
@@ -90,6 +100,8 @@ class Database {
 
   const DatabaseOptions options_;
   HeadCache heads_;
+  SeenCounts counts_;
+  std::atomic<bool> takes_older_ = false;
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;

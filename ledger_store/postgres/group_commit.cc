@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "ledger/batch_row.h"
 #include "ledger_store/postgres/chunk.h"
+#include "ledger_store/postgres/dataset_counts.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/staging/staged_group.h"
 
@@ -119,7 +120,7 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
   if (!made.names.empty()) {
     writes.push_back(
         {database.Sql("INSERT INTO @.ledgers"
-                      " (name, first_entry, dataset, next_seq, root, head, writers, to_sign)"
+                      " (name, first_entry, dataset, next_seq, root, head, writers, unsigned)"
                       " SELECT n, f, d, s, r, h, '', true FROM unnest($1::text[], $2::bytea[],"
                       " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[])"
                       " AS made (n, f, d, s, r, h)"),
@@ -135,7 +136,7 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
     // The commit comes with it: so what must hold is checked there, by a cast that fails.
     writes.push_back(
         {database.Sql("WITH changed AS (UPDATE @.ledgers AS l SET next_seq = g.next_seq,"
-                      " root = g.root, head = g.head, to_sign = true"
+                      " root = g.root, head = g.head, unsigned = true"
                       " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
                       " $5::bytea[], $6::bytea[])"
                       " AS g (name, stored_seq, stored_root, next_seq, root, head)"
@@ -218,6 +219,16 @@ void WriteRequests(const Database& database, const StagedGroup& staged,
        Values().Texts(ledgers).Texts(ids).ListOfBytes(hashes).ListOfBytes(receipts)});
 }
 
+// The counts of new ledgers' data sets.
+absl::StatusOr<std::vector<Statement>> WriteCounts(Database& database, Connection& connection,
+                                                   const StagedGroup& staged) {
+  std::map<std::string, uint64_t> made;
+  for (const auto& [name, ledger] : staged.ledgers()) {
+    if (ledger.stored == nullptr) ++made[DeclarationOf(*ledger.head).dataset()];
+  }
+  return AddToCounts(database, connection, made);
+}
+
 // What writes what the group adds. If another server was faster with a ledger, it fails with
 // kTryAgain.
 std::vector<Statement> Writes(const Database& database, const StagedGroup& staged, bool promises) {
@@ -246,7 +257,7 @@ absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
     LockedLedgers locked(reader);
     RETURN_IF_ERROR(Load(database, connection, group, locked));
-    StagedGroup staged(locked, now);
+    StagedGroup staged(locked, now, database.keys().current);
     answers.clear();  // the transaction may run again
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     grown.clear();
@@ -257,7 +268,11 @@ absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time
     }
     const bool promises =
         std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.ok(); });
-    return Writes(database, staged, promises);
+    ASSIGN_OR_RETURN(std::vector<Statement> writes, WriteCounts(database, connection, staged));
+    for (Statement& write : Writes(database, staged, promises && writes.empty())) {
+      writes.push_back(std::move(write));
+    }
+    return writes;
   };
   try {
     RETURN_IF_ERROR(database.Transact(work));

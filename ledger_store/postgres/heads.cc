@@ -24,44 +24,51 @@ struct End {
   std::string name;
   uint64_t size = 0;
   std::string root;
+  std::string head;  // the column
 };
+
+// Of many ledgers those with few writers are read whole, in one statement for all.
+constexpr int kFewLedgers = 16;
+constexpr size_t kFewWriters = 64;
+
+bool MayCatchUp(const LedgerHead& head, const End& end, int ledgers) {
+  return head.tree.size() < end.size && end.size - head.tree.size() <= kMostCaughtUp &&
+         (ledgers <= kFewLedgers || head.writers.size() > kFewWriters);
+}
 
 bool IsAt(const LedgerHead& head, const End& end) {
   return head.tree.size() == end.size && merkle::ToBytes(head.tree.Root()) == end.root;
 }
 
-absl::Status Damaged(const std::string& ledger, const char* what) {
+absl::Status Damaged(const std::string& ledger, const std::string& what) {
   return absl::DataLossError(absl::StrCat(ledger, ": ", what));
 }
 
-// A ledger, in one snapshot: its row, then one for each writer. Entry 0 is read where the entries
-// are: the copy in the column first_entry, which servers may update, is not believed.
+// A ledger, in one snapshot: its row and where its entries end, then one for each writer. Entry 0
+// is read where the entries are: the copy in the column first_entry, which servers may update, is
+// not believed.
 constexpr char kWholeHeads[] =
     "SELECT name, head, writers, next_seq, root,"
     " (SELECT c.body FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0),"
-    " (SELECT c.body_sha256 FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0)"
+    " (SELECT c.body_sha256 FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0),"
+    " (SELECT c.first_seq + c.n FROM @.chunks AS c WHERE c.ledger = name"
+    " ORDER BY c.first_seq DESC LIMIT 1), dataset"
     " FROM @.ledgers WHERE name = ANY ($1) UNION ALL"
-    " SELECT ledger, status, convert_to(writer, 'UTF8'), NULL, NULL, NULL, NULL FROM @.writers "
-    "WHERE ledger = ANY ($1)";
+    " SELECT ledger, status, convert_to(writer, 'UTF8'), NULL, NULL, NULL, NULL, NULL, NULL"
+    " FROM @.writers WHERE ledger = ANY ($1)";
 
 struct WholeHead {
   std::optional<int> row;
   std::vector<int> writers;
 };
 
-absl::StatusOr<LedgerHead> HeadFromRows(const std::string& name, const Rows& rows,
-                                        const WholeHead& whole) {
-  if (!whole.row.has_value()) return Damaged(name, "it has writers, but no head");
-  const int row = *whole.row;
-  v1::LedgerEntry first;
-  v1::StoredHead stored;
+// The writers of a ledger, from its row and those of the writers.
+absl::StatusOr<std::map<std::string, v1::WriterStatus>> WritersFromRows(const std::string& name,
+                                                                        const Rows& rows,
+                                                                        const WholeHead& whole) {
   v1::Ledger older;
-  if (!stored.ParseFromString(rows.Bytes(row, 1))) return Damaged(name, "its head does not parse");
-  if (!older.ParseFromString(rows.Bytes(row, 2))) return Damaged(name, "its writers do not parse");
-  if (rows.IsNull(row, 5) || rows.IsNull(row, 6)) return Damaged(name, "entry 0 is missing");
-  const auto chunk = FromChunk(rows.View(row, 5), rows.View(row, 6), 1);
-  if (!chunk.ok() || !first.ParseFromString(std::string(chunk->front()))) {
-    return Damaged(name, "entry 0 is damaged");
+  if (!older.ParseFromString(rows.Bytes(*whole.row, 2))) {
+    return Damaged(name, "its writers do not parse");
   }
   std::map<std::string, v1::WriterStatus> writers;
   for (v1::WriterStatus& writer : *older.mutable_writers()) {
@@ -77,36 +84,32 @@ absl::StatusOr<LedgerHead> HeadFromRows(const std::string& name, const Rows& row
     std::string writer_name = writer.writer();
     writers[std::move(writer_name)] = std::move(writer);
   }
-  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, first, stored, std::move(writers)));
-  if (!IsAt(head, {name, static_cast<uint64_t>(rows.Number(row, 3)), rows.Bytes(row, 4)})) {
-    return Damaged(name, "its head has another size or root than its row");
-  }
-  return head;
+  return writers;
 }
 
-using HeadsByName = std::map<std::string, std::shared_ptr<const LedgerHead>>;
-
-absl::StatusOr<HeadsByName> ReadWhole(Database& database, const Ask& ask,
-                                      const std::vector<std::string>& names) {
-  ASSIGN_OR_RETURN(const std::vector<Rows> found,
-                   ask({{database.Sql(kWholeHeads), Values().Texts(names)}}));
-  const Rows& rows = found[0];
-  std::map<std::string, WholeHead> heads;
-  for (int row = 0; row < rows.size(); ++row) {
-    WholeHead& head = heads[rows.Bytes(row, 0)];
-    if (rows.IsNull(row, 3)) {
-      head.writers.push_back(row);
-    } else {
-      head.row = row;
-    }
+absl::StatusOr<ReadHeadRow> HeadFromRows(const std::string& name, const Rows& rows,
+                                         const WholeHead& whole, const HeadKeys& keys) {
+  if (!whole.row.has_value()) return Damaged(name, "it has writers, but no head");
+  const int row = *whole.row;
+  v1::StoredHead stored;
+  if (!stored.ParseFromString(rows.Bytes(row, 1))) return Damaged(name, "its head does not parse");
+  ASSIGN_OR_RETURN(auto writers, WritersFromRows(name, rows, whole));
+  if (rows.IsNull(row, 5) || rows.IsNull(row, 6)) return Damaged(name, "entry 0 is missing");
+  const auto chunk = FromChunk(rows.View(row, 5), rows.View(row, 6), 1);
+  if (!chunk.ok()) return Damaged(name, "entry 0 is damaged");
+  ASSIGN_OR_RETURN(LedgerHead head,
+                   FromStored(name, chunk->front(), stored, std::move(writers), keys));
+  const End end = {name, static_cast<uint64_t>(rows.Number(row, 3)), rows.Bytes(row, 4), {}};
+  if (!IsAt(head, end)) return Damaged(name, "its head has another size or root than its row");
+  if (static_cast<uint64_t>(rows.Number(row, 7)) != end.size) {
+    return Damaged(name, absl::StrCat("its head counts ", end.size, " entries, its entries end at ",
+                                      rows.Number(row, 7)));
   }
-  HeadsByName read;
-  for (const auto& [name, whole] : heads) {
-    ASSIGN_OR_RETURN(LedgerHead head, HeadFromRows(name, rows, whole));
-    auto& shared = read[name] = std::make_shared<const LedgerHead>(std::move(head));
-    database.heads().Put(shared);
+  if (rows.View(row, 8) != DeclarationOf(head).dataset()) {
+    return Damaged(name, "its row names another data set than its declaration");
   }
-  return read;
+  const bool is_current = IsCurrent(stored, head);
+  return ReadHeadRow{std::make_shared<const LedgerHead>(std::move(head)), is_current};
 }
 
 // Moves the head to the end over what others have added: by the entries, whose hashes must lead
@@ -151,7 +154,9 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
     added += writer.entry_count() - (before == nullptr ? 0 : before->entry_count());
     head.writers.Put(std::move(writer));
   }
-  return names.empty() && added == end.size - known;
+  if (!names.empty() || added != end.size - known) return false;
+  // One that another key authenticated is read whole.
+  return head.writers.key() == nullptr || HeadColumn(head) == end.head;
 }
 
 }  // namespace
@@ -161,12 +166,12 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const 
   std::vector<End> wanted;
   std::vector<std::string> unknown;
   for (int row = 0; row < ends.size(); ++row) {
-    const End& end = wanted.emplace_back(
-        End{ends.Bytes(row, 0), static_cast<uint64_t>(ends.Number(row, 1)), ends.Bytes(row, 2)});
+    const End& end =
+        wanted.emplace_back(End{ends.Bytes(row, 0), static_cast<uint64_t>(ends.Number(row, 1)),
+                                ends.Bytes(row, 2), ends.Bytes(row, 3)});
     std::shared_ptr<const LedgerHead>& head = heads.emplace_back(database.heads().Find(end.name));
     if (head != nullptr && IsAt(*head, end)) continue;
-    if (head != nullptr && head->tree.size() < end.size &&
-        end.size - head->tree.size() <= kMostCaughtUp) {
+    if (head != nullptr && MayCatchUp(*head, end, ends.size())) {
       auto next = std::make_shared<LedgerHead>(*head);
       ASSIGN_OR_RETURN(const bool caught_up, CatchUp(database, ask, end, *next));
       if (caught_up) {
@@ -179,14 +184,40 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const 
     unknown.push_back(end.name);
   }
   if (unknown.empty()) return heads;
-  ASSIGN_OR_RETURN(const HeadsByName whole, ReadWhole(database, ask, unknown));
+  ASSIGN_OR_RETURN(const std::vector<ReadHeadRow> whole, ReadWholeHeads(database, ask, unknown));
+  std::map<std::string, std::shared_ptr<const LedgerHead>> by_name;
+  for (const ReadHeadRow& read : whole) by_name[read.head->name] = read.head;
   for (size_t i = 0; i < heads.size(); ++i) {
     if (heads[i] != nullptr) continue;
-    const auto found = whole.find(wanted[i].name);
-    if (found == whole.end()) return LedgerNotFound(wanted[i].name);
+    const auto found = by_name.find(wanted[i].name);
+    if (found == by_name.end()) return LedgerNotFound(wanted[i].name);
     heads[i] = found->second;
   }
   return heads;
+}
+
+absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
+                                                        const std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(const std::vector<Rows> found,
+                   ask({{database.Sql(kWholeHeads), Values().Texts(names)}}));
+  const Rows& rows = found[0];
+  std::map<std::string, WholeHead> heads;
+  for (int row = 0; row < rows.size(); ++row) {
+    WholeHead& head = heads[rows.Bytes(row, 0)];
+    if (rows.IsNull(row, 3)) {
+      head.writers.push_back(row);
+    } else {
+      head.row = row;
+    }
+  }
+  std::vector<ReadHeadRow> read;
+  const HeadKeys keys = database.keys();
+  for (const auto& [name, whole] : heads) {
+    ASSIGN_OR_RETURN(ReadHeadRow head, HeadFromRows(name, rows, whole, keys));
+    database.heads().Put(head.head);
+    read.push_back(std::move(head));
+  }
+  return read;
 }
 
 absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement) {

@@ -2,6 +2,9 @@
 // table `writers` what its last append made of each writer. The column `writers` of `ledgers` has
 // the writers of a ledger that is older than that table: a row there stands in its place.
 //
+// What is read is authentic (ledger/stored_head.h), and the ledger has no entries beyond it: an
+// older head that is put back is damage.
+//
 // A head that this server has seen (HeadCache) is read no more; of one that other servers have
 // moved on, only what they have added. Thread safe.
 #pragma once
@@ -12,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ledger/ledger_head.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/postgres/database.h"
 
 namespace dpledger::postgres {
@@ -20,19 +23,29 @@ namespace dpledger::postgres {
 using LedgerHeads = std::vector<std::shared_ptr<const LedgerHead>>;
 
 // What is read first, of the table `ledgers`, in this order.
-inline constexpr char kEndColumns[] = "name, next_seq, root";
+inline constexpr char kEndColumns[] = "name, next_seq, root, head";
 
 // How to ask the database: in a transaction, or not.
 using Ask = std::function<absl::StatusOr<std::vector<Rows>>(std::vector<Statement>)>;
 
 // The heads of the ledgers in `ends` (rows of kEndColumns), in their order. A ledger that goes on
-// meanwhile is read as it is then. DATA_LOSS if what the tables say does not fit together.
+// meanwhile is read as it is then. DATA_LOSS if what the tables say does not fit together, or is
+// not as a server with a key of the database's left it.
 absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends);
 // The same, of those that the statement (which selects kEndColumns) finds, outside of transactions.
 absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement);
 // NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
 absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,
                                                            const std::string& name);
+
+// The same, of the ledgers of these names, whatever this server has seen of them; with whether the
+// current key made the authenticator that is stored. Leaves out what is not there.
+struct ReadHeadRow {
+  std::shared_ptr<const LedgerHead> head;
+  bool is_current = false;
+};
+absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
+                                                        const std::vector<std::string>& names);
 
 // The column `head`.
 std::string HeadColumn(const LedgerHead& head);

@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
         const LedgerHeads heads,
         ReadHeads(database_,
                   {database_.Sql(absl::StrCat("SELECT ", kEndColumns,
-                                              " FROM @.ledgers WHERE to_sign AND next_seq >"
+                                              " FROM @.ledgers WHERE unsigned AND next_seq >"
                                               " coalesce((SELECT size FROM @.checkpoints"
                                               " WHERE log = name), 0) AND name ",
                                               side, " $1 ORDER BY name LIMIT $2")),
@@ -228,12 +228,12 @@ void PostgresCheckpoints::ClearSigned() {
   database_
       .Transact([&](Connection&) {
         return std::vector<Statement>{
-            // Waits for no standby with the heads locked: to_sign may be true without need.
+            // Waits for no standby with the heads locked: unsigned may be true without need.
             {"SELECT set_config('synchronous_commit', 'off', true)", {}},
             // A head that somebody has locked is written to, and so is to be signed again.
-            {database_.Sql("UPDATE @.ledgers SET to_sign = false WHERE to_sign AND name IN"
+            {database_.Sql("UPDATE @.ledgers SET unsigned = false WHERE unsigned AND name IN"
                            " (SELECT l.name FROM @.ledgers AS l JOIN @.checkpoints AS c"
-                           " ON c.log = l.name WHERE l.to_sign AND l.next_seq <= c.size"
+                           " ON c.log = l.name WHERE l.unsigned AND l.next_seq <= c.size"
                            " FOR UPDATE OF l SKIP LOCKED)"),
              {}}};
       })

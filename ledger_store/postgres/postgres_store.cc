@@ -19,10 +19,13 @@
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/database.h"
+#include "ledger_store/postgres/dataset_counts.h"
 #include "ledger_store/postgres/entry_reader.h"
 #include "ledger_store/postgres/group_commit.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
+#include "ledger_store/postgres/renew_heads.h"
+#include "ledger_store/postgres/tail_reader.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -123,12 +126,10 @@ class PostgresStore : public LedgerStore {
   }
 
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
-    ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_->Read({{database_->Sql("SELECT count(*) FROM @.ledgers WHERE dataset = $1"),
-                          Values().Bytes(dataset)}}));
-    return static_cast<uint64_t>(rows[0].Number(0, 0));
+    return postgres::CountDeclaring(*database_, dataset);
   }
+
+  absl::StatusOr<RenewedHeads> RenewHeads() override { return postgres::RenewHeads(*database_); }
 
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
@@ -161,6 +162,10 @@ class PostgresStore : public LedgerStore {
   }
 
   CheckpointStore& checkpoints() override { return checkpoints_; }
+
+  absl::StatusOr<std::vector<Tail>> ReadTails(const std::vector<TailRange>& ranges) override {
+    return postgres::ReadTails(*database_, ranges);
+  }
 
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
     RETURN_IF_ERROR(CheckMayExist(name));
@@ -281,7 +286,8 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenPostgresStore(const PostgresOpt
   ASSIGN_OR_RETURN(auto database, postgres::Database::Open({.conninfo = options.connection,
                                                             .schema = options.schema,
                                                             .connections = options.connections,
-                                                            .timeout = options.timeout}));
+                                                            .timeout = options.timeout,
+                                                            .keys = options.keys}));
   return std::make_unique<postgres::PostgresStore>(std::move(database), options);
 }
 

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 
 namespace dpledger {
@@ -41,6 +42,9 @@ struct PostgresOptions {
   // Memory of the requests that wait for the database. Further requests are RESOURCE_EXHAUSTED
   // (reason QUEUE_FULL).
   size_t max_pending_bytes = 64 << 20;
+  // A server's are always given. Without a current one the store reads, and takes nothing where
+  // heads have authenticators.
+  HeadKeys keys = {};
   // The longest that a statement, or a commit's wait for its standby, may take: at least 1 s.
   absl::Duration timeout = absl::Seconds(30);
 };

@@ -127,6 +127,17 @@ const std::vector<Migration>& Migrations() {
           " ledger text COLLATE \"C\" NOT NULL, writer text COLLATE \"C\" NOT NULL,"
           " status bytea NOT NULL, PRIMARY KEY (ledger, writer))",
       },
+      {
+          // From here on a head has an authenticator. A server of before would write one without:
+          // it does not find the column that it knows by the old name, and so writes nothing.
+          "ALTER TABLE @.ledgers RENAME COLUMN to_sign TO unsigned",
+          // False until the heads of before have got theirs (LedgerStore::RenewHeads).
+          "CREATE TABLE @.heads_authentic (id bigint PRIMARY KEY, done boolean NOT NULL)",
+          "INSERT INTO @.heads_authentic SELECT 1, NOT EXISTS (SELECT 1 FROM @.ledgers)",
+          // How many ledgers declare a data set; code: its authenticator.
+          "CREATE TABLE @.datasets ("
+          " dataset bytea PRIMARY KEY, ledgers bigint NOT NULL, code bytea NOT NULL)",
+      },
   };
   return migrations;
 }

@@ -33,10 +33,24 @@ absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation,
       return Add(ahead->change, &operation, *ledger);
     }
   }
-  absl::StatusOr<v1::Receipt> answer =
-      std::visit([&](const auto& request) { return Make(request, operation); }, operation.request);
+  absl::StatusOr<v1::Receipt> answer = Answer(operation);
   if (!answer.ok() && line != nullptr) broken_.insert(line);
   return answer;
+}
+
+absl::StatusOr<v1::Receipt> StagedGroup::Answer(const Operation& operation) {
+  for (const std::string& name : operation.ledgers) {
+    const StagedLedger* const ledger = Find(name);
+    if (ledger != nullptr && ledger->head->needs_key) {
+      return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                            name,
+                            ": the store was opened without the key of its heads, to be read "
+                            "only")),
+                        {"KEY_NEEDED", {{"ledger", name}}});
+    }
+  }
+  return std::visit([&](const auto& request) { return Make(request, operation); },
+                    operation.request);
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const absl::Status& refusal, const Operation&) {
@@ -119,7 +133,11 @@ absl::StatusOr<v1::Receipt> StagedGroup::Repeated(const Operation& from,
   } else {
     ASSIGN_OR_RETURN(const v1::StoredRequest answered,
                      stored_.Answered(ledger.head->name, from.request_id));
-    if (answered.request_hash() == merkle::ToBytes(from.hash)) return answered.receipt();
+    if (answered.request_hash() == merkle::ToBytes(from.hash)) {
+      RETURN_IF_ERROR(
+          CheckAnswered(stored_.reader(), *ledger.stored, from.request_id, answered.receipt()));
+      return answered.receipt();
+    }
   }
   return RequestIdReused();
 }
@@ -165,6 +183,7 @@ absl::StatusOr<v1::Receipt> StagedGroup::AnswerTaken(const Operation& from,
 
 v1::Receipt StagedGroup::TakeNew(NewLedger made, const Operation& from) {
   StagedLedger& ledger = ledgers_[made.empty.name];
+  made.empty.writers = WriterMap(key_);
   ledger.head = ledger.own = std::make_shared<LedgerHead>(std::move(made.empty));
   return Put(std::move(made.change), &from, ledger);
 }

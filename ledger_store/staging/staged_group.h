@@ -5,10 +5,12 @@
 //
 //  1. Requests of one group see each other; nobody else sees any of them.
 //  2. A batch that says by its position that it was made before is never stored a second time: it
-//     gets its answer from the entries if the answer itself is lost.
+//     gets its answer from the entries if the answer itself is lost. A stored answer that the
+//     entries do not bear out is DATA_LOSS.
 //  3. A refused request leaves nothing but the CONFLICT that tells of it (ledger/ledger_head.h).
 //  4. A receipt is the answer of the caller who made the request. Whoever repeats another's request
 //     is refused. Where one of the two callers is not known, the request alone decides.
+//  5. A store that is open without the key of its heads takes nothing (KEY_NEEDED).
 // Not thread safe.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -72,8 +75,9 @@ struct StagedLedger {
 
 class StagedGroup {
  public:
-  // `stored` must outlive the group.
-  StagedGroup(StoredLedgers& stored, absl::Time now) : stored_(stored), now_(now) {}
+  // `stored` must outlive the group. `key` is that of the writers of new ledgers; may be null.
+  StagedGroup(StoredLedgers& stored, absl::Time now, WriterMap::Key key = nullptr)
+      : stored_(stored), now_(now), key_(std::move(key)) {}
 
   // The receipt is true once the group is durable. Errors as in ledger_store/store.h, and those of
   // StoredLedgers. What was worked out ahead is taken if it still holds: if the ledger's head and
@@ -90,6 +94,7 @@ class StagedGroup {
   void CountInto(CommittedGroup& counted) const;
 
  private:
+  absl::StatusOr<v1::Receipt> Answer(const Operation& operation);
   absl::StatusOr<v1::Receipt> Make(const absl::Status& refusal, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const v1::CreateLedgerRequest& request, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const BatchDraft& batch, const Operation& from);
@@ -114,6 +119,7 @@ class StagedGroup {
 
   StoredLedgers& stored_;
   const absl::Time now_;
+  const WriterMap::Key key_;
   std::map<std::string, StagedLedger> ledgers_;
   std::list<LedgerChange> made_;  // the changes, but for those worked out ahead
   std::set<const AppendLine*> broken_;

@@ -132,7 +132,35 @@ absl::StatusOr<merkle::Hash> RootAt(LedgerReader& store, const LedgerHead& head,
       absl::StrCat(head.name, ": its entries and tiles do not lead to the root of its head"));
 }
 
+absl::Status Unborne(const LedgerHead& head, const std::string& request_id) {
+  return WithReason(
+      absl::DataLossError(absl::StrCat(head.name, ": its record of how request ", request_id,
+                                       " was answered is not that of its entries")),
+      {kForgedAnswer, {{"ledger", head.name}}});
+}
+
 }  // namespace
+
+absl::Status CheckAnswered(LedgerReader& store, const LedgerHead& head,
+                           const std::string& request_id, const v1::Receipt& receipt) {
+  const uint64_t first = receipt.first_sequence();
+  const uint64_t size = receipt.size();
+  if (receipt.count() == 0 || size > head.tree.size() || first >= size ||
+      receipt.count() != size - first ||
+      (size == head.tree.size() && receipt.root_hash() != merkle::ToBytes(head.tree.Root()))) {
+    return Unborne(head, request_id);
+  }
+  for (const uint64_t sequence : {first, size - 1}) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> read,
+                     store.Read(head.name, sequence, 1, kPageBytes));
+    v1::LedgerEntry entry;
+    if (read.empty() || !entry.ParseFromString(read.front()) || entry.sequence() != sequence ||
+        entry.request_id() != request_id || entry.has_conflict() || entry.has_fork_notice()) {
+      return Unborne(head, request_id);
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<v1::Receipt> ReceiptOfWritten(LedgerReader& store, const LedgerHead& head,
                                              const BatchDraft& batch, const absl::Status& refused) {

@@ -240,6 +240,8 @@ void AddRows(Corpus& corpus) {
   row.head.set_state(v1::OPEN);
   row.head.mutable_last_recorded_time()->set_seconds(1'700'000'040);
   corpus["row/head"] = "\1" + row.Serialize();
+  row.head.set_authenticator(std::string(32, 'a'));
+  corpus["row/authentic-head"] = "\1" + row.Serialize();
 
   v1::StoredHistory table;
   table.set_version(1);

@@ -1,12 +1,13 @@
 // What the embedded store reads back of itself: a request's entries, a writer's head, and the head
 // that is made of them.
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/batch_row.h"
-#include "ledger/ledger_head.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/embedded/head_row.h"
 #include "tests/fuzz/target.h"
 
@@ -33,10 +34,17 @@ void TakeHead(std::string_view input) {
   embedded::HeadRow again;
   FUZZ_CHECK(again.ParseFrom(row.Serialize()));
   FUZZ_CHECK(again.Serialize() == row.Serialize());
-  const v1::LedgerEntry first;
-  const auto head =
-      FromStored("projects/p/ledgers/a", first, row.head, {{row.writer.writer(), row.writer}});
+  v1::LedgerEntry entry;
+  entry.mutable_declaration()->set_dataset("adult");
+  const std::string first = entry.SerializeAsString();
+  const std::map<std::string, v1::WriterStatus> read = {{row.writer.writer(), row.writer}};
+  const auto head = FromStored("projects/p/ledgers/a", first, row.head, read);
   if (!head.ok()) return;
+  // Nobody can make an authenticator without the key.
+  static const auto& key =
+      *new std::shared_ptr<const merkle::Authenticator>(std::make_shared<merkle::Authenticator>(
+          *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k')), kHeadPurpose));
+  FUZZ_CHECK(!FromStored("projects/p/ledgers/a", first, row.head, read, {key, nullptr}).ok());
   (void)Describe(*head);
   std::map<std::string, v1::WriterStatus> writers;
   for (const v1::WriterStatus& writer : head->writers) writers[writer.writer()] = writer;

@@ -1,5 +1,7 @@
 // Every engine under a notary: what it signs is the tree over the entries, across restarts and
 // beside another notary.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/notary.h"
@@ -105,6 +107,67 @@ TEST_P(LedgerStoreConformance, NotarySignsTheTreeOverTheEntriesAcrossRestarts) {
   }
   signing.ExpectSigned(*notary, kLedger);
   signing.ExpectSigned(*notary, kRegistryLog);
+}
+
+// However many have changed, and however much of each: more than are read at a time.
+TEST_P(LedgerStoreConformance, EveryChangedLedgerIsSigned) {
+  constexpr uint64_t kLedgers = 600;
+  const auto name = [](uint64_t i) { return absl::StrCat("projects/p/ledgers/l", i); };
+  Signing signing(store_, &clock_);
+  const auto notary = signing.OpenNotary("a");
+  const auto grow = [&](uint64_t i, uint64_t entries) {
+    static int batches = 0;
+    v1::AppendBatchRequest batch = Batch(name(i), "w", absl::StrCat("batch-", ++batches));
+    for (uint64_t k = 0; k < entries; ++k) AddNote(batch, absl::StrCat("note ", i, " ", k));
+    const auto receipt = store_->Append(batch);
+    ASSERT_TRUE(receipt.ok()) << receipt.status();
+  };
+  for (uint64_t i = 0; i < kLedgers; ++i) {
+    CreateLedger(name(i));
+    if (i % 7 == 0) grow(i, i + 1);  // so that their right edges differ
+  }
+  signing.SignAll(*notary);
+  for (uint64_t i = 0; i < kLedgers; ++i) grow(i, i % 50 == 0 ? 70 : 1 + i % 3);
+  signing.SignAll(*notary);
+  for (uint64_t i = 0; i < kLedgers; ++i) {
+    const auto latest = notary->Latest(name(i));
+    ASSERT_TRUE(latest.ok() && latest->has_value()) << latest.status();
+    const v1::Ledger ledger = *store_->Get(name(i), kNoWriters);
+    EXPECT_EQ((*latest)->checkpoint.size, ledger.size()) << i;
+    EXPECT_EQ(merkle::ToBytes((*latest)->checkpoint.root), ledger.root_hash()) << i;
+  }
+}
+
+// What an engine reads together is what it reads one by one.
+TEST_P(LedgerStoreConformance, TailsAreReadTogetherAsAlone) {
+  const uint64_t sizes[] = {2, 201, 301, 521};
+  const auto name = [](uint64_t size) { return absl::StrCat("projects/p/ledgers/n", size); };
+  for (const uint64_t size : sizes) {
+    CreateLedger(name(size));
+    for (uint64_t done = 1; done < size; done += 100) {
+      v1::AppendBatchRequest batch = Batch(name(size), "w", absl::StrCat("batch-", done));
+      for (uint64_t i = done; i < std::min(size, done + 100); ++i) {
+        AddNote(batch, absl::StrCat("note ", i));
+      }
+      ASSERT_TRUE(store_->Append(batch).ok());
+    }
+  }
+  Signing signing(store_, &clock_);
+  signing.SignAll(*signing.OpenNotary("a"));
+  for (const uint64_t part : {0, 1, 2, 4}) {  // quarters that count as signed
+    std::vector<TailRange> ranges;
+    for (const uint64_t size : sizes) ranges.push_back({name(size), size * part / 4, size});
+    const auto together = store_->ReadTails(ranges);
+    const auto alone = store_->LedgerStore::ReadTails(ranges);
+    ASSERT_TRUE(together.ok() && alone.ok()) << together.status();
+    ASSERT_EQ(together->size(), ranges.size());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      EXPECT_TRUE((*together)[i].status.ok()) << (*together)[i].status;
+      EXPECT_EQ((*together)[i].tiles, (*alone)[i].tiles);
+      EXPECT_EQ((*together)[i].entries, (*alone)[i].entries);
+      EXPECT_EQ((*together)[i].entries.size(), ranges[i].size - ranges[i].signed_size);
+    }
+  }
 }
 
 TEST_P(LedgerStoreConformance, TwoNotariesSideBySideTellTheSame) {

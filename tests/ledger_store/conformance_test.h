@@ -8,12 +8,21 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/store.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger {
+
+// Of the heads, as a server opens its store.
+inline HeadKeys ServerKeys() {
+  return {std::make_shared<const merkle::Authenticator>(
+              *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k')), kHeadPurpose),
+          nullptr};
+}
 
 // A place that holds one store, empty at first, gone with the object.
 class Engine {

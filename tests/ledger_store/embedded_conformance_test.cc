@@ -14,6 +14,7 @@ class EmbeddedEngine : public Engine {
     EmbeddedOptions options;
     options.folder = folder_.path() + "/store";
     options.clock = clock;
+    options.keys = ServerKeys();
     return OpenEmbeddedStore(options);
   }
   void ForgetAnswer(const std::string&, const std::string& request_id) override {

@@ -77,7 +77,7 @@ TEST_F(Fsck, FindsNothingInAWholeStoreAndChangesNothing) {
   const auto changed = std::filesystem::last_write_time(StoreIn(copy));
   const FsckReport report = FsckOf(copy);
   EXPECT_THAT(Texts(report), IsEmpty());
-  EXPECT_THAT(report.notes(), IsEmpty());
+  EXPECT_THAT(report.notes(), ElementsAre(HasSubstr("no signing key was given")));
   EXPECT_EQ(report.entries, TrueEntries());
   EXPECT_EQ(report.ledgers, truth().entries.size() - 1);
   EXPECT_EQ(report.registry_entries, truth().entries.at("").size());
@@ -221,7 +221,8 @@ TEST_F(Fsck, AsksWhoeverCanToCheckRunLengthTables) {
   ASSERT_TRUE(embedded::FsckFolder(StoreIn(copy), options, report).ok());
   EXPECT_EQ(asked.size(), truth().entries.size() - 1);
   EXPECT_THAT(Texts(report), ElementsAre("projects/p/ledgers/b: run-length table: differs"));
-  EXPECT_THAT(report.notes(), ElementsAre(HasSubstr("no second place was given")));
+  EXPECT_THAT(report.notes(), ElementsAre(HasSubstr("no second place was given"),
+                                          HasSubstr("no signing key was given")));
 }
 
 TEST_F(Fsck, NamesAStoreThatWentBack) {

@@ -28,6 +28,7 @@ class PostgresEngine : public Engine {
     options.connection = Server().Connection();
     options.schema = schema_;
     options.clock = clock;
+    options.keys = ServerKeys();
     return OpenPostgresStore(options);
   }
   void ForgetAnswer(const std::string& ledger, const std::string& request_id) override {

@@ -256,30 +256,5 @@ TEST(LedgerHead, TakesNoMoreWritersThanAreRead) {
   EXPECT_TRUE(AppendBatch(head, RoundBatch(kLedger, "last", "r3", 2), kNow).ok());
 }
 
-TEST(LedgerHead, SurvivesStorage) {
-  LedgerHead head = FreshHead();
-  Apply(AppendBatch(head, RoundBatch(kLedger, "w", "r", 5), kNow).value(), head);
-  v1::LedgerEntry first;
-  first = *head.first;
-  first.mutable_recorded_time()->set_seconds(absl::ToUnixSeconds(head.create_time));
-
-  std::map<std::string, v1::WriterStatus> writers;
-  for (const v1::WriterStatus& writer : head.writers) writers[writer.writer()] = writer;
-  const auto loaded = FromStored(kLedger, first, ToStored(head), writers);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(Describe(*loaded).SerializeAsString(), Describe(head).SerializeAsString());
-
-  v1::StoredHead cut = ToStored(head);
-  cut.mutable_frontier()->pop_back();
-  EXPECT_TRUE(IsError(FromStored(kLedger, first, cut, writers).status(), StatusCode::kDataLoss, "",
-                      "frontier is cut off"));
-  v1::StoredHead longer = ToStored(head);
-  longer.set_size(7);
-  EXPECT_TRUE(IsError(FromStored(kLedger, first, longer, writers).status(), StatusCode::kDataLoss,
-                      "", "a tree of 7 leaves has 3 subtrees, got 2"));
-  EXPECT_TRUE(IsError(FromStored(kLedger, first, ToStored(head), {}).status(),
-                      StatusCode::kDataLoss, "", "its head counts 3 entries, its writers 0"));
-}
-
 }  // namespace
 }  // namespace dpledger

@@ -3,13 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "ledger/batch_row.h"
+#include "ledger_store/store.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger {
@@ -19,6 +26,31 @@ using absl::StatusCode;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'041);
 const std::string kOther = "projects/p/ledgers/b";
+
+// Entries by ledger; nothing else is asked for.
+class EntriesInMemory : public LedgerReader {
+ public:
+  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
+                                                size_t max_entries, size_t) override {
+    const std::vector<std::string>& all = entries[name];
+    const size_t begin = std::min<size_t>(first, all.size());
+    const size_t end = begin + std::min(max_entries, all.size() - begin);
+    return std::vector<std::string>(all.begin() + static_cast<ptrdiff_t>(begin),
+                                    all.begin() + static_cast<ptrdiff_t>(end));
+  }
+  absl::StatusOr<v1::Ledger> Get(const std::string&, const WriterRange&) override { throw None(); }
+  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string&, const std::string&, size_t,
+                                               const WriterRange&) override {
+    throw None();
+  }
+  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string&) override { throw None(); }
+  CheckpointReader& checkpoints() override { throw None(); }
+
+  std::map<std::string, std::vector<std::string>> entries;
+
+ private:
+  static std::logic_error None() { return std::logic_error("no position is given here"); }
+};
 
 // A store whose state is what the groups before came to.
 class StoreInMemory : public StoredLedgers {
@@ -34,11 +66,13 @@ class StoreInMemory : public StoredLedgers {
     if (found == answered_.end()) return absl::NotFoundError("");
     return found->second;
   }
-  LedgerReader& reader() override { throw std::logic_error("no position is given here"); }
+  LedgerReader& reader() override { return reader_; }
   void Hold(const StagedGroup& group) {
     for (const auto& [name, staged] : group.ledgers()) {
       heads_[name] = staged.head;
       for (const auto& [change, request] : staged.changes) {
+        const auto entries = DecodeBatchRow(change->entries).value();
+        for (const std::string_view entry : entries) reader_.entries[name].emplace_back(entry);
         if (request == nullptr) continue;
         v1::StoredRequest& answered = answered_[{name, request->request_id}];
         answered.set_request_hash(merkle::ToBytes(request->hash));
@@ -47,11 +81,16 @@ class StoreInMemory : public StoredLedgers {
     }
   }
 
+  v1::StoredRequest& answered(const std::string& request_id) {
+    return answered_.at({kLedger, request_id});
+  }
+
   absl::Status failure;
 
  private:
   std::map<std::string, std::shared_ptr<const LedgerHead>> heads_;
   std::map<std::pair<std::string, std::string>, v1::StoredRequest> answered_;
+  EntriesInMemory reader_;
 };
 
 class Staging : public ::testing::Test {
@@ -139,6 +178,43 @@ TEST_F(Staging, RequestHashHasNoCaller) {
   const v1::AppendBatchRequest batch = RoundBatch(kLedger, "w", "r", 1);
   EXPECT_EQ(Operation(batch, "token:a").hash, Operation(batch).hash);
   EXPECT_EQ(Operation(SealRequest(kLedger), "token:a").hash, Operation(SealRequest(kLedger)).hash);
+}
+
+// Somebody puts a record there, or changes one.
+TEST_F(Staging, AnswerThatTheEntriesDoNotBearOutIsNotGiven) {
+  StagedGroup group(store_, kNow);
+  for (const uint64_t round : {1, 2, 3}) {
+    ASSERT_TRUE(Stage(group, RoundBatch(kLedger, "w", absl::StrCat("r", round), round)).ok());
+  }
+  store_.Hold(group);
+  const v1::StoredRequest true_second = store_.answered("r2");
+  const v1::StoredRequest true_third = store_.answered("r3");
+  const auto repeat = [&](uint64_t round) {
+    StagedGroup later(store_, kNow);
+    return Stage(later, RoundBatch(kLedger, "w", absl::StrCat("r", round), round));
+  };
+  EXPECT_EQ(repeat(2)->SerializeAsString(), true_second.receipt().SerializeAsString());
+  const std::function<void(v1::Receipt&)> forgeries[] = {
+      [](v1::Receipt& receipt) { receipt.set_first_sequence(1), receipt.set_size(3); },
+      [](v1::Receipt& receipt) { receipt.set_first_sequence(2), receipt.set_count(3); },
+      [](v1::Receipt& receipt) { receipt.set_size(6), receipt.set_count(3); },
+      [](v1::Receipt& receipt) { receipt.set_count(1); },
+      [](v1::Receipt& receipt) { receipt.set_count(0), receipt.set_size(3); },
+      [](v1::Receipt& receipt) { receipt.set_first_sequence(7), receipt.set_size(9); },
+      [](v1::Receipt& receipt) { receipt.set_first_sequence(~uint64_t{0}), receipt.set_size(1); },
+  };
+  for (const auto& forge : forgeries) {
+    store_.answered("r2") = true_second;
+    forge(*store_.answered("r2").mutable_receipt());
+    EXPECT_TRUE(IsError(repeat(2).status(), StatusCode::kDataLoss, "FORGED_ANSWER",
+                        "its record of how request r2 was answered is not that of its entries"))
+        << store_.answered("r2").receipt().ShortDebugString();
+  }
+  // The root is compared where the head has it.
+  store_.answered("r3").mutable_receipt()->set_root_hash(true_second.receipt().root_hash());
+  EXPECT_EQ(repeat(3).status().code(), StatusCode::kDataLoss);
+  store_.answered("r3") = true_third;
+  EXPECT_TRUE(repeat(3).ok());
 }
 
 TEST_F(Staging, IdsAreOfOneLedger) {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,11 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/hex.h"
-#include "ledger/ledger_head.h"
 #include "ledger/questions.h"
+#include "ledger/stored_head.h"
 #include "ledger_store/evidence/fsck.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/postgres/postgres_store.h"
+#include "merkle/compact_tree.h"
 #include "server/stored_history.h"
 #include "server/subject_source.h"
 #include "tests/ledger_store/postgres_server.h"
@@ -49,6 +52,9 @@ v1::AppendBatchRequest RunBatch(uint64_t batch) {
   return request;
 }
 
+// Of the data set that the ledger declares, there is another one.
+constexpr char kOther[] = "projects/p/ledgers/other";
+
 // What a server is made of, but for its door.
 struct Running {
   absl::Status status;
@@ -67,6 +73,14 @@ struct Running {
     if (!answer.ok()) return answer.status();
     return answer->epsilon().upper();
   }
+  // All else that is said of the ledger: its description, and how many declare its data set.
+  absl::StatusOr<std::string> Description() const {
+    const auto ledger = store->Get(kLedger);
+    if (!ledger.ok()) return ledger.status();
+    const auto declaring = store->CountDeclaring("adult");
+    if (!declaring.ok()) return declaring.status();
+    return absl::StrCat(ledger->ShortDebugString(), " ", *declaring);
+  }
 };
 
 // A signed ledger of 12,001 entries, with its run-length table; made once, and copied.
@@ -78,10 +92,18 @@ class PostgresRights : public testing::Test {
       const Running made = Start("gold");
       ASSERT_TRUE(made.status.ok()) << made.status;
       ASSERT_TRUE(made.store->Create(CreateRequest(kLedger)).ok());
-      for (uint64_t i = 0; i < kBatches; ++i) ASSERT_TRUE(made.store->Append(RunBatch(i)).ok());
+      for (uint64_t i = 0; i < kBatches; ++i) {
+        // What was true before the last batch and the other ledger, to be put back.
+        if (i + 1 == kBatches) {
+          for (const char* table : {"ledgers", "writers", "datasets"}) Keep(table);
+        }
+        ASSERT_TRUE(made.store->Append(RunBatch(i)).ok());
+      }
+      ASSERT_TRUE(made.store->Create(CreateRequest(kOther)).ok());
       while (made.notary->Sign()->more) {
       }
       truth_ = made.Epsilon().value();
+      description_ = made.Description().value();
       ASSERT_TRUE(made.store->GetHistory(kLedger).ok());
     }
     Database().Must("DROP DATABASE IF EXISTS tried WITH (FORCE)");
@@ -94,6 +116,11 @@ class PostgresRights : public testing::Test {
     Database().Must("DROP ROLE IF EXISTS intruder");
   }
 
+  static void Keep(const std::string& table) {
+    ASSERT_EQ(RunIn("gold", "postgres",
+                    absl::StrCat("CREATE TABLE kept_", table, " AS TABLE dpledger.", table)),
+              "");
+  }
   static std::string ConnectionTo(const std::string& database, const std::string& user = "") {
     std::string connection = Database().Connection();
     absl::StrAppend(&connection, " dbname=", database);
@@ -104,6 +131,7 @@ class PostgresRights : public testing::Test {
     Running running;
     PostgresOptions options;
     options.connection = ConnectionTo(database);
+    options.keys = {std::make_shared<merkle::Authenticator>(*Key(), kHeadPurpose), nullptr};
     auto store = OpenPostgresStore(options);
     running.status = store.status();
     if (!store.ok()) return running;
@@ -116,6 +144,8 @@ class PostgresRights : public testing::Test {
     if (!notary.ok()) return running;
     running.notary = *std::move(notary);
     running.status = running.notary->Sign().status();
+    if (!running.status.ok()) return running;
+    running.status = running.store->RenewHeads().status();
     running.source = std::make_unique<SubjectSource>(
         running.store.get(), size_t{64} << 20, nullptr,
         TableKeeping{std::make_shared<merkle::Authenticator>(*Key(), kHistoryPurpose), nullptr});
@@ -129,6 +159,7 @@ class PostgresRights : public testing::Test {
   static std::string Fsck(LedgerStore& store) {
     FsckReport report;
     FsckOptions options;
+    options.authenticated = &store;
     options.check_history = [](LedgerReader& reader, const std::string& ledger) {
       return CheckHistory(reader, ledger);
     };
@@ -141,7 +172,11 @@ class PostgresRights : public testing::Test {
   }
   // Runs SQL in the database that is tried; an error's text, or the first column of the first row.
   static std::string Run(const std::string& user, const std::string& sql) {
-    PGconn* const connection = PQconnectdb(ConnectionTo("tried", user).c_str());
+    return RunIn("tried", user, sql);
+  }
+  static std::string RunIn(const std::string& database, const std::string& user,
+                           const std::string& sql) {
+    PGconn* const connection = PQconnectdb(ConnectionTo(database, user).c_str());
     PGresult* const result = PQexec(connection, sql.c_str());
     const ExecStatusType status = PQresultStatus(result);
     const bool ran = status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
@@ -165,9 +200,35 @@ class PostgresRights : public testing::Test {
     ASSERT_EQ(Run("intruder", sql), "") << right;
   }
 
+  // SQL that puts something else into a column with a message, in the row that `where` names.
+  template <typename Message>
+  static std::string Forge(const std::string& table, const std::string& column,
+                           const std::string& where, void (*change)(Message&)) {
+    Message message;
+    const std::string row = absl::StrCat(" FROM dpledger.", table, " WHERE ", where);
+    EXPECT_TRUE(message.ParseFromString(
+        *HexDecode(Run("postgres", absl::StrCat("SELECT encode(", column, ", 'hex')", row)))));
+    change(message);
+    return absl::StrCat("UPDATE dpledger.", table, " SET ", column, " = '\\x",
+                        HexEncode(message.SerializeAsString()), "' WHERE ", where);
+  }
+  // Whatever was changed: what is said is true, or nothing is said.
+  static void ExpectTruthOrNothing(const Running& running) {
+    const absl::StatusOr<double> epsilon = running.Epsilon();
+    if (epsilon.ok()) {
+      EXPECT_EQ(*epsilon, truth_);
+    }
+    const absl::StatusOr<std::string> description = running.Description();
+    if (description.ok()) {
+      EXPECT_EQ(*description, description_);
+    }
+  }
+
   static double truth_;
+  static std::string description_;
 };
 double PostgresRights::truth_ = 0;
+std::string PostgresRights::description_;
 
 // What must be seen after an intrusion, once the server was started again.
 struct Case {
@@ -197,8 +258,16 @@ std::vector<Case> Cases() {
        "UPDATE dpledger.ledgers SET first_entry ="
        " decode(replace(encode(first_entry, 'hex'), '6164756c74', '6f74686572'), 'hex')",
        "", "", ""},
-      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET dataset = 'other'", "", "", ""},
-      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET to_sign = false", "", "", ""},
+      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET dataset = 'other'",
+       "its row names another data set", "", ""},
+      {"UPDATE ledgers",
+       "UPDATE dpledger.ledgers SET dataset = 'other' WHERE name = 'projects/p/ledgers/other'",
+       "its row names another data set", "", ""},
+      {"UPDATE ledgers", "UPDATE dpledger.ledgers SET unsigned = false", "", "", ""},
+      {"UPDATE ledgers",
+       "UPDATE dpledger.ledgers SET name = 'projects/p/ledgers/z'"
+       " WHERE name = 'projects/p/ledgers/a'",
+       "entry 0 is missing", "", ""},
       {"UPDATE ledgers", "UPDATE dpledger.ledgers SET root = sha256('')",
        "its head has another size or root than its row", "", ""},
       {"UPDATE ledgers", "UPDATE dpledger.ledgers SET next_seq = 1",
@@ -207,6 +276,21 @@ std::vector<Case> Cases() {
        "its writers do not parse", "", ""},
       {"UPDATE writers", "UPDATE dpledger.writers SET status = ''", "its writers do not parse", "",
        ""},
+      {"UPDATE writers",
+       "UPDATE dpledger.writers SET ledger = 'projects/p/ledgers/other' WHERE writer = 'w'",
+       "its head counts", "", ""},
+      {"UPDATE writers", "UPDATE dpledger.writers SET writer = 'x' WHERE writer = 'w'",
+       "its writers do not parse", "", ""},
+      {"UPDATE datasets", "UPDATE dpledger.datasets SET ledgers = 1", "it is 1, but 2 do", "", ""},
+      {"UPDATE datasets", "UPDATE dpledger.datasets SET code = sha256('')",
+       "no server with this signing key made it", "", ""},
+      {"UPDATE datasets", "UPDATE dpledger.datasets SET dataset = 'other'",
+       "the count of the ledgers", "", ""},
+      {"INSERT datasets",
+       "INSERT INTO dpledger.datasets SELECT 'other', 0, code FROM dpledger.datasets",
+       "no server with this signing key made it", "", ""},
+      {"DELETE datasets", "DELETE FROM dpledger.datasets", "it is 0, but 2 do", "", ""},
+      {"UPDATE heads_authentic", "UPDATE dpledger.heads_authentic SET done = false", "", "", ""},
       {"INSERT writers",
        "INSERT INTO dpledger.writers SELECT ledger, 'x', status FROM dpledger.writers"
        " WHERE writer = 'w'",
@@ -256,10 +340,7 @@ TEST_F(PostgresRights, NoRightGivesAnotherEpsilon) {
       const Running running = Start("tried");
       ASSERT_TRUE(running.status.ok()) << running.status;
       Intrude(tried.right, tried.sql);
-      const absl::StatusOr<double> meanwhile = running.Epsilon();
-      if (meanwhile.ok()) {
-        EXPECT_EQ(*meanwhile, truth_);
-      }
+      ExpectTruthOrNothing(running);
     }
     const Running again = Start("tried");
     EXPECT_EQ(again.status.ok(), tried.at_start.empty()) << again.status;
@@ -271,36 +352,129 @@ TEST_F(PostgresRights, NoRightGivesAnotherEpsilon) {
       EXPECT_EQ(*epsilon, truth_);
     }
     EXPECT_THAT(std::string(epsilon.status().message()), testing::HasSubstr(tried.of_epsilon));
-    EXPECT_EQ(again.store->Get(kLedger)->declaration().dataset(), "adult");
+    EXPECT_EQ(again.Description().value(), description_);
     const std::string found = Fsck(*again.store);
     EXPECT_EQ(found.empty(), tried.of_fsck.empty()) << found.substr(0, 500);
     EXPECT_THAT(found, testing::HasSubstr(tried.of_fsck));
   }
 }
 
-// A head that fits together, but is not what was signed.
+// Heads and writers that fit together, each with one thing changed: nobody can make their
+// authenticator.
+TEST_F(PostgresRights, ForgedHeadsAreDamage) {
+  const std::string head = "name = 'projects/p/ledgers/a'";
+  const std::string writer = "ledger = 'projects/p/ledgers/a' AND writer = 'w'";
+  const std::map<std::string, std::function<std::string()>> forgeries = {
+      {"a sealed ledger",
+       [&] {
+         return Forge<v1::StoredHead>("ledgers", "head", head,
+                                      [](v1::StoredHead& row) { row.set_state(v1::SEALED); });
+       }},
+      {"an earlier time",
+       [&] {
+         return Forge<v1::StoredHead>("ledgers", "head", head, [](v1::StoredHead& row) {
+           row.mutable_last_recorded_time()->set_seconds(60);
+         });
+       }},
+      {"no authenticator",
+       [&] {
+         return Forge<v1::StoredHead>("ledgers", "head", head,
+                                      [](v1::StoredHead& row) { row.clear_authenticator(); });
+       }},
+      {"one more writer",
+       [] {
+         v1::Ledger more;
+         more.add_writers()->set_writer("x");
+         return absl::StrCat("UPDATE dpledger.ledgers SET writers = '\\x",
+                             HexEncode(more.SerializeAsString()), "'");
+       }},
+      {"a writer that has closed",
+       [&] {
+         return Forge<v1::WriterStatus>("writers", "status", writer,
+                                        [](v1::WriterStatus& row) { row.set_closed(true); });
+       }},
+      {"a writer that may begin its rounds again",
+       [&] {
+         return Forge<v1::WriterStatus>("writers", "status", writer,
+                                        [](v1::WriterStatus& row) { row.set_last_round(0); });
+       }},
+      {"a writer that misses a spool",
+       [&] {
+         return Forge<v1::WriterStatus>("writers", "status", writer, [](v1::WriterStatus& row) {
+           row.add_missing_spools()->set_incarnation("i");
+         });
+       }},
+  };
+  for (const auto& [what, sql] : forgeries) {
+    SCOPED_TRACE(what);
+    SetUp();
+    {
+      const Running running = Start("tried");
+      ASSERT_TRUE(running.status.ok()) << running.status;
+      ASSERT_EQ(Run("postgres", sql()), "");
+      ExpectTruthOrNothing(running);
+    }
+    const Running again = Start("tried");
+    EXPECT_EQ(again.status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(again.status.message()),
+                testing::AnyOf(testing::HasSubstr("is not as a server with this signing key left"),
+                               testing::HasSubstr("has no authenticator")));
+  }
+}
+
+// A tree that fits together, but is not what was signed.
 TEST_F(PostgresRights, HeadOfAnotherTreeIsRefusedAtTheStart) {
   v1::StoredHead head;
-  ASSERT_TRUE(head.ParseFromString(
-      *HexDecode(Run("postgres", "SELECT encode(head, 'hex') FROM dpledger.ledgers"))));
+  ASSERT_TRUE(head.ParseFromString(*HexDecode(Run("postgres",
+                                                  "SELECT encode(head, 'hex') FROM dpledger.ledgers"
+                                                  " WHERE name = 'projects/p/ledgers/a'"))));
   head.mutable_frontier()->back() ^= 1;
-  std::map<std::string, v1::WriterStatus> by_name;
-  for (const std::string name : {"", "w"}) {
-    ASSERT_TRUE(by_name[name].ParseFromString(
-        *HexDecode(Run("postgres", absl::StrCat("SELECT encode(status, 'hex') FROM"
-                                                " dpledger.writers WHERE writer = '",
-                                                name, "'")))));
+  std::vector<merkle::Hash> frontier(head.frontier().size() / sizeof(merkle::Hash));
+  for (size_t i = 0; i < frontier.size(); ++i) {
+    std::copy_n(head.frontier().begin() + static_cast<ptrdiff_t>(i * sizeof(merkle::Hash)),
+                sizeof(merkle::Hash), frontier[i].begin());
   }
-  v1::LedgerEntry first;
-  *first.mutable_declaration() = CreateRequest(kLedger).declaration();
-  const LedgerHead forged = dpledger::FromStored(kLedger, first, head, by_name).value();
+  const auto tree = merkle::CompactTree::FromFrontier(head.size(), frontier);
   Intrude("UPDATE ledgers", absl::StrCat("UPDATE dpledger.ledgers SET head = '\\x",
                                          HexEncode(head.SerializeAsString()), "', root = '\\x",
-                                         HexEncode(merkle::ToBytes(forged.tree.Root())), "'"));
-  const Running again = Start("tried");
-  EXPECT_TRUE(IsError(again.status, absl::StatusCode::kDataLoss, "STORE_WENT_BACK",
-                      "projects/p/ledgers/a: its head has another root at size 12001 than was "
-                      "signed"));
+                                         HexEncode(merkle::ToBytes(tree->Root())),
+                                         "' WHERE name = 'projects/p/ledgers/a'"));
+  EXPECT_TRUE(IsError(Start("tried").status, absl::StatusCode::kDataLoss, "",
+                      "is not as a server with this signing key left"));
+}
+
+// What was true once.
+TEST_F(PostgresRights, OldRowsPutBackAreDamage) {
+  const std::string head =
+      "UPDATE dpledger.ledgers AS l SET head = k.head, next_seq = k.next_seq, root = k.root"
+      " FROM kept_ledgers AS k WHERE k.name = l.name";
+  const std::string writers =
+      "UPDATE dpledger.writers AS w SET status = k.status FROM kept_writers AS k"
+      " WHERE k.ledger = w.ledger AND k.writer = w.writer";
+  const std::string count =
+      "UPDATE dpledger.datasets AS d SET ledgers = k.ledgers, code = k.code FROM kept_datasets AS "
+      "k";
+  const std::pair<std::string, std::string> cases[] = {
+      {head, "its head counts 8001 entries, its writers 12001"},
+      {writers, "its head counts 12001 entries, its writers 8001"},
+      {absl::StrCat(head, ";", writers), "its head counts 8001 entries, its entries end at 12001"},
+      {count, "it is 1, but 2 do"},
+      {absl::StrCat(count, ";UPDATE dpledger.ledgers SET dataset = 'x' WHERE name = '", kOther,
+                    "'"),
+       "its row names another data set"},
+  };
+  for (const auto& [sql, message] : cases) {
+    SCOPED_TRACE(sql);
+    SetUp();
+    {
+      const Running running = Start("tried");
+      ASSERT_TRUE(running.status.ok()) << running.status;
+      ASSERT_EQ(Run("postgres", sql), "");
+      ExpectTruthOrNothing(running);
+    }
+    const absl::Status again = Start("tried").status;
+    EXPECT_TRUE(IsError(again, absl::StatusCode::kDataLoss, "", message)) << again;
+  }
 }
 
 // An honest retry was once stored twice.
@@ -343,7 +517,7 @@ TEST_F(PostgresRights, ForeignLedgerRowIsDamage) {
   Intrude("INSERT ledgers",
           "INSERT INTO dpledger.ledgers SELECT 'projects/p/ledgers/b',"
           " first_entry, dataset, next_seq, root, head, writers, false"
-          " FROM dpledger.ledgers");
+          " FROM dpledger.ledgers WHERE name = 'projects/p/ledgers/a'");
   EXPECT_TRUE(IsError(running.store->Get("projects/p/ledgers/b").status(),
                       absl::StatusCode::kDataLoss, "", "entry 0 is missing"));
   EXPECT_EQ(running.Epsilon().value(), truth_);
@@ -351,8 +525,8 @@ TEST_F(PostgresRights, ForeignLedgerRowIsDamage) {
 
 TEST_F(PostgresRights, RightToReadIsNoOther) {
   Intrude("SELECT", "SELECT '' FROM dpledger.ledgers");
-  for (const char* table : {"ledgers", "writers", "chunks", "requests", "histories", "checkpoints",
-                            "tiles", "registry", "signer", "barriers"}) {
+  for (const char* table : {"ledgers", "writers", "datasets", "chunks", "requests", "histories",
+                            "checkpoints", "tiles", "registry", "signer", "barriers"}) {
     EXPECT_THAT(Run("intruder", absl::StrCat("DELETE FROM dpledger.", table)),
                 testing::HasSubstr("permission denied"));
   }

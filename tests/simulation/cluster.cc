@@ -1,11 +1,15 @@
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/chance.h"
 #include "tests/simulation/clients.h"
 #include "tests/simulation/cluster_store.h"
+#include "tests/simulation/forger.h"
 #include "tests/simulation/model.h"
 #include "tests/simulation/signers.h"
 #include "tests/simulation/simulation.h"
@@ -35,6 +39,7 @@ class ClusterSimulation {
       Act(chance_.Below(kServers));
     }
     if (trace_.Fine()) Settle();
+    if (trace_.Fine() && chance_.OneIn(2)) ForgeHead();
     return trace_.outcome;
   }
 
@@ -162,6 +167,51 @@ class ClusterSimulation {
     trace_.Hold(model_.CheckLedgers(*servers_[0], false));
     trace_.Hold(model_.Witness(servers_[0]->checkpoints()));
     trace_.Hold(model_.CheckRegistered());
+  }
+
+  // Somebody who writes to the database changes what is stored of a ledger, or puts back what was.
+  // It is refused, or changes nothing, for a server that runs and for one that starts.
+  void ForgeHead() {
+    const Tables before = cluster_.primary;
+    for (int i = 0; i < 3; ++i) clients_.Append();
+    for (const auto& server : servers_) server->Step();
+    std::map<std::string, std::string> descriptions;
+    const std::vector<v1::Ledger> ledgers = servers_[0]->List("projects/-", "", 1000).value();
+    for (const v1::Ledger& ledger : ledgers)
+      descriptions[ledger.name()] = ledger.SerializeAsString();
+    auto forged = cluster_.primary.heads.begin();
+    std::advance(forged, static_cast<ptrdiff_t>(chance_.Below(cluster_.primary.heads.size())));
+    HeadRows& rows = forged->second;
+    auto writer = rows.writers.begin();
+    std::advance(writer, static_cast<ptrdiff_t>(chance_.Below(rows.writers.size())));
+    const auto older = before.heads.find(forged->first);
+    const uint64_t kind = chance_.Below(6);
+    trace_.Note(absl::StrCat("forged: ", forged->first, " by ", kind));
+    ++trace_.outcome.faults;
+    if (kind == 0 && older != before.heads.end()) {
+      rows = older->second;
+    } else if (kind == 1 && older != before.heads.end() &&
+               older->second.writers.contains(writer->first)) {
+      writer->second = older->second.writers.at(writer->first);
+    } else if (kind == 2) {
+      std::string& first = cluster_.primary.entries[forged->first].front();
+      first = WithOtherDeclaration(first);
+    } else {
+      Forge(chance_, writer->second, rows.head);
+    }
+    for (size_t i = 0; i < kServers; ++i) {
+      if (i == 1) {
+        End(i);
+        Start(i);
+      }
+      for (const auto& [name, description] : descriptions) {
+        const auto ledger = servers_[i]->Get(name);
+        if (ledger.ok() ? ledger->SerializeAsString() != description
+                        : !absl::IsDataLoss(ledger.status()))
+          trace_.Broken(absl::StrCat("a forged head is believed: ", ledger.status().ToString()));
+        if (!ledger.ok()) ++trace_.outcome.refusals;
+      }
+    }
   }
 
   Chance chance_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger/batch_row.h"
+#include "tests/simulation/forger.h"
 
 namespace dpledger::simulation {
 namespace {
@@ -16,22 +17,15 @@ absl::Status Lost(const char* what) {
   return WithReason(absl::UnavailableError(what), {"STORE_UNREACHABLE", {}});
 }
 
-// What a transaction reads: heads as the server remembers them, if the row is where they are.
+// What a transaction has read: heads as the server remembers them, if the row is where they are.
 class ReadTables : public StoredLedgers {
  public:
-  ReadTables(const Tables& tables, postgres::HeadCache& heads, LedgerReader& reader)
-      : tables_(tables), heads_(heads), reader_(reader) {}
+  ReadTables(const Tables& tables, LedgerReader& reader) : tables_(tables), reader_(reader) {}
 
+  void Add(std::shared_ptr<const LedgerHead> head) { heads_[head->name] = std::move(head); }
   std::shared_ptr<const LedgerHead> Head(const std::string& ledger) override {
-    const auto row = tables_.heads.find(ledger);
-    if (row == tables_.heads.end()) return nullptr;
-    const auto known = heads_.Find(ledger);
-    if (known != nullptr && known->tree.size() == row->second->tree.size() &&
-        known->tree.Root() == row->second->tree.Root()) {
-      return known;
-    }
-    heads_.Put(row->second);
-    return row->second;
+    const auto found = heads_.find(ledger);
+    return found == heads_.end() ? nullptr : found->second;
   }
   absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
                                              const std::string& request_id) override {
@@ -43,11 +37,26 @@ class ReadTables : public StoredLedgers {
 
  private:
   const Tables& tables_;
-  postgres::HeadCache& heads_;
   LedgerReader& reader_;
+  std::map<std::string, std::shared_ptr<const LedgerHead>> heads_;
 };
 
 }  // namespace
+
+HeadKeys ClusterStore::Keys() const { return cluster_.flaws.no_keys ? HeadKeys() : ServerKeys(); }
+
+absl::StatusOr<std::shared_ptr<const LedgerHead>> ClusterStore::Load(
+    const Tables& tables, const std::string& name) const {
+  const auto row = tables.heads.find(name);
+  if (row == tables.heads.end()) return LedgerNotFound(name);
+  const HeadRows& rows = row->second;
+  const std::vector<std::string>& entries = tables.entries.at(name);
+  ASSIGN_OR_RETURN(LedgerHead head,
+                   FromStored(name, entries.front(), rows.head, rows.writers, Keys()));
+  if (!rows.IsAt(head) || entries.size() != rows.size)
+    return absl::DataLossError(absl::StrCat(name, ": its rows do not fit"));
+  return std::make_shared<const LedgerHead>(std::move(head));
+}
 
 absl::Status ClusterStore::Transact(const std::function<absl::StatusOr<bool>(Tables&)>& work) {
   bool unknown = false;
@@ -78,8 +87,20 @@ absl::Status ClusterStore::CommitGroup(std::vector<Operation>& group,
   std::vector<std::shared_ptr<const LedgerHead>> grown;
   const absl::Status status = Transact([&](Tables& tables) -> absl::StatusOr<bool> {
     const Tables read = cluster_.primary;
-    ReadTables stored(read, heads_, *this);
-    StagedGroup staged(stored, clock_.Now());
+    ReadTables stored(read, *this);
+    for (const Operation& operation : group) {
+      for (const std::string& name : operation.ledgers) {
+        const auto row = read.heads.find(name);
+        if (row == read.heads.end() || stored.Head(name) != nullptr) continue;
+        std::shared_ptr<const LedgerHead> head = heads_.Find(name);
+        if (head == nullptr || !row->second.IsAt(*head)) {
+          ASSIGN_OR_RETURN(head, Load(read, name));
+          heads_.Put(head);
+        }
+        stored.Add(std::move(head));
+      }
+    }
+    StagedGroup staged(stored, clock_.Now(), Keys().current);
     answers.clear();
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     between_();
@@ -88,15 +109,18 @@ absl::Status ClusterStore::CommitGroup(std::vector<Operation>& group,
     for (const auto& [name, ledger] : staged.ledgers()) {
       if (ledger.changes.empty()) continue;
       const auto row = cluster_.primary.heads.find(name);
-      const LedgerHead* const present =
-          row == cluster_.primary.heads.end() ? nullptr : row->second.get();
-      const bool same = present == nullptr
-                            ? ledger.stored == nullptr
-                            : ledger.stored != nullptr &&
-                                  present->tree.size() == ledger.stored->tree.size() &&
-                                  present->tree.Root() == ledger.stored->tree.Root();
+      const bool is_new = row == cluster_.primary.heads.end();
+      const bool same = is_new ? ledger.stored == nullptr
+                               : ledger.stored != nullptr && row->second.IsAt(*ledger.stored);
       if (!same && !cluster_.flaws.no_compare) return false;
-      tables.heads[name] = ledger.head;
+      HeadRows& rows = tables.heads[name];
+      rows.size = ledger.head->tree.size();
+      rows.root = ledger.head->tree.Root();
+      rows.head = ToStored(*ledger.head);
+      for (const auto& [change, request] : ledger.changes) {
+        const std::string& writer = change->writer.writer();
+        rows.writers[writer] = *ledger.head->writers.Find(writer);
+      }
       grown.push_back(ledger.head);
       auto& entries = tables.entries[name];
       for (const auto& [change, request] : ledger.changes) {
@@ -161,9 +185,8 @@ absl::StatusOr<v1::Ledger> ClusterStore::Fork(const v1::ForkLedgerRequest& reque
 }
 
 absl::StatusOr<v1::Ledger> ClusterStore::Get(const std::string& name, const WriterRange& writers) {
-  const auto row = cluster_.primary.heads.find(name);
-  if (row == cluster_.primary.heads.end()) return LedgerNotFound(name);
-  return Describe(*row->second, writers);
+  ASSIGN_OR_RETURN(const auto head, Load(cluster_.primary, name));
+  return Describe(*head, writers);
 }
 
 absl::StatusOr<std::vector<v1::Ledger>> ClusterStore::List(const std::string& parent,
@@ -171,9 +194,9 @@ absl::StatusOr<std::vector<v1::Ledger>> ClusterStore::List(const std::string& pa
                                                            const WriterRange& writers) {
   const std::string prefix = parent == "projects/-" ? "projects/" : parent + "/ledgers/";
   std::vector<v1::Ledger> ledgers;
-  for (const auto& [name, head] : cluster_.primary.heads) {
-    if (name > after && absl::StartsWith(name, prefix) && ledgers.size() < limit)
-      ledgers.push_back(Describe(*head, writers));
+  for (const auto& [name, rows] : cluster_.primary.heads) {
+    if (name <= after || !absl::StartsWith(name, prefix) || ledgers.size() >= limit) continue;
+    ASSIGN_OR_RETURN(ledgers.emplace_back(), Get(name, writers));
   }
   return ledgers;
 }
@@ -229,11 +252,11 @@ absl::StatusOr<std::vector<v1::Ledger>> ClusterStore::Unsigned(const std::string
   between_();
   std::vector<v1::Ledger> ledgers;
   for (const bool behind : {true, false}) {
-    for (const auto& [name, head] : cluster_.primary.heads) {
+    for (const auto& [name, rows] : cluster_.primary.heads) {
       const auto last = cluster_.primary.checkpoints.find(name);
       const uint64_t size = last == cluster_.primary.checkpoints.end() ? 0 : last->second.size();
-      if ((name > after) == behind && head->tree.size() > size && ledgers.size() < limit)
-        ledgers.push_back(Describe(*head, kNoWriters));
+      if ((name > after) != behind || rows.size <= size || ledgers.size() >= limit) continue;
+      ASSIGN_OR_RETURN(ledgers.emplace_back(), Get(name, kNoWriters));
     }
   }
   return ledgers;
@@ -259,7 +282,7 @@ absl::Status ClusterStore::Publish(const Publication& publication) {
       const auto head = tables.heads.find(log.log);
       const uint64_t longest = log.log == kRegistryLog      ? tables.registry.size()
                                : head == tables.heads.end() ? 0
-                                                            : head->second->tree.size();
+                                                            : head->second.size;
       if (log.checkpoint.size() > longest ||
           log.checkpoint.size() < tables.checkpoints[log.log].size()) {
         return FieldError("checkpoint.size", "does not follow");

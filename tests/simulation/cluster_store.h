@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "ledger/stored_head.h"
 #include "ledger_store/postgres/head_cache.h"
 #include "ledger_store/staging/operation.h"
 #include "ledger_store/staging/staged_group.h"
@@ -28,9 +29,21 @@
 
 namespace dpledger::simulation {
 
+// A ledger's row and those of its writers.
+struct HeadRows {
+  uint64_t size = 0;
+  merkle::Hash root = {};
+  v1::StoredHead head;
+  std::map<std::string, v1::WriterStatus> writers;
+
+  bool IsAt(const LedgerHead& other) const {
+    return other.tree.size() == size && other.tree.Root() == root;
+  }
+};
+
 // What one transaction leaves to the next.
 struct Tables {
-  std::map<std::string, std::shared_ptr<const LedgerHead>> heads;
+  std::map<std::string, HeadRows> heads;
   std::map<std::string, std::vector<std::string>> entries;
   std::map<std::pair<std::string, std::string>, v1::StoredRequest> requests;
   std::map<std::string, v1::StoredCheckpoint> checkpoints;
@@ -100,6 +113,10 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
   size_t Step();
 
  private:
+  // The head in the tables; NOT_FOUND, DATA_LOSS.
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Load(const Tables& tables,
+                                                         const std::string& name) const;
+  HeadKeys Keys() const;
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name);
   absl::Status CommitGroup(std::vector<Operation>& group,
                            std::vector<absl::StatusOr<v1::Receipt>>& answers);

@@ -211,7 +211,9 @@ std::string SimulatedDisk::ChangeRow(char table) {
   }
   if (of_table.empty()) return "";
   const auto row = of_table[chance_.Below(of_table.size())];
-  row->second.back() = static_cast<char>(row->second.back() ^ 1);
+  std::string value = row->second;
+  value.back() = static_cast<char>(value.back() ^ 1);
+  Replace(row->first, value);
   return row->first;
 }
 

@@ -73,6 +73,11 @@ class SimulatedDisk {
   std::string FlipBit();
   // The same, but the checksum is right: the row's last byte is another.
   std::string ChangeRow(char table);
+  // Rows as they are, and with another value, whose checksum is right too.
+  const Rows& rows() const { return rows_; }
+  void Replace(const std::string& key, const std::string& value) {
+    rows_[key] = durable_[key] = value;
+  }
 
  private:
   friend class SimulatedDatabase;

@@ -1,17 +1,22 @@
 #include "tests/simulation/simulation.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/stepped_store.h"
 #include "tests/ledger_store/temp_folder.h"
 #include "tests/simulation/chance.h"
 #include "tests/simulation/clients.h"
+#include "tests/simulation/forger.h"
 #include "tests/simulation/model.h"
 #include "tests/simulation/scarce_memory.h"
 #include "tests/simulation/shared_store.h"
@@ -80,7 +85,7 @@ class Simulation {
 
   void Start() {
     ++trace_.outcome.lives;
-    auto store = embedded::OpenSteppedStore(disk_.Open(), clock_);
+    auto store = embedded::OpenSteppedStore(disk_.Open(), clock_, Keys());
     if (!store.ok()) return DidNotStart("store", store.status());
     store_ = *std::move(store);
     SharedStore::Options options;
@@ -227,9 +232,11 @@ class Simulation {
     damaged_ = true;
     clients_.ExpectDamage();
     signers_.ExpectDamage();
-    switch (chance_.Below(3)) {
+    switch (chance_.Below(4)) {
       case 0:
         return LoseLog();
+      case 3:
+        return ForgeHead();
       case 1:
         trace_.Note(absl::StrCat("bit flipped in ", disk_.FlipBit().size(), " bytes of key"));
         break;
@@ -254,6 +261,61 @@ class Simulation {
     if (trace_.Fine()) trace_.Hold(model_.CheckRegistered());
   }
 
+  HeadKeys Keys() const { return flaws_.no_keys ? HeadKeys() : ServerKeys(); }
+
+  std::map<std::string, std::string> Descriptions() {
+    std::map<std::string, std::string> descriptions;
+    const std::vector<v1::Ledger> ledgers = store_->List("projects/-", "", 1000).value();
+    for (const v1::Ledger& ledger : ledgers)
+      descriptions[ledger.name()] = ledger.SerializeAsString();
+    return descriptions;
+  }
+
+  // Somebody changes what is stored of a ledger, or puts back what was. It is refused, or changes
+  // nothing.
+  void ForgeHead() {
+    const Rows before = disk_.rows();
+    std::map<std::string, std::string> descriptions;
+    Guarded([&] {
+      clients_.Append();
+      Commit();
+      descriptions = Descriptions();
+    });
+    if (descriptions.empty()) return;
+    std::vector<std::string> heads, firsts, changed;
+    for (const auto& [key, value] : disk_.rows()) {
+      const auto table = static_cast<embedded::Table>(key.front());
+      if (table == embedded::Table::kHead) {
+        heads.push_back(key);
+        const auto older = before.find(key);
+        if (older != before.end() && older->second != value) changed.push_back(key);
+      }
+      if (table == embedded::Table::kBatch && key.ends_with(std::string(8, '\0')))
+        firsts.push_back(key);
+    }
+    const uint64_t kind = chance_.Below(4);
+    if (kind == 0 && !changed.empty()) {
+      const std::string& key = changed[chance_.Below(changed.size())];
+      trace_.Note("an older head is put back");
+      disk_.Replace(key, before.at(key));
+    } else if (kind == 1) {
+      const std::string& key = firsts[chance_.Below(firsts.size())];
+      trace_.Note("another declaration");
+      disk_.Replace(key, WithOtherDeclaration(disk_.rows().at(key)));
+    } else {
+      const std::string& key = heads[chance_.Below(heads.size())];
+      trace_.Note("a head is forged");
+      embedded::HeadRow row;
+      if (!row.ParseFrom(disk_.rows().at(key))) return trace_.Broken("no head");
+      Forge(chance_, row.writer, row.head);
+      disk_.Replace(key, row.Serialize());
+    }
+    End(/*power_lost=*/false);
+    Guarded([&] {
+      if (Descriptions() != descriptions) trace_.Broken("a forged head is believed");
+    });
+  }
+
   // The newest file of the log is gone, with all that was acknowledged since it began. If some of
   // it was signed, the second place tells.
   void LoseLog() {
@@ -272,7 +334,7 @@ class Simulation {
     const std::string second_place = folder.path() + "/checkpoint";
     if (!CheckpointFile(second_place).Write(model_.note()).ok())
       return trace_.Broken("no second place");
-    auto store = embedded::OpenSteppedStore(disk_.Open(), clock_);
+    auto store = embedded::OpenSteppedStore(disk_.Open(), clock_, Keys());
     if (!store.ok())
       return trace_.Broken(absl::StrCat("store does not start: ", store.status().ToString()));
     Lease lease;

@@ -19,12 +19,14 @@ struct Flaws {
   bool no_sync = false;          // synced writes are not durable
   bool no_fence = false;         // the lease and the registry's size do not stop a second signer
   bool no_request_rows = false;  // answered requests are not remembered
+  bool no_keys = false;          // whatever head is stored is believed
 };
 
 struct ClusterFlaws {
   bool no_compare = false;       // a commit does not look whether the heads are those it read
   bool no_standby = false;       // commits are answered before the standby has them
   bool no_request_rows = false;  // answered requests are not remembered
+  bool no_keys = false;          // whatever head is stored is believed
 };
 
 struct Outcome {

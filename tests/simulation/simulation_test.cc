@@ -110,7 +110,9 @@ TEST(Cluster, KeepsEveryPromiseUnderEverySeed) {
     sum.acknowledged += outcome.acknowledged;
     sum.rounds_signed += outcome.rounds_signed;
     sum.faults += outcome.faults;
+    sum.refusals += outcome.refusals;
   }
+  EXPECT_GT(sum.refusals, (seed - first) / 5);
   std::printf("%llu seeds: %llu batches acknowledged, %llu rounds signed, %llu faults\n",
               static_cast<unsigned long long>(seed - first),
               static_cast<unsigned long long>(sum.acknowledged),
@@ -141,6 +143,10 @@ TEST(Cluster, NoticesCommitsThatDoNotWaitForTheStandby) {
   EXPECT_GT(ClusterSeedsThatFind({.no_standby = true}), 20);
 }
 
+TEST(Cluster, NoticesForgedHeadsThatAreBelieved) {
+  EXPECT_GT(ClusterSeedsThatFind({.no_keys = true}), 10);
+}
+
 TEST(Cluster, NoticesRequestsThatAreForgotten) {
   EXPECT_GT(ClusterSeedsThatFind({.no_request_rows = true}), 20);
 }
@@ -151,6 +157,10 @@ TEST(Simulation, NoticesWritesThatAreNotSynced) {
 
 TEST(Simulation, NoticesSignersThatNothingKeepsApart) {
   EXPECT_GT(SeedsThatFind({.no_fence = true}).seeds, 20);
+}
+
+TEST(Simulation, NoticesForgedHeadsThatAreBelieved) {
+  EXPECT_GE(SeedsThatFind({.no_keys = true}).seeds, 2);
 }
 
 TEST(Simulation, NoticesRequestsThatAreForgotten) {

@@ -1,0 +1,150 @@
+#include "ledger/stored_head.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "merkle/compact_tree.h"
+
+namespace dpledger {
+namespace {
+
+absl::Status Damaged(const std::string& ledger, const std::string& what) {
+  return absl::DataLossError(absl::StrCat(ledger, ": ", what));
+}
+
+std::string_view View(const merkle::Hash& hash) {
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+
+// What the authenticator covers. `use` gets the fields; `stored` has no authenticator.
+template <typename Use>
+auto OverFields(const v1::StoredHead& stored, const LedgerHead& head, const Use& use) {
+  const std::string bytes = stored.SerializeAsString();
+  return use(std::initializer_list<std::string_view>{"head", head.name, View(head.first_leaf),
+                                                     bytes, View(head.writers.code().bytes())});
+}
+
+bool Holds(const v1::StoredHead& stored, const LedgerHead& head) {
+  v1::StoredHead bare = stored;
+  bare.clear_authenticator();
+  return OverFields(bare, head, [&](std::initializer_list<std::string_view> fields) {
+    return head.writers.key()->Holds(stored.authenticator(), fields);
+  });
+}
+
+// `writers` under the key that made the authenticator of `stored`.
+absl::Status TakeWriters(const v1::StoredHead& stored,
+                         std::map<std::string, v1::WriterStatus> writers, const HeadKeys& keys,
+                         LedgerHead& head) {
+  if (keys.current == nullptr) {
+    head.writers = WriterMap(std::move(writers));
+    head.needs_key = !stored.authenticator().empty();
+    return absl::OkStatus();
+  }
+  if (stored.authenticator().empty() && !keys.take_older) {
+    return Damaged(head.name,
+                   "its head has no authenticator: it was changed, or a program without the "
+                   "signing key wrote it");
+  }
+  if (keys.previous != nullptr && !stored.authenticator().empty()) {
+    head.writers = WriterMap(writers, keys.previous);
+    const bool is_previous = Holds(stored, head);
+    head.writers = WriterMap(std::move(writers), keys.current);
+    if (is_previous) return absl::OkStatus();
+  } else {
+    head.writers = WriterMap(std::move(writers), keys.current);
+  }
+  if (stored.authenticator().empty() || Holds(stored, head)) return absl::OkStatus();
+  return Damaged(head.name,
+                 "its head, a writer of it or its entry 0 is not as a server with this signing key "
+                 "left it: something was changed or put back, or the key is another one (after a "
+                 "change of key, start once more with --previous-signing-key)");
+}
+
+// The body of entry 0 and its time.
+absl::Status TakeFirst(std::string_view bytes, LedgerHead& head) {
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Damaged(head.name, "its entry 0 does not parse");
+  }
+  v1::LedgerEntry first;
+  if (entry.has_declaration()) {
+    *first.mutable_declaration() = std::move(*entry.mutable_declaration());
+  } else if (entry.has_fork()) {
+    *first.mutable_fork() = std::move(*entry.mutable_fork());
+  } else if (entry.has_import()) {
+    *first.mutable_import() = std::move(*entry.mutable_import());
+  } else {
+    return Damaged(head.name, "entry 0 is no declaration, fork or import");
+  }
+  first.set_caller(entry.caller());
+  head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
+  head.first_leaf = merkle::LeafHash(bytes);
+  head.create_time = absl::FromUnixSeconds(entry.recorded_time().seconds());
+  return absl::OkStatus();
+}
+
+absl::Status TakeTree(const v1::StoredHead& stored, LedgerHead& head) {
+  const std::string& bytes = stored.frontier();
+  constexpr size_t kHashBytes = sizeof(merkle::Hash);
+  if (bytes.size() % kHashBytes != 0) return Damaged(head.name, "frontier is cut off");
+  std::vector<merkle::Hash> frontier(bytes.size() / kHashBytes);
+  for (size_t i = 0; i < frontier.size(); ++i) {
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(i * kHashBytes), kHashBytes,
+                frontier[i].begin());
+  }
+  absl::StatusOr<merkle::CompactTree> tree =
+      merkle::CompactTree::FromFrontier(stored.size(), std::move(frontier));
+  if (!tree.ok()) return Damaged(head.name, std::string(tree.status().message()));
+  head.tree = *std::move(tree);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::StoredHead ToStored(const LedgerHead& head) {
+  v1::StoredHead stored;
+  stored.set_size(head.tree.size());
+  for (const merkle::Hash& subtree : head.tree.frontier()) {
+    stored.mutable_frontier()->append(View(subtree));
+  }
+  stored.set_state(head.state);
+  stored.mutable_last_recorded_time()->set_seconds(absl::ToUnixSeconds(head.last_recorded_time));
+  if (head.writers.key() != nullptr) {
+    stored.set_authenticator(
+        OverFields(stored, head, [&](std::initializer_list<std::string_view> fields) {
+          return head.writers.key()->Of(fields);
+        }));
+  }
+  return stored;
+}
+
+absl::StatusOr<LedgerHead> FromStored(const std::string& name, std::string_view first_entry,
+                                      const v1::StoredHead& stored,
+                                      std::map<std::string, v1::WriterStatus> writers,
+                                      const HeadKeys& keys) {
+  LedgerHead head;
+  head.name = name;
+  RETURN_IF_ERROR(TakeFirst(first_entry, head));
+  RETURN_IF_ERROR(TakeTree(stored, head));
+  uint64_t counted = 0;
+  for (const auto& [writer, status] : writers) counted += status.entry_count();
+  if (counted != stored.size()) {
+    return Damaged(
+        name, absl::StrCat("its head counts ", stored.size(), " entries, its writers ", counted));
+  }
+  head.last_recorded_time = absl::FromUnixSeconds(stored.last_recorded_time().seconds());
+  head.state = stored.state();
+  RETURN_IF_ERROR(TakeWriters(stored, std::move(writers), keys, head));
+  return head;
+}
+
+bool IsCurrent(const v1::StoredHead& stored, const LedgerHead& head) {
+  return head.writers.key() == nullptr || Holds(stored, head);
+}
+
+}  // namespace dpledger
