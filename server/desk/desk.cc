@@ -251,6 +251,7 @@ void Desk::Finish(const Method& method, UnaryCall& call,
     observer_->OnHandled(method, answer.status(), answer.ok() ? answer->get() : nullptr,
                          absl::Now() - call.start_);
   }
+  if (call.permit_ != nullptr) call.permit_->Answered();
   call.Answer(answer.status(), answer.ok() ? answer->get() : nullptr);
 }
 

@@ -40,6 +40,12 @@ void Quotas::Permit::Charge(absl::Duration processor) {
   party.seconds -= absl::ToDoubleSeconds(processor);
 }
 
+void Quotas::Permit::Answered() {
+  absl::MutexLock lock(&quotas_.mutex_);
+  if (question_) --quotas_.parties_[party_].questions;
+  question_ = false;
+}
+
 absl::StatusOr<std::unique_ptr<Quotas::Permit>> Quotas::Admit(const std::string& name,
                                                               bool question, size_t bytes) {
   absl::MutexLock lock(&mutex_);

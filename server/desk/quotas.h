@@ -48,6 +48,8 @@ class Quotas {
     absl::Status Hold(size_t bytes);
     // What a question took of a processor.
     void Charge(absl::Duration processor);
+    // The answer is about to be sent: a caller who has it may ask the next question at once.
+    void Answered();
 
    private:
     friend class Quotas;
@@ -56,7 +58,7 @@ class Quotas {
 
     Quotas& quotas_;
     const std::string party_;
-    const bool question_;
+    bool question_;  // and not answered
     size_t bytes_ = 0;
   };
 

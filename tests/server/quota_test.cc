@@ -178,8 +178,11 @@ TEST_F(QuotasTest, QuestionsOfOnePartyAreCounted) {
                       "2 of your questions are under way, the limit is 2; try again in 1 s"));
   EXPECT_TRUE(quotas_.Admit("b", true, 10).ok());
   EXPECT_TRUE(quotas_.Admit("a", false, 10).ok()) << "an append is no question";
-  first->reset();
-  EXPECT_TRUE(quotas_.Admit("a", true, 10).ok());
+  (*first)->Answered();
+  auto third = quotas_.Admit("a", true, 10);
+  EXPECT_TRUE(third.ok());
+  first->reset();  // its bytes; it was no question any more
+  EXPECT_FALSE(quotas_.Admit("a", true, 10).ok());
 }
 
 TEST_F(QuotasTest, ProcessorTimeFillsUpOverAMinute) {
