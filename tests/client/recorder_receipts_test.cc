@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -19,8 +18,8 @@
 namespace dpledger::client {
 namespace {
 
-namespace fs = std::filesystem;
 using ::dpledger::testing::AwaitThat;
+using ::dpledger::testing::CopyFiles;
 using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::TemporaryFolder;
@@ -62,14 +61,10 @@ class Receipts : public ::testing::Test {
     EXPECT_EQ(recorder.Close(), broken);
     EXPECT_EQ(recorder.drain_status().last_error, broken);
   }
-  static void Copy(const std::string& from, const std::string& to) {
-    fs::remove_all(to);
-    fs::copy(from, to, fs::copy_options::recursive);
-  }
   // Puts these files in the place of the server's, which is killed for it.
   static void Swap(CrashingServer& server, const std::string& from) {
     server.Kill();
-    Copy(from, server.files());
+    CopyFiles(from, server.files());
     server.Start();
   }
 
@@ -99,7 +94,7 @@ TEST_F(Receipts, FindAnOlderCopyAfterALostConnection) {
   const auto recorder = Open(Options(server_));
   Release(*recorder, 2);
   server_.Kill();
-  Copy(server_.files(), folder_.File("old"));
+  CopyFiles(server_.files(), folder_.File("old"));
   server_.Start();
   Release(*recorder, 2);
   const size_t acknowledged = ReadLedger(server_.address(), kLedger).size();
@@ -160,7 +155,7 @@ TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
   Release(*recorder, 2);
   deliver();
   server_.Kill();
-  Copy(server_.files(), folder_.File("old"));
+  CopyFiles(server_.files(), folder_.File("old"));
   Release(*recorder, 2);  // no server: no error
   server_.Start();
   deliver();

@@ -74,6 +74,17 @@ void CrashingServer::Start() {
   address_ = host_ + listens.substr(listens.rfind(':'));
 }
 
+void CopyFiles(const std::string& from, const std::string& to) {
+  namespace fs = std::filesystem;
+  fs::remove_all(to);
+  fs::create_directories(to);
+  for (const auto& file : fs::recursive_directory_iterator(from)) {
+    const fs::path copy = to / fs::relative(file.path(), from);
+    if (file.is_directory()) fs::create_directory(copy);
+    if (file.is_regular_file()) fs::copy_file(file.path(), copy);
+  }
+}
+
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {
   const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
   std::vector<v1::LedgerEntry> entries;

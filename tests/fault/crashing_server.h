@@ -49,6 +49,10 @@ class CrashingServer {
   pid_t pid_ = 0;
 };
 
+// Puts a copy of the files of a server that does not run in the place of folder `to`. Its socket is
+// no file of it.
+void CopyFiles(const std::string& from, const std::string& to);
+
 // The entries of ledger `name` (full name), from 0; checks that sequences are dense and writers'
 // counters too.
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name);

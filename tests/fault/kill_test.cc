@@ -6,7 +6,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <random>
@@ -239,14 +238,12 @@ TEST(Kill, AuditNoticesAServerThatWasSetBack) {
   EXPECT_THAT(auditor.Audit(server.address()), IsEmpty());
   server.Kill();
   const TemporaryFolder copy;
-  constexpr auto kAll = std::filesystem::copy_options::recursive;
-  std::filesystem::copy(server.files(), copy.File("files"), kAll);
+  CopyFiles(server.files(), copy.File("files"));
   server.Start();
   train("second");
   EXPECT_THAT(auditor.Audit(server.address()), IsEmpty());
   server.Kill();
-  std::filesystem::remove_all(server.files());
-  std::filesystem::copy(copy.File("files"), server.files(), kAll);
+  CopyFiles(copy.File("files"), server.files());
   server.Start();
   EXPECT_THAT(auditor.Audit(server.address()), ElementsAre("the ledger has 13 entries and had 25"));
   train("third");
