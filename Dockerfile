@@ -3,6 +3,7 @@
 # (podman and buildah keep the health check with --format docker only.)
 #   docker run --rm -p 127.0.0.1:7070:7070 -v ledgers:/var/lib/dpledger dpledger
 ARG BASE=debian:12
+ARG RUN_BASE=debian:12-slim
 
 FROM ${BASE} AS build
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
@@ -17,12 +18,12 @@ RUN cmake --preset release -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF
  && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd \
       build/release/lib/libdpledger.so.1
 
-FROM ${BASE}
+FROM ${RUN_BASE}
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       $(sed -n 's/^run //p' /tmp/debian-packages.txt) \
- && rm -rf /var/lib/apt/lists/* /tmp/debian-packages.txt \
+ && apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log /tmp/debian-packages.txt \
  && useradd --system --uid 7070 --home-dir /var/lib/dpledger --create-home --shell /usr/sbin/nologin dpledger
 COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledger-server \
      /src/build/release/bin/dpledger-witness \
