@@ -1,5 +1,5 @@
-// As merkle/sha256.cc: every append makes two of these codes. Of 250 bytes one takes 0.2 µs from
-// the kept states, and 1.2 µs by OpenSSL's HMAC().
+// As merkle/sha256.cc: every append makes two of these codes. Of 250 bytes one took 0.46 µs from
+// the kept states, and 3.0 µs by OpenSSL's HMAC() in the same run, beside other work (OpenSSL 3.0).
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "merkle/authenticator.h"
 
