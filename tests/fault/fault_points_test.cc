@@ -83,6 +83,7 @@ std::string KindOf(const std::string& name) {
 bool MattersNot(const std::string& op, const std::string& file) {
   return op == "fallocate" || op == "ftruncate" || op == "readdir" || op == "unlink" ||
          absl::StartsWith(file, "OPTIONS-") || file == "LOG" ||
+         absl::StartsWith(file, "LOG.old.") ||
          ((op == "open" || op == "read") && file == "IDENTITY") ||
          (op == "fsyncdir" && file == "store");
 }
