@@ -280,6 +280,62 @@ TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   EXPECT_EQ(Run({"ledger", "note", ledger, "--text", "not me"}, admin_).exit_code, 4);
 }
 
+TEST_F(KnownCallers, WitnessReadsTheRegistryOverTlsWithItsToken) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::string auditor = Token("witness", "auditor *");
+  const std::string bearer = ReadFile(auditor)->substr(0, ReadFile(auditor)->find('\n'));
+  const std::string note =
+      Curl({"--header", absl::StrCat("Authorization: Bearer ", bearer)}, "/tlog/checkpoint").out;
+  ASSERT_THAT(note, HasSubstr("\n\n"));
+  EXPECT_THAT(Curl({"--include"}, "/tlog/checkpoint").out,
+              AllOf(HasSubstr(" 401"), HasSubstr("www-authenticate: Bearer")));
+  EXPECT_THAT(Curl({"--include", "--header", absl::StrCat("Authorization: Bearer ", bearer)},
+                   "/tlog/tile/0/000.p/1")
+                  .out,
+              HasSubstr("cache-control: private"));
+  const std::string log = *ReadFile(folder_.File("log"));
+  const std::string field = "\"verifier_key\":\"";
+  const size_t key_at = log.find(field) + field.size();
+  const std::string key = log.substr(key_at, log.find('"', key_at) - key_at);
+  const std::string origin = key.substr(0, key.find('+'));
+  const std::string request = folder_.Write("request", absl::StrCat("old 0\n\n", note));
+
+  int count = 0;
+  const auto cosign = [&](const std::vector<std::string>& more) {
+    const std::string name = absl::StrCat("witness-", ++count);
+    const std::string port_file = folder_.File(absl::StrCat(name, ".port"));
+    std::vector<std::string> command = {BinaryPath("dpledger-witness"),
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--port-file",
+                                        port_file,
+                                        "--signing-key",
+                                        folder_.File(absl::StrCat(name, ".key")),
+                                        "--name",
+                                        "example.org/w",
+                                        "--state",
+                                        folder_.File(absl::StrCat(name, ".state")),
+                                        "--log-key",
+                                        key,
+                                        "--log-server",
+                                        absl::StrCat(origin, "=https://", address_)};
+    command.insert(command.end(), more.begin(), more.end());
+    const pid_t pid = StartProgram(command, folder_.File(absl::StrCat(name, ".log")));
+    const std::string at = AwaitFirstLine(pid, port_file, folder_.File(absl::StrCat(name, ".log")));
+    const RunResult answer =
+        RunProgram({"/usr/bin/curl", "--silent", "--max-time", "30", "--data-binary",
+                    absl::StrCat("@", request), "--write-out", " %{http_code}",
+                    absl::StrCat("http://", at, "/add-checkpoint")});
+    EXPECT_EQ(StopProgram(pid, SIGTERM), 0);
+    return answer.out;
+  };
+  EXPECT_THAT(cosign({"--ca", ca_, "--token-file", auditor}),
+              AllOf(HasSubstr("example.org/w"), HasSubstr(" 200")));
+  // Controls: without the token it may not read, and by the system's list nobody is that server.
+  EXPECT_THAT(cosign({"--ca", ca_}), AllOf(HasSubstr("show a token"), HasSubstr(" 503")));
+  EXPECT_THAT(cosign({"--token-file", auditor}), HasSubstr(" 503"));
+}
+
 TEST_F(KnownCallers, ServerWithAnotherCertificateIsNotSpokenTo) {
   const TestAuthority other("another authority");
   const RunResult refused =
