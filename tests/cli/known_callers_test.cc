@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,13 @@ TEST_F(KnownCallers, GrantOfADataSetCoversItsLedgersAlone) {
   const RunResult allowed = ask(Token("ours", "analyst projects/default data-set=d"));
   EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
   EXPECT_EQ(ask(Token("theirs", "analyst projects/default data-set=e")).exit_code, 4);
+  // It may make ledgers over that one, and over no other.
+  EXPECT_EQ(Create("mine", {"--token-file", Token("maker", "trainer projects/default data-set=d")})
+                .exit_code,
+            0);
+  EXPECT_EQ(Create("other", {"--token-file", Token("alien", "trainer projects/default data-set=e")})
+                .exit_code,
+            4);
 }
 
 TEST_F(KnownCallers, OpenWritersAreCalledMissingByCreatorAndAdministratorsAlone) {
@@ -247,6 +255,98 @@ TEST_F(KnownCallers, RevokedTokenEndsARunAndARotatedOneDoesNot) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kDeadlineExceeded) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("revoked"));
   EXPECT_THAT(*ReadFile(folder_.File("log")), HasSubstr("REVOKED_TOKEN"));
+}
+
+// From the first token to the record of it all, on one server.
+TEST_F(KnownCallers, WalkOfATeam) {
+  const std::string analyst = Token("analyst", "analyst projects/default");
+  const std::vector<std::string> auditor = {"--token-file",
+                                            Token("auditor", "auditor projects/default")};
+  const std::string second = Token("second", "trainer projects/default");
+
+  // One trainer by its certificate, another one by a token, each with a stream of its own.
+  const auto open = [&](const std::string& ledger, bool by_certificate) {
+    client::RecorderOptions options;
+    options.server = address_;
+    options.server.ca = ca_;
+    if (by_certificate) {
+      options.server.certificate = folder_.File("trainer.pem");
+      options.server.key = folder_.File("trainer.key");
+    } else {
+      options.server.token_file = second;
+    }
+    options.ledger = absl::StrCat("projects/default/ledgers/", ledger);
+    options.declaration.set_dataset("d");
+    options.declaration.set_unit_of_privacy("example");
+    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    options.declaration.set_parameters(v1::FIXED);
+    options.spool_folder = folder_.File(ledger);
+    mkdir(options.spool_folder.c_str(), 0700);
+    options.release_timeout = absl::Seconds(5);
+    return client::PrivacyRecorder::Open(options);
+  };
+  const auto train = [](client::PrivacyRecorder& recorder, int rounds) -> absl::Status {
+    v1::SamplingScheme scheme;
+    scheme.mutable_poisson()->set_probability(0.01);
+    v1::SumQuery query;
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(1);
+    for (int i = 0; i < rounds; ++i) {
+      const absl::StatusOr<uint64_t> round = recorder.RecordRound(scheme, {query});
+      if (!round.ok()) return round.status();
+      if (absl::Status released = recorder.AwaitReleasable(*round); !released.ok()) return released;
+    }
+    return absl::OkStatus();
+  };
+  auto first_run = open("first", true), second_run = open("second", false);
+  ASSERT_TRUE(first_run.ok() && second_run.ok()) << first_run.status() << second_run.status();
+  ASSERT_EQ(train(**first_run, 20), absl::OkStatus());
+  ASSERT_EQ(train(**second_run, 20), absl::OkStatus());
+
+  // curl and the command line are told the same.
+  const std::string bearer = ReadFile(analyst)->substr(0, ReadFile(analyst)->find('\n'));
+  const RunResult curl =
+      Curl({"--header", absl::StrCat("Authorization: Bearer ", bearer), "--header",
+            "Content-Type: application/json", "--data",
+            R"({"subject":{"ledgers":["projects/default/ledgers/first"]},"delta":1e-5})"},
+           "/dpledger.v1.AccountingService/ComputeEpsilon");
+  const RunResult command =
+      Run({"epsilon", "--delta", "1e-5", "--ledger", "first", "--json"}, {"--token-file", analyst});
+  // The number behind `"name":` in the interval; as a number, for JSON may write it in two ways.
+  const auto end = [](const std::string& json, const std::string& name) {
+    const size_t interval = json.find("\"epsilon\":{");
+    const size_t at = json.find(absl::StrCat("\"", name, "\":"), interval);
+    if (interval == std::string::npos || at == std::string::npos) return 0.0;
+    return std::strtod(json.c_str() + at + name.size() + 3, nullptr);
+  };
+  EXPECT_GT(end(curl.out, "lower"), 0.4);
+  EXPECT_EQ(end(curl.out, "lower"), end(command.out, "lower"));
+  EXPECT_EQ(end(curl.out, "upper"), end(command.out, "upper"));
+
+  const std::string bundle = folder_.File("first.bundle");
+  ASSERT_EQ(Run({"ledger", "export", "first", "--output", bundle}, auditor).exit_code, 0);
+  EXPECT_EQ(Dpledger({"ledger", "verify", bundle, "--self-signed"}).exit_code, 0);
+  EXPECT_EQ(Run({"ledger", "note", "first", "--text", "mine"}, auditor).exit_code, 4);
+
+  ASSERT_EQ(Run({"admin", "token", "revoke", "second"}, admin_).exit_code, 0);
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_FALSE(train(**second_run, 1).ok());
+  EXPECT_EQ(train(**first_run, 1), absl::OkStatus()) << "the other one's stream goes on";
+
+  absl::SleepFor(absl::Seconds(2));
+  const std::string record = Run({"admin", "access", "--json"}, admin_).out;
+  for (const char* said :
+       {"CreateToken\",\"about\":\"analyst", "CreateToken\",\"about\":\"auditor",
+        "CreateToken\",\"about\":\"second", "RevokeToken\",\"about\":\"second",
+        "\"permission\":\"append\",\"resource\":\"projects/default/ledgers/first\"",
+        "the token of second was revoked"}) {
+    EXPECT_THAT(record, HasSubstr(said));
+  }
+  // Who wrote is in the ledgers.
+  EXPECT_THAT(Run({"ledger", "read", "first"}, admin_).out,
+              HasSubstr(R"("caller":"spiffe://example.org/trainer")"));
+  EXPECT_THAT(Run({"ledger", "read", "second"}, admin_).out,
+              HasSubstr(R"("caller":"token:second")"));
 }
 
 // All of it is in the access record, and only administrators see that.
