@@ -111,6 +111,11 @@ absl::Status Callers::Decide(const Caller& caller, Permission permission,
                                  : identity::Resource::Of(resource.name);
   if (resource.kind == Resource::Kind::kProject && permission == Permission::kList)
     return rights_->DecideList(caller, asked);
+  if (!resource.data_set.empty()) {
+    asked.data_set = resource.data_set;
+    if (rights_->Allows(caller, permission, asked)) return absl::OkStatus();
+    asked.data_set.clear();
+  }
   const absl::Status decided = rights_->Decide(caller, permission, asked);
   if (decided.ok() || resource.kind != Resource::Kind::kLedger) return decided;
   Made made = MadeOf(resource.name);

@@ -70,10 +70,9 @@ int Serve(const Flags& flags) {
   const auto open = [&](const HeadKeys& keys) {
     return OpenStore(flags.store, flags.postgres, keys);
   };
-  const absl::StatusOr<HeadKeys> keys = OpenHeadKeys(
-      flags.server.signing, [&] { return open({}); }, log);
-  if (!keys.ok()) return Fail(log, "start_failed", keys.status());
-  auto store = open(*keys);
+  const absl::StatusOr<bool> is_new = MakeFolder(flags.store, flags.postgres);
+  if (!is_new.ok()) return Fail(log, "start_failed", is_new.status());
+  auto store = OpenUnderKey(flags.server.signing, *is_new, open, log);
   if (!store.ok()) return Fail(log, "store_failed", store.status());
   ServerOptions options = flags.server;
   if (!flags.witnesses.witnesses.empty()) {

@@ -56,13 +56,20 @@ std::string DescribeStore(const std::string& folder, const std::string& postgres
   return postgres_file.empty() ? std::filesystem::absolute(folder).string() : "PostgreSQL";
 }
 
+absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& postgres_file) {
+  if (!postgres_file.empty()) return false;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoError(error.value(), "create", folder);
+  const bool is_empty = std::filesystem::is_empty(folder, error);
+  if (error) return ErrnoError(error.value(), "list", folder);
+  return is_empty;
+}
+
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file,
                                                        const HeadKeys& keys) {
   if (!postgres_file.empty()) return OpenDatabase(postgres_file, keys);
-  std::error_code no_folder;
-  std::filesystem::create_directories(folder, no_folder);
-  if (no_folder) return ErrnoError(no_folder.value(), "create", folder);
   return OpenEmbeddedStore({.folder = folder, .keys = keys});
 }
 

@@ -13,8 +13,12 @@ namespace dpledger::server {
 // Names the store in the log: the folder, or "PostgreSQL"; never the connection string.
 std::string DescribeStore(const std::string& folder, const std::string& postgres_file);
 
+// Makes the store's folder if there is none. Whether it is empty: there is no store yet. A database
+// is never said to be empty.
+absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& postgres_file);
+
 // Opens the database whose connection string is in `postgres_file`. If that is empty, opens
-// `folder`, and makes it if it does not exist. `keys` are those of the heads. FAILED_PRECONDITION
+// `folder`. `keys` are those of the heads. FAILED_PRECONDITION
 // if others than its owner can read the file; errors of the engine.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file,

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "ledger_store/evidence/signer.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
 
@@ -35,22 +36,26 @@ absl::StatusOr<SharedKey> Shared(absl::StatusOr<merkle::Ed25519PrivateKey> key) 
   return std::make_shared<const merkle::Ed25519PrivateKey>(*std::move(key));
 }
 
-// A store that was never signed gets a new key; any other must be given its own.
-absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore& store,
+// OK if no key has signed the store.
+absl::Status CheckUnsigned(const SigningOptions& options, LedgerStore& store) {
+  const absl::Status signed_before = store.checkpoints().Latest(kRegistryLog).status();
+  if (absl::IsNotFound(signed_before)) return absl::OkStatus();
+  RETURN_IF_ERROR(signed_before);
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        options.key_file,
+                        ": is not there, and this store is signed already; put the key back "
+                        "from its backup: with another one its checkpoints cannot be carried on")),
+                    {"SIGNING_KEY_MISSING", {}});
+}
+
+// A store that was never signed gets a new key; any other must be given its own. Null: there is no
+// store yet.
+absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore* store,
                                   const Log& log) {
   absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
   if (!absl::IsNotFound(key.status())) return key;
-  const absl::Status signed_before = store.checkpoints().Latest(kRegistryLog).status();
-  if (!absl::IsNotFound(signed_before)) {
-    RETURN_IF_ERROR(signed_before);
-    return WithReason(
-        absl::FailedPreconditionError(
-            absl::StrCat(options.key_file,
-                         ": is not there, and this store is signed already; put the key back "
-                         "from its backup: with another one its checkpoints cannot be carried on")),
-        {"SIGNING_KEY_MISSING", {}});
-  }
-  RETURN_IF_ERROR(CheckSecondPlace(store, Registry(), CheckpointFile(options.checkpoint_file)));
+  if (store != nullptr) RETURN_IF_ERROR(CheckUnsigned(options, *store));
+  RETURN_IF_ERROR(CheckNothingSigned(CheckpointFile(options.checkpoint_file)));
   if (!options.checkpoint_file.empty())
     RETURN_IF_ERROR(CheckpointFile(options.checkpoint_file).MarkNew());
   key = Shared(MakeSigningKey(options.key_file));
@@ -176,29 +181,42 @@ SigningOptions SigningOptions::Beside(const std::string& store_folder) {
   return options;
 }
 
-absl::StatusOr<HeadKeys> OpenHeadKeys(
-    const SigningOptions& options,
-    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>& open, const Log& log) {
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
+    const SigningOptions& options, bool is_new,
+    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>(const HeadKeys&)>& open,
+    const Log& log) {
   absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
   if (absl::IsNotFound(key.status())) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<LedgerStore> store, open());
-    key = LoadKey(options, *store, log);
+    std::unique_ptr<LedgerStore> unsigned_store;
+    if (!is_new) {
+      ASSIGN_OR_RETURN(unsigned_store, open({}));
+    }
+    key = LoadKey(options, unsigned_store.get(), log);
   }
   RETURN_IF_ERROR(key.status());
-  HeadKeys keys;
-  keys.current = std::make_shared<const merkle::Authenticator>(**key, kHeadPurpose);
+  SharedKey previous;
   if (!options.previous_key_file.empty()) {
-    ASSIGN_OR_RETURN(const SharedKey previous, Shared(ReadSigningKey(options.previous_key_file)));
-    keys.previous = std::make_shared<const merkle::Authenticator>(*previous, kHeadPurpose);
+    ASSIGN_OR_RETURN(previous, Shared(ReadSigningKey(options.previous_key_file)));
   }
-  return keys;
+  const auto head_key = [](const SharedKey& of) {
+    return of == nullptr ? nullptr
+                         : std::make_shared<const merkle::Authenticator>(*of, kHeadPurpose);
+  };
+  auto store = open({.current = head_key(*key), .previous = head_key(previous)});
+  if (!absl::IsDataLoss(store.status())) return store;
+  // Heads that a wrong key reads look like damage.
+  const auto without_keys = open({});
+  Registry registry;
+  if (!without_keys.ok() || !registry.CatchUp((*without_keys)->checkpoints()).ok()) return store;
+  RETURN_IF_ERROR(CheckSigner(registry, **key, previous.get()));
+  return store;
 }
 
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
                                                    LedgerStore& store, const Log& log) {
   WarnOfPlaces(options, log);
   NotaryOptions notary_options;
-  ASSIGN_OR_RETURN(notary_options.key, LoadKey(options, store, log));
+  ASSIGN_OR_RETURN(notary_options.key, LoadKey(options, &store, log));
   if (!options.previous_key_file.empty()) {
     ASSIGN_OR_RETURN(notary_options.previous_key,
                      Shared(ReadSigningKey(options.previous_key_file)));

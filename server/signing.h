@@ -39,12 +39,15 @@ struct SigningOptions {
   static SigningOptions Beside(const std::string& store_folder);
 };
 
-// The keys of the store's heads, before the store is opened with them. `open` opens it without any:
-// a store that was never signed gets its signing key here. Errors of `open` and of OpenNotary's
-// first step.
-absl::StatusOr<HeadKeys> OpenHeadKeys(
-    const SigningOptions& options,
-    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>& open, const Log& log);
+// Opens the store, with `open`, under the keys of its heads, which are made of the signing key. A
+// store that was never signed gets its signing key here; only if `is_new` says that nothing is
+// there yet can that be known without opening it, and it is opened twice else. Errors of `open` and
+// of OpenNotary's first step; FAILED_PRECONDITION (KEY_MISMATCH) where `open` says DATA_LOSS of a
+// store that another key signs.
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
+    const SigningOptions& options, bool is_new,
+    const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>(const HeadKeys&)>& open,
+    const Log& log);
 
 // A notary that has checked that the store holds everything signed before, and has signed the rest.
 // All heads are authenticated by the present key then, if the store was opened with it.

@@ -22,11 +22,11 @@ Examples:
   dpledger-witness --signing-key witness.pem --name example.org/witness --print-key
   dpledger-witness --signing-key witness.pem --name example.org/witness \
       --state /var/lib/dpledger-witness --log-key 'dpledger-0123456789abcdef+89abcdef+AX5…' \
-      --log-server dpledger-0123456789abcdef=127.0.0.1:7070)";
+      --log-server dpledger-0123456789abcdef=ledgers.example.org:7070 --ca ca.pem --token-file auditor.token)";
 
 constexpr char kFooter[] = R"(
-Speaks C2SP tlog-witness: POST /add-checkpoint, GET /<SHA-256 of the origin>/checkpoint. There is no TLS: requests and
-answers are signed. Keep the state folder and the key: without them the witness forgets what it cosigned.
+Speaks C2SP tlog-witness: POST /add-checkpoint, GET /<SHA-256 of the origin>/checkpoint. It listens
+without TLS: requests and answers are signed. Keep the state folder and the key: without them the witness forgets what it cosigned.
 SIGTERM and SIGINT end it after the answers under way.)";
 
 const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
@@ -45,6 +45,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   std::string log_level = "info";
   std::vector<std::string> log_keys, log_servers;
+  client::ServerAccess access;  // of every log server
   bool consistency_only = false;
   flags.witness.state_folder = "./var/witness";
 
@@ -72,7 +73,17 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   app.add_option(
       "--log-server", log_servers,
       "ORIGIN=HOST:PORT: the dpledger server whose registry that is. Its entries are read "
-      "before a checkpoint is cosigned. May repeat");
+      "before a checkpoint is cosigned; over TLS unless it is of this machine or begins with "
+      "http://. May repeat");
+  const auto file = [&app](const char* flag, std::string& path, const char* help) {
+    app.add_option(flag, path, help)->check(CLI::ExistingFile)->type_name("FILE");
+  };
+  file("--ca", access.ca,
+       "Who signs the log servers' certificates, PEM; the system's list unless told");
+  file("--cert", access.certificate, "The witness's own certificate, PEM, for mutual TLS");
+  file("--cert-key", access.key, "The key of --cert, PEM");
+  file("--token-file", access.token_file,
+       "A token that lets the witness read the registry; for one --log-server alone");
   app.add_flag("--consistency-only", consistency_only,
                "Cosign logs without a --log-server for their consistency alone, whatever their "
                "entries say");
@@ -116,7 +127,17 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                 << text << "\n";
       return kUsageError;
     }
-    flags.log_servers[origin] = text.substr(sign + 1);
+    client::ServerAccess& server = flags.log_servers[origin] = access;
+    server.address = text.substr(sign + 1);
+    if (const absl::Status status = client::Complete(server).status(); !status.ok()) {
+      std::cerr << "--log-server " << origin << ": " << FromAbsl(status.message()) << "\n";
+      return kUsageError;
+    }
+  }
+  if (!access.token_file.empty() && flags.log_servers.size() > 1) {
+    std::cerr << "--token-file: must go to one --log-server alone, for each would learn it, got "
+              << flags.log_servers.size() << " of them\n";
+    return kUsageError;
   }
   for (const merkle::VerifierKey& key : flags.witness.log_keys) {
     if (consistency_only || flags.log_servers.count(key.name) > 0) continue;

@@ -55,9 +55,9 @@ int Serve(Flags flags) {
   if (flags.print_key) return PrintKey(flags, *key);
 
   flags.witness.log = &log;
-  for (const auto& [origin, address] : flags.log_servers) {
+  for (const auto& [origin, server] : flags.log_servers) {
     flags.witness.sources[origin] =
-        std::make_shared<registry::ServerSource>(address, flags.witness.reading);
+        std::make_shared<registry::ServerSource>(server, flags.witness.reading);
   }
   const auto witness = Witness::Open(flags.witness, *std::move(key));
   if (!witness.ok()) return Fail(log, "state_failed", witness.status());

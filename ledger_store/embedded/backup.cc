@@ -14,10 +14,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/absl_view.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -29,37 +26,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kManifestFile[] = "BACKUP";
 constexpr char kStoreFolder[] = "store";
-constexpr char kFirstLine[] = "dpledger-backup 1";
-constexpr size_t kLongestName = 100;
 constexpr size_t kMostManifestBytes = size_t{64} << 20;
 constexpr size_t kChunk = size_t{1} << 20;
 // Written through as it goes: one sync of gigabytes at the end would hold up the syncs of a server
 // that writes to the same disk.
 constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
-constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
-
-// A name that stays in its folder.
-bool IsFileName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
-         });
-}
-
-bool IsHash(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
-         });
-}
 
 // RocksDB's own lock and its log for people.
 bool LeftOut(std::string_view name) { return name == "LOCK" || name.starts_with("LOG"); }
-
-absl::Status Malformed(size_t line, std::string_view rule) {
-  return FieldError(kManifestFile, absl::StrCat("line ", line, ": ", ToAbsl(rule)));
-}
 
 struct CloseFile {
   explicit CloseFile(int opened) : fd(opened) {}
@@ -142,7 +117,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const fs::path& folder) {
     const std::string name = it->path().filename().string();
     const fs::file_type type = it->symlink_status().type();
     if (LeftOut(name) || type == fs::file_type::directory) continue;
-    if (type != fs::file_type::regular || !IsFileName(name)) {
+    if (type != fs::file_type::regular || !BackupFile::IsName(name)) {
       return absl::FailedPreconditionError(
           absl::StrCat(it->path().string(), ": is not a file of a store"));
     }
@@ -215,7 +190,8 @@ absl::StatusOr<BackupManifest> ReadManifest(const fs::path& path) {
                      ": there is no such file; --from takes a folder that `dpledger-server "
                      "backup` made"));
   }
-  if (size > kMostManifestBytes) return Malformed(1, "the file is too long for a manifest");
+  if (size > kMostManifestBytes)
+    return FieldError(BackupManifest::kFile, "the file is too long for a manifest");
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path.string()));
   return BackupManifest::Parse(text);
 }
@@ -228,60 +204,6 @@ absl::Status Compare(const BackupFile& named, const BackupFile& copied, const st
 }
 
 }  // namespace
-
-uint64_t BackupManifest::bytes() const {
-  uint64_t sum = 0;
-  for (const BackupFile& file : files) sum += file.bytes;
-  return sum;
-}
-
-std::string BackupManifest::ToText() const {
-  std::string text = absl::StrCat(kFirstLine, "\ncreated ",
-                                  absl::FormatTime(kTimeFormat, created, absl::UTCTimeZone()),
-                                  "\nversion ", version, "\n");
-  for (const BackupFile& file : files) {
-    absl::StrAppend(&text, "file ", file.bytes, " ", file.sha256, " ", file.name, "\n");
-  }
-  absl::StrAppend(&text, "end ", files.size(), "\n");
-  return text;
-}
-
-absl::StatusOr<BackupManifest> BackupManifest::Parse(std::string_view text) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(ToAbsl(text), '\n');
-  // At least the four lines without files, and nothing behind the last.
-  if (lines.size() < 5 || !lines.back().empty())
-    return Malformed(lines.size(), "must end the file");
-  if (lines[0] != kFirstLine) return Malformed(1, absl::StrCat("must be \"", kFirstLine, "\""));
-  BackupManifest manifest;
-  std::vector<absl::string_view> words = absl::StrSplit(lines[1], ' ');
-  std::string error;
-  if (words.size() != 2 || words[0] != "created" ||
-      !absl::ParseTime(kTimeFormat, words[1], &manifest.created, &error)) {
-    return Malformed(2, "must be \"created\" and a time in UTC");
-  }
-  words = absl::StrSplit(lines[2], ' ');
-  if (words.size() != 2 || words[0] != "version" || words[1].empty())
-    return Malformed(3, "must be \"version\" and a word");
-  manifest.version = std::string(words[1]);
-  const size_t last = lines.size() - 2;
-  for (size_t i = 3; i < last; ++i) {
-    words = absl::StrSplit(lines[i], ' ');
-    BackupFile file;
-    if (words.size() != 4 || words[0] != "file" || !absl::SimpleAtoi(words[1], &file.bytes) ||
-        absl::StrCat(file.bytes) != words[1] || !IsHash(FromAbsl(words[2])) ||
-        !IsFileName(FromAbsl(words[3]))) {
-      return Malformed(i + 1, "must be \"file\", a size, a SHA-256 and a file's name");
-    }
-    file.sha256 = std::string(words[2]);
-    file.name = std::string(words[3]);
-    if (!manifest.files.empty() && manifest.files.back().name >= file.name)
-      return Malformed(i + 1, "the names must be in order");
-    manifest.files.push_back(std::move(file));
-  }
-  if (lines[last] != absl::StrCat("end ", manifest.files.size()))
-    return Malformed(last + 1, "must be \"end\" and the number of files");
-  return manifest;
-}
 
 absl::StatusOr<BackupManifest> MakeBackup(const std::string& from, const std::string& to,
                                           const BackupManifest& about,
@@ -297,14 +219,15 @@ absl::StatusOr<BackupManifest> MakeBackup(const std::string& from, const std::st
     manifest.files.push_back(std::move(file));
   }
   RETURN_IF_ERROR(SyncDirectory(store.string()));
-  RETURN_IF_ERROR(WriteFileDurably((folder->path() / kManifestFile).string(), manifest.ToText()));
+  RETURN_IF_ERROR(
+      WriteFileDurably((folder->path() / BackupManifest::kFile).string(), manifest.ToText()));
   RETURN_IF_ERROR(folder->Finish());
   return manifest;
 }
 
 absl::StatusOr<BackupManifest> RestoreBackup(const std::string& from, const std::string& to,
                                              const CopyProgress& progress) {
-  ASSIGN_OR_RETURN(BackupManifest manifest, ReadManifest(fs::path(from) / kManifestFile));
+  ASSIGN_OR_RETURN(BackupManifest manifest, ReadManifest(fs::path(from) / BackupManifest::kFile));
   ASSIGN_OR_RETURN(const std::unique_ptr<PartialFolder> folder, PartialFolder::Make(to));
   Copier copier(progress);
   for (const BackupFile& named : manifest.files) {

@@ -13,30 +13,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "ledger_store/embedded/backup_manifest.h"
 
 namespace dpledger::embedded {
-
-struct BackupFile {
-  std::string name;    // of a file in the store's folder
-  uint64_t bytes = 0;  // its size
-  std::string sha256;  // of its bytes, 64 hexadecimal digits
-};
-
-struct BackupManifest {
-  absl::Time created;             // whole seconds
-  std::string version;            // of the software that made it; one word
-  std::vector<BackupFile> files;  // by name
-
-  uint64_t bytes() const;
-  std::string ToText() const;
-  // INVALID_ARGUMENT that names the line of what is not a manifest.
-  static absl::StatusOr<BackupManifest> Parse(std::string_view text);
-};
 
 // Told of the bytes that were copied so far. An error ends the copy with that error.
 using CopyProgress = std::function<absl::Status(uint64_t bytes)>;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
@@ -322,6 +323,15 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
   }
 
   std::set<std::string> origins;
+  const auto check = [&](const v1::Ledger& ledger) {
+    ++report.ledgers;
+    origins.insert(OriginOf(registry.origin(), ledger.name()));
+    if (options.authenticated != nullptr) {
+      report.Add(absl::StrCat(ledger.name(), ": head"),
+                 options.authenticated->Get(ledger.name(), kNoWriters).status());
+    }
+    LedgerCheck(store, options, ledger, report).Run(registry, caught_up.ok());
+  };
   std::string after;
   while (true) {
     const absl::StatusOr<std::vector<v1::Ledger>> ledgers =
@@ -330,23 +340,24 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
       report.Add("the list of ledgers", ledgers.status());
       break;
     }
-    for (const v1::Ledger& ledger : *ledgers) {
-      ++report.ledgers;
-      origins.insert(OriginOf(registry.origin(), ledger.name()));
-      if (options.authenticated != nullptr) {
-        report.Add(absl::StrCat(ledger.name(), ": head"),
-                   options.authenticated->Get(ledger.name(), kNoWriters).status());
-      }
-      LedgerCheck(store, options, ledger, report).Run(registry, caught_up.ok());
-    }
+    for (const v1::Ledger& ledger : *ledgers) check(ledger);
     if (ledgers->size() < kPageLedgers) break;
     after = ledgers->back().name();
   }
+  // A head that cannot be read ends the list. The registry knows the names of the others.
+  const std::string ours = absl::StrCat(registry.origin(), "/");
   for (const auto& [origin, head] : registry.ledgers()) {
     if (origins.count(origin) > 0) continue;
+    const absl::StatusOr<v1::Ledger> ledger =
+        absl::StartsWith(origin, ours) ? store.Get(origin.substr(ours.size()))
+                                       : absl::NotFoundError("it is not of this registry");
+    if (ledger.ok()) {
+      check(*ledger);
+      continue;
+    }
     report.Add(EntryPlace(kRegistryLog, head.last.index),
                absl::StrCat("signs ", head.last.size, " entries of ", origin,
-                            ", but no such ledger can be read"));
+                            ", but that ledger cannot be read: ", ledger.status().message()));
   }
 }
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/bundle/members.h"
 #include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/signer.h"
 #include "ledger_store/evidence/start_check.h"
 #include "ledger_store/evidence/tails_ahead.h"
 #include "merkle/compact_tree.h"
@@ -178,32 +178,7 @@ absl::Status Notary::CheckOrigin() const {
 }
 
 absl::Status Notary::CheckKey() const {
-  if (!KeyIsNew() || registry_.empty()) return absl::OkStatus();
-  const merkle::VerifierKey& current = registry_.keys().back();
-  const merkle::VerifierKey own = OwnKey();
-  const auto& keys = registry_.keys();
-  if (std::find(keys.begin(), keys.end(), own) != keys.end()) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "signing_key: ", own.ToText(), " was replaced by ", current.ToText(),
-                          ", and does not sign any more: give the key that replaced it")),
-                      {"KEY_MISMATCH", {}});
-  }
-  if (options_.previous_key != nullptr &&
-      options_.previous_key->public_key() == current.public_key) {
-    if (keys.size() >= bundle::kMaxKeys) {
-      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                            "signing_key: this store's registry has had ", keys.size(),
-                            " keys, and no bundle takes more: go on with ", current.ToText())),
-                        {"TOO_MANY_KEYS", {}});
-    }
-    return absl::OkStatus();
-  }
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "signing_key: this store's registry is signed with ", current.ToText(),
-                        ", not with ", own.ToText(),
-                        ": give the file of that key; or, to change keys, give that file as "
-                        "--previous-signing-key beside the new --signing-key, once")),
-                    {"KEY_MISMATCH", {}});
+  return CheckSigner(registry_, *options_.key, options_.previous_key.get());
 }
 
 absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {

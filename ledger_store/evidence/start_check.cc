@@ -109,6 +109,12 @@ absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
   return CheckCopies(store, registry, copies, file.path());
 }
 
+absl::Status CheckNothingSigned(const CheckpointFile& file) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> copies, file.Read());
+  if (copies.empty()) return absl::OkStatus();
+  return TooShort(Registry(), file.path(), "that there are more");
+}
+
 absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                          const std::vector<std::string>& copies, const std::string& where) {
   if (copies.empty()) return absl::OkStatus();

@@ -23,6 +23,8 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry&
 // or if copies exist and none verifies. Precondition: the registry is caught up.
 absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
                               const CheckpointFile& file);
+// The same for a store in which nothing was signed.
+absl::Status CheckNothingSigned(const CheckpointFile& file);
 // The same with copies from elsewhere; messages name `where` they are from.
 absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                          const std::vector<std::string>& copies, const std::string& where);

@@ -23,6 +23,8 @@ struct Resource {
   };
   Kind kind = Kind::kServer;
   std::string name;
+  // Of a ledger that the request makes: the data set that it declares. Empty: the ledger's own.
+  std::string data_set = {};
 };
 
 // Thread safe.

@@ -27,6 +27,9 @@ using grpc::reflection::v1alpha::ServerReflectionResponse;
 using Demands = std::vector<Demand>;
 
 Resource LedgerCalled(const std::string& name) { return {Resource::Kind::kLedger, name}; }
+Resource NewLedger(const std::string& name, const v1::Declaration& declaration) {
+  return {Resource::Kind::kLedger, name, declaration.dataset()};
+}
 
 // A row that needs `permission` for what `resource` finds in its request.
 template <typename Request>
@@ -81,7 +84,7 @@ void HideLedgers(Message& response, const std::function<bool(const Demand&)>& al
 
 Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
   return {{Permission::kFork, LedgerCalled(request.parent())},
-          {Permission::kCreate, LedgerCalled(request.name())}};
+          {Permission::kCreate, NewLedger(request.name(), request.declaration())}};
 }
 
 // Inline: a thread that waits for the disk would keep others from joining the same sync.
@@ -125,7 +128,10 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
     return Unary("LedgerService", name, pool, service, method);
   };
   rows.push_back(For<v1::CreateLedgerRequest>(
-      Permission::kCreate, [](const auto& r) { return LedgerCalled(r.name()); },
+      Permission::kCreate,
+      [](const auto& r) {
+        return NewLedger(r.name(), r.has_import() ? r.import().declaration() : r.declaration());
+      },
       unary("CreateLedger", Pool::kStore, &S::CreateLedger)));
   rows.push_back(For<v1::GetLedgerRequest>(
       Permission::kList, [](const auto& r) { return LedgerCalled(r.name()); },

@@ -32,11 +32,12 @@ v1::GetTileRequest ReadPath(std::string_view path) {
 // Deletes itself with its answer.
 class LogFileCall : public UnaryCall {
  public:
-  LogFileCall(v1::GetTileRequest request, const http::Request& from,
+  LogFileCall(Desk& desk, v1::GetTileRequest request, const http::Request& from,
               std::shared_ptr<http::Exchange> exchange, http::Headers headers)
       : request_(std::move(request)), exchange_(std::move(exchange)), headers_(std::move(headers)) {
     context_.cancelled = [gone = exchange_] { return gone->cancelled(); };
     context_.peer = from.peer;
+    desk.Identify(CredentialsOf(from), context_);
   }
 
   const CallContext& context() const override { return context_; }
@@ -56,18 +57,21 @@ class LogFileCall : public UnaryCall {
   http::Response Refusal(const absl::Status& status) const {
     http::Response answer =
         http::PlainResponse(HttpStatusOf(status.code()), std::string(status.message()));
+    if (answer.status == 401) answer.headers.emplace_back("www-authenticate", "Bearer");
     answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
     return answer;
   }
 
   http::Response File(const v1::GetTileResponse& response) const {
     const bool note = request_.path() == "checkpoint";
-    // What a tile's path names never changes; the checkpoint grows.
-    http::Response answer{
-        .headers = {{"content-type",
-                     note ? "text/plain; charset=utf-8" : "application/octet-stream"},
-                    {"cache-control", note ? "no-cache" : "public, max-age=31536000, immutable"}},
-        .body = response.content()};
+    // What a tile's path names never changes; the checkpoint grows. Where callers need rights, a
+    // cache that several of them share keeps nothing.
+    const char* const tile = context_.asked ? "private, max-age=31536000, immutable"
+                                            : "public, max-age=31536000, immutable";
+    http::Response answer{.headers = {{"content-type", note ? "text/plain; charset=utf-8"
+                                                            : "application/octet-stream"},
+                                      {"cache-control", note ? "no-cache" : tile}},
+                          .body = response.content()};
     answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
     return answer;
   }
@@ -82,7 +86,7 @@ class LogFileCall : public UnaryCall {
 
 void ServeLogFile(Desk& desk, std::string_view path, const http::Request& request,
                   std::shared_ptr<http::Exchange> exchange, const http::Headers& headers) {
-  auto* const call = new LogFileCall(ReadPath(path), request, std::move(exchange), headers);
+  auto* const call = new LogFileCall(desk, ReadPath(path), request, std::move(exchange), headers);
   desk.Serve(*desk.Find(kGetTile), *call);
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,13 @@ TEST_F(KnownCallers, GrantOfADataSetCoversItsLedgersAlone) {
   const RunResult allowed = ask(Token("ours", "analyst projects/default data-set=d"));
   EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
   EXPECT_EQ(ask(Token("theirs", "analyst projects/default data-set=e")).exit_code, 4);
+  // It may make ledgers over that one, and over no other.
+  EXPECT_EQ(Create("mine", {"--token-file", Token("maker", "trainer projects/default data-set=d")})
+                .exit_code,
+            0);
+  EXPECT_EQ(Create("other", {"--token-file", Token("alien", "trainer projects/default data-set=e")})
+                .exit_code,
+            4);
 }
 
 TEST_F(KnownCallers, OpenWritersAreCalledMissingByCreatorAndAdministratorsAlone) {
@@ -249,6 +257,98 @@ TEST_F(KnownCallers, RevokedTokenEndsARunAndARotatedOneDoesNot) {
   EXPECT_THAT(*ReadFile(folder_.File("log")), HasSubstr("REVOKED_TOKEN"));
 }
 
+// From the first token to the record of it all, on one server.
+TEST_F(KnownCallers, WalkOfATeam) {
+  const std::string analyst = Token("analyst", "analyst projects/default");
+  const std::vector<std::string> auditor = {"--token-file",
+                                            Token("auditor", "auditor projects/default")};
+  const std::string second = Token("second", "trainer projects/default");
+
+  // One trainer by its certificate, another one by a token, each with a stream of its own.
+  const auto open = [&](const std::string& ledger, bool by_certificate) {
+    client::RecorderOptions options;
+    options.server = address_;
+    options.server.ca = ca_;
+    if (by_certificate) {
+      options.server.certificate = folder_.File("trainer.pem");
+      options.server.key = folder_.File("trainer.key");
+    } else {
+      options.server.token_file = second;
+    }
+    options.ledger = absl::StrCat("projects/default/ledgers/", ledger);
+    options.declaration.set_dataset("d");
+    options.declaration.set_unit_of_privacy("example");
+    options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    options.declaration.set_parameters(v1::FIXED);
+    options.spool_folder = folder_.File(ledger);
+    mkdir(options.spool_folder.c_str(), 0700);
+    options.release_timeout = absl::Seconds(5);
+    return client::PrivacyRecorder::Open(options);
+  };
+  const auto train = [](client::PrivacyRecorder& recorder, int rounds) -> absl::Status {
+    v1::SamplingScheme scheme;
+    scheme.mutable_poisson()->set_probability(0.01);
+    v1::SumQuery query;
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(1);
+    for (int i = 0; i < rounds; ++i) {
+      const absl::StatusOr<uint64_t> round = recorder.RecordRound(scheme, {query});
+      if (!round.ok()) return round.status();
+      if (absl::Status released = recorder.AwaitReleasable(*round); !released.ok()) return released;
+    }
+    return absl::OkStatus();
+  };
+  auto first_run = open("first", true), second_run = open("second", false);
+  ASSERT_TRUE(first_run.ok() && second_run.ok()) << first_run.status() << second_run.status();
+  ASSERT_EQ(train(**first_run, 20), absl::OkStatus());
+  ASSERT_EQ(train(**second_run, 20), absl::OkStatus());
+
+  // curl and the command line are told the same.
+  const std::string bearer = ReadFile(analyst)->substr(0, ReadFile(analyst)->find('\n'));
+  const RunResult curl =
+      Curl({"--header", absl::StrCat("Authorization: Bearer ", bearer), "--header",
+            "Content-Type: application/json", "--data",
+            R"({"subject":{"ledgers":["projects/default/ledgers/first"]},"delta":1e-5})"},
+           "/dpledger.v1.AccountingService/ComputeEpsilon");
+  const RunResult command =
+      Run({"epsilon", "--delta", "1e-5", "--ledger", "first", "--json"}, {"--token-file", analyst});
+  // The number behind `"name":` in the interval; as a number, for JSON may write it in two ways.
+  const auto end = [](const std::string& json, const std::string& name) {
+    const size_t interval = json.find("\"epsilon\":{");
+    const size_t at = json.find(absl::StrCat("\"", name, "\":"), interval);
+    if (interval == std::string::npos || at == std::string::npos) return 0.0;
+    return std::strtod(json.c_str() + at + name.size() + 3, nullptr);
+  };
+  EXPECT_GT(end(curl.out, "lower"), 0.4);
+  EXPECT_EQ(end(curl.out, "lower"), end(command.out, "lower"));
+  EXPECT_EQ(end(curl.out, "upper"), end(command.out, "upper"));
+
+  const std::string bundle = folder_.File("first.bundle");
+  ASSERT_EQ(Run({"ledger", "export", "first", "--output", bundle}, auditor).exit_code, 0);
+  EXPECT_EQ(Dpledger({"ledger", "verify", bundle, "--self-signed"}).exit_code, 0);
+  EXPECT_EQ(Run({"ledger", "note", "first", "--text", "mine"}, auditor).exit_code, 4);
+
+  ASSERT_EQ(Run({"admin", "token", "revoke", "second"}, admin_).exit_code, 0);
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_FALSE(train(**second_run, 1).ok());
+  EXPECT_EQ(train(**first_run, 1), absl::OkStatus()) << "the other one's stream goes on";
+
+  absl::SleepFor(absl::Seconds(2));
+  const std::string record = Run({"admin", "access", "--json"}, admin_).out;
+  for (const char* said :
+       {"CreateToken\",\"about\":\"analyst", "CreateToken\",\"about\":\"auditor",
+        "CreateToken\",\"about\":\"second", "RevokeToken\",\"about\":\"second",
+        "\"permission\":\"append\",\"resource\":\"projects/default/ledgers/first\"",
+        "the token of second was revoked"}) {
+    EXPECT_THAT(record, HasSubstr(said));
+  }
+  // Who wrote is in the ledgers.
+  EXPECT_THAT(Run({"ledger", "read", "first"}, admin_).out,
+              HasSubstr(R"("caller":"spiffe://example.org/trainer")"));
+  EXPECT_THAT(Run({"ledger", "read", "second"}, admin_).out,
+              HasSubstr(R"("caller":"token:second")"));
+}
+
 // All of it is in the access record, and only administrators see that.
 TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   ASSERT_EQ(Create("run", trainer_).exit_code, 0);
@@ -278,6 +378,62 @@ TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_EQ(Dpledger({"ledger", "verify", bundle, "--self-signed"}).exit_code, 0);
   EXPECT_EQ(Run({"ledger", "note", ledger, "--text", "not me"}, admin_).exit_code, 4);
+}
+
+TEST_F(KnownCallers, WitnessReadsTheRegistryOverTlsWithItsToken) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::string auditor = Token("witness", "auditor *");
+  const std::string bearer = ReadFile(auditor)->substr(0, ReadFile(auditor)->find('\n'));
+  const std::string note =
+      Curl({"--header", absl::StrCat("Authorization: Bearer ", bearer)}, "/tlog/checkpoint").out;
+  ASSERT_THAT(note, HasSubstr("\n\n"));
+  EXPECT_THAT(Curl({"--include"}, "/tlog/checkpoint").out,
+              AllOf(HasSubstr(" 401"), HasSubstr("www-authenticate: Bearer")));
+  EXPECT_THAT(Curl({"--include", "--header", absl::StrCat("Authorization: Bearer ", bearer)},
+                   "/tlog/tile/0/000.p/1")
+                  .out,
+              HasSubstr("cache-control: private"));
+  const std::string log = *ReadFile(folder_.File("log"));
+  const std::string field = "\"verifier_key\":\"";
+  const size_t key_at = log.find(field) + field.size();
+  const std::string key = log.substr(key_at, log.find('"', key_at) - key_at);
+  const std::string origin = key.substr(0, key.find('+'));
+  const std::string request = folder_.Write("request", absl::StrCat("old 0\n\n", note));
+
+  int count = 0;
+  const auto cosign = [&](const std::vector<std::string>& more) {
+    const std::string name = absl::StrCat("witness-", ++count);
+    const std::string port_file = folder_.File(absl::StrCat(name, ".port"));
+    std::vector<std::string> command = {BinaryPath("dpledger-witness"),
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--port-file",
+                                        port_file,
+                                        "--signing-key",
+                                        folder_.File(absl::StrCat(name, ".key")),
+                                        "--name",
+                                        "example.org/w",
+                                        "--state",
+                                        folder_.File(absl::StrCat(name, ".state")),
+                                        "--log-key",
+                                        key,
+                                        "--log-server",
+                                        absl::StrCat(origin, "=https://", address_)};
+    command.insert(command.end(), more.begin(), more.end());
+    const pid_t pid = StartProgram(command, folder_.File(absl::StrCat(name, ".log")));
+    const std::string at = AwaitFirstLine(pid, port_file, folder_.File(absl::StrCat(name, ".log")));
+    const RunResult answer =
+        RunProgram({"/usr/bin/curl", "--silent", "--max-time", "30", "--data-binary",
+                    absl::StrCat("@", request), "--write-out", " %{http_code}",
+                    absl::StrCat("http://", at, "/add-checkpoint")});
+    EXPECT_EQ(StopProgram(pid, SIGTERM), 0);
+    return answer.out;
+  };
+  EXPECT_THAT(cosign({"--ca", ca_, "--token-file", auditor}),
+              AllOf(HasSubstr("example.org/w"), HasSubstr(" 200")));
+  // Controls: without the token it may not read, and by the system's list nobody is that server.
+  EXPECT_THAT(cosign({"--ca", ca_}), AllOf(HasSubstr("show a token"), HasSubstr(" 503")));
+  EXPECT_THAT(cosign({"--token-file", auditor}), HasSubstr(" 503"));
 }
 
 TEST_F(KnownCallers, ServerWithAnotherCertificateIsNotSpokenTo) {

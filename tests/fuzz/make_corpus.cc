@@ -16,6 +16,7 @@
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/batch_row.h"
 #include "ledger_store/bundle/members.h"
+#include "ledger_store/embedded/backup_manifest.h"
 #include "ledger_store/embedded/head_row.h"
 #include "merkle/compact_tree.h"
 #include "merkle/witness_request.h"
@@ -231,6 +232,12 @@ void AddIdentity(Corpus& corpus) {
 }
 
 void AddRows(Corpus& corpus) {
+  embedded::BackupManifest backup;
+  backup.created = absl::FromUnixSeconds(1795341600);
+  backup.version = "0.1.0";
+  corpus["backup/empty"] = backup.ToText();
+  backup.files = {{"000004.log", 0, std::string(64, '0')}, {"CURRENT", 16, std::string(64, 'a')}};
+  corpus["backup/two"] = backup.ToText();
   corpus["row/batch"] = std::string(1, '\0') + RowOf({"first", "", "third"});
   embedded::HeadRow row;
   row.writer.set_writer("trainer-0");

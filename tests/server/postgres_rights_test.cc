@@ -422,6 +422,23 @@ TEST_F(PostgresRights, ForgedHeadsAreDamage) {
   }
 }
 
+// The head that cannot be read comes first in the list; what is behind it is checked all the same.
+TEST_F(PostgresRights, FsckGoesOnBehindAHeadThatCannotBeRead) {
+  ASSERT_EQ(
+      Run("postgres",
+          absl::StrCat("UPDATE dpledger.ledgers SET head = '\\x00' WHERE name = '", kLedger, "'")),
+      "");
+  const Running running = Start("tried");
+  EXPECT_EQ(running.status.code(), absl::StatusCode::kDataLoss);
+  FsckReport report;
+  dpledger::Fsck(*running.store, {}, report);
+  EXPECT_EQ(report.ledgers, 1);
+  std::string found;
+  for (const Finding& finding : report.findings()) absl::StrAppend(&found, finding.what, "\n");
+  EXPECT_THAT(found, testing::HasSubstr(absl::StrCat(kLedger, ", but that ledger cannot be read")));
+  EXPECT_THAT(found, testing::Not(testing::HasSubstr(absl::StrCat(kOther, ", but"))));
+}
+
 // A tree that fits together, but is not what was signed.
 TEST_F(PostgresRights, HeadOfAnotherTreeIsRefusedAtTheStart) {
   v1::StoredHead head;

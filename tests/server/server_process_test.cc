@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "merkle/ed25519.h"
 #include "tests/cli/process.h"
 #include "tests/ledger_store/requests.h"
 
@@ -286,6 +287,21 @@ class SignedProgram : public ServerProgram {
   std::string Beside(const std::string& suffix) { return folder_.File("deep/er/store" + suffix); }
 };
 
+TEST_F(SignedProgram, AnotherStoresKeyIsSaidToBeThatAndNotDamage) {
+  MakeStore();
+  const auto other = merkle::Ed25519PrivateKey::Generate();
+  ASSERT_TRUE(other.ok());
+  const std::string wrong = folder_.Write("wrong-key", other->ToPem());
+  chmod(wrong.c_str(), 0600);
+  const std::string refused = Refused({"--signing-key", wrong});
+  EXPECT_THAT(refused, HasSubstr("this store's registry is signed with"));
+  EXPECT_THAT(refused, HasSubstr("give the file of that key"));
+  EXPECT_THAT(refused, Not(HasSubstr("DATA_LOSS")));
+  // With its own it goes on as if nothing had been.
+  Start();
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
 TEST_F(SignedProgram, MakesItsKeyOnceAndNeverSaysIt) {
   MakeStore();
   const std::string log = Slurp(folder_.File("log"));
@@ -350,9 +366,7 @@ TEST_F(SignedProgram, KeyIsChangedByFlagAndOriginIsKept) {
   }
   EXPECT_EQ(Stop(SIGTERM), 0);
   std::filesystem::rename(elsewhere + ".signing-key", Beside(".signing-key"));
-  // It cannot tell heads that it did not make from heads that somebody changed.
-  EXPECT_THAT(Refused(), HasSubstr("or the key is another one (after a change of key, start once "
-                                   "more with --previous-signing-key)"));
+  EXPECT_THAT(Refused(), HasSubstr("to change keys, give that file as --previous-signing-key"));
   EXPECT_THAT(Refused({"--previous-signing-key", old_key, "--log-origin", "other"}),
               HasSubstr("that name cannot change"));
   Connect(Start(":", {"--previous-signing-key", old_key}));
