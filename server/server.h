@@ -68,6 +68,7 @@ class Server {
   // "127.0.0.1:7072"; empty if HTTP has no port of its own.
   std::string http_address() const { return http_->address(); }
   Desk& desk() { return *desk_; }
+  ListingService& lists() { return *lists_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, or the front has twice not
