@@ -17,8 +17,10 @@ void AddQuestionCommands(CLI::App& app, Command& chosen);
 void AddProfileCommand(CLI::App& app, Command& chosen);
 void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
-// ledger create, append, list, show, read, seal, and the commands below.
+// ledger create, append, show, read, seal, and the commands below.
 void AddLedgerCommands(CLI::App& app, Command& chosen);
+// ledger list, datasets, watch.
+void AddListCommands(CLI::App& ledger, Command& chosen);
 // ledger fork, note, correct.
 void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen);
 // ledger seal, export, verify, import.

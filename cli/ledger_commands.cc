@@ -162,40 +162,7 @@ void AddAppend(CLI::App& app, Command& chosen) {
       [flags, &chosen] { chosen = [flags](Output& out) { return Append(*flags, out); }; });
 }
 
-// ---- list, show, read ----
-
-absl::Status List(const client::ServerAccess& access, const std::string& project, Output& out) {
-  ServerCalls server(access);
-  v1::ListLedgersRequest request;
-  request.set_parent(absl::StrCat("projects/", project));
-  std::string text;
-  std::vector<std::string> ledgers;
-  do {
-    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
-    for (const v1::Ledger& ledger : page.ledgers()) {
-      text += ToLine(ledger);
-      ledgers.push_back(ToJson(ledger).ToString());
-    }
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  out.Answer(text, JsonObject().AddJson("ledgers", JsonArray(ledgers)));
-  return absl::OkStatus();
-}
-
-void AddList(CLI::App& app, Command& chosen) {
-  struct Flags {
-    client::ServerAccess server;
-    std::string project = "default";
-  };
-  CLI::App* command = AddCommand(app, "list", "Lists the ledgers of a project, by name.",
-                                 "  dpledger ledger list --server 127.0.0.1:7070");
-  auto flags = std::make_shared<Flags>();
-  AddRequiredServer(*command, flags->server);
-  AddToken(*command, "--project", flags->project, 63, "default: default");
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) { return List(flags->server, flags->project, out); };
-  });
-}
+// ---- show, read ----
 
 void AddShow(CLI::App& app, Command& chosen) {
   CLI::App* command =
@@ -263,7 +230,7 @@ void AddLedgerCommands(CLI::App& app, Command& chosen) {
   ledger->require_subcommand(0, 1);
   AddCreate(*ledger, chosen);
   AddAppend(*ledger, chosen);
-  AddList(*ledger, chosen);
+  AddListCommands(*ledger, chosen);
   AddShow(*ledger, chosen);
   AddRead(*ledger, chosen);
   AddSealCommand(*ledger, chosen);

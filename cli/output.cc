@@ -17,6 +17,11 @@ void Output::Answer(const std::string& text, const JsonObject& json) {
 
 void Output::Line(const std::string& line) { std::cout << line << "\n"; }
 
+void Output::Record(const std::string& line, const std::string& json) {
+  answered_ = true;
+  std::cout << (json_ ? json : line) << std::endl;
+}
+
 void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note << std::endl; }
 
 void Output::Error(const absl::Status& status) {

@@ -1,5 +1,5 @@
 // The commands' output: answers and data go to stdout, notes and errors to stderr. With --json,
-// stdout gets exactly one JSON object.
+// stdout gets exactly one JSON object, or, where an answer has no end, one a line.
 #pragma once
 
 #include <string>
@@ -19,6 +19,8 @@ class Output {
   void Answer(const std::string& text, const JsonObject& json);
   // Prints one line of data, for people and pipes; not with --json.
   void Line(const std::string& line);
+  // Prints one part of an answer without an end: a line of text, or a JSON object on a line.
+  void Record(const std::string& line, const std::string& json);
   // Prints a note to stderr.
   void Note(const std::string& note);
   // Prints "dpledger: <message>" to stderr and, with --json, {"error":{"code":…,"message":…}} to

@@ -42,10 +42,29 @@ absl::StatusOr<Response> ServerCalls::Call(Stub* stub,
   Response response;
   const absl::Status status = client::FromGrpc((stub->*method)(&context, request, &response));
   if (status.ok()) return response;
+  return WithAddress(status);
+}
+
+absl::Status ServerCalls::WithAddress(const absl::Status& status) const {
   if (!absl::IsUnavailable(status)) return status;
   return WithReason(
       absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message())),
       ReasonOf(status));
+}
+
+absl::Status ServerCalls::Watch(
+    const v1::WatchLedgersRequest& request,
+    const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take) {
+  RETURN_IF_ERROR(channel_.status());
+  (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  grpc::ClientContext context;  // without a deadline: it does not end by itself
+  const auto reader = ledgers_->WatchLedgers(&context, request);
+  v1::WatchLedgersResponse next;
+  absl::Status taken;
+  while (taken.ok() && reader->Read(&next)) taken = take(next);
+  if (!taken.ok()) context.TryCancel();
+  const absl::Status ended = client::FromGrpc(reader->Finish());
+  return taken.ok() ? WithAddress(ended) : taken;
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> ServerCalls::Ask(
@@ -85,6 +104,10 @@ absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name,
 
 absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersRequest& request) {
   return Call(ledgers_.get(), &v1::LedgerService::Stub::ListLedgers, request);
+}
+
+absl::StatusOr<v1::ListDatasetsResponse> ServerCalls::List(const v1::ListDatasetsRequest& request) {
+  return Call(ledgers_.get(), &v1::LedgerService::Stub::ListDatasets, request);
 }
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {

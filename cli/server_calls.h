@@ -2,6 +2,7 @@
 // call is UNAVAILABLE, with the server's address in the message.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -31,6 +32,10 @@ class ServerCalls {
   // With at most 1000 writers, from the first one that is not before `first_writer`.
   absl::StatusOr<v1::Ledger> Get(const std::string& name, const std::string& first_writer = "");
   absl::StatusOr<v1::ListLedgersResponse> List(const v1::ListLedgersRequest& request);
+  absl::StatusOr<v1::ListDatasetsResponse> List(const v1::ListDatasetsRequest& request);
+  // Calls `take` with each answer until it gives an error, which is returned, or the stream ends.
+  absl::Status Watch(const v1::WatchLedgersRequest& request,
+                     const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take);
   absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
   absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request);
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
@@ -53,6 +58,9 @@ class ServerCalls {
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                              Response*),
                                 const Request& request);
+
+  // The same error, with the server's address if nobody answers there.
+  absl::Status WithAddress(const absl::Status& status) const;
 
   const std::string address_;
   client::LogKeys log_keys_;

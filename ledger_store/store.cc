@@ -62,6 +62,21 @@ absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request,
   return receipt;
 }
 
+absl::Status LedgerStore::PutSummaries(const std::vector<SummaryRow>&) { return absl::OkStatus(); }
+
+absl::StatusOr<std::vector<SummaryRow>> LedgerStore::ReadSummaries(
+    const std::vector<std::string>&) {
+  return std::vector<SummaryRow>();
+}
+
+absl::StatusOr<ChangedLedgers> LedgerStore::Changed(uint64_t, size_t, const WriterRange&) {
+  return absl::UnimplementedError("this store cannot be followed");
+}
+
+absl::StatusOr<uint64_t> LedgerStore::ChangesEnd() {
+  return absl::UnimplementedError("this store cannot be followed");
+}
+
 absl::Status LedgerStore::SnapshotTo(const std::string& /*folder*/) {
   return absl::UnimplementedError("the database is backed up with its own tools");
 }

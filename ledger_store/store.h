@@ -13,8 +13,8 @@
 //  4. The stored bytes are the bytes that are hashed and returned.
 //  5. After an error from the disk the store acknowledges nothing more: every later call is
 //     UNAVAILABLE, and Healthy() is false for good.
-//  6. Derived data (tiles, histories) and checkpoints are kept beside the entries, never in place
-//     of them.
+//  6. Derived data (tiles, histories, summaries) and checkpoints are kept beside the entries, never
+//     in place of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
 // The caller checks events (events/event_rules.h); the store checks names, ids, sizes and order.
@@ -119,6 +119,19 @@ struct Tail {
   std::vector<std::string> entries;  // [signed_size, size)
 };
 
+// What lists show of a ledger: the caller's bytes, which the store does not read.
+struct SummaryRow {
+  std::string ledger;
+  std::string bytes;
+};
+
+// Ledgers that were made or went on.
+struct ChangedLedgers {
+  std::vector<v1::Ledger> ledgers;  // as they are now; some may be as they were
+  uint64_t next = 0;                // from where to ask the next time
+  bool more = false;                // there are more already
+};
+
 // How many heads were written anew.
 struct RenewedHeads {
   uint64_t older = 0;            // that an older version stored without an authenticator
@@ -189,6 +202,20 @@ class LedgerStore : public LedgerReader {
 
   // Stores the ledger's run-length table in place of an older one. Need not be durable.
   virtual absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) = 0;
+
+  // Stores these rows in place of older ones, of ledgers that are there. Need not be durable.
+  virtual absl::Status PutSummaries(const std::vector<SummaryRow>& rows);
+  // The rows of these ledgers, or of all if none is named; in one read, in unspecified order.
+  virtual absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
+      const std::vector<std::string>& ledgers);
+
+  // For one who follows all ledgers, whichever server writes to them: each that was made or has
+  // gone on since the call whose `next` is `since`, with the writers of that range. About `limit`
+  // at a time. What `since` means ends with the process.
+  virtual absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
+                                                 const WriterRange& writers);
+  // The `since` of whoever begins to follow now.
+  virtual absl::StatusOr<uint64_t> ChangesEnd();
 
   // Ends a carry-over or a change of key: authenticates every head by the current key
   // (ledger/stored_head.h). From then on a head without an authenticator is DATA_LOSS. A server

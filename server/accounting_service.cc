@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "events/field_checks.h"
+#include "events/names.h"
 #include "events/unknown_fields.h"
 #include "ledger/profile_questions.h"
 #include "ledger/questions.h"
@@ -20,23 +22,70 @@ accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
 
 template <typename Request>
 absl::StatusOr<accountant::Subject> AccountingService::SubjectOf(const Request& request,
+                                                                 const CallContext& call,
                                                                  const accountant::Limits& limits) {
   RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  if (!request.subject().dataset().empty()) {
+    return events::Within(
+        "subject", OverDataset(request.subject(), request.options().group_size(), call, limits));
+  }
   return events::Within(
       "subject", subjects_.Gather(request.subject(), request.options().group_size(), limits));
+}
+
+absl::StatusOr<accountant::Subject> AccountingService::OverDataset(
+    const v1::Subject& subject, uint64_t group_size, const CallContext& call,
+    const accountant::Limits& limits) {
+  const std::string& dataset = subject.dataset();
+  if (!ledgers_over_) return absl::UnimplementedError("dataset: this server knows no data sets");
+  if (!subject.ledgers().empty() || !subject.events().empty() || subject.up_to_sequence() != 0) {
+    return FieldError("dataset", "must be empty where ledgers, events or up_to_sequence are given");
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> ledgers, ledgers_over_(dataset, limits.deadline));
+  for (const std::string& ledger : ledgers) {
+    if (may_ask_(call.caller, ledger)) continue;
+    return WithReason(absl::PermissionDeniedError(
+                          "dataset: there are ledgers over it that you may not ask about, and an "
+                          "answer without them would be too low"),
+                      {"DATASET_NOT_ALL_YOURS", {{"field", "dataset"}}});
+  }
+  if (ledgers.empty()) {
+    return WithReason(absl::NotFoundError(absl::StrCat(
+                          "dataset: no ledger on this server declares ", events::Quoted(dataset))),
+                      {"DATASET_NOT_FOUND", {{"field", "dataset"}}});
+  }
+  // The count is the store's own: an answer that lacks a ledger would be too low.
+  ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
+  if (declaring > ledgers.size()) {
+    return RetryAfter(absl::UnavailableError("dataset: a ledger over it was just made"),
+                      "DATASET_CHANGED", absl::Seconds(1));
+  }
+  return subjects_.GatherAll(ledgers, group_size, limits);
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::ComputeEpsilon(
     const v1::ComputeEpsilonRequest& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
+  auto answer = accountant::AnswerEpsilon(subject, request, limits);
+  if (answer.ok() && on_epsilon_) on_epsilon_(request, *answer);
+  return answer;
+}
+
+absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::EpsilonTogether(
+    const std::vector<std::string>& ledgers, double delta, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const accountant::Subject subject,
+                   subjects_.GatherAll(ledgers, /*group_size=*/0, limits));
+  v1::ComputeEpsilonRequest request;
+  request.set_delta(delta);
   return accountant::AnswerEpsilon(subject, request, limits);
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> AccountingService::ComputeDelta(
     const v1::ComputeDeltaRequest& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
   return accountant::AnswerDelta(subject, request, limits);
 }
 
@@ -49,14 +98,14 @@ absl::StatusOr<v1::CalibrateResponse> AccountingService::Calibrate(
 absl::StatusOr<v1::ComputeTuningCostResponse> AccountingService::ComputeTuningCost(
     const v1::ComputeTuningCostRequest& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
   return accountant::AnswerTuningCost(subject, request, limits);
 }
 
 absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
     const v1::ComputeProfileRequest& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
   return accountant::AnswerProfile(subject, request, limits);
 }
 
@@ -67,7 +116,7 @@ absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
     return accountant::AnswerAudit(request);
   }
   const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, limits));
+  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
   return accountant::AnswerAudit(subject, request, limits);
 }
 

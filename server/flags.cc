@@ -253,6 +253,10 @@ void Describe(CLI::App& app, Given& given) {
                  "Memory for what is known of ledgers between accounting questions")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  app.add_option("--usual-delta", flags.server.summaries.usual_delta,
+                 "The delta at which lists of ledgers show epsilon")
+      ->check(CLI::Range(1e-300, 1 - 1e-9))
+      ->capture_default_str();
   app.add_option("--query-threads", flags.server.desk.query_threads,
                  "Threads that answer accounting questions")
       ->check(CLI::Range(1, 256))

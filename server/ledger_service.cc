@@ -30,9 +30,6 @@ using events::Within;
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
 
-// Of each ledger in a list.
-constexpr size_t kMostListedWriters = 10;
-
 absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   for (int i = 0; i < request.entries_size(); ++i) {
     const v1::NewEntry& entry = request.entries(i);
@@ -64,17 +61,6 @@ absl::Status CheckStated(const v1::Import& import) {
                     "must be a signed note of the import's origin, size and root");
 }
 
-// A page token is the last name of the page before, in hexadecimal so that nobody builds one by
-// hand.
-absl::StatusOr<std::string> NameFromPageToken(const v1::ListLedgersRequest& request) {
-  if (request.page_token().empty()) return std::string();
-  const auto name = HexDecode(request.page_token());
-  if (!name.ok() || !events::CheckLedgerName("page_token", *name).ok()) {
-    return FieldError("page_token", "must come from the answer before");
-  }
-  return *name;
-}
-
 }  // namespace
 
 absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerRequest& request,
@@ -97,29 +83,6 @@ absl::StatusOr<v1::Ledger> LedgerService::GetLedger(const v1::GetLedgerRequest& 
     return FieldError("first_writer", "must be empty or 1 to 64 bytes of [A-Za-z0-9._-]");
   }
   return store_->Get(request.name(), {request.first_writer(), kMostDescribedWriters});
-}
-
-absl::StatusOr<v1::ListLedgersResponse> LedgerService::ListLedgers(
-    const v1::ListLedgersRequest& request) {
-  RETURN_IF_ERROR(CheckNoUnknownFields(request));
-  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 100, 1000));
-  ASSIGN_OR_RETURN(const std::string after, NameFromPageToken(request));
-  // One more than the page, to know whether it is the last.
-  ASSIGN_OR_RETURN(
-      std::vector<v1::Ledger> ledgers,
-      store_->List(request.parent(), after, page_size + 1, {.limit = kMostListedWriters}));
-  v1::ListLedgersResponse response;
-  size_t bytes = 0;
-  for (v1::Ledger& ledger : ledgers) {
-    const size_t count = static_cast<size_t>(response.ledgers_size());
-    bytes += ledger.ByteSizeLong();
-    if (count == page_size || (count > 0 && bytes > kMaxAnswerBytes)) {
-      response.set_next_page_token(HexEncode(response.ledgers().rbegin()->name()));
-      break;
-    }
-    *response.add_ledgers() = std::move(ledger);
-  }
-  return response;
 }
 
 absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(

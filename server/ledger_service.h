@@ -1,5 +1,5 @@
-// The LedgerService, without a transport: proto/dpledger/v1/ledger_service.proto says what each
-// call means.
+// The LedgerService without its lists (summaries/listing_service.h), without a transport:
+// proto/dpledger/v1/ledger_service.proto says what each call means.
 //
 // Nothing is stored unchecked. This service checks events and declarations, by the rules in
 // events/; the store checks the rest of a request that writes, and bounds how much may wait for the
@@ -29,7 +29,6 @@ class LedgerService {
   absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request,
                                           const CallContext& call);
   absl::StatusOr<v1::Ledger> GetLedger(const v1::GetLedgerRequest& request);
-  absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request);
   absl::StatusOr<v1::ReadEntriesResponse> ReadEntries(const v1::ReadEntriesRequest& request);
   absl::StatusOr<v1::Ledger> SealLedger(const v1::SealLedgerRequest& request,
                                         const CallContext& call);

@@ -10,6 +10,7 @@
 #include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/authenticator.h"
 #include "server/stored_history.h"
+#include "server/summaries/stored_summary.h"
 
 namespace dpledger::server {
 namespace {
@@ -42,11 +43,14 @@ SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   };
 }
 
+// Of the server itself, which needs no right.
+CallContext OwnQuestion() { return {}; }
+
 }  // namespace
 
 Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-               std::unique_ptr<Notary> notary, TableKeeping tables, const ReceiptSigner& receipts,
-               const Log* log)
+               std::unique_ptr<Notary> notary, const merkle::Ed25519PrivateKey& key,
+               const ReceiptSigner& receipts, const Log* log)
     : log_(*log),
       dial_every_(options.dial_every),
       store_(std::move(store)),
@@ -57,8 +61,25 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       receipts_(receipts),
       ledgers_(store_.get(), signing_.get(), &receipts_),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
-                  std::move(tables)),
+                  {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log}),
       audit_(store_.get(), signing_.get()),
+      tail_(store_.get(), &index_, log),
+      summariser_(
+          options.summaries, store_.get(), &index_,
+          [this](const v1::ComputeEpsilonRequest& request) {
+            CallContext call = OwnQuestion();
+            call.cancelled = [this] { return summariser_.stopping(); };
+            return accounting_.ComputeEpsilon(request, call);
+          },
+          [this] { return tail_.last_group(); },
+          std::make_shared<merkle::Authenticator>(key, kSummaryPurpose), log),
+      totals_(options.summaries.usual_delta,
+              [this](const std::vector<std::string>& ledgers, double delta,
+                     std::function<bool()> cancelled) {
+                CallContext call = OwnQuestion();
+                call.cancelled = std::move(cancelled);
+                return accounting_.EpsilonTogether(ledgers, delta, call);
+              }),
       authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
@@ -70,15 +91,47 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // Opening the notary has made the file, if it was not there.
   ASSIGN_OR_RETURN(merkle::Ed25519PrivateKey read, ReadSigningKey(options.signing.key_file));
   const auto key = std::make_shared<const merkle::Ed25519PrivateKey>(std::move(read));
-  const TableKeeping tables = {std::make_shared<merkle::Authenticator>(*key, kHistoryPurpose), log};
   const ReceiptSigner receipts(key, notary->OwnKey().name);
   std::unique_ptr<Server> server(
-      new Server(options, std::move(store), std::move(notary), tables, receipts, log));
-  RETURN_IF_ERROR(server->OpenDoors(options));
+      new Server(options, std::move(store), std::move(notary), *key, receipts, log));
+  RETURN_IF_ERROR(server->OpenDoors(options, *key));
   return server;
 }
 
-absl::Status Server::OpenDoors(const ServerOptions& options) {
+void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
+  Authorizer* const authorizer = authorizer_ != nullptr ? authorizer_.get() : callers_.get();
+  const auto may = [authorizer](Permission permission) {
+    return [authorizer, permission](const Caller& caller, const std::string& ledger) {
+      if (authorizer == nullptr) return true;
+      // As the desk guards it: administrators alone read the access record.
+      if (permission == Permission::kAsk && IsOfAccessRecord(ledger)) return false;
+      return authorizer->Decide(caller, permission, {Resource::Kind::kLedger, ledger}).ok();
+    };
+  };
+  lists_ = std::make_unique<ListingService>(
+      &tail_, &index_, &totals_, may(Permission::kList),
+      std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
+  const auto ledgers_over = [this](
+                                const std::string& dataset,
+                                absl::Time deadline) -> absl::StatusOr<std::vector<std::string>> {
+    RETURN_IF_ERROR(tail_.Refresh(deadline));
+    std::vector<std::string> ledgers;
+    for (const auto& row : index_.Of("projects/-")) {
+      if (row->ledger.declaration().dataset() == dataset) ledgers.push_back(row->ledger.name());
+    }
+    return ledgers;
+  };
+  accounting_.Know(
+      ledgers_over, may(Permission::kAsk),
+      [this](const v1::ComputeEpsilonRequest& request, const v1::ComputeEpsilonResponse& response) {
+        summariser_.OnAnswer(request, response);
+      });
+  tail_.Start([this] { return summariser_.Load(); },
+              [this](const std::vector<std::string>& ledgers) { summariser_.OnChanged(ledgers); });
+  summariser_.Start();
+}
+
+absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed25519PrivateKey& key) {
   front::FrontOptions front = options.front;
   ASSIGN_OR_RETURN(front.max_connections,
                    front::ConnectionsFor(front.max_connections, MostDescriptors(),
@@ -91,9 +144,10 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
     record_ = std::make_unique<AccessRecord>(store_.get(), Clock::System(), &log_);
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
   }
+  OpenLists(key);
   desk_ = std::make_unique<Desk>(
-      options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()}, callers_.get(),
-      authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
+      options.desk, Services{&ledgers_, &accounting_, &audit_, lists_.get(), admin_.get()},
+      callers_.get(), authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
   if (callers_ != nullptr) {
     desk_->Record(record_.get());
     record_->Start();
@@ -101,7 +155,8 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
   }
   metrics_ = std::make_unique<Metrics>(desk_->methods());
   desk_->Observe(&metrics_->calls());
-  store_->Observe(&metrics_->store());
+  groups_.Tell({&metrics_->store(), &tail_});
+  store_->Observe(&groups_);
   PullFigures(options.signing.store_folder);
   desk_->health().SetServing(true);
   ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
@@ -186,6 +241,9 @@ void Server::Stop(absl::Time deadline) {
   }
   front_.reset();
   if (record_ != nullptr) record_->Stop();
+  totals_.Stop();
+  summariser_.Stop();
+  tail_.Stop();
   signing_.reset();
   if (notary_ != nullptr) {
     const absl::Status released = notary_->Release();

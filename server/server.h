@@ -30,6 +30,12 @@
 #include "server/signing.h"
 #include "server/signing_loop.h"
 #include "server/snapshot_door.h"
+#include "server/summaries/dataset_totals.h"
+#include "server/summaries/group_fan_out.h"
+#include "server/summaries/ledger_index.h"
+#include "server/summaries/ledger_tail.h"
+#include "server/summaries/listing_service.h"
+#include "server/summaries/summariser.h"
 
 namespace dpledger::server {
 
@@ -46,6 +52,7 @@ struct ServerOptions {
   absl::Duration dial_every = absl::Seconds(10);  // whether the front accepts
   SigningOptions signing;
   AccountingLimits accounting;
+  SummaryOptions summaries;
 };
 
 class Server {
@@ -61,6 +68,7 @@ class Server {
   // "127.0.0.1:7072"; empty if HTTP has no port of its own.
   std::string http_address() const { return http_->address(); }
   Desk& desk() { return *desk_; }
+  ListingService& lists() { return *lists_; }
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, or the front has twice not
@@ -72,9 +80,11 @@ class Server {
   void Stop(absl::Time deadline);
 
  private:
-  absl::Status OpenDoors(const ServerOptions& options);
+  absl::Status OpenDoors(const ServerOptions& options, const merkle::Ed25519PrivateKey& key);
   // For backups, if the store is in a folder. Without it the server serves all the same.
   void OpenSnapshotDoor(const std::string& store_folder);
+  // The services' knowledge of all ledgers, which the desk's rows need.
+  void OpenLists(const merkle::Ed25519PrivateKey& key);
   void CheckReadiness();
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
@@ -82,8 +92,8 @@ class Server {
   void PullFigures(const std::string& store_folder);
   std::string NotReadyReason();
   Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
-         std::unique_ptr<Notary> notary, TableKeeping tables, const ReceiptSigner& receipts,
-         const Log* log);
+         std::unique_ptr<Notary> notary, const merkle::Ed25519PrivateKey& key,
+         const ReceiptSigner& receipts, const Log* log);
 
   const Log& log_;
   const absl::Duration dial_every_;
@@ -94,6 +104,12 @@ class Server {
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;
+  LedgerIndex index_;
+  LedgerTail tail_;
+  Summariser summariser_;
+  DatasetTotals totals_;
+  std::unique_ptr<ListingService> lists_;
+  GroupFanOut groups_;
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<AccessRecord> record_;  // null: callers are not known

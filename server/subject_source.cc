@@ -27,6 +27,9 @@ constexpr uint64_t kRestToRead = 16;
 constexpr size_t kRestBytes = size_t{1} << 20;
 
 absl::Status CheckSubject(const v1::Subject& subject) {
+  if (!subject.dataset().empty()) {
+    return FieldError("dataset", "must be empty here: this question is about ledgers by name");
+  }
   if (subject.ledgers().empty() && subject.events().empty()) {
     return FieldError("ledgers", "must name a ledger, unless events are given");
   }
@@ -68,11 +71,33 @@ absl::StatusOr<accountant::Subject> SubjectSource::Gather(const v1::Subject& sub
                                                           uint64_t group_size,
                                                           const accountant::Limits& limits) {
   RETURN_IF_ERROR(CheckSubject(subject));
+  return GatherChecked(subject, group_size, limits);
+}
+
+absl::StatusOr<accountant::Subject> SubjectSource::GatherAll(
+    const std::vector<std::string>& ledgers, uint64_t group_size,
+    const accountant::Limits& limits) {
+  v1::Subject subject;
+  for (const std::string& ledger : ledgers) subject.add_ledgers(ledger);
+  return GatherChecked(subject, group_size, limits);
+}
+
+absl::StatusOr<accountant::Subject> SubjectSource::GatherChecked(const v1::Subject& subject,
+                                                                 uint64_t group_size,
+                                                                 const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const accountant::GivenEvents given, GivenBy(subject));
   std::vector<Lineage> named;
+  size_t bytes = 0;  // held until the answer, whatever the cache drops
   for (const std::string& name : subject.ledgers()) {
     ASSIGN_OR_RETURN(Lineage lineage, ReadLineage(*store_, histories_, signed_root_, name,
                                                   subject.up_to_sequence(), limits));
+    bytes += lineage[0].history->bytes;
+    if (subject.ledgers_size() > kMaxLedgers && bytes > max_history_bytes_) {
+      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                            "the histories of these ", subject.ledgers_size(),
+                            " ledgers together need more than ", max_history_bytes_, " bytes")),
+                        {"HISTORY_TOO_LARGE", {}});
+    }
     named.push_back(std::move(lineage));
   }
   RETURN_IF_ERROR(CheckNoCopyTwice(named, histories_, limits));

@@ -5,7 +5,9 @@
 // the answer's entry count covers all ledgers in it, ancestors included. Thread safe.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
@@ -25,6 +27,7 @@ class SubjectSource {
   SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr,
                 TableKeeping tables = {})
       : store_(store),
+        max_history_bytes_(max_history_bytes),
         signed_root_(std::move(signed_root)),
         histories_(store, max_history_bytes, std::move(tables)) {}
 
@@ -35,8 +38,15 @@ class SubjectSource {
   // question's; 0: not stated.
   absl::StatusOr<accountant::Subject> Gather(const v1::Subject& subject, uint64_t group_size,
                                              const accountant::Limits& limits);
+  // The same, of these ledgers, however many (above a bound of their histories together,
+  // RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE).
+  absl::StatusOr<accountant::Subject> GatherAll(const std::vector<std::string>& ledgers,
+                                                uint64_t group_size,
+                                                const accountant::Limits& limits);
 
  private:
+  absl::StatusOr<accountant::Subject> GatherChecked(const v1::Subject& subject, uint64_t group_size,
+                                                    const accountant::Limits& limits);
   // Adds a warning for each ancestor that released more after the prefix in the answer.
   absl::Status WarnOfRest(const std::vector<Lineage>& named,
                           const std::vector<accountant::LedgerPart>& all,
@@ -46,6 +56,7 @@ class SubjectSource {
                             accountant::Subject& into);
 
   LedgerStore* const store_;
+  const size_t max_history_bytes_;
   const SignedRoot signed_root_;
   HistoryCache histories_;
 };

@@ -30,6 +30,7 @@
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "ledger_store/embedded/snapshot.h"
 #include "ledger_store/embedded/stepped_store.h"
+#include "ledger_store/embedded/summary_rows.h"
 #include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
 #include "ledger_store/staging/written_batch.h"
@@ -154,6 +155,33 @@ class EmbeddedStore : public SteppedStore {
       return absl::DataLossError(absl::StrCat(name, ": its run-length table is damaged"));
     }
     return history;
+  }
+
+  absl::Status PutSummaries(const std::vector<SummaryRow>& rows) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    const absl::Status written = WriteSummaries(*db_, *table_, rows);
+    return written.ok() ? written : fail_stop_.Fail(written);
+  }
+
+  absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
+      const std::vector<std::string>& ledgers) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    auto rows = ScanSummaries(*db_, *table_, ledgers);
+    if (rows.ok()) return rows;
+    return fail_stop_.OfRead(rows.status());
+  }
+
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
+                                         const WriterRange& writers) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    const LedgerTable::Puts puts = table_->PutSince(since, limit);
+    ChangedLedgers changed{.next = puts.reached, .more = puts.more};
+    for (const auto& head : puts.heads) changed.ledgers.push_back(Describe(*head, writers));
+    return changed;
+  }
+
+  absl::StatusOr<uint64_t> ChangesEnd() override {
+    return table_->PutSince(~uint64_t{0}, 0).reached;
   }
 
   void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,

@@ -38,6 +38,8 @@ std::string RegistryKey(uint64_t index) {
 
 std::string HistoryKey(uint64_t ledger_id) { return LedgerPrefix(Table::kHistory, ledger_id); }
 
+std::string SummaryKey(uint64_t ledger_id) { return LedgerPrefix(Table::kSummary, ledger_id); }
+
 std::string EncodeNumber(uint64_t number) {
   std::string bytes(8, '\0');
   for (size_t i = 8; i-- > 0; number >>= 8) bytes[i] = static_cast<char>(number & 0xff);

@@ -21,6 +21,7 @@ enum class Table : char {
   kRequest = 'r',     // ledger id, request id -> StoredRequest
   kHistory = 's',     // ledger id -> digest, StoredHistory
   kTile = 't',        // log id, level, index -> hashes
+  kSummary = 'u',     // ledger id -> StoredSummary
   kVersion = 'v',     // -> kFormatVersion
 };
 
@@ -40,6 +41,7 @@ std::string CheckpointKey(uint64_t log_id);
 std::string TileKey(uint64_t log_id, const merkle::TileId& tile);
 std::string RegistryKey(uint64_t index);
 std::string HistoryKey(uint64_t ledger_id);
+std::string SummaryKey(uint64_t ledger_id);
 // The common prefix of a table's keys, and of a ledger's keys in it.
 std::string TablePrefix(Table table);
 std::string LedgerPrefix(Table table, uint64_t ledger_id);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -105,7 +106,7 @@ absl::StatusOr<LoadedLedger> LoadLedger(rocksdb::DB& db, const std::string& name
 // Every ledger has a name: what lies under an id beyond the names' has lost its own.
 absl::Status CheckNothingBeyond(rocksdb::DB& db, uint64_t next_id) {
   for (Table table : {Table::kBatch, Table::kCheckpoint, Table::kHead, Table::kHistory,
-                      Table::kRequest, Table::kTile}) {
+                      Table::kRequest, Table::kSummary, Table::kTile}) {
     const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
     it->Seek(LedgerPrefix(table, next_id));
     if (!it->status().ok()) return DiskError("read the ledgers' heads", it->status());
@@ -196,6 +197,16 @@ std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::Unsigned(const std::
   return heads;
 }
 
+LedgerTable::Puts LedgerTable::PutSince(uint64_t since, size_t limit) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  Puts puts;
+  auto it = by_put_.upper_bound(since);
+  for (; it != by_put_.end() && puts.heads.size() < limit; ++it) puts.heads.push_back(it->second);
+  puts.more = it != by_put_.end();
+  puts.reached = puts.more ? std::prev(it)->first : puts_;
+  return puts;
+}
+
 void LedgerTable::MarkSigned(const std::string& name, uint64_t size) {
   absl::MutexLock lock(&mutex_);
   if (by_name_.at(name).head->tree.size() == size) unsigned_.erase(name);
@@ -211,6 +222,16 @@ void LedgerTable::Put(LedgerRecord record) {
   }
   entry->second.id = record.id;
   entry->second.head = std::move(record.head);
+  // The node moves to the end, so that no memory is asked for once a ledger is there.
+  auto node = by_put_.extract(entry->second.put);
+  entry->second.put = ++puts_;
+  if (node.empty()) {
+    by_put_.emplace_hint(by_put_.end(), puts_, entry->second.head);
+  } else {
+    node.key() = puts_;
+    node.mapped() = entry->second.head;
+    by_put_.insert(by_put_.end(), std::move(node));
+  }
 }
 
 }  // namespace dpledger::embedded

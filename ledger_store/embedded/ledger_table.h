@@ -29,6 +29,7 @@ struct LedgerRecord {
   std::shared_ptr<const LedgerHead> head;
   // The number of appends that wait for the disk; the table sets the pointer.
   std::shared_ptr<std::atomic<int>> waiting;
+  uint64_t put = 0;  // the number of the put that made the head; the table sets it
 };
 
 class LedgerTable {
@@ -52,6 +53,14 @@ class LedgerTable {
   uint64_t size() const;
   // In unspecified order.
   std::vector<LedgerRecord> All() const;
+  // At most `limit` heads of the ledgers that were put after the first `since` puts, those that
+  // were put longest ago first; and to which put that reaches.
+  struct Puts {
+    std::vector<std::shared_ptr<const LedgerHead>> heads;
+    uint64_t reached = 0;
+    bool more = false;
+  };
+  Puts PutSince(uint64_t since, size_t limit) const;
   // At most `limit` heads of ledgers with unsigned entries: by name, first those after `after`,
   // then the others.
   std::vector<std::shared_ptr<const LedgerHead>> Unsigned(const std::string& after,
@@ -68,6 +77,9 @@ class LedgerTable {
   std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);  // ledgers by data set
   std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // ledgers with unsigned entries
+  uint64_t puts_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The latest put of each ledger -> its head.
+  std::map<uint64_t, std::shared_ptr<const LedgerHead>> by_put_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger::embedded

@@ -157,6 +157,10 @@ class SurvivingStore::Loader {
         store_.ledgers_[id];
         if (!rest.empty() || !ParseHistory(value).ok()) Wrong(key, "is no run-length table");
         return;
+      case Table::kSummary:  // made anew
+        store_.ledgers_[id];
+        if (!rest.empty()) Wrong(key, "is no summary");
+        return;
       case Table::kTile:
         store_.ledgers_[id];
         return CheckTile(key, rest, value);

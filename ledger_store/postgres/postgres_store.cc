@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
+#include "ledger_store/postgres/changes.h"
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/database.h"
@@ -25,6 +26,7 @@
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
 #include "ledger_store/postgres/renew_heads.h"
+#include "ledger_store/postgres/summaries.h"
 #include "ledger_store/postgres/tail_reader.h"
 #include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
@@ -205,6 +207,19 @@ class PostgresStore : public LedgerStore {
     }
     return history;
   }
+
+  absl::Status PutSummaries(const std::vector<SummaryRow>& rows) override {
+    return postgres::PutSummaries(*database_, rows);
+  }
+  absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
+      const std::vector<std::string>& ledgers) override {
+    return postgres::ReadSummaries(*database_, ledgers);
+  }
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
+                                         const WriterRange& writers) override {
+    return ReadChanged(*database_, since, limit, writers);
+  }
+  absl::StatusOr<uint64_t> ChangesEnd() override { return ReadChangesEnd(*database_); }
 
   bool Healthy() const override { return database_->usable(); }
 

@@ -138,6 +138,10 @@ const std::vector<Migration>& Migrations() {
           "CREATE TABLE @.datasets ("
           " dataset bytea PRIMARY KEY, ledgers bigint NOT NULL, code bytea NOT NULL)",
       },
+      {
+          // What lists show of a ledger. body: a StoredSummary.
+          "CREATE TABLE @.summaries (ledger text COLLATE \"C\" PRIMARY KEY, body bytea NOT NULL)",
+      },
   };
   return migrations;
 }

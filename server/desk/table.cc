@@ -15,6 +15,7 @@
 #include "server/desk/append_stream.h"
 #include "server/desk/reflection.h"
 #include "server/desk/row.h"
+#include "server/desk/watch_stream.h"
 
 namespace dpledger::server {
 namespace {
@@ -73,15 +74,6 @@ Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
   return demands;
 }
 
-void HideLedgers(Message& response, const std::function<bool(const Demand&)>& allowed) {
-  auto& ledgers = *static_cast<v1::ListLedgersResponse&>(response).mutable_ledgers();
-  ledgers.erase(std::remove_if(ledgers.begin(), ledgers.end(),
-                               [&](const v1::Ledger& ledger) {
-                                 return !allowed({Permission::kList, LedgerCalled(ledger.name())});
-                               }),
-                ledgers.end());
-}
-
 Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
   return {{Permission::kFork, LedgerCalled(request.parent())},
           {Permission::kCreate, NewLedger(request.name(), request.declaration())}};
@@ -136,13 +128,6 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
   rows.push_back(For<v1::GetLedgerRequest>(
       Permission::kList, [](const auto& r) { return LedgerCalled(r.name()); },
       unary("GetLedger", Pool::kStore, &S::GetLedger)));
-  rows.push_back(For<v1::ListLedgersRequest>(
-      Permission::kList,
-      [](const auto& r) {
-        return Resource{Resource::Kind::kProject, r.parent()};
-      },
-      unary("ListLedgers", Pool::kStore, &S::ListLedgers)));
-  rows.back().hide = HideLedgers;
   rows.push_back(ForEach<v1::AppendBatchRequest>(Permission::kAppend, DemandsOfBatch,
                                                  AppendBatchRow(service)));
   rows.push_back(ForEach<v1::AppendRequest>(
@@ -158,9 +143,35 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
                                                 unary("ForkLedger", Pool::kAudit, &S::ForkLedger)));
 }
 
+// The lists hide what the caller may not list themselves: their pages and totals depend on it.
+void AddLists(ListingService* service, std::vector<Method>& rows) {
+  using S = ListingService;
+  const auto list = [&]<typename Request>(Method row) {
+    rows.push_back(For<Request>(
+        Permission::kList,
+        [](const Request& r) {
+          return Resource{Resource::Kind::kProject, r.parent()};
+        },
+        std::move(row)));
+  };
+  list.operator()<v1::ListLedgersRequest>(
+      Unary("LedgerService", "ListLedgers", Pool::kStore, service, &S::ListLedgers));
+  // It waits for accounting, though it does none.
+  list.operator()<v1::ListDatasetsRequest>(
+      Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
+  Method watch = RowOf("LedgerService", "WatchLedgers", v1::WatchLedgersRequest::default_instance(),
+                       v1::WatchLedgersResponse::default_instance());
+  watch.open = [service](const CallContext& call, StreamDoor* door, MessagePointer request) {
+    return WatchStream::Open(service, static_cast<const v1::WatchLedgersRequest&>(*request), call,
+                             door);
+  };
+  list.operator()<v1::WatchLedgersRequest>(std::move(watch));
+}
+
 // ---- AccountingService ----
 
-// To ask about each ledger; about events alone, of the server.
+// To ask about each ledger; about events alone, of the server. Which ledgers are over a data set,
+// the service knows, and asks for the right to each.
 template <typename Request>
 Demands DemandsOfQuestion(const Request& request) {
   Demands demands;
@@ -289,6 +300,7 @@ std::vector<std::string> ServedServices() {
 std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health) {
   std::vector<Method> rows;
   AddLedgerService(services.ledgers, append_window, rows);
+  AddLists(services.lists, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
   AddAdminService(services.admin, rows);

@@ -143,6 +143,19 @@ class WatchedStore : public LedgerStore {
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
     return store_->GetHistory(name);
   }
+  absl::Status PutSummaries(const std::vector<SummaryRow>& rows) override {
+    return store_->PutSummaries(rows);
+  }
+  absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
+      const std::vector<std::string>& ledgers) override {
+    return store_->ReadSummaries(ledgers);
+  }
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
+                                         const WriterRange& writers) override {
+    return store_->Changed(since, limit, writers);
+  }
+  absl::StatusOr<uint64_t> ChangesEnd() override { return store_->ChangesEnd(); }
+  void Observe(StoreObserver* observer) override { store_->Observe(observer); }
   bool Healthy() const override { return !watch_->ill && store_->Healthy(); }
 
  private:

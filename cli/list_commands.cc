@@ -1,0 +1,266 @@
+// What there is on a server: ledgers with what they cost, data sets, and what changes.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "cli/answer_parts.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/ledger_output.h"
+#include "cli/number_text.h"
+#include "cli/server_calls.h"
+#include "dpledger/v1/summary.pb.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr uint32_t kPage = 1000;
+constexpr auto kAskAgain = std::chrono::seconds(1);
+
+std::string TimeText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
+}
+
+// ε, or why there is none.
+std::string CostText(bool has_epsilon, const v1::Interval& epsilon, double delta,
+                     const v1::Refusal& refusal) {
+  if (has_epsilon) {
+    return absl::StrCat("epsilon <= ", TextUp(epsilon.upper()), " at delta ", TextNear(delta));
+  }
+  return refusal.reason().empty() ? "epsilon not computed yet"
+                                  : absl::StrCat("epsilon refused: ", refusal.reason());
+}
+
+std::string RefusalJson(const v1::Refusal& refusal) {
+  return JsonObject()
+      .AddText("reason", refusal.reason())
+      .AddText("message", refusal.message())
+      .ToString();
+}
+
+std::string SummaryJson(const v1::LedgerSummary& summary) {
+  JsonObject json;
+  json.AddCount("size", summary.size());
+  json.AddText("root", HexEncode(summary.root_hash()));
+  json.AddNumber("delta", summary.delta());
+  if (summary.has_epsilon()) {
+    json.AddJson("epsilon", Json(summary.epsilon()));
+    json.AddText("method", summary.method());
+  }
+  if (summary.has_refusal()) json.AddJson("refused", RefusalJson(summary.refusal()));
+  json.AddText("version", summary.version());
+  json.AddText("compute_time", TimeText(summary.compute_time()));
+  json.AddText("last_entry_time", TimeText(summary.last_entry_time()));
+  json.AddCount("rounds", summary.rounds());
+  json.AddCount("warnings", summary.warnings());
+  json.AddCount("conflicts", summary.conflicts());
+  json.AddCount("corrections", summary.corrections());
+  return json.ToString();
+}
+
+struct Listed {
+  std::string text;
+  std::string json;
+};
+
+// One line of a list.
+Listed Show(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
+  std::string line = ToLine(ledger);
+  line.pop_back();
+  const bool known = !summary.ledger().empty();
+  absl::StrAppend(
+      &line, "  ",
+      CostText(summary.has_epsilon(), summary.epsilon(), summary.delta(), summary.refusal()));
+  if (known && summary.size() < ledger.size()) absl::StrAppend(&line, " of ", summary.size());
+  JsonObject json = ToJson(ledger);
+  if (known) json.AddJson("summary", SummaryJson(summary));
+  return {std::move(line), json.ToString()};
+}
+
+struct ListFlags {
+  client::ServerAccess server;
+  std::string project = "default";
+  std::string filter;
+  std::string order_by;
+};
+
+void AddProject(CLI::App& command, std::string& project) {
+  AddToken(command, "--project", project, 63, "- for all projects; default: default");
+}
+
+// All pages, each ledger to `take`.
+template <typename Take>
+absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& take) {
+  v1::ListLedgersRequest request;
+  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_page_size(kPage);
+  request.set_filter(flags.filter);
+  request.set_order_by(flags.order_by);
+  do {
+    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
+    for (int i = 0; i < page.ledgers_size(); ++i) {
+      // An older server sends no summaries.
+      take(Show(page.ledgers(i), i < page.summaries_size()
+                                     ? page.summaries(i)
+                                     : v1::LedgerSummary::default_instance()));
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
+void AddList(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "list", "Lists the ledgers of a project with what they cost, by name or as told.",
+      "  dpledger ledger list --server 127.0.0.1:7070\n"
+      "  dpledger ledger list --server 127.0.0.1:7070 --project - --filter 'dataset = adult AND "
+      "epsilon > 1' --order-by 'epsilon desc'");
+  auto flags = std::make_shared<ListFlags>();
+  AddRequiredServer(*command, flags->server);
+  AddProject(*command, flags->project);
+  AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
+  AddText(*command, "--order-by", flags->order_by, 4096,
+          "a field of the filter language, desc behind it to begin with the largest");
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) -> absl::Status {
+      ServerCalls server(flags->server);
+      std::string text;
+      std::vector<std::string> ledgers;
+      RETURN_IF_ERROR(ListAll(server, *flags, [&](Listed listed) {
+        absl::StrAppend(&text, listed.text, "\n");
+        ledgers.push_back(std::move(listed.json));
+      }));
+      out.Answer(text, JsonObject().AddJson("ledgers", JsonArray(ledgers)));
+      return absl::OkStatus();
+    };
+  });
+}
+
+// ---- datasets ----
+
+JsonObject DatasetJson(const v1::DatasetSummary& dataset) {
+  JsonObject json;
+  json.AddText("name", dataset.name());
+  json.AddTexts("units_of_privacy", Texts(dataset.units_of_privacy()));
+  std::vector<std::string> adjacencies;
+  for (const int adjacency : dataset.adjacencies()) {
+    adjacencies.push_back(v1::Adjacency_Name(adjacency));
+  }
+  json.AddTexts("adjacencies", adjacencies);
+  json.AddCount("ledgers", dataset.ledger_count());
+  json.AddCount("open", dataset.open_count());
+  json.AddCount("refused_ledgers", dataset.refused_count());
+  json.AddCount("conflicts", dataset.conflict_count());
+  json.AddNumber("delta", dataset.delta());
+  if (dataset.has_epsilon()) json.AddJson("epsilon", Json(dataset.epsilon()));
+  if (dataset.has_refusal()) json.AddJson("refused", RefusalJson(dataset.refusal()));
+  return json;
+}
+
+absl::Status ListDatasets(const ListFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  v1::ListDatasetsRequest request;
+  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_page_size(kPage);
+  std::string text;
+  std::vector<std::string> datasets;
+  do {
+    ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.List(request));
+    for (const v1::DatasetSummary& dataset : page.datasets()) {
+      absl::StrAppend(
+          &text, dataset.name(), "  ", dataset.ledger_count(),
+          dataset.ledger_count() == 1 ? " ledger, " : " ledgers, ", dataset.open_count(), " open  ",
+          CostText(dataset.has_epsilon(), dataset.epsilon(), dataset.delta(), dataset.refusal()),
+          "\n");
+      datasets.push_back(DatasetJson(dataset).ToString());
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  out.Answer(text, JsonObject().AddJson("datasets", JsonArray(datasets)));
+  return absl::OkStatus();
+}
+
+void AddDatasets(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "datasets",
+      "Lists the data sets that the ledgers of a project name, with what they cost together.",
+      "  dpledger ledger datasets --server 127.0.0.1:7070 --project -");
+  auto flags = std::make_shared<ListFlags>();
+  AddRequiredServer(*command, flags->server);
+  AddProject(*command, flags->project);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return ListDatasets(*flags, out); }; });
+}
+
+// ---- watch ----
+
+struct WatchFlags : ListFlags {
+  uint64_t changes = 0;  // 0: for ever
+};
+
+absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  v1::WatchLedgersRequest request;
+  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_filter(flags.filter);
+  uint64_t told = 0;
+  const auto enough = [&] { return flags.changes > 0 && told >= flags.changes; };
+  const auto tell = [&](const Listed& listed) {
+    if (enough()) return;
+    out.Record(listed.text, listed.json);
+    ++told;
+  };
+  while (true) {
+    const absl::Status ended =
+        server.Watch(request, [&](const v1::WatchLedgersResponse& next) -> absl::Status {
+          request.set_resume_token(next.resume_token());
+          if (next.reset()) {
+            out.Note("the server has started anew: all ledgers follow");
+            RETURN_IF_ERROR(ListAll(server, flags, tell));
+          }
+          for (int i = 0; i < next.ledgers_size(); ++i) {
+            tell(Show(next.ledgers(i), next.summaries(i)));
+          }
+          return enough() ? absl::CancelledError("enough") : absl::OkStatus();
+        });
+    if (enough()) return absl::OkStatus();
+    // A server that is away comes back; what it refuses it refuses again.
+    if (!absl::IsUnavailable(ended) || request.resume_token().empty()) return ended;
+    out.Note(absl::StrCat("asked again: ", ended.message()));
+    std::this_thread::sleep_for(kAskAgain);
+  }
+}
+
+void AddWatch(CLI::App& app, Command& chosen) {
+  CLI::App* command = AddCommand(
+      app, "watch",
+      "Prints each ledger that is made, goes on or gets another epsilon, a line each, until it is "
+      "interrupted. A server that goes away is asked again.",
+      "  dpledger ledger watch --server 127.0.0.1:7070 --project - --filter 'epsilon > 8'\n"
+      "  dpledger ledger watch --server 127.0.0.1:7070 --json | jq .summary.epsilon.upper");
+  auto flags = std::make_shared<WatchFlags>();
+  AddRequiredServer(*command, flags->server);
+  AddProject(*command, flags->project);
+  AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
+  AddCount(*command, "--changes", flags->changes, 1, "ends after so many");
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return WatchLedgers(*flags, out); }; });
+}
+
+}  // namespace
+
+void AddListCommands(CLI::App& ledger, Command& chosen) {
+  AddList(ledger, chosen);
+  AddDatasets(ledger, chosen);
+  AddWatch(ledger, chosen);
+}
+
+}  // namespace dpledger::cli

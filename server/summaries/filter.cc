@@ -1,0 +1,369 @@
+#include "server/summaries/filter.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "events/names.h"
+
+namespace dpledger::server {
+namespace {
+
+bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool IsNameByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool EndsWord(char c) { return IsSpace(c) || c == '(' || c == ')' || c == '"'; }
+
+std::optional<double> NumberFrom(const std::string& text) {
+  double number = 0;
+  if (!absl::SimpleAtod(text, &number) || std::isnan(number)) return std::nullopt;
+  return number;
+}
+
+// "2026-11-22", "2026-11-22T20:10:00Z".
+std::optional<absl::Time> TimeFrom(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  for (const char* format : {absl::RFC3339_full, "%Y-%m-%d"}) {
+    if (absl::ParseTime(format, text, &time, &error) && time != absl::InfiniteFuture() &&
+        time != absl::InfinitePast()) {
+      return time;
+    }
+  }
+  return std::nullopt;
+}
+
+// "90s", "3d", "1d12h".
+std::optional<absl::Duration> DurationFrom(const std::string& text) {
+  absl::Duration sum;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t begin = at;
+    while (at < text.size() &&
+           (absl::ascii_isdigit(static_cast<unsigned char>(text[at])) || text[at] == '.')) {
+      ++at;
+    }
+    double number = 0;
+    if (at == begin || at == text.size() ||
+        !absl::SimpleAtod(text.substr(begin, at - begin), &number)) {
+      return std::nullopt;
+    }
+    switch (text[at++]) {
+      case 's':
+        sum += absl::Seconds(number);
+        break;
+      case 'm':
+        sum += absl::Minutes(number);
+        break;
+      case 'h':
+        sum += absl::Hours(number);
+        break;
+      case 'd':
+        sum += absl::Hours(24 * number);
+        break;
+      case 'w':
+        sum += absl::Hours(24 * 7 * number);
+        break;
+      default:
+        return std::nullopt;
+    }
+  }
+  if (text.empty()) return std::nullopt;
+  return sum;
+}
+
+}  // namespace
+
+class FilterParser {
+ public:
+  explicit FilterParser(std::string_view text) : text_(text) {}
+
+  absl::StatusOr<Filter> Parse() {
+    if (text_.size() > kMostFilterBytes) {
+      return FieldError("filter", absl::StrCat("must be at most ", kMostFilterBytes, " bytes, got ",
+                                               text_.size()));
+    }
+    SkipSpace();
+    if (at_ == text_.size()) return Filter();
+    RETURN_IF_ERROR(Any().status());
+    if (at_ < text_.size()) {
+      return text_[at_] == ')' ? Wrong(at_, "there is no ( for this )")
+                               : Wrong(at_, "must be AND, OR or the end");
+    }
+    return std::move(filter_);
+  }
+
+ private:
+  using Node = Filter::Node;
+  using Operator = Filter::Operator;
+
+  // The nodes that these read are added; the index of the topmost is returned.
+  absl::StatusOr<size_t> Any() {
+    ASSIGN_OR_RETURN(size_t left, All());
+    while (Takes("OR")) {
+      ASSIGN_OR_RETURN(const size_t right, All());
+      left = Add({.kind = Node::Kind::kOr, .left = left, .right = right});
+    }
+    return left;
+  }
+
+  absl::StatusOr<size_t> All() {
+    ASSIGN_OR_RETURN(size_t left, Term());
+    while (Takes("AND")) {
+      ASSIGN_OR_RETURN(const size_t right, Term());
+      left = Add({.kind = Node::Kind::kAnd, .left = left, .right = right});
+    }
+    return left;
+  }
+
+  absl::StatusOr<size_t> Term() {
+    if (depth_ == kMostFilterDepth) {
+      return Wrong(at_, absl::StrCat("must not be deeper than ", kMostFilterDepth, " levels"));
+    }
+    ++depth_;
+    absl::StatusOr<size_t> term = Inner();
+    --depth_;
+    return term;
+  }
+
+  absl::StatusOr<size_t> Inner() {
+    const size_t begin = at_;
+    if (Takes("NOT")) {
+      ASSIGN_OR_RETURN(const size_t inner, Term());
+      return Add({.kind = Node::Kind::kNot, .left = inner});
+    }
+    if (at_ == text_.size() || text_[at_] != '(') return Comparison();
+    ++at_;
+    SkipSpace();
+    ASSIGN_OR_RETURN(const size_t inner, Any());
+    if (at_ == text_.size()) return Wrong(begin, "there is no ) for this (");
+    if (text_[at_] != ')') return Wrong(at_, "must be AND, OR or )");
+    ++at_;
+    SkipSpace();
+    return inner;
+  }
+
+  absl::StatusOr<size_t> Comparison() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && IsNameByte(text_[at_])) ++at_;
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    if (name.empty()) return Wrong(begin, "must be a field, NOT or (");
+    if (name == "AND" || name == "OR") return Wrong(begin, "must be a field, NOT or (");
+    Node node;
+    node.field = FindListedField(name);
+    if (node.field == nullptr) {
+      return Wrong(begin, absl::StrCat("must be a field (", ListedFieldNames(), "), got ",
+                                       events::Quoted(name)));
+    }
+    SkipSpace();
+    const size_t at_operator = at_;
+    ASSIGN_OR_RETURN(node.op, TakeOperator());
+    SkipSpace();
+    const size_t at_value = at_;
+    bool quoted = false;
+    ASSIGN_OR_RETURN(const std::string value, TakeValue(quoted));
+    SkipSpace();
+    if (node.op == Operator::kHas && value == "*" && !quoted) {
+      node.op = Operator::kIsThere;
+      return Add(std::move(node));
+    }
+    if (node.op == Operator::kHas && node.field->kind != FieldKind::kText) {
+      return Wrong(at_operator, absl::StrCat("must be =, !=, <, <=, > or >=, or :*, for ",
+                                             ToAbsl(node.field->name)));
+    }
+    if (node.field->kind == FieldKind::kChoice && node.op != Operator::kEqual &&
+        node.op != Operator::kNotEqual) {
+      return Wrong(at_operator,
+                   absl::StrCat("must be = or !=, or :*, for ", ToAbsl(node.field->name)));
+    }
+    ASSIGN_OR_RETURN(node.value, ValueFor(*node.field, value, at_value));
+    if (node.op == Operator::kHas) node.value = absl::AsciiStrToLower(value);
+    return Add(std::move(node));
+  }
+
+  absl::StatusOr<Operator> TakeOperator() {
+    static constexpr std::pair<std::string_view, Operator> kOperators[] = {
+        {"!=", Operator::kNotEqual}, {"<=", Operator::kAtMost}, {">=", Operator::kAtLeast},
+        {"=", Operator::kEqual},     {"<", Operator::kLess},    {">", Operator::kGreater},
+        {":", Operator::kHas}};
+    for (const auto& [spelling, op] : kOperators) {
+      if (text_.substr(at_, spelling.size()) != spelling) continue;
+      at_ += spelling.size();
+      return op;
+    }
+    return Wrong(at_, "must be one of = != < <= > >= :");
+  }
+
+  absl::StatusOr<std::string> TakeValue(bool& quoted) {
+    const size_t begin = at_;
+    std::string value;
+    quoted = at_ < text_.size() && text_[at_] == '"';
+    if (!quoted) {
+      while (at_ < text_.size() && !EndsWord(text_[at_])) ++at_;
+      if (at_ == begin) return Wrong(begin, "must be a value");
+      return std::string(text_.substr(begin, at_ - begin));
+    }
+    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
+      if (text_[at_] == '\\') {
+        ++at_;
+        if (at_ == text_.size() || (text_[at_] != '"' && text_[at_] != '\\')) {
+          return Wrong(at_ - 1, "\\ must stand before \" or \\");
+        }
+      }
+      value.push_back(text_[at_]);
+    }
+    if (at_ == text_.size()) return Wrong(begin, "there is no second \"");
+    ++at_;
+    return value;
+  }
+
+  absl::StatusOr<FieldValue> ValueFor(const ListedField& field, const std::string& value,
+                                      size_t at) const {
+    const auto wrong = [&](std::string_view rule) {
+      return Wrong(at, absl::StrCat(ToAbsl(field.name), " must be ", ToAbsl(rule), ", got ",
+                                    events::Quoted(value)));
+    };
+    switch (field.kind) {
+      case FieldKind::kText:
+        return FieldValue(value);
+      case FieldKind::kChoice: {
+        for (const std::string& choice : field.choices) {
+          if (absl::EqualsIgnoreCase(choice, value)) return FieldValue(choice);
+        }
+        return wrong(absl::StrCat("one of ", absl::StrJoin(field.choices, ", ")));
+      }
+      case FieldKind::kNumber: {
+        const std::optional<double> number = NumberFrom(value);
+        return number.has_value() ? absl::StatusOr<FieldValue>(*number) : wrong("a number");
+      }
+      case FieldKind::kTime: {
+        const std::optional<absl::Time> time = TimeFrom(value);
+        return time.has_value() ? absl::StatusOr<FieldValue>(*time)
+                                : wrong("a time as 2026-01-31 or 2026-01-31T12:00:00Z");
+      }
+      case FieldKind::kDuration: {
+        const std::optional<absl::Duration> duration = DurationFrom(value);
+        return duration.has_value() ? absl::StatusOr<FieldValue>(*duration)
+                                    : wrong("a duration as 90s, 15m, 12h, 3d or 2w");
+      }
+    }
+    return wrong("known");
+  }
+
+  // The word, as a whole.
+  bool Takes(std::string_view word) {
+    if (text_.substr(at_, word.size()) != word) return false;
+    const size_t end = at_ + word.size();
+    if (end < text_.size() && !EndsWord(text_[end])) return false;
+    at_ = end;
+    SkipSpace();
+    return true;
+  }
+
+  void SkipSpace() {
+    while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
+  }
+
+  size_t Add(Node node) {
+    filter_.nodes_.push_back(std::move(node));
+    return filter_.nodes_.size() - 1;
+  }
+
+  static absl::Status Wrong(size_t at, std::string_view rule) {
+    return FieldError("filter", absl::StrCat("byte ", at + 1, ": ", ToAbsl(rule)));
+  }
+
+  const std::string_view text_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  Filter filter_;
+};
+
+absl::StatusOr<Filter> Filter::Parse(std::string_view text) { return FilterParser(text).Parse(); }
+
+bool Filter::Holds(const Listed& listed) const {
+  return nodes_.empty() || Holds(nodes_.size() - 1, listed);
+}
+
+bool Filter::Holds(size_t index, const Listed& listed) const {
+  const Node& node = nodes_[index];
+  switch (node.kind) {
+    case Node::Kind::kNot:
+      return !Holds(node.left, listed);
+    case Node::Kind::kAnd:
+      return Holds(node.left, listed) && Holds(node.right, listed);
+    case Node::Kind::kOr:
+      return Holds(node.left, listed) || Holds(node.right, listed);
+    case Node::Kind::kComparison:
+      return Compare(node, listed);
+  }
+  return false;
+}
+
+bool Filter::Compare(const Node& node, const Listed& listed) {
+  const FieldValue value = node.field->of(listed);
+  const bool is_there = value.index() != 0;
+  switch (node.op) {
+    case Operator::kIsThere:
+      return is_there;
+    case Operator::kHas:
+      return is_there && absl::StrContains(absl::AsciiStrToLower(std::get<std::string>(value)),
+                                           std::get<std::string>(node.value));
+    case Operator::kEqual:
+      return value == node.value;
+    case Operator::kNotEqual:
+      return value != node.value;
+    case Operator::kLess:
+      return is_there && value < node.value;
+    case Operator::kAtMost:
+      return is_there && value <= node.value;
+    case Operator::kGreater:
+      return is_there && value > node.value;
+    case Operator::kAtLeast:
+      return is_there && value >= node.value;
+  }
+  return false;
+}
+
+absl::StatusOr<ListOrder> ListOrder::Parse(std::string_view text) {
+  const std::vector<std::string> words =
+      absl::StrSplit(ToAbsl(text), absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  ListOrder order;
+  if (words.empty() && text.size() <= kMostFilterBytes) return order;
+  if (text.size() > kMostFilterBytes || words.size() > 2 ||
+      (words.size() == 2 && words[1] != "asc" && words[1] != "desc")) {
+    return FieldError("order_by", "must be a field, alone or with \"asc\" or \"desc\" behind it");
+  }
+  order.field_ = FindListedField(words[0]);
+  if (order.field_ == nullptr) {
+    return FieldError("order_by", absl::StrCat("must be a field (", ListedFieldNames(), "), got ",
+                                               events::Quoted(words[0])));
+  }
+  order.descending_ = words.size() == 2 && words[1] == "desc";
+  if (order.field_->name == "name" && !order.descending_) order.field_ = nullptr;
+  return order;
+}
+
+ListOrder::Place ListOrder::PlaceOf(const Listed& listed) const {
+  Place place;
+  if (field_ != nullptr) place.value = field_->of(listed);
+  place.name = listed.ledger->name();
+  return place;
+}
+
+bool ListOrder::Before(const Place& a, const Place& b) const {
+  if (a.value != b.value) {
+    if (a.value.index() == 0 || b.value.index() == 0) return b.value.index() == 0;
+    return descending_ ? b.value < a.value : a.value < b.value;
+  }
+  return a.name < b.name;
+}
+
+}  // namespace dpledger::server

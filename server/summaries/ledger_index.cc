@@ -1,0 +1,97 @@
+#include "server/summaries/ledger_index.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace dpledger::server {
+
+void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
+  std::shared_ptr<const LedgerRow>& place = rows_[row->ledger.name()];
+  if (place != nullptr) by_change_.erase(place->change);
+  row->change = ++changes_;
+  by_change_.emplace_hint(by_change_.end(), row->change, row);
+  place = std::move(row);
+}
+
+bool LedgerIndex::PutLedger(v1::Ledger ledger) {
+  absl::MutexLock lock(&mutex_);
+  const auto known = rows_.find(ledger.name());
+  auto row = std::make_shared<LedgerRow>();
+  if (known != rows_.end()) {
+    if (ledger.size() <= known->second->ledger.size()) return false;
+    row->summary = known->second->summary;
+  }
+  row->ledger = std::move(ledger);
+  Put(std::move(row));
+  return true;
+}
+
+void LedgerIndex::PutSummary(std::shared_ptr<const v1::LedgerSummary> summary) {
+  absl::MutexLock lock(&mutex_);
+  const auto known = rows_.find(summary->ledger());
+  if (known == rows_.end()) return;
+  const auto& before = known->second->summary;
+  if (before != nullptr && before->size() > summary->size()) return;
+  auto row = std::make_shared<LedgerRow>(*known->second);
+  row->summary = std::move(summary);
+  Put(std::move(row));
+}
+
+std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = rows_.find(name);
+  return found == rows_.end() ? nullptr : found->second;
+}
+
+LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after) const {
+  const std::string prefix =
+      parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
+  absl::ReaderMutexLock lock(&mutex_);
+  LedgerRows rows;
+  auto it = after < prefix ? rows_.lower_bound(prefix) : rows_.upper_bound(after);
+  for (; it != rows_.end(); ++it) {
+    if (!absl::StartsWith(it->first, prefix)) break;
+    rows.push_back(it->second);
+  }
+  return rows;
+}
+
+LedgerRows LedgerIndex::Since(uint64_t seen, size_t limit, uint64_t& reached) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  LedgerRows rows;
+  auto it = by_change_.upper_bound(seen);
+  for (; it != by_change_.end() && rows.size() < limit; ++it) rows.push_back(it->second);
+  reached = it == by_change_.end() ? changes_ : rows.empty() ? seen : rows.back()->change;
+  return rows;
+}
+
+uint64_t LedgerIndex::changes() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return changes_;
+}
+
+void LedgerIndex::Listen(const std::weak_ptr<IndexListener>& listener) {
+  absl::MutexLock lock(&mutex_);
+  listeners_.push_back(listener);
+}
+
+void LedgerIndex::Tell() {
+  absl::MutexLock telling(&telling_);
+  std::vector<std::shared_ptr<IndexListener>> listeners;
+  {
+    absl::MutexLock lock(&mutex_);
+    listeners_.erase(std::remove_if(listeners_.begin(), listeners_.end(),
+                                    [&](const std::weak_ptr<IndexListener>& weak) {
+                                      std::shared_ptr<IndexListener> listener = weak.lock();
+                                      if (listener == nullptr) return true;
+                                      listeners.push_back(std::move(listener));
+                                      return false;
+                                    }),
+                     listeners_.end());
+  }
+  for (const auto& listener : listeners) listener->OnIndex();
+}
+
+}  // namespace dpledger::server

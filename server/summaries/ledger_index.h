@@ -1,0 +1,74 @@
+// All ledgers of the store with their summaries, in memory: what lists, data sets and watches read.
+// About 2 KiB a ledger.
+//
+//  1. Derived: the store has the truth. LedgerTail brings the ledgers, Summariser the summaries.
+//  2. A ledger never goes back here: one that is shorter than the one known is passed over.
+//  3. Every change of a row gets the next number, so that whoever has seen the first n changes
+//  finds
+//     the rows that changed since.
+// Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/summary.pb.h"
+
+namespace dpledger::server {
+
+// Immutable.
+struct LedgerRow {
+  v1::Ledger ledger;                                 // with a few writers
+  std::shared_ptr<const v1::LedgerSummary> summary;  // null: there is none yet
+  uint64_t change = 0;                               // the number of its last change
+};
+using LedgerRows = std::vector<std::shared_ptr<const LedgerRow>>;
+
+// Hears that rows have changed, or that a second has passed.
+class IndexListener {
+ public:
+  virtual ~IndexListener() = default;
+  // By one thread at a time; must not wait.
+  virtual void OnIndex() = 0;
+};
+
+class LedgerIndex {
+ public:
+  // Whether that was news.
+  bool PutLedger(v1::Ledger ledger);
+  // Of a ledger that is there; in place of one of fewer entries.
+  void PutSummary(std::shared_ptr<const v1::LedgerSummary> summary);
+
+  // Null if there is none.
+  std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
+  // The ledgers of "projects/p", or of "projects/-", all of them; by name, after `after`.
+  LedgerRows Of(const std::string& parent, const std::string& after = "") const;
+  // At most `limit` rows that changed after the first `seen` changes, those that changed longest
+  // ago first; and up to which change these are all.
+  LedgerRows Since(uint64_t seen, size_t limit, uint64_t& reached) const;
+  uint64_t changes() const;
+
+  // A listener that is gone is forgotten.
+  void Listen(const std::weak_ptr<IndexListener>& listener);
+  void Tell();
+
+ private:
+  void Put(std::shared_ptr<LedgerRow> row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  absl::Mutex telling_;  // taken before mutex_; held while listeners are told
+  std::vector<std::weak_ptr<IndexListener>> listeners_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,129 @@
+#include "server/summaries/ledger_tail.h"
+
+#include <pthread.h>
+
+#include <new>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/out_of_memory.h"
+#include "base/status.h"
+
+namespace dpledger::server {
+namespace {
+
+// Other servers' ledgers are looked for this often; and listeners are told, for their heartbeats.
+constexpr absl::Duration kLookEvery = absl::Seconds(1);
+// An append storm is followed in steps of this length.
+constexpr absl::Duration kGather = absl::Milliseconds(50);
+constexpr size_t kPage = 1000;
+constexpr size_t kListedWriters = 10;
+
+}  // namespace
+
+void LedgerTail::Start(Loaded loaded, Changed changed) {
+  loaded_ = std::move(loaded);
+  changed_ = std::move(changed);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void LedgerTail::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void LedgerTail::OnGroup(const CommittedGroup&) {
+  last_group_ms_ = absl::ToUnixMillis(absl::Now());
+  // A group that comes while the last one has not been looked at costs no lock.
+  if (dirty_.exchange(true)) return;
+  absl::MutexLock lock(&mutex_);
+  nudged_ = true;
+}
+
+absl::Status LedgerTail::Refresh(absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t mine = ++asked_;
+  const auto done = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || polled_ >= mine;
+  };
+  if (!mutex_.AwaitWithDeadline(absl::Condition(&done), deadline)) {
+    return absl::DeadlineExceededError("the ledgers are still being read");
+  }
+  if (polled_ < mine) return absl::UnavailableError("the server is shutting down");
+  return last_;
+}
+
+absl::Status LedgerTail::Load() {
+  ASSIGN_OR_RETURN(since_, store_.ChangesEnd());
+  std::string after;
+  while (true) {
+    ASSIGN_OR_RETURN(std::vector<v1::Ledger> page,
+                     store_.List("projects/-", after, kPage, {.limit = kListedWriters}));
+    if (page.empty()) return absl::OkStatus();
+    after = page.back().name();
+    for (v1::Ledger& ledger : page) index_.PutLedger(std::move(ledger));
+  }
+}
+
+absl::Status LedgerTail::Poll() {
+  if (!is_loaded_) {
+    RETURN_IF_ERROR(Load());
+    RETURN_IF_ERROR(loaded_());
+    is_loaded_ = true;
+  }
+  while (true) {
+    ASSIGN_OR_RETURN(ChangedLedgers changed,
+                     store_.Changed(since_, kPage, {.limit = kListedWriters}));
+    std::vector<std::string> names;
+    for (v1::Ledger& ledger : changed.ledgers) {
+      std::string name = ledger.name();
+      if (index_.PutLedger(std::move(ledger))) names.push_back(std::move(name));
+    }
+    since_ = changed.next;
+    if (!names.empty()) changed_(names);
+    if (!changed.more) return absl::OkStatus();
+  }
+}
+
+void LedgerTail::Run() {
+  ::pthread_setname_np(::pthread_self(), "tail");  // as top and perf show it
+  while (true) {
+    uint64_t asked = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      asked = asked_;
+      nudged_ = false;
+    }
+    dirty_ = false;  // what is made durable from here on nudges again
+    absl::Status polled = OutOfMemory();
+    try {
+      polled = Poll();
+      index_.Tell();
+    } catch (const std::bad_alloc&) {
+      // The next poll brings it.
+    }
+    if (!polled.ok() && !complained_ && log_ != nullptr) {
+      log_->Write(LogLevel::kWarning, "ledgers_not_followed",
+                  {{"code", absl::StatusCodeToString(polled.code())},
+                   {"message", std::string(polled.message())}});
+    }
+    complained_ = !polled.ok();
+    absl::MutexLock lock(&mutex_);
+    polled_ = asked;
+    last_ = std::move(polled);
+    const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || nudged_ || asked_ > polled_;
+    };
+    const auto at_once = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || asked_ > polled_;
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&wanted), kLookEvery);
+    mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
+    if (stopping_) return;
+  }
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,149 @@
+#include "server/summaries/listed_fields.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/absl_view.h"
+
+namespace dpledger::server {
+namespace {
+
+FieldValue Text(const std::string& text) {
+  if (text.empty()) return std::monostate();
+  return text;
+}
+
+absl::Time TimeOf(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+std::vector<std::string> NamesOf(const google::protobuf::EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.value_count(); ++i) {
+    if (type.value(i)->number() != 0) names.push_back(type.value(i)->name());
+  }
+  return names;
+}
+
+// A count of the summary; absent without one.
+template <uint64_t (v1::LedgerSummary::*count)() const>
+FieldValue Count(const Listed& of) {
+  if (of.summary == nullptr) return std::monostate();
+  return static_cast<double>((of.summary->*count)());
+}
+
+FieldValue Project(const Listed& of) {
+  const std::vector<std::string> parts = absl::StrSplit(of.ledger->name(), '/');
+  return parts.size() > 1 ? Text(parts[1]) : std::monostate();
+}
+
+FieldValue Epsilon(const Listed& of) {
+  if (of.summary == nullptr || !of.summary->has_epsilon()) return std::monostate();
+  return of.summary->epsilon().upper();
+}
+
+FieldValue LastEntry(const Listed& of) {
+  if (of.summary == nullptr || !of.summary->has_last_entry_time()) return std::monostate();
+  return TimeOf(of.summary->last_entry_time());
+}
+
+FieldValue Age(const Listed& of) {
+  if (of.summary == nullptr || !of.summary->has_compute_time()) return std::monostate();
+  return of.now - TimeOf(of.summary->compute_time());
+}
+
+template <const std::string& (v1::LedgerSummary::*text)() const>
+FieldValue SummaryText(const Listed& of) {
+  if (of.summary == nullptr) return std::monostate();
+  return Text((of.summary->*text)());
+}
+
+std::vector<ListedField> MakeFields() {
+  using S = v1::LedgerSummary;
+  return {
+      {"name", FieldKind::kText, [](const Listed& of) { return Text(of.ledger->name()); }, {}},
+      {"project", FieldKind::kText, Project, {}},
+      {"dataset",
+       FieldKind::kText,
+       [](const Listed& of) { return Text(of.ledger->declaration().dataset()); },
+       {}},
+      {"unit",
+       FieldKind::kText,
+       [](const Listed& of) { return Text(of.ledger->declaration().unit_of_privacy()); },
+       {}},
+      {"creator",
+       FieldKind::kText,
+       [](const Listed& of) { return Text(of.ledger->creator()); },
+       {}},
+      {"adjacency", FieldKind::kChoice,
+       [](const Listed& of) {
+         return Text(v1::Adjacency_Name(of.ledger->declaration().adjacency()));
+       },
+       NamesOf(*v1::Adjacency_descriptor())},
+      {"parameters", FieldKind::kChoice,
+       [](const Listed& of) {
+         return Text(v1::Parameters_Name(of.ledger->declaration().parameters()));
+       },
+       NamesOf(*v1::Parameters_descriptor())},
+      {"state", FieldKind::kChoice,
+       [](const Listed& of) { return Text(v1::LedgerState_Name(of.ledger->state())); },
+       NamesOf(*v1::LedgerState_descriptor())},
+      {"size",
+       FieldKind::kNumber,
+       [](const Listed& of) { return FieldValue(static_cast<double>(of.ledger->size())); },
+       {}},
+      {"open_writers",
+       FieldKind::kNumber,
+       [](const Listed& of) {
+         return FieldValue(static_cast<double>(of.ledger->open_writer_count()));
+       },
+       {}},
+      {"create_time",
+       FieldKind::kTime,
+       [](const Listed& of) { return FieldValue(TimeOf(of.ledger->create_time())); },
+       {}},
+      {"epsilon", FieldKind::kNumber, Epsilon, {}},
+      {"delta",
+       FieldKind::kNumber,
+       [](const Listed& of) {
+         return of.summary == nullptr ? FieldValue() : FieldValue(of.summary->delta());
+       },
+       {}},
+      {"method", FieldKind::kText, SummaryText<&S::method>, {}},
+      {"version", FieldKind::kText, SummaryText<&S::version>, {}},
+      {"refused",
+       FieldKind::kText,
+       [](const Listed& of) {
+         return of.summary == nullptr ? FieldValue() : Text(of.summary->refusal().reason());
+       },
+       {}},
+      {"rounds", FieldKind::kNumber, Count<&S::rounds>, {}},
+      {"warnings", FieldKind::kNumber, Count<&S::warnings>, {}},
+      {"conflicts", FieldKind::kNumber, Count<&S::conflicts>, {}},
+      {"corrections", FieldKind::kNumber, Count<&S::corrections>, {}},
+      {"last_entry_time", FieldKind::kTime, LastEntry, {}},
+      {"age", FieldKind::kDuration, Age, {}},
+  };
+}
+
+}  // namespace
+
+const std::vector<ListedField>& ListedFields() {
+  static const auto& fields = *new std::vector<ListedField>(MakeFields());
+  return fields;
+}
+
+const ListedField* FindListedField(std::string_view name) {
+  for (const ListedField& field : ListedFields()) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+std::string ListedFieldNames() {
+  return absl::StrJoin(ListedFields(), ", ", [](std::string* out, const ListedField& field) {
+    absl::StrAppend(out, ToAbsl(field.name));
+  });
+}
+
+}  // namespace dpledger::server

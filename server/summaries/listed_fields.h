@@ -1,0 +1,47 @@
+// The fields of a ledger that lists can be filtered and ordered by: docs/filters.md. Pure; thread
+// safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/summary.pb.h"
+
+namespace dpledger::server {
+
+// A ledger as a filter sees it.
+struct Listed {
+  const v1::Ledger* ledger = nullptr;
+  const v1::LedgerSummary* summary = nullptr;  // null: there is none yet
+  absl::Time now;
+};
+
+enum class FieldKind {
+  kText,
+  kChoice,  // names of an enum: compared without regard to case
+  kNumber,
+  kTime,
+  kDuration
+};
+
+// monostate: the ledger has no such value.
+using FieldValue = std::variant<std::monostate, std::string, double, absl::Time, absl::Duration>;
+
+struct ListedField {
+  std::string_view name;
+  FieldKind kind;
+  FieldValue (*of)(const Listed& listed);
+  std::vector<std::string> choices;  // kChoice alone
+};
+
+// Null if there is no such field.
+const ListedField* FindListedField(std::string_view name);
+// "name, project, dataset, …": for errors.
+std::string ListedFieldNames();
+const std::vector<ListedField>& ListedFields();
+
+}  // namespace dpledger::server

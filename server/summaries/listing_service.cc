@@ -1,0 +1,260 @@
+#include "server/summaries/listing_service.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/hex.h"
+#include "base/status.h"
+#include "events/names.h"
+#include "events/unknown_fields.h"
+#include "server/access_record.h"
+#include "server/summaries/list_token.h"
+
+namespace dpledger::server {
+namespace {
+
+using events::CheckNoUnknownFields;
+
+// An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
+constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
+constexpr size_t kUsualPage = 100;
+constexpr size_t kLongestPage = 1000;
+// A list of data sets waits so long for totals that are not known yet.
+constexpr absl::Duration kAwaitTotals = absl::Seconds(2);
+constexpr int kMostNamed = 10;  // units and adjacencies of a data set
+
+absl::StatusOr<size_t> PageSize(uint32_t asked) {
+  if (asked > kLongestPage) {
+    return FieldError("page_size", absl::StrCat("must be at most ", kLongestPage, ", got ", asked));
+  }
+  return asked == 0 ? kUsualPage : asked;
+}
+
+absl::Status CheckParent(const std::string& parent) {
+  if (parent == "projects/-") return absl::OkStatus();
+  return events::CheckProjectName("parent", parent);
+}
+
+void Set(absl::Time time, google::protobuf::Timestamp& into) {
+  into.set_seconds(absl::ToUnixSeconds(time));
+  into.set_nanos(
+      static_cast<int32_t>((time - absl::FromUnixSeconds(into.seconds())) / absl::Nanoseconds(1)));
+}
+
+size_t BytesOf(const LedgerRow& row) {
+  return row.ledger.ByteSizeLong() + (row.summary == nullptr ? 0 : row.summary->ByteSizeLong());
+}
+
+template <typename Response>
+void Add(const LedgerRow& row, Response& response) {
+  *response.add_ledgers() = row.ledger;
+  v1::LedgerSummary& summary = *response.add_summaries();
+  if (row.summary != nullptr) summary = *row.summary;
+}
+
+v1::DatasetSummary Describe(const std::string& name, const LedgerRows& rows) {
+  v1::DatasetSummary dataset;
+  dataset.set_name(name);
+  std::set<std::string> units;
+  std::set<int> adjacencies;
+  const v1::LedgerSummary* largest = nullptr;
+  for (const auto& row : rows) {
+    const v1::Declaration& declaration = row->ledger.declaration();
+    units.insert(declaration.unit_of_privacy());
+    adjacencies.insert(declaration.adjacency());
+    dataset.set_ledger_count(dataset.ledger_count() + 1);
+    if (row->ledger.state() != v1::SEALED) dataset.set_open_count(dataset.open_count() + 1);
+    const v1::LedgerSummary* const summary = row->summary.get();
+    if (summary == nullptr) continue;
+    if (summary->has_refusal()) dataset.set_refused_count(dataset.refused_count() + 1);
+    if (summary->conflicts() > 0) dataset.set_conflict_count(dataset.conflict_count() + 1);
+    if (summary->last_entry_time().seconds() > dataset.last_entry_time().seconds()) {
+      *dataset.mutable_last_entry_time() = summary->last_entry_time();
+    }
+    if (!summary->has_epsilon()) continue;
+    if (largest == nullptr || largest->epsilon().upper() < summary->epsilon().upper()) {
+      largest = summary;
+    }
+  }
+  for (const std::string& unit : units) {
+    if (dataset.units_of_privacy_size() < kMostNamed) dataset.add_units_of_privacy(unit);
+  }
+  for (const int adjacency : adjacencies) {
+    if (dataset.adjacencies_size() < kMostNamed) {
+      dataset.add_adjacencies(static_cast<v1::Adjacency>(adjacency));
+    }
+  }
+  if (largest != nullptr) *dataset.mutable_largest() = *largest;
+  return dataset;
+}
+
+}  // namespace
+
+ListingService::ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals,
+                               MayList may_list, std::shared_ptr<const merkle::Authenticator> key)
+    : tail_(*tail),
+      index_(*index),
+      totals_(*totals),
+      may_list_(std::move(may_list)),
+      cipher_(std::move(key)) {}
+
+absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
+    const v1::ListLedgersRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size()));
+  RETURN_IF_ERROR(CheckParent(request.parent()));
+  ASSIGN_OR_RETURN(const Filter filter, Filter::Parse(request.filter()));
+  ASSIGN_OR_RETURN(const ListOrder order, ListOrder::Parse(request.order_by()));
+  ListToken token = {{}, absl::Now()};
+  const bool is_first = request.page_token().empty();
+  if (!is_first) {
+    ASSIGN_OR_RETURN(token, TokenOf(request));
+  }
+  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
+
+  // Those that follow the last page, with where they stand. By name, no more than a page is wanted.
+  struct Found {
+    ListOrder::Place place;
+    std::shared_ptr<const LedgerRow> row;
+  };
+  std::vector<Found> found;
+  for (const auto& row :
+       index_.Of(request.parent(), order.by_name() ? token.last.name : std::string())) {
+    const Listed listed = {&row->ledger, row->summary.get(), token.now};
+    Found one = {order.PlaceOf(listed), row};
+    if (!is_first && !order.Before(token.last, one.place)) continue;
+    if (!filter.Holds(listed) || !may_list_(call.caller, row->ledger.name())) continue;
+    found.push_back(std::move(one));
+    if (order.by_name() && found.size() > page_size) break;
+  }
+  if (!order.by_name()) {
+    const auto end =
+        found.begin() + static_cast<ptrdiff_t>(std::min<size_t>(found.size(), page_size + 1));
+    std::partial_sort(found.begin(), end, found.end(), [&](const Found& a, const Found& b) {
+      return order.Before(a.place, b.place);
+    });
+  }
+
+  v1::ListLedgersResponse response;
+  Set(absl::Now(), *response.mutable_server_time());
+  size_t bytes = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    bytes += BytesOf(*found[i].row);
+    if (i == page_size || (i > 0 && bytes > kMaxAnswerBytes)) {
+      response.set_next_page_token(ToText({found[i - 1].place, token.now}, request));
+      break;
+    }
+    Add(*found[i].row, response);
+  }
+  return response;
+}
+
+LedgerRows ListingService::Visible(const std::string& parent, const Caller& caller) const {
+  LedgerRows rows = index_.Of(parent);
+  rows.erase(std::remove_if(rows.begin(), rows.end(),
+                            [&](const std::shared_ptr<const LedgerRow>& row) {
+                              return !may_list_(caller, row->ledger.name());
+                            }),
+             rows.end());
+  return rows;
+}
+
+absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
+    const v1::ListDatasetsRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size()));
+  RETURN_IF_ERROR(CheckParent(request.parent()));
+  const auto after = HexDecode(request.page_token());
+  if (!after.ok()) return FieldError("page_token", "must come from the answer before");
+  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
+
+  std::map<std::string, LedgerRows> by_name;
+  for (auto& row : Visible(request.parent(), call.caller)) {
+    if (IsOfAccessRecord(row->ledger.name())) continue;  // it says nothing of any data
+    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+  }
+  v1::ListDatasetsResponse response;
+  std::vector<LedgerRows> sets;
+  std::vector<v1::DatasetSummary> datasets;
+  size_t bytes = 0;
+  for (auto it = after->empty() ? by_name.begin() : by_name.upper_bound(*after);
+       it != by_name.end(); ++it) {
+    v1::DatasetSummary dataset = Describe(it->first, it->second);
+    bytes += dataset.ByteSizeLong();
+    if (datasets.size() == page_size || (!datasets.empty() && bytes > kMaxAnswerBytes)) {
+      response.set_next_page_token(HexEncode(datasets.back().name()));
+      break;
+    }
+    datasets.push_back(std::move(dataset));
+    sets.push_back(it->second);
+  }
+  totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
+  for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
+  Set(absl::Now(), *response.mutable_server_time());
+  return response;
+}
+
+absl::StatusOr<std::unique_ptr<LedgerWatch>> ListingService::WatchLedgers(
+    const v1::WatchLedgersRequest& request, const CallContext& call) const {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckParent(request.parent()));
+  ASSIGN_OR_RETURN(Filter filter, Filter::Parse(request.filter()));
+  std::unique_ptr<LedgerWatch> watch(
+      new LedgerWatch(this, call, request.parent(), std::move(filter)));
+  // What is durable from here on has a greater number.
+  watch->seen_ = index_.changes();
+  if (request.resume_token().empty()) return watch;
+  const std::optional<uint64_t> seen = cipher_.Find(request.resume_token());
+  watch->reset_ = !seen.has_value() || *seen > watch->seen_;
+  if (!watch->reset_) watch->seen_ = *seen;
+  return watch;
+}
+
+std::string ListingService::ResumeToken(uint64_t seen) const { return cipher_.Hide(seen); }
+
+std::optional<v1::WatchLedgersResponse> LedgerWatch::Next() {
+  constexpr size_t kLooked = 1000;
+  v1::WatchLedgersResponse response;
+  const std::string prefix =
+      parent_ == "projects/-" ? "projects/" : absl::StrCat(parent_, "/ledgers/");
+  const absl::Time now = absl::Now();
+  size_t bytes = 0;
+  while (bytes < kMaxAnswerBytes) {
+    uint64_t reached = seen_;
+    const LedgerRows rows = service_.index_.Since(seen_, kLooked, reached);
+    for (const auto& row : rows) {
+      if (bytes >= kMaxAnswerBytes) break;
+      seen_ = row->change;
+      if (!absl::StartsWith(row->ledger.name(), prefix) ||
+          !filter_.Holds({&row->ledger, row->summary.get(), now}) ||
+          !service_.may_list_(caller_, row->ledger.name())) {
+        continue;
+      }
+      bytes += BytesOf(*row);
+      Add(*row, response);
+    }
+    if (bytes >= kMaxAnswerBytes) break;
+    seen_ = reached;
+    if (rows.size() < kLooked) break;
+  }
+  if (response.ledgers().empty() && !reset_) return std::nullopt;
+  response.set_reset(std::exchange(reset_, false));
+  response.set_resume_token(service_.ResumeToken(seen_));
+  Set(now, *response.mutable_server_time());
+  return response;
+}
+
+v1::WatchLedgersResponse LedgerWatch::Heartbeat() const {
+  v1::WatchLedgersResponse response;
+  response.set_resume_token(service_.ResumeToken(seen_));
+  Set(absl::Now(), *response.mutable_server_time());
+  return response;
+}
+
+}  // namespace dpledger::server

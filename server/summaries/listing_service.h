@@ -1,0 +1,87 @@
+// The lists of LedgerService, without a transport: ledgers with their summaries, data sets, and
+// watches. proto/dpledger/v1/ledger_service.proto says what each call means.
+//
+//  1. Everything is of the ledgers that the caller may list, and of no other one: filters, orders,
+//     pages, totals, tokens and the moments at which a watch sends something.
+//  2. A list has what was durable when it was asked for; summaries may be of a moment before.
+// Thread safe. Lists wait for the store; watches do not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "server/call_context.h"
+#include "server/summaries/dataset_totals.h"
+#include "server/summaries/filter.h"
+#include "server/summaries/ledger_index.h"
+#include "server/summaries/ledger_tail.h"
+#include "server/summaries/token_cipher.h"
+
+namespace dpledger::server {
+
+// Whether the caller may see that the ledger is there. Thread safe.
+using MayList = std::function<bool(const Caller& caller, const std::string& ledger)>;
+
+class ListingService;
+
+// What one caller of WatchLedgers has yet to be told. Not thread safe.
+class LedgerWatch {
+ public:
+  // What has changed since the last answer: as much as fits into one. nullopt: nothing that the
+  // caller may see. Does not wait.
+  std::optional<v1::WatchLedgersResponse> Next();
+  // Says that nothing has changed.
+  v1::WatchLedgersResponse Heartbeat() const;
+
+ private:
+  friend class ListingService;
+  LedgerWatch(const ListingService* service, const CallContext& call, std::string parent,
+              Filter filter)
+      : service_(*service),
+        caller_(call.caller),
+        parent_(std::move(parent)),
+        filter_(std::move(filter)) {}
+
+  const ListingService& service_;
+  const Caller caller_;
+  const std::string parent_;
+  const Filter filter_;
+  uint64_t seen_ = 0;   // changes of the index
+  bool reset_ = false;  // to be said in the next answer
+};
+
+class ListingService {
+ public:
+  // `tail`, `index` and `totals` must outlive the service. `key` is for TokenCipher.
+  ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals, MayList may_list,
+                 std::shared_ptr<const merkle::Authenticator> key);
+
+  absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request,
+                                                      const CallContext& call);
+  absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(const v1::ListDatasetsRequest& request,
+                                                        const CallContext& call);
+  // INVALID_ARGUMENT. The watch must not outlive the service.
+  absl::StatusOr<std::unique_ptr<LedgerWatch>> WatchLedgers(const v1::WatchLedgersRequest& request,
+                                                            const CallContext& call) const;
+  LedgerIndex& index() { return index_; }
+
+ private:
+  friend class LedgerWatch;
+  LedgerRows Visible(const std::string& parent, const Caller& caller) const;
+  std::string ResumeToken(uint64_t seen) const;
+
+  LedgerTail& tail_;
+  LedgerIndex& index_;
+  DatasetTotals& totals_;
+  const MayList may_list_;
+  const TokenCipher cipher_;
+};
+
+}  // namespace dpledger::server

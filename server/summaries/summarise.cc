@@ -1,0 +1,129 @@
+#include "server/summaries/summarise.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger/questions.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr size_t kPageEntries = 10'000;
+constexpr size_t kPageBytes = size_t{4} << 20;
+
+void Set(absl::Time time, google::protobuf::Timestamp& into) {
+  into.set_seconds(absl::ToUnixSeconds(time));
+  into.set_nanos(
+      static_cast<int32_t>((time - absl::FromUnixSeconds(into.seconds())) / absl::Nanoseconds(1)));
+}
+
+// What the answer does not say: conflicts among entries [counted, size), and the last one's time.
+absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSummary& summary) {
+  uint64_t next = std::min(counted, summary.size() - 1);
+  while (next < summary.size()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> page,
+                     store.Read(summary.ledger(), next,
+                                std::min<size_t>(kPageEntries, summary.size() - next), kPageBytes));
+    if (page.empty()) {
+      return absl::DataLossError(absl::StrCat(summary.ledger(), ": entry ", next, " is missing"));
+    }
+    v1::LedgerEntry entry;
+    for (const std::string& bytes : page) {
+      if (!entry.ParseFromString(bytes)) {
+        return absl::DataLossError(
+            absl::StrCat(summary.ledger(), ": entry ", next, " does not parse"));
+      }
+      if (next++ >= counted && entry.has_conflict()) {
+        summary.set_conflicts(summary.conflicts() + 1);
+      }
+    }
+    *summary.mutable_last_entry_time() = entry.recorded_time();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+v1::ComputeEpsilonRequest SummaryQuestion(const std::string& ledger, double delta) {
+  v1::ComputeEpsilonRequest request;
+  request.mutable_subject()->add_ledgers(ledger);
+  request.set_delta(delta);
+  return request;
+}
+
+bool IsSummaryQuestion(const v1::ComputeEpsilonRequest& request, double delta) {
+  if (request.subject().ledgers_size() != 1) return false;
+  v1::ComputeEpsilonRequest plain = request;
+  plain.clear_options();
+  if (request.options().method() == v1::BEST) {
+    v1::AccountingOptions options = request.options();
+    options.clear_method();
+    if (options.ByteSizeLong() != 0) return false;
+  } else if (request.options().ByteSizeLong() != 0) {
+    return false;
+  }
+  return plain.SerializeAsString() ==
+         SummaryQuestion(request.subject().ledgers(0), delta).SerializeAsString();
+}
+
+std::optional<v1::Refusal> RefusalOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kNotFound:
+      return std::nullopt;
+    default:
+      break;
+  }
+  v1::Refusal refusal;
+  const std::string reason = ReasonOf(status).reason;
+  if (reason == "OUT_OF_MEMORY") return std::nullopt;
+  refusal.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
+  refusal.set_message(std::string(status.message()));
+  return refusal;
+}
+
+absl::StatusOr<v1::LedgerSummary> Summarise(
+    LedgerReader& store, const v1::Ledger& ledger, double delta,
+    const absl::StatusOr<v1::ComputeEpsilonResponse>& answer, const v1::LedgerSummary* before,
+    absl::Time now) {
+  v1::LedgerSummary summary;
+  summary.set_ledger(ledger.name());
+  summary.set_size(ledger.size());
+  summary.set_root_hash(ledger.root_hash());
+  summary.set_delta(delta);
+  summary.set_version(accountant::Version());
+  Set(now, *summary.mutable_compute_time());
+  if (answer.ok()) {
+    const v1::AnswerDetails& details = answer->details();
+    *summary.mutable_epsilon() = answer->epsilon();
+    summary.set_method(details.method());
+    summary.set_version(details.version());
+    summary.set_warnings(static_cast<uint64_t>(details.warnings_size()));
+    for (const v1::LedgerReference& reference : details.ledgers()) {
+      if (reference.name() != ledger.name()) continue;
+      summary.set_size(reference.size());
+      summary.set_root_hash(reference.root_hash());
+      summary.set_rounds(reference.rounds());
+      summary.set_corrections(static_cast<uint64_t>(reference.corrections_size()));
+    }
+  } else {
+    std::optional<v1::Refusal> refusal = RefusalOf(answer.status());
+    if (!refusal.has_value()) return answer.status();
+    *summary.mutable_refusal() = *std::move(refusal);
+  }
+  uint64_t counted = 0;
+  if (before != nullptr && before->size() <= summary.size()) {
+    counted = before->size();
+    summary.set_conflicts(before->conflicts());
+  }
+  RETURN_IF_ERROR(CountEntries(store, counted, summary));
+  return summary;
+}
+
+}  // namespace dpledger::server
