@@ -15,6 +15,7 @@ using Command = std::function<absl::Status(Output&)>;
 // epsilon, delta, tuning.
 void AddQuestionCommands(CLI::App& app, Command& chosen);
 void AddProfileCommand(CLI::App& app, Command& chosen);
+void AddStatementCommand(CLI::App& app, Command& chosen);
 void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
 // ledger create, append, list, show, read, seal, and the commands below.

@@ -27,6 +27,7 @@ ServerCalls::ServerCalls(const client::ServerAccess& server)
   accounting_ = v1::AccountingService::NewStub(*channel_);
   audit_ = v1::AuditService::NewStub(*channel_);
   admin_ = v1::AdminService::NewStub(*channel_);
+  statements_ = v1::StatementService::NewStub(*channel_);
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -69,6 +70,10 @@ absl::StatusOr<v1::ComputeProfileResponse> ServerCalls::Ask(
 
 absl::StatusOr<v1::AuditClaimResponse> ServerCalls::Ask(const v1::AuditClaimRequest& request) {
   return Call(accounting_.get(), &v1::AccountingService::Stub::AuditClaim, request);
+}
+
+absl::StatusOr<v1::Statement> ServerCalls::Ask(const v1::GetStatementRequest& request) {
+  return Call(statements_.get(), &v1::StatementService::Stub::GetStatement, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {

@@ -12,6 +12,7 @@
 #include "dpledger/v1/admin_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
 
 namespace dpledger::cli {
 
@@ -26,6 +27,8 @@ class ServerCalls {
   absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
   absl::StatusOr<v1::ComputeProfileResponse> Ask(const v1::ComputeProfileRequest& request);
   absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
+
+  absl::StatusOr<v1::Statement> Ask(const v1::GetStatementRequest& request);
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
   // With at most 1000 writers, from the first one that is not before `first_writer`.
@@ -61,6 +64,7 @@ class ServerCalls {
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
   std::unique_ptr<v1::AuditService::Stub> audit_;
   std::unique_ptr<v1::AdminService::Stub> admin_;
+  std::unique_ptr<v1::StatementService::Stub> statements_;
 };
 
 }  // namespace dpledger::cli

@@ -10,6 +10,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "server/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
@@ -52,12 +53,6 @@ v1::CreateLedgerRequest NewLedger(const std::string& name) {
 }
 
 }  // namespace
-
-bool IsOfAccessRecord(std::string_view name) {
-  constexpr std::string_view kProject = kAccessRecordProject;
-  return name.starts_with(kProject) &&
-         (name.size() == kProject.size() || name[kProject.size()] == '/');
-}
 
 AccessRecord::AccessRecord(LedgerStore* store, Clock* clock, const Log* log)
     : store_(*store), clock_(*clock), failed_(log, "access_not_recorded"), writer_(NewWriter()) {}
@@ -235,7 +230,7 @@ absl::Status AccessRecord::Write(std::vector<std::string> notes) {
     const std::string month = absl::FormatTime("%Y-%m", clock_.Now(), absl::UTCTimeZone());
     // Never back to a ledger in which the writer has closed, though the clock may go back.
     RETURN_IF_ERROR(
-        Open(std::max(ledger_, absl::StrCat(kAccessRecordProject, "/ledgers/", month))));
+        Open(std::max(ledger_, absl::StrCat(ToAbsl(kAccessRecordProject), "/ledgers/", month))));
     unanswered_->MergeFrom(Batch(absl::StrCat(writer_, "-", requests_++)));
   }
   // The same request until it is answered: what an earlier try has stored is not stored again.

@@ -37,12 +37,6 @@
 
 namespace dpledger::server {
 
-// Nobody but the server creates, writes to, forks or seals ledgers of this project.
-inline constexpr char kAccessRecordProject[] = "projects/access-record";
-
-// Whether `name`, of a project or of a ledger, is of that project.
-bool IsOfAccessRecord(std::string_view name);
-
 class AccessRecord {
  public:
   // `store`, `clock` and `log` must outlive the object.

@@ -59,6 +59,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   std::move(tables)),
       audit_(store_.get(), signing_.get()),
+      statements_(store_.get(), signing_.get(), &accounting_),
       authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
@@ -92,8 +93,8 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
   }
   desk_ = std::make_unique<Desk>(
-      options.desk, Services{&ledgers_, &accounting_, &audit_, admin_.get()}, callers_.get(),
-      authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
+      options.desk, Services{&ledgers_, &accounting_, &audit_, &statements_, admin_.get()},
+      callers_.get(), authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
   if (callers_ != nullptr) {
     desk_->Record(record_.get());
     record_->Start();

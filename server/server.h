@@ -30,6 +30,7 @@
 #include "server/signing.h"
 #include "server/signing_loop.h"
 #include "server/snapshot_door.h"
+#include "server/statement_service.h"
 
 namespace dpledger::server {
 
@@ -94,6 +95,7 @@ class Server {
   LedgerService ledgers_;
   AccountingService accounting_;
   AuditService audit_;
+  StatementService statements_;
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<AccessRecord> record_;  // null: callers are not known

@@ -5,6 +5,7 @@
 #include "server/admin_service.h"
 #include "server/audit_service.h"
 #include "server/ledger_service.h"
+#include "server/statement_service.h"
 
 namespace dpledger::server {
 
@@ -12,6 +13,7 @@ struct Services {
   LedgerService* ledgers;
   AccountingService* accounting;
   AuditService* audit;
+  StatementService* statements;
   AdminService* admin = nullptr;  // null: the server knows no callers, and has no tokens
 };
 

@@ -11,6 +11,7 @@
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/desk/append_stream.h"
 #include "server/desk/reflection.h"
@@ -207,6 +208,23 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   proof("ListRegistrations", &S::ListRegistrations);
 }
 
+// ---- StatementService ----
+
+// It holds answers, and the checkpoints that they are bound to.
+Demands DemandsOfStatement(const v1::GetStatementRequest& request) {
+  const Resource about = request.has_dataset()
+                             ? Resource{Resource::Kind::kDataset, request.dataset()}
+                             : LedgerCalled(request.ledger());
+  return {{Permission::kAsk, about}, {Permission::kVerifyExport, about}};
+}
+
+void AddStatementService(StatementService* service, std::vector<Method>& rows) {
+  rows.push_back(
+      ForEach<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
+                                       Unary("StatementService", "GetStatement", Pool::kQuery,
+                                             service, &StatementService::GetStatement)));
+}
+
 // ---- AdminService ----
 
 absl::StatusOr<MessagePointer> HasNoTokens(Message&, const CallContext&) {
@@ -274,7 +292,7 @@ std::vector<std::string> ServedServices() {
   std::vector<std::string> names;
   for (const auto* message :
        {v1::GetLedgerRequest::descriptor(), v1::ComputeEpsilonRequest::descriptor(),
-        v1::GetCheckpointRequest::descriptor()}) {
+        v1::GetCheckpointRequest::descriptor(), v1::GetStatementRequest::descriptor()}) {
     names.push_back(message->file()->service(0)->full_name());
   }
   return names;
@@ -285,6 +303,7 @@ std::vector<Method> MethodTable(const Services& services, size_t append_window, 
   AddLedgerService(services.ledgers, append_window, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
+  AddStatementService(services.statements, rows);
   AddAdminService(services.admin, rows);
   rows.push_back(HealthCheckRow(health));
   rows.push_back(HealthWatchRow(health));
