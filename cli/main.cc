@@ -58,6 +58,7 @@ void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text
   AddQuestionCommands(app, chosen);
   AddProfileCommand(app, chosen);
   AddStatementCommand(app, chosen);
+  AddRecomputeCommands(app, chosen);
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);

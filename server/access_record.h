@@ -75,8 +75,6 @@ class AccessRecord {
   // This month's ledger, with this start's writer in it.
   absl::Status Open(const std::string& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status CloseWriter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
-  v1::AppendBatchRequest Batch(const std::string& request_id) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status WriteWaiting(bool all);
   void Run();
 

@@ -32,6 +32,13 @@ size_t MostDescriptors() {
   return limit.rlim_cur;
 }
 
+// A store in a folder is this process's alone.
+RecomputeOptions RecomputeOf(const ServerOptions& options) {
+  RecomputeOptions recompute = options.recompute;
+  recompute.shared_store = options.signing.store_folder.empty();
+  return recompute;
+}
+
 SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
   return [store, signing](const std::string& ledger, uint64_t size,
                           const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
@@ -60,6 +67,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                   std::move(tables)),
       audit_(store_.get(), signing_.get()),
       statements_(store_.get(), signing_.get(), &accounting_),
+      recompute_(store_.get(), &accounting_, RecomputeOf(options), Clock::System(), log),
       authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
@@ -93,7 +101,8 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
   }
   desk_ = std::make_unique<Desk>(
-      options.desk, Services{&ledgers_, &accounting_, &audit_, &statements_, admin_.get()},
+      options.desk,
+      Services{&ledgers_, &accounting_, &audit_, &statements_, &recompute_, admin_.get()},
       callers_.get(), authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
   if (callers_ != nullptr) {
     desk_->Record(record_.get());
@@ -112,6 +121,7 @@ absl::Status Server::OpenDoors(const ServerOptions& options) {
   front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); },
                 [this](int descriptor, const std::string& name) { http_->Take(descriptor, name); });
   OpenSnapshotDoor(options.signing.store_folder);
+  recompute_.Start();
   return absl::OkStatus();
 }
 
@@ -186,6 +196,7 @@ void Server::Stop(absl::Time deadline) {
     desk_->Close(absl::InfiniteFuture());
   }
   front_.reset();
+  recompute_.Stop();
   if (record_ != nullptr) record_->Stop();
   signing_.reset();
   if (notary_ != nullptr) {

@@ -27,6 +27,7 @@
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/receipt_signer.h"
+#include "server/recompute_service.h"
 #include "server/signing.h"
 #include "server/signing_loop.h"
 #include "server/snapshot_door.h"
@@ -47,6 +48,7 @@ struct ServerOptions {
   absl::Duration dial_every = absl::Seconds(10);  // whether the front accepts
   SigningOptions signing;
   AccountingLimits accounting;
+  RecomputeOptions recompute;  // shared_store is the server's to say
 };
 
 class Server {
@@ -96,6 +98,7 @@ class Server {
   AccountingService accounting_;
   AuditService audit_;
   StatementService statements_;
+  RecomputeService recompute_;
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<AccessRecord> record_;  // null: callers are not known

@@ -5,6 +5,7 @@
 #include "server/admin_service.h"
 #include "server/audit_service.h"
 #include "server/ledger_service.h"
+#include "server/recompute_service.h"
 #include "server/statement_service.h"
 
 namespace dpledger::server {
@@ -14,6 +15,7 @@ struct Services {
   AccountingService* accounting;
   AuditService* audit;
   StatementService* statements;
+  RecomputeService* recompute;
   AdminService* admin = nullptr;  // null: the server knows no callers, and has no tokens
 };
 
