@@ -15,6 +15,9 @@ using Command = std::function<absl::Status(Output&)>;
 // epsilon, delta, tuning.
 void AddQuestionCommands(CLI::App& app, Command& chosen);
 void AddProfileCommand(CLI::App& app, Command& chosen);
+// recompute start, list, show, cancel.
+void AddRecomputeCommands(CLI::App& app, Command& chosen);
+void AddStatementCommand(CLI::App& app, Command& chosen);
 void AddAuditCommand(CLI::App& app, Command& chosen);
 void AddCalibrateCommand(CLI::App& app, Command& chosen);
 // ledger create, append, show, read, seal, and the commands below.

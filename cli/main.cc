@@ -57,6 +57,8 @@ void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text
   app.require_subcommand(0, 1);  // more than one is an error; none is told below, better
   AddQuestionCommands(app, chosen);
   AddProfileCommand(app, chosen);
+  AddStatementCommand(app, chosen);
+  AddRecomputeCommands(app, chosen);
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);

@@ -1,32 +1,23 @@
 #include "cli/number_text.h"
 
-#include <cfenv>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal_text.h"
 
 namespace dpledger::cli {
 namespace {
 
-// The C library's printf rounds its decimal digits in the current rounding direction.
-std::string TextRounded(double value, int direction) {
-  const int before = std::fegetround();
-  std::fesetround(direction);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.7g", value);
-  std::fesetround(before);
-  return text;
-}
+constexpr int kDigits = 7;
 
 }  // namespace
 
-std::string TextUp(double value) { return TextRounded(value, FE_UPWARD); }
+std::string TextUp(double value) { return DecimalUp(value, kDigits); }
 
-std::string TextDown(double value) { return TextRounded(value, FE_DOWNWARD); }
+std::string TextDown(double value) { return DecimalDown(value, kDigits); }
 
-std::string TextNear(double value) { return TextRounded(value, FE_TONEAREST); }
+std::string TextNear(double value) { return DecimalNear(value, kDigits); }
 
 std::string ExactText(double value) {
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";

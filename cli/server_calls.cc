@@ -27,6 +27,8 @@ ServerCalls::ServerCalls(const client::ServerAccess& server)
   accounting_ = v1::AccountingService::NewStub(*channel_);
   audit_ = v1::AuditService::NewStub(*channel_);
   admin_ = v1::AdminService::NewStub(*channel_);
+  statements_ = v1::StatementService::NewStub(*channel_);
+  recompute_ = v1::RecomputeService::NewStub(*channel_);
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -88,6 +90,32 @@ absl::StatusOr<v1::ComputeProfileResponse> ServerCalls::Ask(
 
 absl::StatusOr<v1::AuditClaimResponse> ServerCalls::Ask(const v1::AuditClaimRequest& request) {
   return Call(accounting_.get(), &v1::AccountingService::Stub::AuditClaim, request);
+}
+
+absl::StatusOr<v1::Statement> ServerCalls::Ask(const v1::GetStatementRequest& request) {
+  return Call(statements_.get(), &v1::StatementService::Stub::GetStatement, request);
+}
+
+absl::StatusOr<v1::Operation> ServerCalls::Begin(const v1::StartRecomputeRequest& request) {
+  return Call(recompute_.get(), &v1::RecomputeService::Stub::StartRecompute, request);
+}
+
+absl::StatusOr<v1::Operation> ServerCalls::Get(const v1::GetOperationRequest& request) {
+  return Call(recompute_.get(), &v1::RecomputeService::Stub::GetOperation, request);
+}
+
+absl::StatusOr<v1::Operation> ServerCalls::Cancel(const v1::CancelOperationRequest& request) {
+  return Call(recompute_.get(), &v1::RecomputeService::Stub::CancelOperation, request);
+}
+
+absl::StatusOr<v1::ListOperationsResponse> ServerCalls::List(
+    const v1::ListOperationsRequest& request) {
+  return Call(recompute_.get(), &v1::RecomputeService::Stub::ListOperations, request);
+}
+
+absl::StatusOr<v1::ListRecomputedResponse> ServerCalls::List(
+    const v1::ListRecomputedRequest& request) {
+  return Call(recompute_.get(), &v1::RecomputeService::Stub::ListRecomputed, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {

@@ -13,6 +13,8 @@
 #include "dpledger/v1/admin_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "dpledger/v1/recompute_service.grpc.pb.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
 
 namespace dpledger::cli {
 
@@ -27,6 +29,14 @@ class ServerCalls {
   absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
   absl::StatusOr<v1::ComputeProfileResponse> Ask(const v1::ComputeProfileRequest& request);
   absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
+
+  absl::StatusOr<v1::Statement> Ask(const v1::GetStatementRequest& request);
+
+  absl::StatusOr<v1::Operation> Begin(const v1::StartRecomputeRequest& request);
+  absl::StatusOr<v1::Operation> Get(const v1::GetOperationRequest& request);
+  absl::StatusOr<v1::Operation> Cancel(const v1::CancelOperationRequest& request);
+  absl::StatusOr<v1::ListOperationsResponse> List(const v1::ListOperationsRequest& request);
+  absl::StatusOr<v1::ListRecomputedResponse> List(const v1::ListRecomputedRequest& request);
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
   // With at most 1000 writers, from the first one that is not before `first_writer`.
@@ -69,6 +79,8 @@ class ServerCalls {
   std::unique_ptr<v1::AccountingService::Stub> accounting_;
   std::unique_ptr<v1::AuditService::Stub> audit_;
   std::unique_ptr<v1::AdminService::Stub> admin_;
+  std::unique_ptr<v1::StatementService::Stub> statements_;
+  std::unique_ptr<v1::RecomputeService::Stub> recompute_;
 };
 
 }  // namespace dpledger::cli

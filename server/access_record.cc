@@ -10,6 +10,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "server/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
@@ -18,7 +19,6 @@ constexpr uint64_t kRefusalsOfAMinute = 120;
 constexpr size_t kMostReads = 10'000;  // of different callers and resources in a minute
 constexpr size_t kMostWaiting = 2'000;
 constexpr size_t kNotesOfABatch = 500;
-constexpr size_t kMaxNoteBytes = 4096;  // of a NOTE's text
 constexpr size_t kMaxTextBytes = 512;
 // One JSON object of a read: two texts of that size, escaped, and the names of its fields.
 constexpr size_t kMaxReadBytes = 1'200;
@@ -38,26 +38,7 @@ std::string NewWriter() {
   return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
 }
 
-v1::CreateLedgerRequest NewLedger(const std::string& name) {
-  v1::CreateLedgerRequest request;
-  request.set_name(name);
-  request.set_request_id("access-record");  // the same of every server: each finds the other's
-  v1::Declaration& declaration = *request.mutable_declaration();
-  declaration.set_dataset("access-record");
-  declaration.set_unit_of_privacy("call");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
-  declaration.set_description("who used the server for what; docs/identity.md");
-  return request;
-}
-
 }  // namespace
-
-bool IsOfAccessRecord(std::string_view name) {
-  constexpr std::string_view kProject = kAccessRecordProject;
-  return name.starts_with(kProject) &&
-         (name.size() == kProject.size() || name[kProject.size()] == '/');
-}
 
 AccessRecord::AccessRecord(LedgerStore* store, Clock* clock, const Log* log)
     : store_(*store), clock_(*clock), failed_(log, "access_not_recorded"), writer_(NewWriter()) {}
@@ -226,17 +207,15 @@ absl::Status AccessRecord::WriteWaiting(bool all) {
 
 absl::Status AccessRecord::Write(std::vector<std::string> notes) {
   if (!unanswered_.has_value()) {
-    unanswered_.emplace();
-    for (std::string& text : notes) {
-      unanswered_->add_entries()->mutable_note()->set_text(std::move(text));
-    }
+    unanswered_ = NoteBatch("", writer_, "", std::move(notes));
   }
   if (unanswered_->ledger().empty()) {
     const std::string month = absl::FormatTime("%Y-%m", clock_.Now(), absl::UTCTimeZone());
     // Never back to a ledger in which the writer has closed, though the clock may go back.
     RETURN_IF_ERROR(
-        Open(std::max(ledger_, absl::StrCat(kAccessRecordProject, "/ledgers/", month))));
-    unanswered_->MergeFrom(Batch(absl::StrCat(writer_, "-", requests_++)));
+        Open(std::max(ledger_, absl::StrCat(ToAbsl(kAccessRecordProject), "/ledgers/", month))));
+    unanswered_->set_ledger(ledger_);
+    unanswered_->set_request_id(absl::StrCat(writer_, "-", requests_++));
   }
   // The same request until it is answered: what an earlier try has stored is not stored again.
   RETURN_IF_ERROR(store_.Append(*unanswered_).status());
@@ -245,18 +224,13 @@ absl::Status AccessRecord::Write(std::vector<std::string> notes) {
   return absl::OkStatus();
 }
 
-v1::AppendBatchRequest AccessRecord::Batch(const std::string& request_id) const {
-  v1::AppendBatchRequest batch;
-  batch.set_ledger(ledger_);
-  batch.set_writer(writer_);
-  batch.set_request_id(request_id);
-  return batch;
-}
-
 absl::Status AccessRecord::Open(const std::string& ledger) {
   if (ledger == ledger_) return absl::OkStatus();
   RETURN_IF_ERROR(CloseWriter());
-  RETURN_IF_ERROR(store_.Create(NewLedger(ledger)).status());
+  RETURN_IF_ERROR(store_
+                      .Create(NewOwnLedger(ledger, "access-record", "call",
+                                           "who used the server for what; docs/identity.md"))
+                      .status());
   ledger_ = ledger;
   written_ = 0;
   return absl::OkStatus();
@@ -264,7 +238,7 @@ absl::Status AccessRecord::Open(const std::string& ledger) {
 
 absl::Status AccessRecord::CloseWriter() {
   if (written_ == 0) return absl::OkStatus();
-  v1::AppendBatchRequest batch = Batch(absl::StrCat(writer_, "-close"));
+  v1::AppendBatchRequest batch = NoteBatch(ledger_, writer_, absl::StrCat(writer_, "-close"), {});
   batch.add_entries()->mutable_writer_closed()->set_entry_count(written_ + 1);
   RETURN_IF_ERROR(store_.Append(batch).status());
   written_ = 0;

@@ -37,12 +37,6 @@
 
 namespace dpledger::server {
 
-// Nobody but the server creates, writes to, forks or seals ledgers of this project.
-inline constexpr char kAccessRecordProject[] = "projects/access-record";
-
-// Whether `name`, of a project or of a ledger, is of that project.
-bool IsOfAccessRecord(std::string_view name);
-
 class AccessRecord {
  public:
   // `store`, `clock` and `log` must outlive the object.
@@ -81,8 +75,6 @@ class AccessRecord {
   // This month's ledger, with this start's writer in it.
   absl::Status Open(const std::string& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status CloseWriter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
-  v1::AppendBatchRequest Batch(const std::string& request_id) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   absl::Status WriteWaiting(bool all);
   void Run();
 

@@ -23,6 +23,7 @@ namespace dpledger::server {
 struct AccountingLimits {
   absl::Duration query_timeout = absl::Seconds(30);
   size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
+  double usual_delta = 1e-5;                     // of questions that state none
 };
 
 // Which ledgers are over a data set. All of them, as of now; waits for the store until the
@@ -69,8 +70,13 @@ class AccountingService {
   absl::StatusOr<v1::AuditClaimResponse> AuditClaim(const v1::AuditClaimRequest& request,
                                                     const CallContext& call);
 
- private:
+  // For other services that answer about ledgers: they share the histories in memory, and the
+  // bounds.
+  SubjectSource& subjects() { return subjects_; }
+  const AccountingLimits& limits() const { return limits_; }
   accountant::Limits LimitsOf(const CallContext& call) const;
+
+ private:
   template <typename Request>
   absl::StatusOr<accountant::Subject> SubjectOf(const Request& request, const CallContext& call,
                                                 const accountant::Limits& limits);

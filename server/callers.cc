@@ -106,9 +106,13 @@ absl::Status Callers::Decide(const Caller& caller, Permission permission,
                              const Resource& resource) {
   if (resource.kind == Resource::Kind::kRegistry)
     return rights_->DecideSomewhere(caller, permission);
-  identity::Resource asked = resource.kind == Resource::Kind::kServer
-                                 ? identity::Resource()
-                                 : identity::Resource::Of(resource.name);
+  identity::Resource asked;
+  if (resource.kind == Resource::Kind::kDataset) {
+    asked.project = "-";
+    asked.data_set = resource.name;
+  } else if (resource.kind != Resource::Kind::kServer) {
+    asked = identity::Resource::Of(resource.name);
+  }
   if (resource.kind == Resource::Kind::kProject && permission == Permission::kList)
     return rights_->DecideList(caller, asked);
   if (!resource.data_set.empty()) {

@@ -253,7 +253,7 @@ void Describe(CLI::App& app, Given& given) {
                  "Memory for what is known of ledgers between accounting questions")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--usual-delta", flags.server.summaries.usual_delta,
+  app.add_option("--usual-delta", flags.server.accounting.usual_delta,
                  "The delta at which lists of ledgers show epsilon")
       ->check(CLI::Range(1e-300, 1 - 1e-9))
       ->capture_default_str();

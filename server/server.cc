@@ -9,6 +9,7 @@
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/authenticator.h"
+#include "server/own_ledgers.h"
 #include "server/stored_history.h"
 #include "server/summaries/stored_summary.h"
 
@@ -31,6 +32,13 @@ size_t MostDescriptors() {
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
   }
   return limit.rlim_cur;
+}
+
+// A store in a folder is this process's alone.
+RecomputeOptions RecomputeOf(const ServerOptions& options) {
+  RecomputeOptions recompute = options.recompute;
+  recompute.shared_store = options.signing.store_folder.empty();
+  return recompute;
 }
 
 SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
@@ -65,7 +73,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       audit_(store_.get(), signing_.get()),
       tail_(store_.get(), &index_, log),
       summariser_(
-          options.summaries, store_.get(), &index_,
+          options.accounting.usual_delta, options.summaries, store_.get(), &index_,
           [this](const v1::ComputeEpsilonRequest& request) {
             CallContext call = OwnQuestion();
             call.cancelled = [this] { return summariser_.stopping(); };
@@ -73,13 +81,16 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
           },
           [this] { return tail_.last_group(); },
           std::make_shared<merkle::Authenticator>(key, kSummaryPurpose), log),
-      totals_(options.summaries.usual_delta,
+      totals_(options.accounting.usual_delta,
               [this](const std::vector<std::string>& ledgers, double delta,
                      std::function<bool()> cancelled) {
                 CallContext call = OwnQuestion();
                 call.cancelled = std::move(cancelled);
                 return accounting_.EpsilonTogether(ledgers, delta, call);
               }),
+      finder_(&tail_, &index_),
+      statements_(store_.get(), signing_.get(), &accounting_, &finder_),
+      recompute_(store_.get(), &accounting_, &finder_, RecomputeOf(options), Clock::System(), log),
       authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }
@@ -104,25 +115,18 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
     return [authorizer, permission](const Caller& caller, const std::string& ledger) {
       if (authorizer == nullptr) return true;
       // As the desk guards it: administrators alone read the access record.
-      if (permission == Permission::kAsk && IsOfAccessRecord(ledger)) return false;
+      if (permission == Permission::kAsk && IsOfServer(ledger)) return false;
       return authorizer->Decide(caller, permission, {Resource::Kind::kLedger, ledger}).ok();
     };
   };
   lists_ = std::make_unique<ListingService>(
       &tail_, &index_, &totals_, may(Permission::kList),
       std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
-  const auto ledgers_over = [this](
-                                const std::string& dataset,
-                                absl::Time deadline) -> absl::StatusOr<std::vector<std::string>> {
-    RETURN_IF_ERROR(tail_.Refresh(deadline));
-    std::vector<std::string> ledgers;
-    for (const auto& row : index_.Of("projects/-")) {
-      if (row->ledger.declaration().dataset() == dataset) ledgers.push_back(row->ledger.name());
-    }
-    return ledgers;
-  };
   accounting_.Know(
-      ledgers_over, may(Permission::kAsk),
+      [this](const std::string& dataset, absl::Time deadline) {
+        return finder_.Over(dataset, deadline);
+      },
+      may(Permission::kAsk),
       [this](const v1::ComputeEpsilonRequest& request, const v1::ComputeEpsilonResponse& response) {
         summariser_.OnAnswer(request, response);
       });
@@ -146,7 +150,9 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   }
   OpenLists(key);
   desk_ = std::make_unique<Desk>(
-      options.desk, Services{&ledgers_, &accounting_, &audit_, lists_.get(), admin_.get()},
+      options.desk,
+      Services{&ledgers_, &accounting_, &audit_, lists_.get(), &statements_, &recompute_,
+               admin_.get()},
       callers_.get(), authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);
   if (callers_ != nullptr) {
     desk_->Record(record_.get());
@@ -166,6 +172,7 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); },
                 [this](int descriptor, const std::string& name) { http_->Take(descriptor, name); });
   OpenSnapshotDoor(options.signing.store_folder);
+  recompute_.Start();
   return absl::OkStatus();
 }
 
@@ -240,6 +247,7 @@ void Server::Stop(absl::Time deadline) {
     desk_->Close(absl::InfiniteFuture());
   }
   front_.reset();
+  recompute_.Stop();
   if (record_ != nullptr) record_->Stop();
   totals_.Stop();
   summariser_.Stop();

@@ -27,9 +27,11 @@
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/receipt_signer.h"
+#include "server/recompute_service.h"
 #include "server/signing.h"
 #include "server/signing_loop.h"
 #include "server/snapshot_door.h"
+#include "server/statement_service.h"
 #include "server/summaries/dataset_totals.h"
 #include "server/summaries/group_fan_out.h"
 #include "server/summaries/ledger_index.h"
@@ -53,6 +55,7 @@ struct ServerOptions {
   SigningOptions signing;
   AccountingLimits accounting;
   SummaryOptions summaries;
+  RecomputeOptions recompute;  // shared_store is the server's to say
 };
 
 class Server {
@@ -110,6 +113,9 @@ class Server {
   DatasetTotals totals_;
   std::unique_ptr<ListingService> lists_;
   GroupFanOut groups_;
+  LedgerFinder finder_;
+  StatementService statements_;
+  RecomputeService recompute_;
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<AccessRecord> record_;  // null: callers are not known

@@ -16,10 +16,11 @@ using identity::Permission;
 // that exists, or be no name at all.
 struct Resource {
   enum class Kind {
-    kServer,   // nothing that has a name: a question about given events alone
-    kProject,  // "projects/p"; "projects/-" is all projects
-    kLedger,   // "projects/p/ledgers/l"
-    kRegistry  // the log of all ledgers
+    kServer,    // nothing that has a name: a question about given events alone
+    kProject,   // "projects/p"; "projects/-" is all projects
+    kLedger,    // "projects/p/ledgers/l"
+    kRegistry,  // the log of all ledgers
+    kDataset    // all ledgers over a data set, of every project: `name` is the data set's
   };
   Kind kind = Kind::kServer;
   std::string name;

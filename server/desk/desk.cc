@@ -13,6 +13,7 @@
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/desk/table.h"
+#include "server/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
@@ -125,7 +126,7 @@ void Desk::Identify(const Credentials& credentials, CallContext& context) {
 }
 
 absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
-  if (!IsOfAccessRecord(demand.resource.name)) return absl::OkStatus();
+  if (!IsOfServer(demand.resource.name)) return absl::OkStatus();
   switch (demand.permission) {
     case Permission::kList:
     case Permission::kVerifyExport:
@@ -134,10 +135,10 @@ absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
     case Permission::kAsk:
       return authorizer_.Decide(caller, Permission::kAdminister, Resource());
     default:
-      return WithReason(
-          absl::PermissionDeniedError(
-              absl::StrCat(kAccessRecordProject, " is the server's own: nobody else writes there")),
-          {"RESERVED_PROJECT", {}});
+      return WithReason(absl::PermissionDeniedError(absl::StrCat(
+                            demand.resource.name.substr(0, demand.resource.name.find('/', 9)),
+                            " is the server's own: nobody else writes there")),
+                        {"RESERVED_PROJECT", {}});
   }
 }
 

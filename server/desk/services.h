@@ -6,6 +6,8 @@
 #include "server/audit_service.h"
 #include "server/ledger_service.h"
 #include "server/summaries/listing_service.h"
+#include "server/recompute_service.h"
+#include "server/statement_service.h"
 
 namespace dpledger::server {
 
@@ -14,6 +16,8 @@ struct Services {
   AccountingService* accounting;
   AuditService* audit;
   ListingService* lists;
+  StatementService* statements;
+  RecomputeService* recompute;
   AdminService* admin = nullptr;  // null: the server knows no callers, and has no tokens
 };
 

@@ -11,6 +11,8 @@
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
+#include "dpledger/v1/recompute_service.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/desk/append_stream.h"
 #include "server/desk/reflection.h"
@@ -224,6 +226,47 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   proof("ListRegistrations", &S::ListRegistrations);
 }
 
+// ---- StatementService ----
+
+// It holds answers, and the checkpoints that they are bound to.
+Demands DemandsOfStatement(const v1::GetStatementRequest& request) {
+  const Resource about = request.has_dataset()
+                             ? Resource{Resource::Kind::kDataset, request.dataset()}
+                             : LedgerCalled(request.ledger());
+  return {{Permission::kAsk, about}, {Permission::kVerifyExport, about}};
+}
+
+void AddStatementService(StatementService* service, std::vector<Method>& rows) {
+  rows.push_back(
+      ForEach<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
+                                       Unary("StatementService", "GetStatement", Pool::kQuery,
+                                             service, &StatementService::GetStatement)));
+}
+
+// ---- RecomputeService ----
+
+// Whoever may ask about every ledger: what an operation finds is of many.
+void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
+  using S = RecomputeService;
+  const auto call = [&]<typename Request>(Method row, const Request*) {
+    rows.push_back(For<Request>(
+        Permission::kAsk,
+        [](const Request&) {
+          return Resource{Resource::Kind::kProject, "projects/-"};
+        },
+        std::move(row)));
+  };
+  const auto row = [service](const char* name, auto method) {
+    return Unary("RecomputeService", name, Pool::kStore, service, method);
+  };
+  call(row("StartRecompute", &S::StartRecompute), &v1::StartRecomputeRequest::default_instance());
+  call(row("GetOperation", &S::GetOperation), &v1::GetOperationRequest::default_instance());
+  call(row("ListOperations", &S::ListOperations), &v1::ListOperationsRequest::default_instance());
+  call(row("CancelOperation", &S::CancelOperation),
+       &v1::CancelOperationRequest::default_instance());
+  call(row("ListRecomputed", &S::ListRecomputed), &v1::ListRecomputedRequest::default_instance());
+}
+
 // ---- AdminService ----
 
 absl::StatusOr<MessagePointer> HasNoTokens(Message&, const CallContext&) {
@@ -291,7 +334,8 @@ std::vector<std::string> ServedServices() {
   std::vector<std::string> names;
   for (const auto* message :
        {v1::GetLedgerRequest::descriptor(), v1::ComputeEpsilonRequest::descriptor(),
-        v1::GetCheckpointRequest::descriptor()}) {
+        v1::GetCheckpointRequest::descriptor(), v1::GetStatementRequest::descriptor(),
+        v1::StartRecomputeRequest::descriptor()}) {
     names.push_back(message->file()->service(0)->full_name());
   }
   return names;
@@ -303,6 +347,8 @@ std::vector<Method> MethodTable(const Services& services, size_t append_window, 
   AddLists(services.lists, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
+  AddStatementService(services.statements, rows);
+  AddRecomputeService(services.recompute, rows);
   AddAdminService(services.admin, rows);
   rows.push_back(HealthCheckRow(health));
   rows.push_back(HealthWatchRow(health));

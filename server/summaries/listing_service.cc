@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
-#include "server/access_record.h"
+#include "server/own_ledgers.h"
 #include "server/summaries/list_token.h"
 
 namespace dpledger::server {
@@ -176,7 +176,7 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
 
   std::map<std::string, LedgerRows> by_name;
   for (auto& row : Visible(request.parent(), call.caller)) {
-    if (IsOfAccessRecord(row->ledger.name())) continue;  // it says nothing of any data
+    if (IsOfServer(row->ledger.name())) continue;  // it says nothing of any data
     by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
   }
   v1::ListDatasetsResponse response;

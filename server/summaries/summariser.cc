@@ -10,7 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "server/access_record.h"
+#include "server/own_ledgers.h"
 #include "server/summaries/stored_summary.h"
 
 namespace dpledger::server {
@@ -41,10 +41,11 @@ absl::Duration ProcessorTime() {
 
 }  // namespace
 
-Summariser::Summariser(const SummaryOptions& options, LedgerStore* store, LedgerIndex* index,
-                       AskEpsilon ask, std::function<absl::Time()> last_group,
+Summariser::Summariser(double delta, const SummaryOptions& options, LedgerStore* store,
+                       LedgerIndex* index, AskEpsilon ask, std::function<absl::Time()> last_group,
                        std::shared_ptr<const merkle::Authenticator> key, const Log* log)
-    : options_(options),
+    : delta_(delta),
+      options_(options),
       store_(*store),
       index_(*index),
       ask_(std::move(ask)),
@@ -121,7 +122,7 @@ void Summariser::OnAnswer(const v1::ComputeEpsilonRequest& request,
 
 void Summariser::Note(const std::string& ledger, absl::Time due,
                       std::shared_ptr<const v1::ComputeEpsilonResponse> answer) {
-  if (!options_.on || IsOfAccessRecord(ledger)) return;
+  if (!options_.on || IsOfServer(ledger)) return;
   absl::MutexLock lock(&mutex_);
   const auto [place, is_new] = waiting_.try_emplace(ledger, Waiting{due, nullptr});
   if (!is_new && due < place->second.due) {

@@ -36,23 +36,23 @@
 namespace dpledger::server {
 
 struct SummaryOptions {
-  double usual_delta = 1e-5;
   bool on = true;  // false: none are computed; lists show no ε
 };
 
 class Summariser {
  public:
-  // `last_group`: when this server last made something durable. `key` is for kSummaryPurpose; null:
-  // nothing is read or stored. The others must outlive the object; `log` may be null.
-  Summariser(const SummaryOptions& options, LedgerStore* store, LedgerIndex* index, AskEpsilon ask,
-             std::function<absl::Time()> last_group,
+  // `delta`: of every summary. `last_group`: when this server last made something durable. `key` is
+  // for kSummaryPurpose; null: nothing is read or stored. The others must outlive the object; `log`
+  // may be null.
+  Summariser(double delta, const SummaryOptions& options, LedgerStore* store, LedgerIndex* index,
+             AskEpsilon ask, std::function<absl::Time()> last_group,
              std::shared_ptr<const merkle::Authenticator> key, const Log* log);
   ~Summariser() { Stop(); }
 
   void Start();
   void Stop();
 
-  double delta() const { return options_.usual_delta; }
+  double delta() const { return delta_; }
   // Stop was called: a question under way may be given up.
   bool stopping();
 
@@ -87,6 +87,7 @@ class Summariser {
   // Pauses for what was just used.
   void Yield(absl::Duration used);
 
+  const double delta_;
   const SummaryOptions options_;
   LedgerStore& store_;
   LedgerIndex& index_;

@@ -187,6 +187,9 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   ASSERT_EQ(RunProgram({"/bin/bash", "-c", train}).exit_code, 0);
   Expect("spool_import", On({"spool", "import", folder_.File("spool-heart")}));
 
+  Expect("statement", On({"statement", "--ledger", "run"}));
+  Expect("statement", On({"statement", "--ledger", "run", "--output", folder_.File("s")}));
+
   Expect("error", {"epsilom"}, 2);
   Expect("error", {"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);
   Expect("error", On({"ledger", "show", "nobody"}), 1);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "events/proto_json.h"
+#include "server/own_ledgers.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -249,11 +250,12 @@ TEST_F(AccessRecordTest, NobodyElseWritesToIt) {
 }
 
 TEST(AccessRecordNames, AreOfOneProject) {
-  EXPECT_TRUE(IsOfAccessRecord("projects/access-record"));
-  EXPECT_TRUE(IsOfAccessRecord(kNovember));
-  EXPECT_FALSE(IsOfAccessRecord("projects/access-record-2/ledgers/l"));
-  EXPECT_FALSE(IsOfAccessRecord("projects/p/ledgers/access-record"));
-  EXPECT_FALSE(IsOfAccessRecord(""));
+  EXPECT_TRUE(IsOfServer("projects/access-record"));
+  EXPECT_TRUE(IsOfServer(kNovember));
+  EXPECT_TRUE(IsOfServer("projects/recomputations/ledgers/l"));
+  EXPECT_FALSE(IsOfServer("projects/access-record-2/ledgers/l"));
+  EXPECT_FALSE(IsOfServer("projects/p/ledgers/access-record"));
+  EXPECT_FALSE(IsOfServer(""));
 }
 
 }  // namespace

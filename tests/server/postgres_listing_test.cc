@@ -64,7 +64,7 @@ class Summaries : public ::testing::TestWithParam<EngineKind> {
     options.signing.key_file = folder_.path() + "/key";
     options.signing.checkpoint_file = absl::StrCat(folder_.path(), "/checkpoint", servers_.size());
     options.signing.accept_missing_checkpoint = true;
-    options.summaries.usual_delta = delta;
+    options.accounting.usual_delta = delta;
     auto store = OpenStore();
     stores_.push_back(store.get());
     servers_.push_back(Must(Server::Start(options, std::move(store), &log_)));

@@ -1,0 +1,116 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "cli/answer_parts.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/question_flags.h"
+#include "cli/server_calls.h"
+#include "events/proto_json.h"
+
+namespace dpledger::cli {
+namespace {
+
+constexpr size_t kMaxDatasetBytes = 256;
+
+enum class Form { kMarkdown, kHtml, kJson };
+
+struct StatementFlags {
+  std::string ledger;
+  std::string dataset;
+  client::ServerAccess server;
+  Form form = Form::kMarkdown;
+  double delta = 0;
+  uint64_t up_to_sequence = 0;
+  MethodFlags method;
+  std::string output;
+};
+
+std::string TextOf(const v1::Statement& statement, Form form) {
+  switch (form) {
+    case Form::kHtml:
+      return statement.html();
+    case Form::kMarkdown:
+      return statement.markdown();
+    case Form::kJson:
+      break;
+  }
+  v1::Statement fields = statement;  // the same, without the two forms of it
+  fields.clear_html();
+  fields.clear_markdown();
+  return events::MessageToJson(fields) + "\n";
+}
+
+absl::Status Print(const StatementFlags& flags, Output& out) {
+  v1::GetStatementRequest request;
+  if (flags.dataset.empty()) {
+    request.set_ledger(flags.ledger);
+  } else {
+    request.set_dataset(flags.dataset);
+  }
+  request.set_delta(flags.delta);
+  request.set_up_to_sequence(flags.up_to_sequence);
+  *request.mutable_options() = flags.method.Options();
+  ASSIGN_OR_RETURN(const v1::Statement statement, ServerCalls(flags.server).Ask(request));
+  const std::string text = TextOf(statement, out.json() ? Form::kJson : flags.form);
+  if (!flags.output.empty()) {
+    RETURN_IF_ERROR(WriteFileDurably(flags.output, text));
+    JsonObject json;
+    json.AddText("file", flags.output);
+    json.AddCount("bytes", text.size());
+    out.Answer(Row("wrote", flags.output), json);
+    return absl::OkStatus();
+  }
+  if (out.json()) {
+    JsonObject json;
+    json.AddJson("statement", std::string(absl::StripSuffix(text, "\n")));
+    out.Answer("", json);
+    return absl::OkStatus();
+  }
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    out.Line(std::string(line));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStatementCommand(CLI::App& app, Command& chosen) {
+  CLI::App* command =
+      AddCommand(app, "statement",
+                 "The full guarantee of a ledger or of a data set, for people to print and sign.",
+                 "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
+                 "  dpledger statement --dataset adult --format html --output adult.html --server "
+                 "127.0.0.1:7070");
+  auto flags = std::make_shared<StatementFlags>();
+  const CLI::Option* ledger =
+      AddLedgerName(*command, "--ledger", flags->ledger, "about this ledger");
+  const CLI::Option* dataset = AddText(*command, "--dataset", flags->dataset, kMaxDatasetBytes,
+                                       "about all ledgers over this data set");
+  AddRequiredServer(*command, flags->server);
+  AddChoice<Form>(*command, "--format", flags->form,
+                  {{"md", Form::kMarkdown}, {"html", Form::kHtml}, {"json", Form::kJson}},
+                  "md (the default), html (one page that prints on A4) or json (the message)");
+  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
+          "in (0, 1); default: the server's usual one");
+  AddCount(*command, "--up-to", flags->up_to_sequence, 1,
+           "a ledger only: the first so many of its entries; default: all");
+  flags->method.AddTo(*command);
+  command->add_option("--output", flags->output, "write it to this file")->type_name("FILE");
+  command->callback([flags, ledger, dataset, &chosen] {
+    if ((ledger->count() > 0) == (dataset->count() > 0)) {
+      throw CLI::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
+    }
+    if (flags->up_to_sequence > 0 && dataset->count() > 0) {
+      throw CLI::ValidationError("--up-to", "is for --ledger only");
+    }
+    chosen = [flags](Output& out) { return Print(*flags, out); };
+  });
+}
+
+}  // namespace dpledger::cli

@@ -1,0 +1,159 @@
+#include "server/recompute/operation_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+#include "base/status.h"
+#include "events/proto_json.h"
+#include "server/own_ledgers.h"
+
+namespace dpledger::server {
+namespace {
+
+constexpr size_t kPageEntries = 1000;
+constexpr size_t kPageBytes = size_t{4} << 20;
+
+absl::StatusOr<v1::RecomputeNote> NoteOf(const std::string& ledger, uint64_t sequence,
+                                         const std::string& bytes) {
+  v1::LedgerEntry entry;
+  v1::RecomputeNote note;
+  if (!entry.ParseFromString(bytes)) {
+    return absl::DataLossError(absl::StrCat(ledger, ": entry ", sequence, " is no entry"));
+  }
+  if (!entry.has_note()) return note;
+  const absl::Status read = events::MessageFromJson(entry.note().text(), "a note", note);
+  if (!read.ok()) {
+    return absl::DataLossError(absl::StrCat(ledger, ": entry ", sequence, ": ", read.message()));
+  }
+  return note;
+}
+
+}  // namespace
+
+std::string OperationLedger(std::string_view id) {
+  return absl::StrCat(ToAbsl(kRecomputationsProject), "/ledgers/", ToAbsl(id));
+}
+
+OperationLog::OperationLog(std::string id) : ledger_(OperationLedger(id)) {}
+
+absl::Status OperationLog::Refresh(LedgerReader& store) {
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store.Get(ledger_, kNoWriters));
+  while (read_ < ledger.size()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     store.Read(ledger_, read_, kPageEntries, kPageBytes));
+    if (entries.empty()) return absl::DataLossError(absl::StrCat(ledger_, ": has lost entries"));
+    for (const std::string& bytes : entries) {
+      RETURN_IF_ERROR(Take(read_, bytes));
+      ++read_;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OperationLog::Take(uint64_t sequence, const std::string& bytes) {
+  ASSIGN_OR_RETURN(v1::RecomputeNote note, NoteOf(ledger_, sequence, bytes));
+  if (begun_ && ended()) return absl::OkStatus();
+  switch (note.note_case()) {
+    case v1::RecomputeNote::kBegan:
+      operation_ = std::move(*note.mutable_began()->mutable_operation());
+      chunk_size_ = std::max<uint64_t>(1, note.began().chunk_size());
+      begun_ = true;
+      break;
+    case v1::RecomputeNote::kLedgers:
+      for (std::string& name : *note.mutable_ledgers()->mutable_names()) {
+        names_.push_back(std::move(name));
+      }
+      break;
+    case v1::RecomputeNote::kClaim: {
+      Claims& claims = claims_[note.claim().chunk()];
+      claims.last = note.claim();
+      ++claims.count;
+      break;
+    }
+    case v1::RecomputeNote::kChunk: {
+      Stored& stored = stored_[note.chunk().chunk()];
+      if (stored.notes == 0) stored.first_sequence = sequence;
+      ++stored.notes;
+      for (const v1::Recomputed& result : note.chunk().results()) Count(result);
+      break;
+    }
+    case v1::RecomputeNote::kEnded:
+      operation_.set_state(note.ended().state());
+      *operation_.mutable_end_time() = note.ended().end_time();
+      operation_.set_failure(note.ended().failure());
+      names_.clear();
+      names_.shrink_to_fit();
+      claims_.clear();
+      break;
+    case v1::RecomputeNote::NOTE_NOT_SET:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+void OperationLog::Count(const v1::Recomputed& result) {
+  operation_.set_done(operation_.done() + 1);
+  const v1::LedgerSummary& now = result.now();
+  const v1::LedgerSummary& before = result.before();
+  if (!now.has_epsilon()) {
+    operation_.set_refused(operation_.refused() + 1);
+  } else if (!before.has_epsilon() || before.size() != now.size()) {
+    operation_.set_fresh(operation_.fresh() + 1);
+  } else if (now.epsilon().upper() < before.epsilon().upper()) {
+    operation_.set_lower(operation_.lower() + 1);
+  } else if (now.epsilon().upper() > before.epsilon().upper()) {
+    operation_.set_higher(operation_.higher() + 1);
+  } else {
+    operation_.set_unchanged(operation_.unchanged() + 1);
+  }
+}
+
+uint64_t OperationLog::chunks() const {
+  return (operation_.total() + chunk_size_ - 1) / chunk_size_;
+}
+
+std::vector<std::string> OperationLog::LedgersOf(uint64_t chunk) const {
+  const size_t begin = std::min<size_t>(names_.size(), chunk * chunk_size_);
+  const size_t end = std::min<size_t>(names_.size(), begin + chunk_size_);
+  return {names_.begin() + static_cast<ptrdiff_t>(begin),
+          names_.begin() + static_cast<ptrdiff_t>(end)};
+}
+
+const v1::RecomputeNote::Claim* OperationLog::ClaimOf(uint64_t chunk, uint64_t* count) const {
+  const auto found = claims_.find(chunk);
+  *count = found == claims_.end() ? 0 : found->second.count;
+  return found == claims_.end() ? nullptr : &found->second.last;
+}
+
+absl::StatusOr<std::vector<v1::Recomputed>> OperationLog::Results(LedgerReader& store,
+                                                                  uint64_t first, size_t limit,
+                                                                  uint64_t* next) const {
+  std::vector<v1::Recomputed> results;
+  *next = 0;
+  for (auto at = stored_.lower_bound(first / chunk_size_); at != stored_.end(); ++at) {
+    uint64_t number = at->first * chunk_size_;
+    uint64_t sequence = at->second.first_sequence;
+    const uint64_t end = sequence + at->second.notes;
+    while (sequence < end) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                       store.Read(ledger_, sequence, end - sequence, kPageBytes));
+      if (entries.empty()) return absl::DataLossError(absl::StrCat(ledger_, ": has lost entries"));
+      for (const std::string& bytes : entries) {
+        ASSIGN_OR_RETURN(v1::RecomputeNote note, NoteOf(ledger_, sequence++, bytes));
+        for (v1::Recomputed& result : *note.mutable_chunk()->mutable_results()) {
+          if (number++ < first) continue;
+          if (results.size() == limit) {
+            *next = number - 1;
+            return results;
+          }
+          results.push_back(std::move(result));
+        }
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,112 @@
+#include "server/statement/attack.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "accountant/numeric/rounding.h"
+#include "server/statement/words.h"
+
+namespace dpledger::server::statement {
+namespace {
+
+using accountant::AddDown;
+using accountant::AddUp;
+using accountant::DivUp;
+using accountant::ExpDown;
+using accountant::ExpUp;
+using accountant::MulDown;
+using accountant::MulUp;
+
+constexpr double kPrior = 0.5;
+
+double AsChance(double value) { return std::isnan(value) ? 1.0 : std::clamp(value, 0.0, 1.0); }
+
+// "out of 100", rounded up.
+std::string InAHundred(double chance) { return UpperText(std::min(100.0, MulUp(100, chance))); }
+
+std::string Question(v1::Adjacency adjacency) {
+  switch (adjacency) {
+    case v1::REPLACE_ONE:
+      return "which of two values a record has";
+    case v1::ZERO_OUT:
+      return "whether a record contributed or was left blank";
+    default:
+      return "whether a record is among the data";
+  }
+}
+
+bool MayBeShort(const v1::AnswerDetails& details) {
+  return std::any_of(details.ledgers().begin(), details.ledgers().end(),
+                     [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
+}
+
+}  // namespace
+
+Attack AttackOf(const v1::ComputeProfileResponse& profile) {
+  Attack attack;
+  for (const v1::BayesSuccess& success : profile.bayes_success()) {
+    if (success.prior() == kPrior) attack.success = AsChance(success.success().upper());
+  }
+  for (const v1::ErrorRates& rates : profile.trade_off()) {
+    if (rates.type_one() == kFalseAlarm)
+      attack.detection = AsChance(AddUp(1, -rates.symmetric().lower()));
+  }
+  return attack;
+}
+
+Attack AttackOf(double epsilon, double delta) {
+  if (!std::isfinite(epsilon)) return {};
+  Attack attack;
+  // success = (1 + advantage) / 2, advantage <= (e^ε - 1 + 2δ) / (e^ε + 1).
+  const double up = ExpUp(epsilon);
+  if (std::isfinite(up)) {
+    const double advantage =
+        DivUp(AddUp(AddUp(up, -1), MulUp(2, delta)), AddDown(ExpDown(epsilon), 1));
+    attack.success = AsChance(DivUp(AddUp(1, advantage), 2));
+  }
+  // 1 - β <= min(δ + e^ε α, 1 - e^{-ε} (1 - δ - α)).
+  const double low = AddUp(delta, MulUp(up, kFalseAlarm));
+  const double rest = AddDown(AddDown(1, -delta), -kFalseAlarm);
+  const double high = AddUp(1, -MulDown(ExpDown(-epsilon), std::max(0.0, rest)));
+  attack.detection = AsChance(std::min(low, high));
+  return attack;
+}
+
+std::string AttackWords(const Facts& facts) {
+  const v1::Statement::Answer& answer = facts.answer;
+  if (!answer.has_epsilon()) {
+    return "No bound is stated on what an attacker can learn from what was released, because "
+           "epsilon is refused.";
+  }
+  const double upper = answer.epsilon().upper();
+  if (!std::isfinite(upper)) {
+    return "There is no bound on what an attacker can learn from what was released.";
+  }
+  const Attack attack =
+      facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
+  std::string words =
+      absl::StrCat("Someone who sees all that was released, and knows all other records, guesses ",
+                   Question(answer.details().adjacency()), " rightly with a chance of at most ",
+                   ChanceUp(attack.success),
+                   ", where a coin toss gives 50 %. If he accepts 1 false alarm in "
+                   "100, he finds at most ",
+                   InAHundred(attack.detection), " in 100 of those that are among them.");
+  if (!facts.profile.has_value()) {
+    words +=
+        " These chances follow from epsilon and delta alone, and are larger than they need "
+        "to be.";
+  }
+  if (answer.has_planned_epsilon()) {
+    absl::StrAppend(&words,
+                    " They hold for the rounds so far; for a run that may be stopped for "
+                    "what it showed, the plan's epsilon, ",
+                    UpperText(answer.planned_epsilon().upper()), ", is the one that counts.");
+  }
+  if (MayBeShort(answer.details())) {
+    words += " Releases may be missing in the record; with them, the chances are higher.";
+  }
+  return words;
+}
+
+}  // namespace dpledger::server::statement

@@ -1,0 +1,43 @@
+// Parts of a statement's fields that speak of several ledgers at once. Functions; thread safe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/statement/facts.h"
+
+namespace dpledger::server::statement {
+
+class SectionBuilder {
+ public:
+  void Begin(const std::string& heading);
+  void Add(const std::string& name, const std::string& label, const std::string& value,
+           v1::Statement::Source source);
+  // NOT_STATED with `open` if `value` is empty.
+  void AddOrOpen(const std::string& name, const std::string& label, const std::string& value,
+                 v1::Statement::Source source, const std::string& open);
+  std::vector<v1::Statement::Section> Take() { return std::move(sections_); }
+
+ private:
+  std::vector<v1::Statement::Section> sections_;
+};
+
+using TextOfLedger = std::function<std::string(const LedgerFacts&)>;
+
+// What each ledger says: the text alone if all say the same, else a line for each different text
+// with the ledgers that say it; "not stated" for those that say nothing. Empty if none says
+// anything. At most 20 lines, and 5 names in each.
+std::string Grouped(const Facts& facts, const TextOfLedger& text);
+// A line for each ledger that has something to say, with its name before it if there are several.
+// At most 50 lines.
+std::string Listed(const Facts& facts, const TextOfLedger& text);
+
+// How the entries say that records were sampled, and how much noise there was.
+std::string SamplingText(const LedgerFacts& ledger);
+std::string NoiseText(const LedgerFacts& ledger);
+// The largest number of records that an entry states; 0: none does.
+uint64_t PopulationOf(const LedgerFacts& ledger);
+
+}  // namespace dpledger::server::statement

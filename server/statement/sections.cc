@@ -1,0 +1,396 @@
+#include "server/statement/sections.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "accountant/numeric/rounding.h"
+#include "server/statement/fields.h"
+#include "server/statement/words.h"
+
+namespace dpledger::server::statement {
+namespace {
+
+constexpr auto kDeclared = v1::Statement::DECLARED;
+constexpr auto kRecorded = v1::Statement::RECORDED;
+constexpr auto kComputed = v1::Statement::COMPUTED;
+constexpr auto kNotStated = v1::Statement::NOT_STATED;
+constexpr auto kNote = v1::Statement::SOURCE_UNSPECIFIED;
+
+// What the ledger says of itself as a part of the answer; null if it cannot be accounted for.
+const v1::LedgerReference* ReferenceOf(const LedgerFacts& ledger) {
+  if (!ledger.own.has_value() || ledger.own->ledgers.empty()) return nullptr;
+  return &ledger.own->ledgers[0];
+}
+
+std::string Lines(const google::protobuf::RepeatedPtrField<std::string>& texts) {
+  return absl::StrJoin(texts, "\n",
+                       [](std::string* out, const std::string& text) { *out += Shown(text); });
+}
+
+// ---- 1. Setting ----
+
+void AddSetting(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("1. Setting");
+  builder.Add("dp_setting", "Setting of differential privacy",
+              "central, as accounted: the guarantee is against whoever sees what was released, "
+              "not against whoever sees the data or the sums before the noise",
+              kComputed);
+  builder.Add("trusted_parties", "Who adds the noise, and who is trusted with the data",
+              "not stated in the ledger; the trainer could say it in the ledger's description",
+              kNotStated);
+  builder.AddOrOpen(
+      "description", "In the trainer's own words",
+      Grouped(facts, [](const auto& one) { return Shown(one.declaration().description()); }),
+      kDeclared, "not stated; the trainer could have written it in the declaration");
+}
+
+// ---- 2. What is protected ----
+
+std::string ParametersWords(v1::Parameters parameters) {
+  if (parameters == v1::FIXED) {
+    return "fixed: schemes, noise and the number of rounds were decided without looking at outputs";
+  }
+  if (parameters == v1::ADAPTIVE) return "adaptive: they may depend on earlier outputs";
+  return "";
+}
+
+void AddUnit(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("2. What is protected");
+  builder.AddOrOpen(
+      "dataset", "Data set",
+      Grouped(facts, [](const auto& one) { return Shown(one.declaration().dataset()); }), kDeclared,
+      "not stated");
+  builder.AddOrOpen(
+      "unit_of_privacy", "Unit of privacy (what one record is)",
+      Grouped(facts, [](const auto& one) { return Shown(one.declaration().unit_of_privacy()); }),
+      kDeclared, "not stated");
+  builder.AddOrOpen(
+      "adjacency", "Neighbouring data sets differ in this",
+      Grouped(facts, [](const auto& one) { return AdjacencyWords(one.declaration().adjacency()); }),
+      kDeclared, "not stated");
+  const v1::AnswerDetails& details = facts.answer.details();
+  if (details.group_size() > 1) {
+    builder.Add("group_size", "Records in which neighbouring data sets differ, in this statement",
+                absl::StrCat("up to ", CountText(details.group_size())), kComputed);
+  }
+  if (!facts.ledgers.empty() && facts.answer.has_epsilon() &&
+      details.adjacency() != facts.ledgers[0].declaration().adjacency()) {
+    builder.Add("adjacency_asked", "Adjacency of this statement, as it was asked for",
+                AdjacencyWords(details.adjacency()), kComputed);
+  }
+  builder.Add("records_per_person", "How many records one person may have",
+              "not stated in the ledger; whoever prepared the data could say it. Of several "
+              "records of one person the guarantee speaks only if the unit of privacy does",
+              kNotStated);
+}
+
+// ---- 3. What is released ----
+
+void AddReleased(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("3. What is released");
+  builder.AddOrOpen(
+      "released", "What is released",
+      Grouped(facts, [](const auto& one) { return Shown(one.declaration().released()); }),
+      kDeclared,
+      "not stated; the trainer could have declared it. The accounting counts every noised sum as "
+      "released");
+  builder.AddOrOpen("rounds", "Rounds that released something",
+                    Listed(facts,
+                           [](const LedgerFacts& one) -> std::string {
+                             const v1::LedgerReference* reference = ReferenceOf(one);
+                             if (reference == nullptr) return "";
+                             return CountText(reference->rounds());
+                           }),
+                    kRecorded, "the entries cannot be accounted for");
+  builder.AddOrOpen("planned_rounds", "Rounds that were planned",
+                    Listed(facts,
+                           [](const LedgerFacts& one) -> std::string {
+                             const uint64_t planned = one.declaration().planned_rounds();
+                             return planned == 0 ? "" : CountText(planned);
+                           }),
+                    kDeclared, "not stated; the trainer could have declared them");
+}
+
+// ---- 4. Sampling ----
+
+void AddSampling(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("4. Sampling");
+  builder.AddOrOpen("sampling_accounted", "Sampling as it was accounted",
+                    absl::StrJoin(facts.answer.details().schemes(), ", "), kComputed,
+                    facts.answer.has_epsilon() ? "no sampling was met"
+                                               : "nothing was accounted: epsilon is refused");
+  builder.AddOrOpen("sampling_recorded", "Sampling as the entries state it",
+                    Listed(facts, SamplingText), kRecorded, "no entry states a sample");
+  builder.Add("sampling_done", "Sampling as it was done",
+              "not stated in the ledger: its entries are the trainer's word. The trainer's code, "
+              "or an audit of it, could show it",
+              kNotStated);
+  builder.AddOrOpen("noise", "Noise", Listed(facts, NoiseText), kRecorded,
+                    "no round states its noise");
+}
+
+// ---- 5. Accounting ----
+
+std::string Regime(const Facts& facts) {
+  const v1::AnswerDetails& details = facts.answer.details();
+  if (!facts.answer.has_epsilon()) return "";
+  if (details.parameters() == v1::ADAPTIVE) {
+    return "the bound of the declared filter, whatever was spent of it";
+  }
+  return "composition of all rounds, with parameters that were fixed in advance";
+}
+
+std::string FilterText(const Facts& facts) {
+  std::vector<std::string> lines;
+  for (const v1::FilterSpending& one : facts.answer.details().filter_spending()) {
+    lines.push_back(absl::StrCat(one.ledger(), ": ", one.filter(), ", bound ",
+                                 StatedText(one.bound()), "; spent ", UpperText(one.spent()),
+                                 ", which is no guarantee"));
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+void AddAccounting(const Facts& facts, SectionBuilder& builder) {
+  const v1::AnswerDetails& details = facts.answer.details();
+  builder.Begin("5. Accounting");
+  builder.AddOrOpen("method", "Method that answered", details.method(), kComputed,
+                    "none: epsilon is refused");
+  builder.AddOrOpen("regime", "What the number bounds", Regime(facts), kComputed,
+                    "nothing: epsilon is refused");
+  builder.AddOrOpen(
+      "parameters", "How parameters were chosen",
+      Grouped(facts,
+              [](const auto& one) { return ParametersWords(one.declaration().parameters()); }),
+      kDeclared, "not stated");
+  builder.AddOrOpen("filter", "Filter that adaptive ledgers are held to",
+                    facts.answer.has_epsilon() ? FilterText(facts)
+                                               : Grouped(facts,
+                                                         [](const LedgerFacts& one) -> std::string {
+                                                           const v1::Filter& filter =
+                                                               one.declaration().filter();
+                                                           return filter.ShortDebugString();
+                                                         }),
+                    kDeclared, "none is declared");
+  builder.AddOrOpen("assumptions", "What the number assumes", Lines(details.assumptions()),
+                    kComputed, "nothing was accounted");
+  if (details.warnings_size() > 0) {
+    builder.Add("warnings", "What to know about the number", Lines(details.warnings()), kComputed);
+  }
+}
+
+// ---- 6. The guarantee ----
+
+std::string EpsilonText(const v1::Interval& epsilon, double delta) {
+  return absl::StrCat("ε ≤ ", UpperText(epsilon.upper()), " at δ = ", StatedText(delta), " (",
+                      IntervalWords(epsilon), ")");
+}
+
+std::string DeltaText(const Facts& facts) {
+  std::string text = StatedText(facts.delta);
+  uint64_t population = 0;
+  for (const LedgerFacts& ledger : facts.ledgers) {
+    population = std::max(population, PopulationOf(ledger));
+  }
+  if (population == 0) {
+    return text +
+           "; no entry states the number of records, with which a delta is compared: it "
+           "should be well below one over that number";
+  }
+  absl::StrAppend(&text, "; the entries state up to ", CountText(population),
+                  " records, one over which is ",
+                  LowerText(accountant::DivDown(1, static_cast<double>(population))),
+                  ": a delta should be well below it");
+  return text;
+}
+
+void AddGuarantee(const Facts& facts, const std::string& words, SectionBuilder& builder) {
+  const v1::Statement::Answer& answer = facts.answer;
+  builder.Begin("6. The guarantee");
+  if (answer.has_epsilon()) {
+    builder.Add("epsilon", "Epsilon", EpsilonText(answer.epsilon(), answer.delta()), kComputed);
+  } else {
+    builder.Add("epsilon", "Epsilon",
+                absl::StrCat("refused (", answer.refusal().reason(),
+                             "): ", Shown(answer.refusal().message())),
+                kComputed);
+  }
+  if (answer.has_planned_epsilon()) {
+    builder.Add("planned_epsilon", "Epsilon of the whole plan",
+                absl::StrCat(EpsilonText(answer.planned_epsilon(), answer.delta()),
+                             "; it also covers a run that is stopped early for what it showed"),
+                kComputed);
+  }
+  builder.Add("delta", "Delta", DeltaText(facts), kComputed);
+  builder.Add("attack", "What an attacker can gain", words, kComputed);
+  if (answer.has_epsilon()) {
+    builder.Add("customary_tiers", "Footnote",
+                "In machine learning it is customary to call ε ≤ 1 a strong and ε ≤ 10 a "
+                "reasonable guarantee, and to draw no conclusion from a larger one (Ponomareva et "
+                "al. 2023, \"How to DP-fy ML\"). This is a custom of the field and no verdict on "
+                "these ledgers: the same ε can mean different things for different mechanisms.",
+                kNote);
+  }
+}
+
+// ---- 7. Tuning ----
+
+void AddTuning(SectionBuilder& builder) {
+  builder.Begin("7. Tuning");
+  builder.Add("tuning", "Runs that chose parameters by this data",
+              "not stated in the ledger. Runs that only chose parameters cost too, whether or not "
+              "their models were released; the trainer could record them as ledgers over the same "
+              "data set",
+              kNotStated);
+}
+
+// ---- 8. The record ----
+
+std::string CorrectionText(const LedgerFacts& ledger) {
+  const v1::LedgerReference* reference = ReferenceOf(ledger);
+  if (reference == nullptr) return "";
+  std::vector<std::string> texts;
+  for (const v1::CorrectionNote& correction : reference->corrections()) {
+    if (texts.size() == 20) {
+      texts.push_back(absl::StrCat("and ", reference->corrections_size() - 20, " more"));
+      break;
+    }
+    texts.push_back(absl::StrCat("entry ", correction.sequence(), " of entry ",
+                                 correction.corrected_sequence(), ": ", Shown(correction.text())));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
+std::string MissingText(const LedgerFacts& ledger) {
+  const v1::LedgerReference* reference = ReferenceOf(ledger);
+  if (reference == nullptr || reference->missing_count() == 0) return "";
+  std::vector<std::string> texts;
+  for (const v1::MissingReleases& missing : reference->missing()) {
+    if (texts.size() == 10) break;
+    texts.push_back(absl::StrCat("writer ", Shown(missing.writer()), ": ", missing.reason()));
+  }
+  if (reference->missing_count() > texts.size()) {
+    texts.push_back(absl::StrCat("and ", reference->missing_count() - texts.size(), " more"));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
+std::string ConflictText(const LedgerFacts& ledger) {
+  std::vector<std::string> writers;
+  for (const v1::WriterStatus& writer : ledger.ledger.writers()) {
+    for (const v1::MissingSpool& spool : writer.missing_spools()) {
+      if (spool.refused()) writers.push_back(Shown(writer.writer()));
+    }
+  }
+  if (writers.empty()) return "";
+  const size_t shown = std::min<size_t>(writers.size(), 10);
+  return absl::StrCat(
+      "batches were refused whose releases are not in the record, of writer ",
+      absl::StrJoin(writers.begin(), writers.begin() + static_cast<ptrdiff_t>(shown), ", "),
+      writers.size() > shown ? absl::StrCat(" and ", writers.size() - shown, " more") : "");
+}
+
+std::string OriginText(const LedgerFacts& ledger) {
+  if (ledger.ledger.has_fork()) {
+    return absl::StrCat("fork of ", ledger.ledger.fork().parent(), " at ",
+                        CountText(ledger.ledger.fork().parent_size()),
+                        " entries, which are part of it");
+  }
+  if (ledger.ledger.has_import()) {
+    return absl::StrCat("copy of ", Shown(ledger.ledger.import().origin()), " at ",
+                        CountText(ledger.ledger.import().size()), " entries");
+  }
+  return "";
+}
+
+void AddRecord(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("8. The record");
+  std::string others =
+      facts.declaring <= facts.ledgers.size()
+          ? "none on this server"
+          : absl::StrCat(Counted(facts.declaring - facts.ledgers.size(), "other ledger"),
+                         " on this server over the same data set, not in this statement");
+  builder.Add("other_ledgers", "Other ledgers over the data set", others, kComputed);
+  builder.Add("other_uses", "Uses of the data set that no ledger of this server records",
+              "not stated: nothing here can show them. Whoever keeps the data could", kNotStated);
+  builder.Add(
+      "corrections", "Corrections (they change no number)",
+      [&] {
+        const std::string text = Listed(facts, CorrectionText);
+        return text.empty() ? std::string("none") : text;
+      }(),
+      kRecorded);
+  builder.Add(
+      "missing", "Releases that may be missing",
+      [&] {
+        const std::string text = Listed(facts, MissingText);
+        return text.empty() ? std::string("none are known") : text;
+      }(),
+      kRecorded);
+  builder.Add(
+      "conflicts", "Writers that were refused",
+      [&] {
+        const std::string text = Listed(facts, ConflictText);
+        return text.empty() ? std::string("none are open") : text;
+      }(),
+      kRecorded);
+  const std::string unreadable =
+      Listed(facts, [](const LedgerFacts& one) { return Shown(one.unreadable); });
+  if (!unreadable.empty()) {
+    builder.Add("unreadable", "Entries that cannot be accounted for", unreadable, kComputed);
+  }
+  const std::string origins = Listed(facts, OriginText);
+  if (!origins.empty()) builder.Add("origins", "Forks and copies", origins, kRecorded);
+  builder.Add("state", "State",
+              Grouped(facts,
+                      [](const LedgerFacts& one) -> std::string {
+                        const v1::LedgerReference* reference = ReferenceOf(one);
+                        const v1::LedgerState state =
+                            reference == nullptr ? one.ledger.state() : reference->state();
+                        return state == v1::SEALED
+                                   ? "sealed: only late entries can follow"
+                                   : "open: more can follow, and this statement does not cover it";
+                      }),
+              kRecorded);
+  builder.Add(
+      "covers", "What this statement covers",
+      [&] {
+        uint64_t entries = 0;
+        for (const auto& one : facts.checkpoints) entries += one.size();
+        return absl::StrCat(CountText(entries), entries == 1 ? " entry of " : " entries of ",
+                            Counted(facts.checkpoints.size(), "ledger"),
+                            ", by the checkpoints at the end");
+      }(),
+      kRecorded);
+  builder.Add("version", "Software that computed it", absl::StrCat("dpledger ", facts.version),
+              kComputed);
+  builder.Add("code", "Code and library of the training",
+              "not stated in the ledger; the trainer could publish them", kNotStated);
+}
+
+}  // namespace
+
+std::string TitleOf(const Facts& facts) {
+  uint64_t entries = 0;
+  for (const auto& one : facts.checkpoints) entries += one.size();
+  const std::string counted =
+      absl::StrCat(CountText(entries), entries == 1 ? " entry" : " entries");
+  if (!facts.of_dataset) return absl::StrCat(facts.name, ": ", counted);
+  return absl::StrCat("data set \"", Shown(facts.name),
+                      "\": ", Counted(facts.ledgers.size(), "ledger"), ", ", counted);
+}
+
+std::vector<v1::Statement::Section> SectionsOf(const Facts& facts) {
+  SectionBuilder builder;
+  AddSetting(facts, builder);
+  AddUnit(facts, builder);
+  AddReleased(facts, builder);
+  AddSampling(facts, builder);
+  AddAccounting(facts, builder);
+  AddGuarantee(facts, facts.answer.in_words(), builder);
+  AddTuning(builder);
+  AddRecord(facts, builder);
+  return builder.Take();
+}
+
+}  // namespace dpledger::server::statement

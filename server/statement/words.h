@@ -1,0 +1,35 @@
+// How a statement words numbers, names and texts. Functions; thread safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "dpledger/v1/accounting_service.pb.h"
+#include "dpledger/v1/ledger.pb.h"
+
+namespace dpledger::server::statement {
+
+// Text from outside: control characters but the line's end, and characters that change the
+// direction of writing or show nothing, as [U+202E].
+std::string Shown(std::string_view text);
+
+// 4 digits, rounded outward; "no bound" for infinity.
+std::string UpperText(double value);
+std::string LowerText(double value);
+// Exactly, in the fewest digits: a number that somebody stated.
+std::string StatedText(double value);
+// "10,000".
+std::string CountText(uint64_t count);
+// "1 ledger", "12 ledgers".
+std::string Counted(uint64_t count, std::string_view one);
+// A chance as a percentage, rounded up: "55.04 %".
+std::string ChanceUp(double chance);
+
+// "between 1.321 and 1.333", "at most 1.333; there is no lower end".
+std::string IntervalWords(const v1::Interval& interval);
+
+// "one record is added or removed".
+std::string AdjacencyWords(v1::Adjacency adjacency);
+
+}  // namespace dpledger::server::statement

@@ -1,0 +1,314 @@
+// Statements: their fields, what stays open, and that the pages hold text alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
+#include "merkle/compact_tree.h"
+#include "server/statement/attack.h"
+#include "server/statement/pages.h"
+#include "server/statement/words.h"
+#include "tests/accountant/field_rules.h"
+#include "tests/server/running_server.h"
+
+namespace dpledger::server {
+namespace {
+
+using accountant::FromText;
+using grpc::StatusCode;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kOne = "projects/p/ledgers/one";
+const std::string kTwo = "projects/p/ledgers/two";
+
+// A record that is text to a person, and much else to a browser or to a Markdown reader.
+const std::string kOdd =
+    "<script>alert('x')</script> & \"q\" ![i](http://e.org/i.png) www.e.org `c`\n# h\n- l\n1. n "
+    "\u202Etxet\u200B";
+
+const std::string kLong(200, 'x');
+
+class StatementTest : public testing::Test {
+ protected:
+  StatementTest() : statements_(v1::StatementService::NewStub(running_.channel())) {}
+
+  void Make(const std::string& name, uint64_t rounds,
+            const std::function<void(v1::Declaration&)>& declare = nullptr) {
+    running_.Create(name, declare);
+    v1::AppendBatchRequest batch = Batch(name, "w", "r1");
+    *batch.add_entries()->mutable_event() = FromText<v1::Event>(
+        absl::StrCat("rounds { scheme { population_size: 60000 poisson { probability: 0.01 } } "
+                     "queries { l2_norm_bound: 1 noise_stddev: 1 } count: ",
+                     rounds, " }"));
+    running_.Append(batch);
+  }
+  grpc::Status Ask(const std::string& request) {
+    statement_.Clear();
+    return Call(*statements_, &v1::StatementService::Stub::GetStatement,
+                FromText<v1::GetStatementRequest>(request), &statement_);
+  }
+  void MustAsk(const std::string& request) { ASSERT_TRUE(IsOk(Ask(request))); }
+  v1::Statement::Field Field(const std::string& name) {
+    for (const auto& section : statement_.sections()) {
+      for (const auto& field : section.fields()) {
+        if (field.name() == name) return field;
+      }
+    }
+    ADD_FAILURE() << "no field " << name;
+    return {};
+  }
+
+  RunningServer running_;
+  std::unique_ptr<v1::StatementService::Stub> statements_;
+  v1::Statement statement_;
+};
+
+const std::string kAskOne = "ledger: '" + kOne + "'";
+
+TEST_F(StatementTest, StatesEachPointOfTheListAndWhoSaysIt) {
+  Make(kOne, 1000, [](v1::Declaration& declaration) {
+    declaration.set_released("the final model");
+    declaration.set_planned_rounds(1000);
+  });
+  MustAsk(kAskOne);
+  const std::map<std::string, v1::Statement::Source> wanted = {
+      {"dp_setting", v1::Statement::COMPUTED},
+      {"trusted_parties", v1::Statement::NOT_STATED},
+      {"dataset", v1::Statement::DECLARED},
+      {"unit_of_privacy", v1::Statement::DECLARED},
+      {"adjacency", v1::Statement::DECLARED},
+      {"records_per_person", v1::Statement::NOT_STATED},
+      {"released", v1::Statement::DECLARED},
+      {"rounds", v1::Statement::RECORDED},
+      {"planned_rounds", v1::Statement::DECLARED},
+      {"sampling_accounted", v1::Statement::COMPUTED},
+      {"sampling_recorded", v1::Statement::RECORDED},
+      {"sampling_done", v1::Statement::NOT_STATED},
+      {"noise", v1::Statement::RECORDED},
+      {"method", v1::Statement::COMPUTED},
+      {"regime", v1::Statement::COMPUTED},
+      {"parameters", v1::Statement::DECLARED},
+      {"filter", v1::Statement::NOT_STATED},
+      {"epsilon", v1::Statement::COMPUTED},
+      {"delta", v1::Statement::COMPUTED},
+      {"attack", v1::Statement::COMPUTED},
+      {"customary_tiers", v1::Statement::SOURCE_UNSPECIFIED},
+      {"tuning", v1::Statement::NOT_STATED},
+      {"other_ledgers", v1::Statement::COMPUTED},
+      {"other_uses", v1::Statement::NOT_STATED},
+      {"corrections", v1::Statement::RECORDED},
+      {"missing", v1::Statement::RECORDED},
+      {"conflicts", v1::Statement::RECORDED},
+      {"state", v1::Statement::RECORDED},
+      {"version", v1::Statement::COMPUTED}};
+  for (const auto& [name, source] : wanted) EXPECT_EQ(Field(name).source(), source) << name;
+  EXPECT_EQ(Field("rounds").value(), "1,000");
+  EXPECT_EQ(Field("released").value(), "the final model");
+  EXPECT_EQ(Field("noise").value(), "noise multiplier 1 in every round");
+  EXPECT_THAT(Field("sampling_recorded").value(), HasSubstr("1,000 rounds: Poisson sampling"));
+  EXPECT_THAT(Field("delta").value(), HasSubstr("60,000 records"));
+  EXPECT_EQ(statement_.title(), kOne + ": 2 entries");
+}
+
+TEST_F(StatementTest, NumberIsTheOneThatComputeEpsilonAnswers) {
+  Make(kOne, 1000);
+  MustAsk(kAskOne + " delta: 1e-6");
+  v1::ComputeEpsilonResponse answer;
+  ASSERT_TRUE(IsOk(
+      Call(running_.accounting(), &v1::AccountingService::Stub::ComputeEpsilon,
+           FromText<v1::ComputeEpsilonRequest>("subject { ledgers: '" + kOne + "' } delta: 1e-6"),
+           &answer)));
+  EXPECT_EQ(statement_.answer().epsilon().SerializeAsString(),
+            answer.epsilon().SerializeAsString());
+  EXPECT_EQ(statement_.answer().details().SerializeAsString(),
+            answer.details().SerializeAsString());
+  EXPECT_EQ(statement_.answer().delta(), 1e-6);
+  const std::string printed = statement::UpperText(answer.epsilon().upper());
+  EXPECT_GE(std::stod(printed), answer.epsilon().upper());
+  EXPECT_THAT(statement_.markdown(), HasSubstr("ε ≤ " + printed + " at δ = 1e-6"));
+  EXPECT_THAT(statement_.html(), HasSubstr("ε ≤ " + printed + " at δ = 1e-6"));
+}
+
+TEST_F(StatementTest, IsBoundToTheSignedCheckpointOfWhatItCovers) {
+  Make(kOne, 10);
+  MustAsk(kAskOne);
+  const v1::Ledger ledger = running_.Get(kOne);
+  ASSERT_EQ(statement_.checkpoints_size(), 1);
+  EXPECT_EQ(statement_.checkpoints(0).size(), ledger.size());
+  EXPECT_EQ(statement_.checkpoints(0).root_hash(), ledger.root_hash());
+  EXPECT_THAT(statement_.checkpoints(0).note(), HasSubstr(kOne + "\n2\n"));
+  EXPECT_THAT(statement_.html(), HasSubstr(kOne + "\n2\n"));
+  // A part of it, whose root the signed tree proves.
+  MustAsk(kAskOne + " up_to_sequence: 1");
+  EXPECT_EQ(statement_.checkpoints(0).size(), 1);
+  EXPECT_NE(statement_.checkpoints(0).root_hash(), ledger.root_hash());
+  EXPECT_EQ(statement_.answer().epsilon().upper(), 0);
+}
+
+TEST_F(StatementTest, RefusalIsPartOfTheStatement) {
+  Make(kOne, 10, [](v1::Declaration& declaration) { declaration.set_parameters(v1::ADAPTIVE); });
+  MustAsk(kAskOne);
+  EXPECT_FALSE(statement_.answer().has_epsilon());
+  EXPECT_EQ(statement_.answer().refusal().reason(), "ADAPTIVE_NOT_ANALYSED");
+  EXPECT_THAT(Field("epsilon").value(), HasSubstr("refused (ADAPTIVE_NOT_ANALYSED)"));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("No bound is stated"));
+  EXPECT_EQ(Field("rounds").value(), "10");
+  EXPECT_EQ(Field("method").source(), v1::Statement::NOT_STATED);
+  EXPECT_THAT(statement_.html(), Not(HasSubstr("ε ≤")));
+  EXPECT_THAT(statement_.markdown(), Not(HasSubstr("ε ≤")));
+}
+
+TEST_F(StatementTest, FilterOfAdaptiveLedgersIsTheGuarantee) {
+  Make(kOne, 10, [](v1::Declaration& declaration) {
+    declaration.set_parameters(v1::ADAPTIVE);
+    declaration.mutable_filter()->mutable_rdp()->set_order(8);
+    declaration.mutable_filter()->mutable_rdp()->set_epsilon(4);
+  });
+  MustAsk(kAskOne);
+  ASSERT_TRUE(statement_.answer().has_epsilon());
+  EXPECT_EQ(Field("filter").source(), v1::Statement::DECLARED);
+  EXPECT_THAT(Field("filter").value(), HasSubstr("bound 4; spent "));
+  EXPECT_THAT(Field("regime").value(), HasSubstr("bound of the declared filter"));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("follow from epsilon and delta alone"));
+}
+
+TEST_F(StatementTest, OfADataSetCoversAllItsLedgers) {
+  const auto independent = [](v1::Declaration& declaration) {
+    declaration.set_plan_independent(true);
+    declaration.set_released("a model");
+  };
+  Make(kOne, 10, independent);
+  Make(kTwo, 20, independent);
+  Make("projects/q/ledgers/other", 10,
+       [](v1::Declaration& declaration) { declaration.set_dataset("else"); });
+  MustAsk("dataset: 'adult'");
+  EXPECT_EQ(statement_.title(), "data set \"adult\": 2 ledgers, 4 entries");
+  EXPECT_EQ(statement_.checkpoints_size(), 2);
+  EXPECT_EQ(Field("rounds").value(), kOne + ": 10\n" + kTwo + ": 20");
+  EXPECT_EQ(Field("released").value(), "a model");
+  EXPECT_EQ(Field("other_ledgers").value(), "none on this server");
+  const double both = statement_.answer().epsilon().upper();
+  MustAsk(kAskOne);
+  EXPECT_GT(both, statement_.answer().epsilon().upper());
+  EXPECT_THAT(Field("other_ledgers").value(), HasSubstr("1 other ledger on this server"));
+}
+
+TEST_F(StatementTest, OfADataSetThatDoesNotComposeSaysWhyAndWhatDiffers) {
+  Make(kOne, 10);
+  Make(kTwo, 20, [](v1::Declaration& declaration) { declaration.set_unit_of_privacy("user"); });
+  MustAsk("dataset: 'adult'");
+  EXPECT_EQ(statement_.answer().refusal().reason(), "UNITS_DIFFER");
+  EXPECT_EQ(Field("unit_of_privacy").value(),
+            "example (in 1 ledger: " + kOne + ")\nuser (in 1 ledger: " + kTwo + ")");
+  EXPECT_EQ(Field("rounds").value(), kOne + ": 10\n" + kTwo + ": 20");
+}
+
+TEST_F(StatementTest, RefusesWrongRequests) {
+  Make(kOne, 10);
+  EXPECT_TRUE(IsFieldError(Ask(""), "ledger", "must be given, or a dataset"));
+  EXPECT_TRUE(IsFieldError(Ask(kAskOne + " delta: 1"), "delta", "must be in (0, 1)"));
+  EXPECT_TRUE(IsFieldError(Ask(kAskOne + " delta: nan"), "delta", "must be in (0, 1)"));
+  EXPECT_TRUE(IsFieldError(Ask("dataset: 'adult' up_to_sequence: 1"), "up_to_sequence",
+                           "must be 0 unless a ledger is named"));
+  EXPECT_TRUE(IsFieldError(Ask("dataset: ''"), "dataset", "must have 1 to 256 bytes"));
+  EXPECT_TRUE(IsFieldError(Ask("ledger: 'x'"), "ledger", ""));
+  EXPECT_TRUE(
+      IsFieldError(Ask(kAskOne + " options { method: 77 }"), "options.method", "enum number 77"));
+  EXPECT_EQ(Ask("ledger: 'projects/p/ledgers/none'").error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Ask("dataset: 'none'").error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(Ask(kAskOne + " up_to_sequence: 9").error_code(), StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(StatementTest, WhateverANameHoldsThePagesHoldText) {
+  Make(kOne, 10, [](v1::Declaration& declaration) {
+    declaration.set_dataset(absl::StrCat("<b>", kLong, "\u202E</b>"));
+    declaration.set_unit_of_privacy("a&b");
+    declaration.set_released(kOdd);
+    declaration.set_description(kOdd);
+  });
+  MustAsk(kAskOne);
+  const std::string& html = statement_.html();
+  EXPECT_THAT(html,
+              HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;q&quot;"));
+  EXPECT_THAT(html, HasSubstr(absl::StrCat("&lt;b&gt;", kLong, "[U+202E]&lt;/b&gt;")));
+  EXPECT_THAT(html, HasSubstr("a&amp;b"));
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(html, HasSubstr("size: A4"));
+  for (const char* bad : {"<script", "<b>", "<img", "src=", "href", "\u202E", "\u200B", "url("}) {
+    EXPECT_THAT(html, Not(HasSubstr(bad)));
+  }
+  const std::string& markdown = statement_.markdown();
+  std::string rest;  // what is not escaped
+  for (size_t i = 0; i < markdown.size(); ++i) {
+    if (markdown[i] == '\\' && markdown[i + 1] != '\n') {
+      ++i;
+    } else {
+      rest += markdown[i];
+    }
+  }
+  for (const char* bad : {"<script", "<b>", "![i]", "http://", "www.e", "`c`", "\u202E", "\u200B",
+                          "\n# h", "\n  # h", "\n  - l", "\n  1. n"}) {
+    EXPECT_THAT(rest, Not(HasSubstr(bad)));
+  }
+  EXPECT_THAT(markdown, HasSubstr("\\\n  \\# h\\\n  \\- l\\\n  1\\. n"));
+}
+
+TEST_F(StatementTest, SaysNothingThatDifferentialPrivacyDoesNot) {
+  Make(kOne, 10);
+  MustAsk(kAskOne);
+  const std::string text = absl::AsciiStrToLower(statement_.markdown());
+  for (const char* word :
+       {"safe", "anonymous", "private ", "verified", "budget", "improved", "complete"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+}
+
+// ---- Words ----
+
+TEST(StatementWords, RoundsNumbersOutward) {
+  EXPECT_EQ(statement::UpperText(1.332042), "1.333");
+  EXPECT_EQ(statement::LowerText(1.332942), "1.332");
+  EXPECT_EQ(statement::UpperText(23.205001), "23.21");
+  EXPECT_EQ(statement::UpperText(1e-5 * 1.00001), "1.001e-5");
+  EXPECT_EQ(statement::UpperText(std::numeric_limits<double>::infinity()), "no bound");
+  EXPECT_EQ(statement::ChanceUp(0.550333), "55.04 %");
+  EXPECT_EQ(statement::ChanceUp(1), "100 %");
+  EXPECT_EQ(statement::StatedText(1e-5), "1e-5");
+  EXPECT_EQ(statement::CountText(1234567), "1,234,567");
+  EXPECT_EQ(statement::CountText(999), "999");
+}
+
+TEST(StatementWords, ShowsWhatHides) {
+  EXPECT_EQ(statement::Shown("a\u202Eb\tc\nd\u0661"), "a[U+202E]b[U+0009]c\nd\u0661");
+  EXPECT_EQ(statement::Shown("\xff!"), "[?]!");
+}
+
+// A Gaussian of μ = 1 is (ε, δ)-DP with δ(ε) = Φ(1/2 - ε) - e^ε Φ(-1/2 - ε); an attacker's success
+// on it is Φ(1/2), and his true positive rate at 1 % is Φ(Φ^{-1}(0.01) + 1).
+TEST(StatementWords, AttackFromOnePairBoundsEveryMechanismThatHasIt) {
+  const auto phi = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+  for (const double epsilon : {0.1, 1.0, 3.0}) {
+    const double delta = phi(0.5 - epsilon) - std::exp(epsilon) * phi(-0.5 - epsilon);
+    const statement::Attack attack = statement::AttackOf(epsilon, delta);
+    EXPECT_GE(attack.success, phi(0.5));
+    EXPECT_GE(attack.detection, phi(-2.3263478740408408 + 1));
+  }
+  // Randomized response attains it: success e^ε / (1 + e^ε).
+  const statement::Attack attained = statement::AttackOf(1, 0);
+  EXPECT_GE(attained.success, std::exp(1) / (1 + std::exp(1)));
+  EXPECT_NEAR(attained.success, std::exp(1) / (1 + std::exp(1)), 1e-12);
+  EXPECT_NEAR(attained.detection, 0.01 * std::exp(1), 1e-12);
+  EXPECT_EQ(statement::AttackOf(std::numeric_limits<double>::infinity(), 0).success, 1);
+  EXPECT_EQ(statement::AttackOf(1e4, 0).detection, 1);
+}
+
+}  // namespace
+}  // namespace dpledger::server
