@@ -58,11 +58,11 @@ void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text
   AddQuestionCommands(app, chosen);
   AddProfileCommand(app, chosen);
   AddStatementCommand(app, chosen);
-  AddRecomputeCommands(app, chosen);
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
   AddRegistryCommands(app, chosen);
+  AddRecomputeCommands(app, chosen);
   AddAdminCommands(app, chosen);
   AddSpoolCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");

@@ -245,26 +245,29 @@ void AddStatementService(StatementService* service, std::vector<Method>& rows) {
 
 // ---- RecomputeService ----
 
-// Whoever may ask about every ledger: what an operation finds is of many.
+// What an operation finds is of many ledgers: who may ask about all of them may see it. To begin
+// and to end one is the administrators', who are recorded.
 void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
   using S = RecomputeService;
-  const auto call = [&]<typename Request>(Method row, const Request*) {
+  const auto add = [&]<typename Request, typename Row>(const char* name, const Request*,
+                                                       Permission permission, Row method) {
     rows.push_back(For<Request>(
-        Permission::kAsk,
+        permission,
         [](const Request&) {
           return Resource{Resource::Kind::kProject, "projects/-"};
         },
-        std::move(row)));
+        Unary("RecomputeService", name, Pool::kStore, service, method)));
   };
-  const auto row = [service](const char* name, auto method) {
-    return Unary("RecomputeService", name, Pool::kStore, service, method);
-  };
-  call(row("StartRecompute", &S::StartRecompute), &v1::StartRecomputeRequest::default_instance());
-  call(row("GetOperation", &S::GetOperation), &v1::GetOperationRequest::default_instance());
-  call(row("ListOperations", &S::ListOperations), &v1::ListOperationsRequest::default_instance());
-  call(row("CancelOperation", &S::CancelOperation),
-       &v1::CancelOperationRequest::default_instance());
-  call(row("ListRecomputed", &S::ListRecomputed), &v1::ListRecomputedRequest::default_instance());
+  add("StartRecompute", &v1::StartRecomputeRequest::default_instance(), Permission::kAdminister,
+      &S::StartRecompute);
+  add("CancelOperation", &v1::CancelOperationRequest::default_instance(), Permission::kAdminister,
+      &S::CancelOperation);
+  add("GetOperation", &v1::GetOperationRequest::default_instance(), Permission::kAsk,
+      &S::GetOperation);
+  add("ListOperations", &v1::ListOperationsRequest::default_instance(), Permission::kAsk,
+      &S::ListOperations);
+  add("ListRecomputed", &v1::ListRecomputedRequest::default_instance(), Permission::kAsk,
+      &S::ListRecomputed);
 }
 
 // ---- AdminService ----

@@ -190,6 +190,13 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   Expect("statement", On({"statement", "--ledger", "run"}));
   Expect("statement", On({"statement", "--ledger", "run", "--output", folder_.File("s")}));
 
+  Expect("recompute", On({"recompute", "start", "--wait", "--request-id", "again"}));
+  const RunResult begun = Dpledger(On({"recompute", "start", "--request-id", "again"}));
+  const std::string operation = begun.out.substr(begun.out.find("operations/"), 43);
+  Expect("recompute", On({"recompute", "show", operation, "--results"}));
+  Expect("recompute", On({"recompute", "cancel", operation}));
+  Expect("recompute_list", On({"recompute", "list"}));
+
   Expect("error", {"epsilom"}, 2);
   Expect("error", {"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);
   Expect("error", On({"ledger", "show", "nobody"}), 1);

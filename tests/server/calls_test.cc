@@ -285,6 +285,7 @@ TEST_F(Reflection, ListsTheServices) {
   EXPECT_THAT(names, testing::UnorderedElementsAre(
                          "dpledger.v1.LedgerService", "dpledger.v1.AccountingService",
                          "dpledger.v1.AuditService", "dpledger.v1.AdminService",
+                         "dpledger.v1.RecomputeService", "dpledger.v1.StatementService",
                          "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"));
 }
 

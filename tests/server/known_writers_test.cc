@@ -17,6 +17,8 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "dpledger/v1/admin_service.grpc.pb.h"
+#include "dpledger/v1/recompute_service.grpc.pb.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "tests/server/running_server.h"
 
@@ -82,12 +84,14 @@ class KnownWriters : public ::testing::Test {
     Response unused;
     return (stub.*method)(&context, request, response != nullptr ? response : &unused);
   }
-  void MakeToken(const std::string& name, const std::string& role = "trainer") {
+  void MakeToken(const std::string& name, const std::string& role = "trainer",
+                 const std::string& scope = "projects/p", const std::string& data_set = "") {
     v1::CreateTokenRequest request;
     request.set_name(name);
     v1::Grant& given = *request.add_grants();
     given.set_role(role);
-    given.set_scope("projects/p");
+    given.set_scope(scope);
+    given.set_data_set(data_set);
     v1::CreateTokenResponse response;
     const auto admin = v1::AdminService::NewStub(channel_);
     ASSERT_TRUE(IsOk(As("admin", *admin, &Admin::CreateToken, request, &response)));
@@ -310,6 +314,63 @@ TEST_F(KnownWriters, LogLinesNameCallerPeerLedgerAndRequest) {
     for (const char c : line) EXPECT_TRUE(c >= ' ' && c < '\x7f') << line;
     for (const auto& [name, secret] : secrets_) EXPECT_THAT(line, Not(HasSubstr(secret)));
   }
+}
+
+TEST_F(KnownWriters, StatementOfADataSetIsForWhoMayAskAboutAllOfIt) {
+  ASSERT_TRUE(IsOk(Create("admin", kLedger)));  // over "adult"
+  MakeToken("officer", "auditor", "*", "adult");
+  MakeToken("project", "auditor", "projects/p");
+  MakeToken("asker", "analyst", "*");
+  const auto statements = v1::StatementService::NewStub(channel_);
+  const auto ask = [&](const std::string& caller, const std::string& dataset) {
+    v1::GetStatementRequest request;
+    if (dataset.empty()) {
+      request.set_ledger(kLedger);
+    } else {
+      request.set_dataset(dataset);
+    }
+    return As(caller, *statements, &v1::StatementService::Stub::GetStatement, request).error_code();
+  };
+  EXPECT_EQ(ask("officer", "adult"), StatusCode::OK);
+  EXPECT_EQ(ask("admin", "adult"), StatusCode::OK);
+  for (const char* caller : {"project", "asker"}) {
+    EXPECT_EQ(ask(caller, "adult"), StatusCode::PERMISSION_DENIED) << caller;
+  }
+  EXPECT_EQ(ask("officer", "mnist"), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(ask("officer", ""), StatusCode::OK);
+  EXPECT_EQ(ask("project", ""), StatusCode::OK);
+  EXPECT_EQ(ask("asker", ""), StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(KnownWriters, RecomputationsAreBegunByAdministratorsAndSeenByWhoMayAskAboutAll) {
+  MakeToken("all", "auditor", "*");
+  MakeToken("project", "auditor", "projects/p");
+  const auto recompute = v1::RecomputeService::NewStub(channel_);
+  v1::StartRecomputeRequest request;
+  request.set_request_id("r");
+  request.set_parent("projects/p");
+  v1::Operation operation;
+  using Recompute = v1::RecomputeService::Stub;
+  for (const char* caller : {"all", "project"}) {
+    EXPECT_EQ(As(caller, *recompute, &Recompute::StartRecompute, request, &operation).error_code(),
+              StatusCode::PERMISSION_DENIED);
+  }
+  ASSERT_TRUE(IsOk(As("admin", *recompute, &Recompute::StartRecompute, request, &operation)));
+  EXPECT_EQ(operation.creator(), "token:first-admin");
+  v1::GetOperationRequest get;
+  get.set_name(operation.name());
+  EXPECT_TRUE(IsOk(As("all", *recompute, &Recompute::GetOperation, get)));
+  EXPECT_EQ(As("project", *recompute, &Recompute::GetOperation, get).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  v1::CancelOperationRequest cancel;
+  cancel.set_name(operation.name());
+  EXPECT_EQ(As("all", *recompute, &Recompute::CancelOperation, cancel).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  // What it finds is in a ledger that is read by administrators alone.
+  v1::ReadEntriesRequest read;
+  read.set_ledger(operation.results_ledger());
+  EXPECT_EQ(As("all", *ledgers_, &Ledgers::ReadEntries, read).error_code(),
+            StatusCode::PERMISSION_DENIED);
 }
 
 }  // namespace
