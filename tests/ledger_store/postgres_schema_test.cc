@@ -49,7 +49,7 @@ TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
   server_->Must("DROP TABLE dpledger.barriers");  // as a later version may have done
   const std::string before = Everything();
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_NEWER",
-                      "schema dpledger has version 99, this program knows version 4: a later "
+                      "schema dpledger has version 99, this program knows version 5: a later "
                       "program wrote it; upgrade this one"));
   EXPECT_EQ(Everything(), before);
 }
