@@ -199,13 +199,15 @@ void Run(double seconds) {
     Print("filter_1_of_10000_ms",
           Median([&] { server.List("name:l07777 AND epsilon > 0", "", 1); }), "ms");
   }
+  // The best of several turns: another's load only takes away.
   double with = 0, without = 0;
-  constexpr int kTurns = 3;
+  constexpr int kTurns = 5;
   for (int turn = 0; turn < 2 * kTurns; ++turn) {
     const bool summaries = turn % 2 == 0;
     BenchServer server(store, summaries);
-    (summaries ? with : without) +=
-        Append(server.store(), absl::Seconds(std::max(0.5, seconds / (3 * kTurns))), turn) / kTurns;
+    double& best = summaries ? with : without;
+    best = std::max(best,
+                    Append(server.store(), absl::Seconds(std::max(1.0, seconds / kTurns)), turn));
   }
   Print("append_events_per_s_with_summaries", with, "1/s");
   Print("append_events_per_s_without", without, "1/s");

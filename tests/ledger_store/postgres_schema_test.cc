@@ -93,7 +93,7 @@ TEST_F(PostgresSchema, SignerOfVersion1LosesItsLeaseAndNothingElse) {
       " expires = clock_timestamp() + interval '400 days'");
   const auto store = Open();
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "4");
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "5");
   Publication publication;
   publication.lease_epoch = 7;
   const auto epoch = (*store)->checkpoints().AcquireLease("new", absl::Seconds(15));
