@@ -101,7 +101,8 @@ void LedgerTail::Run() {
     absl::Status polled = OutOfMemory();
     try {
       polled = Poll();
-      index_.Tell();
+      // Without it no watch says that nothing has changed: nobody knows.
+      if (polled.ok()) index_.Tell();
     } catch (const std::bad_alloc&) {
       // The next poll brings it.
     }

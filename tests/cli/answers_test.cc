@@ -106,6 +106,8 @@ TEST_F(Answers, EveryCommandKeepsToTheSchema) {
   Expect("ledger_append", On({"ledger", "append", "child", "--events", file_}));
   Expect("ledger", On({"ledger", "show", "child"}));
   Expect("ledger_list", On({"ledger", "list"}));
+  Expect("ledger_list", On({"ledger", "list", "--filter", "rounds > 0", "--order-by", "size"}));
+  Expect("dataset_list", On({"ledger", "datasets", "--project", "-"}));
   Expect("ledger_read", On({"ledger", "read", "run"}));
 
   Ask("epsilon", {"epsilon", "--delta", "1e-5"});

@@ -61,6 +61,7 @@ class PostgresHeads : public ::testing::Test {
     server_->Must("ALTER TABLE dpledger.ledgers RENAME COLUMN unsigned TO to_sign");
     server_->Must("DROP TABLE dpledger.heads_authentic");
     server_->Must("DROP TABLE dpledger.datasets");
+    server_->Must("DROP TABLE dpledger.summaries");
     server_->Must("UPDATE dpledger.schema_version SET version = 3");
   }
 

@@ -49,7 +49,7 @@ TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
   server_->Must("DROP TABLE dpledger.barriers");  // as a later version may have done
   const std::string before = Everything();
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_NEWER",
-                      "schema dpledger has version 99, this program knows version 4: a later "
+                      "schema dpledger has version 99, this program knows version 5: a later "
                       "program wrote it; upgrade this one"));
   EXPECT_EQ(Everything(), before);
 }
@@ -93,7 +93,7 @@ TEST_F(PostgresSchema, SignerOfVersion1LosesItsLeaseAndNothingElse) {
       " expires = clock_timestamp() + interval '400 days'");
   const auto store = Open();
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "4");
+  EXPECT_EQ(server_->Must("SELECT version FROM dpledger.schema_version"), "5");
   Publication publication;
   publication.lease_epoch = 7;
   const auto epoch = (*store)->checkpoints().AcquireLease("new", absl::Seconds(15));

@@ -254,6 +254,7 @@ std::vector<Case> Cases() {
                     ", body_sha256 = sha256(", Quieter("body"), ")"),
        "", "", ""},
       {"UPDATE histories", "UPDATE dpledger.histories SET body_sha256 = ''", "", "", ""},
+      {"UPDATE summaries", "UPDATE dpledger.summaries SET body = ''", "", "", ""},
       {"UPDATE ledgers",
        "UPDATE dpledger.ledgers SET first_entry ="
        " decode(replace(encode(first_entry, 'hex'), '6164756c74', '6f74686572'), 'hex')",
@@ -542,8 +543,9 @@ TEST_F(PostgresRights, ForeignLedgerRowIsDamage) {
 
 TEST_F(PostgresRights, RightToReadIsNoOther) {
   Intrude("SELECT", "SELECT '' FROM dpledger.ledgers");
-  for (const char* table : {"ledgers", "writers", "datasets", "chunks", "requests", "histories",
-                            "checkpoints", "tiles", "registry", "signer", "barriers"}) {
+  for (const char* table :
+       {"ledgers", "writers", "datasets", "chunks", "requests", "histories", "checkpoints", "tiles",
+        "registry", "signer", "barriers", "summaries"}) {
     EXPECT_THAT(Run("intruder", absl::StrCat("DELETE FROM dpledger.", table)),
                 testing::HasSubstr("permission denied"));
   }

@@ -1,0 +1,221 @@
+// What lists cost: 10,000 ledgers with their ε, over gRPC; how long the summaries of a store
+// without any take; and what keeping them up takes from appends.
+//
+//   listing_benchmark [--seconds S]
+//
+// Each ledger has one batch of two kinds of rounds. The store is an embedded one in this folder.
+// Times of lists are medians of eleven. Appends are 64 writers of 100 events a batch, each to a
+// ledger of its own, straight into the store, while a server has it open; with summaries and
+// without them in turns. Prints one JSON object.
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "server/server.h"
+
+namespace dpledger {
+namespace {
+
+constexpr int kLedgers = 10'000;
+constexpr int kMakers = 64;
+constexpr int kLists = 11;
+constexpr uint32_t kPage = 1000;
+
+std::string Name(int ledger) { return absl::StrFormat("projects/bench/ledgers/l%05d", ledger); }
+
+v1::CreateLedgerRequest Creation(int ledger) {
+  v1::CreateLedgerRequest request;
+  request.set_name(Name(ledger));
+  request.set_request_id("create");
+  v1::Declaration& declaration = *request.mutable_declaration();
+  declaration.set_dataset(absl::StrCat("data-", ledger % 100));
+  declaration.set_unit_of_privacy("example");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  return request;
+}
+
+v1::AppendBatchRequest Rounds(int ledger) {
+  v1::AppendBatchRequest batch;
+  batch.set_ledger(Name(ledger));
+  batch.set_writer("w");
+  batch.set_request_id("rounds");
+  for (const double noise : {1.0, 1.5}) {
+    v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
+    rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
+    rounds.set_count(static_cast<uint64_t>(100 + ledger % 1000));
+    rounds.add_queries()->set_l2_norm_bound(1);
+    rounds.mutable_queries(0)->set_noise_stddev(noise);
+  }
+  return batch;
+}
+
+void MakeLedgers(const std::string& folder) {
+  auto store = OpenEmbeddedStore({.folder = folder});
+  bench::Check(store.status());
+  std::vector<std::thread> makers;
+  for (int maker = 0; maker < kMakers; ++maker) {
+    makers.emplace_back([&, maker] {
+      for (int ledger = maker; ledger < kLedgers; ledger += kMakers) {
+        bench::Check((*store)->Create(Creation(ledger)).status());
+        bench::Check((*store)->Append(Rounds(ledger)).status());
+      }
+    });
+  }
+  for (std::thread& maker : makers) maker.join();
+}
+
+class BenchServer {
+ public:
+  BenchServer(const std::string& folder, bool summaries) : log_(server::LogLevel::kError, 2) {
+    auto store = OpenEmbeddedStore({.folder = folder});
+    bench::Check(store.status());
+    store_ = store->get();
+    server::ServerOptions options;
+    options.front.address = "127.0.0.1:0";
+    options.signing = server::SigningOptions::Beside(folder);
+    options.summaries.on = summaries;
+    auto started = server::Server::Start(options, *std::move(store), &log_);
+    bench::Check(started.status());
+    server_ = *std::move(started);
+    ledgers_ = v1::LedgerService::NewStub(grpc::CreateChannel(
+        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
+  }
+
+  LedgerStore& store() { return *store_; }
+
+  // How many ledgers the list has, and how many of them with an ε of all their entries.
+  std::pair<int, int> List(const std::string& filter, const std::string& order_by, int pages) {
+    std::pair<int, int> found;
+    v1::ListLedgersRequest request;
+    request.set_parent("projects/-");
+    request.set_page_size(kPage);
+    request.set_filter(filter);
+    request.set_order_by(order_by);
+    do {
+      grpc::ClientContext context;
+      v1::ListLedgersResponse page;
+      const grpc::Status status = ledgers_->ListLedgers(&context, request, &page);
+      if (!status.ok()) bench::Die(status.error_message());
+      for (int i = 0; i < page.ledgers_size(); ++i) {
+        ++found.first;
+        found.second +=
+            page.summaries(i).has_epsilon() && page.summaries(i).size() == page.ledgers(i).size()
+                ? 1
+                : 0;
+      }
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && --pages > 0);
+    return found;
+  }
+
+ private:
+  const server::Log log_;
+  LedgerStore* store_ = nullptr;
+  std::unique_ptr<server::Server> server_;
+  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+};
+
+double Median(const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int i = 0; i < kLists; ++i) {
+    const absl::Time before = absl::Now();
+    work();
+    times.push_back(absl::ToDoubleMilliseconds(absl::Now() - before));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+// Events a second.
+double Append(LedgerStore& store, absl::Duration time, int turn) {
+  const absl::Time begin = absl::Now();
+  std::atomic<uint64_t> events = 0;
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < kMakers; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (uint64_t batch = 0; absl::Now() - begin < time; ++batch) {
+        v1::AppendBatchRequest request;
+        request.set_ledger(Name(writer));
+        request.set_writer(absl::StrCat("turn", turn));
+        request.set_request_id(absl::StrCat("t", turn, "-", batch));
+        for (uint64_t round = 0; round < 50; ++round) {
+          v1::SamplingEvent& sampling = *request.add_entries()->mutable_event()->mutable_sampling();
+          sampling.set_round(batch * 50 + round);
+          sampling.mutable_scheme()->mutable_poisson()->set_probability(0.01);
+          v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
+          sum.set_round(batch * 50 + round);
+          sum.mutable_query()->set_l2_norm_bound(1);
+          sum.mutable_query()->set_noise_stddev(1.1);
+        }
+        bench::Check(store.Append(std::move(request)).status());
+        events += 100;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  return static_cast<double>(events) / absl::ToDoubleSeconds(absl::Now() - begin);
+}
+
+void Print(const char* name, double value, const char* unit, bool last = false) {
+  std::printf("  \"listing/%s\": {\"value\": %.6g, \"unit\": \"%s\"}%s\n", name, value, unit,
+              last ? "" : ",");
+}
+
+void Run(double seconds) {
+  const bench::ScratchFolder folder;
+  const std::string store = folder.path() + "/store";
+  MakeLedgers(store);
+  std::printf("{\n");
+  {
+    const absl::Time before = absl::Now();
+    BenchServer server(store, /*summaries=*/true);
+    while (server.List("epsilon:*", "", 1'000'000).second < kLedgers) {
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    Print("summarise_10000_s", absl::ToDoubleSeconds(absl::Now() - before), "s");
+  }
+  {
+    const absl::Time before = absl::Now();
+    BenchServer server(store, /*summaries=*/true);
+    if (server.List("", "", 1'000'000).second != kLedgers) bench::Die("a summary is missing");
+    Print("start_and_list_10000_ms", absl::ToDoubleMilliseconds(absl::Now() - before), "ms");
+    Print("list_10000_ms", Median([&] { server.List("", "", 1'000'000); }), "ms");
+    Print("largest_1000_of_10000_ms", Median([&] { server.List("", "epsilon desc", 1); }), "ms");
+    Print("filter_1_of_10000_ms",
+          Median([&] { server.List("name:l07777 AND epsilon > 0", "", 1); }), "ms");
+  }
+  // The best of several turns: another's load only takes away.
+  double with = 0, without = 0;
+  constexpr int kTurns = 5;
+  for (int turn = 0; turn < 2 * kTurns; ++turn) {
+    const bool summaries = turn % 2 == 0;
+    BenchServer server(store, summaries);
+    double& best = summaries ? with : without;
+    best = std::max(best,
+                    Append(server.store(), absl::Seconds(std::max(1.0, seconds / kTurns)), turn));
+  }
+  Print("append_events_per_s_with_summaries", with, "1/s");
+  Print("append_events_per_s_without", without, "1/s");
+  Print("append_overhead_percent", 100 * (1 - with / without), "%", /*last=*/true);
+  std::printf("}\n");
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { dpledger::Run(dpledger::bench::Seconds(argc, argv)); }
