@@ -85,7 +85,11 @@ double Recompute(const std::string& folder, const std::string& request_id, int l
   const server::Log log(LogLevel::kError, 2);
   server::AccountingService accounting(store.get(), server::AccountingLimits(), nullptr,
                                        server::TableKeeping{key, nullptr});
-  server::RecomputeService service(store.get(), &accounting, {}, Clock::System(), &log);
+  server::LedgerIndex index;
+  server::LedgerTail tail(store.get(), &index, &log);
+  tail.Start([] { return absl::OkStatus(); }, [](const std::vector<std::string>&) {});
+  server::LedgerFinder finder(&tail, &index);
+  server::RecomputeService service(store.get(), &accounting, &finder, {}, Clock::System(), &log);
   service.Start();
   v1::StartRecomputeRequest request;
   request.set_request_id(request_id);
@@ -103,6 +107,7 @@ double Recompute(const std::string& folder, const std::string& request_id, int l
     bench::Die("not every ledger has an answer");
   }
   service.Stop();
+  tail.Stop();
   return taken;
 }
 
