@@ -34,7 +34,9 @@ std::string FingerprintOf(const v1::ListLedgersRequest& request) {
 // A letter for the kind, then the value.
 struct AsText {
   std::string operator()(std::monostate) const { return "-"; }
-  std::string operator()(const std::string& text) const { return absl::StrCat("s", HexEncode(text)); }
+  std::string operator()(const std::string& text) const {
+    return absl::StrCat("s", HexEncode(text));
+  }
   std::string operator()(double number) const {
     return absl::StrCat("n", std::bit_cast<uint64_t>(number));
   }
