@@ -206,7 +206,7 @@ TEST_F(RecomputeTest, RefusesWrongRequests) {
   EXPECT_TRUE(is(Refusal("request_id: 'a b' parent: 'projects/-'"), "request_id"));
   EXPECT_TRUE(is(Refusal("request_id: 'a'"), "parent"));
   EXPECT_TRUE(is(Refusal("request_id: 'a' parent: 'p'"), "parent"));
-  EXPECT_TRUE(is(Refusal(kAll + " filter: 'epsilon > 1'"), "filter"));
+  EXPECT_TRUE(is(Refusal(kAll + " filter: 'epsilon >'"), "filter"));
   EXPECT_TRUE(is(Refusal(kAll + " delta: 1"), "delta"));
   EXPECT_TRUE(is(Refusal(kAll + " delta: nan"), "delta"));
   EXPECT_TRUE(is(Refusal(kAll + " delta: -1"), "delta"));
