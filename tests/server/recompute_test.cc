@@ -102,6 +102,24 @@ TEST_F(RecomputeTest, ComparesWithWhatWasSaidBeforeOfTheSameEntries) {
       3);
 }
 
+TEST_F(RecomputeTest, DoesNotCompareWithWhatWasSaidOfOtherEntries) {
+  MakeLedgers(*store_, 2);
+  RecomputeOptions options;
+  options.said_before = [](const std::string& ledger,
+                           double) -> absl::StatusOr<std::optional<v1::LedgerSummary>> {
+    v1::LedgerSummary summary;
+    summary.set_ledger(ledger);
+    summary.set_size(99);  // more than it has
+    summary.mutable_epsilon()->set_upper(1000);
+    return std::optional<v1::LedgerSummary>(summary);
+  };
+  Recomputer server(store_.get(), options);
+  server.service.Start();
+  const Operation operation = server.AwaitEnd(server.Begin(kAll).name());
+  EXPECT_EQ(operation.fresh(), 2);
+  EXPECT_EQ(operation.lower(), 0);
+}
+
 TEST_F(RecomputeTest, SameRequestIsOneOperation) {
   MakeLedgers(*store_, 2);
   Recomputer server(store_.get(), {});
