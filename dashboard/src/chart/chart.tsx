@@ -69,7 +69,7 @@ export function Chart(props: ChartProps) {
   const all = series.flatMap((one) => one.points);
   const greatestX = Math.max(plan?.x ?? 0, ...all.map((point) => point.x), 1);
   const greatestY = Math.max(...all.map((point) => point.upper).filter(Number.isFinite), plan?.value ?? 0, props.bound?.y ?? 0, 1e-12);
-  const yTicks = ticksOf(greatestY * 1.04, 4);
+  const yTicks = ticksOf(greatestY * 1.04, 5);
   const topY = Math.max(yTicks[yTicks.length - 1], greatestY * 1.06);
   const inner = Math.max(40, width - PAD.left - PAD.right);
   const x = (value: number) => PAD.left + (value / greatestX) * inner;

@@ -26,7 +26,7 @@ export function KnownTo({ of: interval }: { of: Interval }) {
   if (upper(interval) === Infinity) return <>no bound</>;
   if (!hasLower(interval)) return <>upper end only</>;
   const gap = upper(interval) - lower(interval);
-  return gap === 0 ? <>exact</> : <><Num of={digitsOf(gap, "up", 1)} /> below</>;
+  return gap === 0 ? <>exact</> : <span class="nowrap">within <Num of={digitsOf(gap, "up", 1)} /> below</span>;
 }
 
 const Bound = ({ of: interval }: { of: Interval }) =>

@@ -57,6 +57,9 @@ export const textUp = (x: number, digits = 4) => plainText(digitsOf(x, "up", dig
 export const textDown = (x: number, digits = 4) => plainText(digitsOf(x, "down", digits));
 export const textNear = (x: number, digits = 4) => plainText(digitsOf(x, "nearest", digits));
 
+// Whole numbers in full, others to so many digits.
+export const amount = (x: number, digits = 4) => (Number.isInteger(x) && Math.abs(x) < 1e15 ? grouped(x) : textNear(x, digits));
+
 // Proto JSON writes infinities and 64-bit integers as strings, and leaves zeros out.
 export function double(value: number | string | undefined): number {
   return value === undefined ? 0 : Number(value);

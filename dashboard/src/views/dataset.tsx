@@ -25,7 +25,7 @@ export function Dataset({ name }: { name: string }) {
   // An older server has no filters: its ledgers are looked through here.
   const old = filtered.error?.code === "invalid_argument";
   const all = useCall("LedgerService/ListLedgers", old ? { parent: "projects/-", pageSize: 1000 } : undefined, version);
-  const rows: Row[] | undefined = old ? all.data?.ledgers?.filter((ledger) => ledger.declaration?.dataset === name).map((ledger) => ({ ledger })) : filtered.rows;
+  const rows: Row[] | undefined = old ? all.data?.ledgers?.filter((ledger) => ledger.declaration?.dataset === name).map((ledger) => ({ ledger })) : filtered.rows?.filter((row) => row.ledger.declaration?.dataset === name);
   const question: ComputeEpsilonRequest | undefined = !rows?.length ? undefined : old
     ? rows.length <= MOST_NAMED ? { subject: { ledgers: rows.map((row) => row.ledger.name ?? "") }, delta: askedDelta() } : undefined : ask(name);
   const total = useCall("AccountingService/ComputeEpsilon", question, version);
@@ -34,7 +34,7 @@ export function Dataset({ name }: { name: string }) {
   const undeclared = rows?.filter((row) => row.ledger.declaration?.parameters === "FIXED" && !row.ledger.declaration?.planIndependent) ?? [];
   const units = [...new Set(rows?.map((row) => row.ledger.declaration?.unitOfPrivacy ?? ""))];
   const adjacencies = [...new Set(rows?.map((row) => row.ledger.declaration?.adjacency ?? ""))];
-  const refused = total.error && ["failed_precondition", "unimplemented", "invalid_argument"].includes(total.error.code);
+  const refused = total.error && ["failed_precondition", "unimplemented"].includes(total.error.code);
   return <>
     <Title trail={<A href="/">Data sets</A>} title={<Name of={name} whole />} about={rows && <>{plural(rows.length, "run")} on this server; one record is one {units.map((unit, i) => <>{i > 0 && " or one "}<Name of={unit} /></>)}.</>}
       actions={<><A class="button" href={`/ledgers?${new URLSearchParams({ filter: request.filter! })}`}>As a list</A><A class="button primary" href={`/statement?${new URLSearchParams({ dataset: name })}`}>Statement</A></>} />

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, CallError } from "../api/client";
 import { decodeEntry, fromBase64, type Decoded } from "../api/decode";
 import type { SamplingScheme, SumQuery } from "../api/types";
-import { count, double, grouped, textNear } from "../text/numbers";
+import { amount, count, double, grouped, textNear } from "../text/numbers";
 import { cut, visible } from "../text/names";
 import { adjacencyWords, schemeWords, spaced } from "../text/words";
 
@@ -39,7 +39,7 @@ export function entryWords(entry: Decoded): { kind: string; what: string } {
   if (event?.sumQuery) {
     const query = event.sumQuery.query ?? {};
     const grid = double(query.grid);
-    return { kind: "sum query", what: `${late}${quoted(query.group)}: bound ${textNear(double(query.l2NormBound), 5)}, noise ${textNear(double(query.noiseStddev), 5)}${grid ? ` (whole units of ${textNear(grid)})` : ""}` };
+    return { kind: "sum query", what: `${late}${quoted(query.group)}: bound ${amount(double(query.l2NormBound), 5)}, noise ${amount(double(query.noiseStddev), 5)}${grid ? ` (whole units of ${textNear(grid)})` : ""}` };
   }
   if (event?.rounds) {
     return { kind: "rounds", what: `${late}${grouped(event.rounds.count)} equal rounds: ${schemeWords(event.rounds.scheme).text}, noise multiplier ${textNear(noiseMultiplier(event.rounds.queries ?? []))}` };

@@ -173,7 +173,7 @@ function Aside({ ledger, details, specials }: { ledger: LedgerMessage; details?:
     {details && <Card title="This number assumes">
       <ul class="bullets">{(details.assumptions ?? []).map((line) => <li key={line}>{visible(line)}</li>)}{!details.assumptions?.length && <li>nothing beyond the declaration</li>}</ul>
       {(details.warnings ?? []).length > 0 && <><h3>It leaves out, or warns</h3><ul class="bullets">{details.warnings!.map((line) => <li key={line}>{visible(line)}</li>)}</ul></>}
-      <p class="faint">Worked out by version {details.version}</p>
+      <p class="faint card-foot">Worked out by version {details.version}</p>
     </Card>}
   </aside>;
 }
@@ -207,6 +207,7 @@ export function Ledger({ project, id, entry }: { project: string; id: string; en
     <div class="with-aside"><div class="column">
       <Card class="epsilon-card">
         {answer.data?.epsilon ? <EpsilonBlock epsilon={answer.data.epsilon} details={details} terms={{ delta, unit: unitsOf(details).length ? unitsOf(details) : [unit], adjacency: details?.adjacency, parameters: details?.parameters, group: count(details?.groupSize) }}>
+          {count(details?.ledgers?.[0]?.missingCount) > 0 && <p class="bar-note"><strong>This may be short.</strong> {plural(details!.ledgers![0].missingCount!, "writer")} may hold releases that were never delivered: {(details!.ledgers![0].missing ?? []).slice(0, 3).map((one) => `${visible(one.writer ?? "")} (${visible(one.reason ?? "")})`).join("; ")}.</p>}
           {answer.data.plannedEpsilon && <p class="muted">That is so far. If the plan of {grouped(data.declaration?.plannedRounds)} rounds is charged: <strong><EpsilonWords epsilon={answer.data.plannedEpsilon} delta={delta} /></strong></p>}
           {(details?.filterSpending ?? []).map((spending) => <p key={spending.ledger} class="muted">The number is that of the filter’s whole bound ({spending.filter}: {textNear(double(spending.bound))}). What was spent of it, {textUp(double(spending.spent))}, is no guarantee.</p>)}
           {!hasLower(answer.data.epsilon) && <p class="faint">{methodWords(details?.method)} proves an upper end only.</p>}

@@ -127,7 +127,7 @@ export function LedgerRows({ rows, dataset = true, chosen, choose }:
       <td data-label="Cost"><SummaryCell summary={summary} ledger={ledger} /></td>
       <td data-label="Rounds" class="num">{roundsText(ledger, summary)}<small>{plural(count(ledger.size), "entry", "entries")}</small></td>
       <td data-label="State"><StateChips ledger={ledger} summary={summary} /></td>
-      <td data-label="Last entry">{summary?.lastEntryTime ? <Time of={summary.lastEntryTime} /> : <>made <Time of={ledger.createTime} /></>}</td>
+      <td data-label="Last entry"><span>{summary?.lastEntryTime ? <Time of={summary.lastEntryTime} /> : <>made <Time of={ledger.createTime} /></>}</span></td>
     </tr>;
   })}</>;
 }

@@ -7,7 +7,7 @@ import { Dialog } from "../parts/dialog";
 import { EpsilonBlock, Number_ } from "../parts/epsilon";
 import { Failed, Loading } from "../parts/parts";
 import { place, setQuery } from "../router";
-import { double, grouped, textUp } from "../text/numbers";
+import { double, grouped } from "../text/numbers";
 
 const FIELDS = { solve: "noise", epsilon: "1", delta: "1e-5", sampling: "0.01", steps: "1000", noise: "1", trials: "1" };
 type Inputs = typeof FIELDS;
@@ -38,8 +38,8 @@ export function Plan() {
   return <Dialog drawer title="Plan a run" close={close}>
     <p class="muted">Rounds of a Gaussian sum over Poisson samples. Nothing is recorded.</p>
     <form onSubmit={submit}><div class="plan-form">
-      <label class="field">Look for<select value={draft.solve} onChange={(event) => setDraft({ ...draft, solve: event.currentTarget.value })}><option value="noise">the noise for a target</option><option value="cost">the cost of a noise</option></select></label>
-      {draft.solve === "noise" ? field("epsilon", "Target ε") : field("noise", "Noise multiplier")}{field("delta", "δ")}{field("sampling", "Sampling probability")}{field("steps", "Rounds")}{field("trials", "Runs tried, on average (geometric)")}</div>
+      <label class="field">Look for<select value={draft.solve} onChange={(event) => setDraft({ ...draft, solve: event.currentTarget.value })}><option value="noise">noise for a target</option><option value="cost">cost of a noise</option></select></label>
+      {draft.solve === "noise" ? field("epsilon", "Target ε") : field("noise", "Noise multiplier")}{field("delta", "δ")}{field("sampling", "Sampling probability")}{field("steps", "Rounds")}{field("trials", "Runs tried, on average")}</div>
       <button class="button primary" type="submit">Work it out</button></form>
     {asked() && <div class="section">
       {calibrated.error && <Failed error={calibrated.error} what="the noise" />}
@@ -48,7 +48,7 @@ export function Plan() {
       {!cost.data && !cost.error && !calibrated.error && <Loading what="the answer" />}
       {cost.data?.epsilon && <EpsilonBlock epsilon={cost.data.epsilon} details={cost.data.details} terms={terms}><p class="muted">of one run of {grouped(BigInt(Math.round(number("steps"))))} rounds</p></EpsilonBlock>}
       {tuned.error && <Failed error={tuned.error} what="the cost of tuning" />}
-      {tuned.data?.epsilon && <><h3>Releasing the best of about {textUp(number("trials"))} such runs</h3><EpsilonBlock epsilon={tuned.data.epsilon} details={tuned.data.details} terms={terms} /></>}
+      {tuned.data?.epsilon && <><h3>Releasing the best of about {inputs.trials} such runs</h3><EpsilonBlock epsilon={tuned.data.epsilon} details={tuned.data.details} terms={terms} /></>}
     </div>}
   </Dialog>;
 }
