@@ -121,7 +121,7 @@ export function Datasets() {
     {items.length > 0 && <Card flush title={<>Needs attention <span class="faint">{items.length}</span></>}>{items.slice(0, 12).map((item, i) => <Notice key={i} shape={item.shape} tone={item.tone} title={item.title} action={<A href={item.href}>{item.link}</A>}>{item.text}</Notice>)}
       {items.length > 12 && <p class="footnote" style="padding: 8px 20px">and {items.length - 12} more: filter the ledgers for them</p>}</Card>}
     {datasets.length > 0 && <Section title="All data sets" side="Order: attention, then name">
-      <div class="card flush"><table class="rows"><thead><tr><th scope="col">Data set</th><th scope="col">Runs</th><th scope="col">All runs together, if every model and answer is seen</th><th scope="col">Last entry</th><th scope="col">State</th></tr></thead>
+      <div class="card flush"><table class="rows datasets"><thead><tr><th scope="col">Data set</th><th scope="col">Runs</th><th scope="col">All runs together, if every model and answer is seen</th><th scope="col">Last entry</th><th scope="col">State</th></tr></thead>
         <tbody>{sorted.map((dataset) => <tr key={dataset.name} data-name={dataset.name}>
           <td data-label="Data set" class="main"><A href={datasetAddress(dataset.name ?? "")}><Name of={dataset.name} /></A><small>one record is one {(dataset.unitsOfPrivacy ?? []).map((unit, i) => <>{i > 0 && " or one "}<Name of={unit} /></>)}</small></td>
           <td data-label="Runs"><Runs dataset={dataset} /></td>
