@@ -273,6 +273,25 @@ export const cases = {
     assert.match(await text(tab), /cannot be reached/);
   }),
 
+  "a browser gets the page at any address, a script does not, and the policy goes with it": ({ bin, page }) => withServer({ bin, page }, async (server) => {
+    const html = await fetch(`${server.base}/ledger/default/a.b`, { headers: { accept: "text/html,*/*" } });
+    assert.equal(html.status, 200);
+    assert.match(await html.text(), /<div id="page">/);
+    const policy = html.headers.get("content-security-policy");
+    for (const part of ["default-src 'none'", "script-src 'self'", "worker-src 'self'", "frame-ancestors 'none'", "form-action 'none'", "require-trusted-types-for 'script'; trusted-types dpledger-worker"]) assert.ok(policy.includes(part), part);
+    assert.ok(!/unsafe/.test(policy));
+    assert.equal(html.headers.get("x-content-type-options"), "nosniff");
+    assert.equal((await fetch(`${server.base}/assets/none.js`)).status, 404);
+    assert.equal((await fetch(`${server.base}/../store/CURRENT`)).status, 404);
+    const empty = mkdtempSync(join(tmpdir(), "dpledger-no-page-"));
+    const without = await startServer({ bin, page: empty });
+    const answer = await fetch(without.base, { headers: { accept: "text/html" } });
+    assert.equal(answer.status, 404);
+    assert.match(await answer.text(), /--http-files/);
+    await without.stop();
+    rmSync(empty, { recursive: true });
+  }, { filled: false }),
+
   "entries open by number and by hash, and keys move": (at) => withServer(at, async (server, browser) => {
     const { page: tab } = await openPage(browser);
     await tab.goto(`${server.base}/ledger/default/adult-logistic-eps1/entry/1017`);

@@ -1,7 +1,7 @@
 // A ledger's state in chips, and its cost as lists show it.
 import type { Ledger, LedgerSummary } from "../api/types";
 import { count, grouped, plural } from "../text/numbers";
-import { visible } from "../text/names";
+import { said } from "../text/names";
 import { EpsilonCell } from "./epsilon";
 import { Chip } from "./icon";
 
@@ -33,7 +33,7 @@ export function summaryTerms(summary: LedgerSummary, ledger?: Ledger) {
 }
 
 export function SummaryCell({ summary, ledger, strip }: { summary?: LedgerSummary; ledger: Ledger; strip?: boolean }) {
-  if (summary?.refusal) return <div class="epsilon-cell"><strong class="muted">No ε can be given</strong><small class="faint clamp">{visible(summary.refusal.message ?? "")}</small></div>;
+  if (summary?.refusal) return <div class="epsilon-cell"><strong class="muted">No ε can be given</strong><small class="faint clamp">{said(summary.refusal.message)}</small></div>;
   if (!summary?.epsilon) return <span class="faint">not known yet</span>;
   return <div>
     <EpsilonCell epsilon={summary.epsilon} terms={summaryTerms(summary, ledger)} strip={strip} />

@@ -21,6 +21,9 @@ export function Name({ of: text, whole }: { of: string | undefined; whole?: bool
   return <bdi title={short === seen ? undefined : seen}>{short}</bdi>;
 }
 
+// A server's sentence, in which the usual project goes without saying.
+export const said = (message: string | undefined) => visible((message ?? "").replaceAll("projects/default/ledgers/", ""));
+
 // projects/{project}/ledgers/{ledger}
 export function ledgerParts(name: string): { project: string; id: string } {
   const [, project, , id] = name.split("/");

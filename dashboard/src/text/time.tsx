@@ -7,7 +7,7 @@ if (typeof window !== "undefined") setInterval(() => (now.value = Date.now()), 1
 export function ageWords(time: number, at: number): string {
   const minutes = Math.floor((at - time) / 60000);
   if (minutes < 0) return "from a clock ahead of this one";
-  if (minutes < 1) return "less than 1 min ago";
+  if (minutes < 1) return "just now";
   if (minutes < 60) return `${minutes} min ago`;
   return new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" }).format(time);
 }

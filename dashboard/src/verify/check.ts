@@ -23,6 +23,7 @@ export type Message = { type: "check"; check: Check } | { type: "progress"; done
 const TITLES: Record<CheckId, string> = { signature: "Signature", entries: "All entries", formed: "Well formed", registry: "In the registry", history: "Same history as before", key: "Key", witness: "Witness" };
 const ORDER: CheckId[] = ["signature", "registry", "entries", "formed", "history", "key", "witness"];
 const MOST_ANSWER = 64 << 20;
+const AHEAD = 5; // of the six connections that a browser opens; the sixth is the page's own
 const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const short = (bytes: Uint8Array) => `${hex(bytes).slice(0, 8)}…${hex(bytes).slice(-4)}`;
 const grouped = (n: number | bigint | string) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -88,10 +89,10 @@ class FromServer implements Source {
     // A few ahead of the hashing; a failure is met where it belongs.
     const ahead: Promise<Uint8Array | Error>[] = [];
     const start = (n: number) => n < tiles && ahead.push(fetchTile(n).catch((error: Error) => error));
-    for (let n = 0; n < 4; n++) start(n);
+    for (let n = 0; n < AHEAD; n++) start(n);
     for (let n = 0; n < tiles; n++) {
       const got = await ahead.shift()!;
-      start(n + 4);
+      start(n + AHEAD);
       if (got instanceof Error) throw got;
       check.take(got, Math.min(256, check.size - 256 * n));
       progress(got.length);

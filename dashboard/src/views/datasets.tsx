@@ -7,7 +7,7 @@ import { EpsilonCell, EpsilonWords, TierNote } from "../parts/epsilon";
 import { Chip, type Shape, type Tone } from "../parts/icon";
 import { A, Card, csvOf, download, Empty, Failed, Loading, Notice, Section, Title } from "../parts/parts";
 import { datasetAddress, ledgerAddress } from "../router";
-import { lookalike, Name, shortName, visible } from "../text/names";
+import { lookalike, Name, said, shortName } from "../text/names";
 import { count, grouped, plural } from "../text/numbers";
 import { Time } from "../text/time";
 
@@ -26,7 +26,7 @@ function attention(datasets: DatasetSummary[], ledgers: Ledger[], summaries: Led
     const declaration = ledger.declaration ?? {};
     if (summary?.refusal || (declaration.parameters === "ADAPTIVE" && !declaration.filter)) {
       items.push({ shape: "refused", tone: "bad", title: <><Name of={shortName(name)} />: ε is refused</>, ...at,
-        text: declaration.parameters === "ADAPTIVE" && !declaration.filter ? "Its parameters were chosen while looking at outputs, and no filter was declared before its first event. No method can give it a number." : visible(summary?.refusal?.message ?? "") });
+        text: declaration.parameters === "ADAPTIVE" && !declaration.filter ? "Its parameters were chosen while looking at outputs, and no filter was declared before its first event. No method can give it a number." : said(summary?.refusal?.message) });
     }
     if (count(summary?.conflicts)) {
       items.push({ shape: "attend", tone: "warn", title: <><Name of={shortName(name)} />: {plural(count(summary!.conflicts), "refused batch", "refused batches")}</>, text: "A writer that was fenced off, closed or sealed out may have released what the record does not hold. Import its spool.", ...at });
@@ -39,7 +39,7 @@ function attention(datasets: DatasetSummary[], ledgers: Ledger[], summaries: Led
   }
   for (const dataset of datasets) {
     if (dataset.refusal && count(dataset.ledgerCount) > 1) {
-      items.push({ shape: "attend", tone: "warn", title: <><Name of={dataset.name} />: its {grouped(dataset.ledgerCount)} runs cannot be added up</>, text: `${visible(dataset.refusal.message ?? "")}. The total is at least that of the largest single run.`, href: datasetAddress(dataset.name ?? ""), link: "See runs" });
+      items.push({ shape: "attend", tone: "warn", title: <><Name of={dataset.name} />: its {grouped(dataset.ledgerCount)} runs cannot be added up</>, text: `${said(dataset.refusal.message)}. The total is at least that of the largest single run.`, href: datasetAddress(dataset.name ?? ""), link: "See runs" });
     }
   }
   const alike = new Map<string, string[]>();
@@ -79,7 +79,7 @@ export function Together({ dataset, asked }: { dataset: DatasetSummary; asked: b
   const units = dataset.unitsOfPrivacy ?? [];
   if (dataset.epsilon) return <EpsilonCell epsilon={dataset.epsilon} terms={{ delta: dataset.delta ?? 0, unit: units, adjacency: (dataset.adjacencies ?? []).length === 1 ? dataset.adjacencies![0] : undefined, parameters: "FIXED" }} />;
   if (!asked) return <span class="faint">not known yet: open it</span>;
-  return <div class="epsilon-cell"><strong class="muted">No total can be given</strong><small class="clamp">{visible(dataset.refusal?.message ?? "")}</small>
+  return <div class="epsilon-cell"><strong class="muted">No total can be given</strong><small class="clamp">{said(dataset.refusal?.message)}</small>
     {largest?.epsilon && <small>largest single run: <EpsilonWords epsilon={largest.epsilon} delta={largest.delta ?? 0} /></small>}</div>;
 }
 

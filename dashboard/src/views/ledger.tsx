@@ -11,7 +11,7 @@ import { Chip, Icon } from "../parts/icon";
 import { StateChips } from "../parts/ledger_state";
 import { A, Card, csvOf, download, Facts, Failed, Hash, Loading, Notice, Section, Title } from "../parts/parts";
 import { askedDelta, datasetAddress, ledgerAddress, place, setQuery, verifyAddress } from "../router";
-import { ledgerName, Name, shortName, visible } from "../text/names";
+import { ledgerName, Name, said, shortName, visible } from "../text/names";
 import { count, double, grouped, percentUp, plural, textNear, textUp } from "../text/numbers";
 import { Time } from "../text/time";
 import { adjacencyWords, filterWords, methodWords, noiseWords, policyWords, regimeShort, schemeWords, unitsOf } from "../text/words";
@@ -36,7 +36,7 @@ export const ledgerJson = (name: string) => jsonAddress("AccountingService/Compu
 export function Refused({ error, children }: { error: CallError; children?: preact.ComponentChildren }) {
   const adaptive = /ADAPTIVE/.test(error.message);
   return <div class="refused"><Icon shape="refused" size={28} />
-    <div><p class="refused-title">No ε can be given</p><p>{visible(error.message)}</p>
+    <div><p class="refused-title">No ε can be given</p><p>{said(error.message)}</p>
       {adaptive && <p class="muted">What would lift it: a filter that is declared before the first event. This ledger can no longer declare one; a new ledger can.</p>}
       {children}<p class="faint"><code>{error.code}{error.reason && ` ${error.reason}`}</code></p></div></div>;
 }
@@ -171,8 +171,8 @@ function Aside({ ledger, details, specials }: { ledger: LedgerMessage; details?:
       {openers.length > 0 && <ul class="flat">{openers.slice(0, 20).map((one) => <li key={one.sequence} class="muted">{entry(one.sequence)} {one.kind}: {one.text}</li>)}</ul>}
     </Card>
     {details && <Card title="This number assumes">
-      <ul class="bullets">{(details.assumptions ?? []).map((line) => <li key={line}>{visible(line)}</li>)}{!details.assumptions?.length && <li>nothing beyond the declaration</li>}</ul>
-      {(details.warnings ?? []).length > 0 && <><h3>It leaves out, or warns</h3><ul class="bullets">{details.warnings!.map((line) => <li key={line}>{visible(line)}</li>)}</ul></>}
+      <ul class="bullets">{(details.assumptions ?? []).map((line) => <li key={line}>{said(line)}</li>)}{!details.assumptions?.length && <li>nothing beyond the declaration</li>}</ul>
+      {(details.warnings ?? []).length > 0 && <><h3>It leaves out, or warns</h3><ul class="bullets">{details.warnings!.map((line) => <li key={line}>{said(line)}</li>)}</ul></>}
       <p class="faint card-foot">Worked out by version {details.version}</p>
     </Card>}
   </aside>;

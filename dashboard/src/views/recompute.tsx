@@ -8,7 +8,7 @@ import { Delta, hasLower, KnownTo, Number_, upper } from "../parts/epsilon";
 import { Chip, Icon } from "../parts/icon";
 import { A, Card, csvOf, download, Empty, Failed, Loading, Section, Title } from "../parts/parts";
 import { go, ledgerAddress } from "../router";
-import { Name, shortName, visible } from "../text/names";
+import { Name, said, shortName, visible } from "../text/names";
 import { count, double, grouped, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { methodWords } from "../text/words";
@@ -149,10 +149,10 @@ function One({ id }: { id: string }) {
         <div class="section-head"><span class="muted">{grouped(operation.done)} of {grouped(operation.total)}{operation.endTime && <> · ended <Time of={operation.endTime} /></>}{operation.resultsLedger && <> · kept in <A href={ledgerAddress(operation.resultsLedger)}><Name of={shortName(operation.resultsLedger)} /></A></>}</span>{running && <button type="button" class="link" onClick={cancel}>Cancel</button>}</div>
         {operation.failure && <p class="bad-text">{visible(operation.failure)}</p>}</div></Card>
     {sorted.length > 0 && <Section title="Difference, greatest first" side={<><span><svg class="dots" width="12" height="12" aria-hidden="true"><circle class="then" cx="6" cy="6" r="4" /></svg> said then</span><span><svg class="dots" width="12" height="12" aria-hidden="true"><circle class="now" cx="6" cy="6" r="4" /></svg> says now</span></>}>
-      <div class="card flush"><table class="rows"><thead><tr><th scope="col">Ledger</th><th scope="col" class="num">Said then, ε at most</th><th scope="col" class="num">Says now, ε at most</th><th scope="col" class="num">Change</th><th scope="col">0 … {greatest}, at <Delta of={delta} /></th><th scope="col" class="num">Known to</th></tr></thead>
+      <div class="card flush"><table class="rows recomputed"><thead><tr><th scope="col">Ledger</th><th scope="col" class="num">Said then, ε at most</th><th scope="col" class="num">Says now, ε at most</th><th scope="col" class="num">Change</th><th scope="col">0 … {greatest}, at <Delta of={delta} /></th><th scope="col" class="num">Known to</th></tr></thead>
         <tbody>{sorted.slice(0, most).map((row) => {
           const ledger = row.now?.ledger ?? row.before?.ledger ?? "";
-          if (row.now?.refusal) return <tr key={ledger}><td data-label="Ledger" class="main"><A href={ledgerAddress(ledger)}><Name of={shortName(ledger)} /></A></td><td colSpan={5} data-label="Says now"><div><span class="bad-text"><Icon shape="refused" size={14} /> Refused.</span> {visible(row.now.refusal.message ?? "")}</div></td></tr>;
+          if (row.now?.refusal) return <tr key={ledger}><td data-label="Ledger" class="main"><A href={ledgerAddress(ledger)}><Name of={shortName(ledger)} /></A></td><td colSpan={5} data-label="Says now"><div><span class="bad-text"><Icon shape="refused" size={14} /> Refused.</span> {said(row.now.refusal.message)}</div></td></tr>;
           return <tr key={ledger}><td data-label="Ledger" class="main"><A href={ledgerAddress(ledger)}><Name of={shortName(ledger)} /></A><small>{grouped(row.now?.size)} entries</small></td>
             <td data-label="Said then" class="num">{row.before?.epsilon ? <div><Number_ of={upper(row.before.epsilon)} round="up" /><small>{row.before.method}, {row.before.version}</small></div> : <span class="faint">nothing</span>}</td>
             <td data-label="Says now" class="num">{row.now?.epsilon && <div><strong><Number_ of={upper(row.now.epsilon)} round="up" /></strong><small>{row.now.method}, {row.now.version}</small></div>}</td>
