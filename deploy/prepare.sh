@@ -39,6 +39,9 @@ install_missing() {
     </dev/null >"$LOG/apt.log" 2>&1 || { tail -n 20 "$LOG/apt.log" >&2; fail "apt-get failed"; }
 }
 
+# Node may come from elsewhere than Debian, whose npm does not go with it then.
+has_node() { command -v npm >/dev/null && { command -v node || command -v nodejs; } >/dev/null; }
+
 # On a terminal, shows how far the build is.
 show_progress() {
   if [ -t 2 ]; then
@@ -66,6 +69,6 @@ prepare() {
   mkdir -p "$LOG"
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086  # a list of words
-  install_missing build ${PREPARE_STAGES-}
+  install_missing build $(has_node || echo page) ${PREPARE_STAGES-}
   build_release "$@"
 }

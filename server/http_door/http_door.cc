@@ -171,7 +171,16 @@ http::Response HttpDoor::HandlePage(const http::Request& request) {
             .body = metrics_.Text()};
   }
   if (const http::Response* const file = files_.Find(request.path); file != nullptr) return *file;
-  http::Response answer = http::PlainResponse(404, "there is nothing at this path");
+  // An address of the page may name a thing in it, /ledger/default/a: the page finds out which. A
+  // script that asks for a file which is not there must not get the page instead.
+  const http::Response* const page = files_.Find("/");
+  if (page != nullptr && request.Find("accept").value_or("").find("text/html") != std::string::npos)
+    return *page;
+  http::Response answer = http::PlainResponse(
+      404, page == nullptr && request.path == "/"
+               ? "this server shows no page: --http-files FOLDER names the page's folder, "
+                 "build/release/dashboard where it was built (docs/dashboard.md)"
+               : "there is nothing at this path");
   answer.headers.emplace_back("content-security-policy", kNoPage);
   return answer;
 }

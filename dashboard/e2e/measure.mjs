@@ -1,0 +1,61 @@
+// The figures of docs/dashboard.md: node e2e/measure.mjs BIN PAGE, in the folder that build.mjs made.
+import { openBrowser, openPage } from "./browser.mjs";
+import { append, create, declared, poisson, rounds, steps } from "./ledgers.mjs";
+import { sleep, startServer } from "./server.mjs";
+
+const [bin, page, count = "10000", entries = "1000000"] = process.argv.slice(2);
+const browser = await openBrowser();
+const server = await startServer({ bin, page });
+try {
+  for (let i = 0; i < Number(count); i += 20) {
+    await Promise.all(Array.from({ length: 20 }, async (_, k) => {
+      const id = `run-${String(i + k).padStart(5, "0")}`;
+      await create(server, id, declared(`set-${(i + k) % 100}`, "example", { planIndependent: true }));
+      await append(server, id, [rounds(1000, poisson(0.01), 1 + ((i + k) % 50) / 50)]);
+    }));
+  }
+  await sleep(5000);
+  for (const address of ["/ledgers", "/"]) {
+    const { page: tab, context } = await openPage(browser);
+    const start = Date.now();
+    await tab.goto(server.base + address);
+    await tab.waitForFunction(() => document.querySelectorAll("tbody tr").length > 50, undefined, { timeout: 60000 });
+    console.log(`${count} ledgers, ${address}: usable after ${Date.now() - start} ms, ${await tab.evaluate(() => document.querySelectorAll("tbody tr").length)} rows`);
+    const paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+    console.log(`  first contentful paint ${Math.round(paint)} ms`);
+    await context.close();
+  }
+  await create(server, "long", declared("long", "example"));
+  for (let first = 0; first < Number(entries) / 2; first += 10000) await append(server, "long", steps(first, Math.min(10000, Number(entries) / 2 - first), poisson(0.01), 1));
+  await sleep(8000);
+  for (let i = 0; i < 2; i++) {
+    const { page: tab, context } = await openPage(browser);
+    await tab.goto(`${server.base}/verify/default/long`);
+    await tab.waitForFunction(() => document.querySelectorAll("[data-check]").length === 7, undefined, { timeout: 120000 });
+    console.log(await tab.evaluate(() => [...document.querySelectorAll(".verdict-title, [data-check] .took, .section-head .side")].map((one) => one.textContent).join(" | ")));
+    await context.close();
+  }
+  const { page: tab } = await openPage(browser);
+  await tab.goto(`${server.base}/ledger/default/long`);
+  await tab.waitForFunction(() => document.querySelector(".long-row"), undefined, { timeout: 60000 });
+  await tab.evaluate(() => document.querySelector(".long-box").scrollIntoView());
+  const frames = await tab.evaluate(async () => {
+    const box = document.querySelector(".long-box");
+    const times = [];
+    for (let i = 0, before = performance.now(); i < 120; i++) {
+      box.dispatchEvent(new WheelEvent("wheel", { deltaY: 300, cancelable: true }));
+      if (i % 30 === 0) box.scrollTop = (box.scrollHeight * i) / 120;
+      await new Promise(requestAnimationFrame);
+      times.push(performance.now() - before);
+      before = performance.now();
+    }
+    return times.sort((a, b) => a - b);
+  });
+  await tab.evaluate(() => { const box = document.querySelector(".long-box"); box.focus(); });
+  await tab.keyboard.press("End");
+  await sleep(1500);
+  console.log(`frames: p50 ${frames[60].toFixed(1)} p99 ${frames[118].toFixed(1)} ms; last row: ${await tab.evaluate(() => [...document.querySelectorAll(".long-row .num")].at(-1).textContent)}`);
+} finally {
+  await browser.close();
+  await server.stop();
+}

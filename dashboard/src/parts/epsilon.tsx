@@ -1,0 +1,83 @@
+// ε as this page prints it: the upper end, rounded up, never without δ, adjacency, regime and unit. No other file may
+// write the sign for "ε at most" (tests/rules.test.mjs).
+import type { AnswerDetails, Interval } from "../api/types";
+import type { ComponentChildren } from "preact";
+import { digitsOf, double, type Digits, type Direction, textUp } from "../text/numbers";
+import { adjacencyWords, methodWords, regimeShort, regimeWords } from "../text/words";
+import { Name } from "../text/names";
+
+export function Num({ of: digits }: { of: Digits }) {
+  if (digits.exponent === null) return <>{digits.mantissa}</>;
+  const power = <>10<sup>{String(digits.exponent).replace("-", "−")}</sup></>;
+  return digits.mantissa === "1" ? power : <>{digits.mantissa} × {power}</>;
+}
+export const Number_ = ({ of: x, round = "nearest", digits = 4 }: { of: number; round?: Direction; digits?: number }) =>
+  <Num of={digitsOf(x, round, digits)} />;
+// δ as proto JSON has it.
+type Probability = number | string;
+export const Delta = ({ of: delta }: { of: Probability }) => <span class="delta">δ = <Number_ of={Number(delta)} round="nearest" /></span>;
+
+export const upper = (interval: Interval) => double(interval.upper);
+const lower = (interval: Interval) => double(interval.lower);
+// A bound that nothing is known below of: an upper end only, never "[0, x]".
+export const hasLower = (interval: Interval) => lower(interval) > 0 && Number.isFinite(upper(interval));
+
+export function KnownTo({ of: interval }: { of: Interval }) {
+  if (upper(interval) === Infinity) return <>no bound</>;
+  if (!hasLower(interval)) return <>upper end only</>;
+  const gap = upper(interval) - lower(interval);
+  return gap === 0 ? <>exact</> : <span class="nowrap">within <Num of={digitsOf(gap, "up", 1)} /> below</span>;
+}
+
+const Bound = ({ of: interval }: { of: Interval }) =>
+  upper(interval) === Infinity ? <>ε has no bound</> : <>ε ≤ <Number_ of={upper(interval)} round="up" /></>;
+
+export interface Terms { delta: Probability; unit: string[]; adjacency: string | undefined; parameters: string | undefined; group?: number }
+
+export function EpsilonBlock({ epsilon, details, terms, children }:
+  { epsilon: Interval; details?: AnswerDetails; terms: Terms; children?: ComponentChildren }) {
+  const units = terms.unit.length ? terms.unit : ["record"];
+  return <div class="epsilon-block">
+    <p class="epsilon-line"><span class="epsilon"><Bound of={epsilon} /></span> at <Delta of={terms.delta} /></p>
+    <dl class="terms">
+      <div><dt>protects</dt><dd>{(terms.group ?? 1) > 1 ? `${terms.group} records at once of ` : "one "}{units.map((unit, i) => <>{i > 0 && ", "}<Name of={unit} /></>)}</dd></div>
+      <div><dt>neighbours</dt><dd>{adjacencyWords(terms.adjacency)}</dd></div>
+      <div><dt>parameters</dt><dd>{regimeWords(terms.parameters)}</dd></div>
+      <div><dt>method</dt><dd>{methodWords(details?.method)}</dd></div>
+      <div><dt>true value</dt><dd><KnownTo of={epsilon} /></dd></div>
+    </dl>
+    {children}
+  </div>;
+}
+
+// In a table: unit stands under the row's name where `unit` is left out, δ always here.
+export function EpsilonCell({ epsilon, terms, strip = true }: { epsilon: Interval; terms: Terms; strip?: boolean }) {
+  return <div class="epsilon-cell">
+    <span class="nowrap"><strong><Bound of={epsilon} /></strong> <small>at <Delta of={terms.delta} /></small></span>
+    {strip && <Strip of={upper(epsilon)} />}
+    <small class="faint">{adjacencyWords(terms.adjacency)} {terms.unit.length === 1 ? <Name of={terms.unit[0]} /> : "record"} · {regimeShort(terms.parameters)} · <KnownTo of={epsilon} /></small>
+  </div>;
+}
+
+export const EpsilonWords = ({ epsilon, delta }: { epsilon: Interval; delta: Probability }) =>
+  <span class="nowrap"><Bound of={epsilon} /> (<Delta of={delta} />)</span>;
+
+// For the text of a chart, which has no markup; what it holds under stands in the chart's title.
+export const epsilonText = (bound: number) => (bound === Infinity ? "no bound" : `ε ≤ ${textUp(bound)}`);
+
+// 0.1 to 50, by powers of ten. The marks at 1 and 10 are the field's custom, not a verdict: no colour says so.
+export function Strip({ of: epsilon }: { of: number }) {
+  const width = 176;
+  const at = (x: number) => 4 + (width - 8) * Math.min(1, Math.max(0, Math.log(x / 0.1) / Math.log(500)));
+  const end = epsilon > 0 ? at(epsilon) : 4;
+  return <svg class="strip" width={width} height="24" viewBox={`0 0 ${width} 24`} role="img" aria-label={`on a scale from 0.1 to 50: ${textUp(epsilon)}`}>
+    <line x1="4" x2={width - 4} y1="6" y2="6" class="strip-line" />
+    {[0.1, 1, 10].map((tick) => <g key={tick}><line x1={at(tick)} x2={at(tick)} y1="2" y2="10" class="strip-line" />
+      <text x={tick === 0.1 ? 0 : at(tick)} y="21" text-anchor={tick === 0.1 ? "start" : "middle"}>{tick}</text></g>)}
+    <line x1="4" x2={end} y1="6" y2="6" class="strip-known" />
+    {epsilon > 50 ? <path d={`M${width - 9} 2.5 l6 3.5 -6 3.5z`} class="strip-dot" /> : <circle cx={end} cy="6" r="4" class="strip-dot" />}
+  </svg>;
+}
+export function TierNote() {
+  return <p class="footnote">Marks at 1 and 10 are customary limits in the field, not a law: up to 1 “strong”, up to 10 “reasonable” (Ponomareva et al. 2023). Numbers under different adjacencies or units must not be compared.</p>;
+}

@@ -1,0 +1,80 @@
+// What the page calls things. Values that a later server may add are shown as they are, never guessed.
+import type { AnswerDetails, Declaration, Filter, SamplingScheme } from "../api/types";
+import { count, double, grouped, textNear } from "./numbers";
+
+const later = (value: string | number | undefined) => (value === undefined ? "not stated" : `unknown (${value})`);
+
+export function adjacencyWords(value: string | undefined): string {
+  switch (value) {
+    case "ADD_OR_REMOVE_ONE": return "add or remove one";
+    case "REPLACE_ONE": return "replace one";
+    case "ZERO_OUT": return "zero out one";
+    default: return later(value);
+  }
+}
+export function regimeWords(value: string | undefined): string {
+  switch (value) {
+    case "FIXED": return "fixed in advance";
+    case "ADAPTIVE": return "adaptive";
+    default: return later(value);
+  }
+}
+export const regimeShort = (value: string | undefined) => (value === "FIXED" ? "fixed plan" : value === "ADAPTIVE" ? "adaptive, filter's bound" : later(value));
+
+const METHODS: Record<string, string> = {
+  contour: "contour integral", pld: "privacy loss distribution", rdp: "Rényi DP", gaussian: "closed form of Gaussians",
+};
+export const methodWords = (method: string | undefined) =>
+  (method || "not stated").split(", ").map((one) => METHODS[one] ?? one).join(", ");
+
+export const unitsOf = (details: AnswerDetails | undefined): string[] =>
+  [...new Set((details?.ledgers ?? []).map((ledger) => ledger.unitOfPrivacy ?? ""))].filter(Boolean);
+
+export function policyWords(declaration: Declaration): string {
+  return declaration.spoolPolicy === "SPOOL" ? "once it is in the trainer's own spool" : "after the server's receipt";
+}
+
+export function filterWords(filter: Filter | undefined): string {
+  if (!filter) return "none";
+  if (filter.rdp) return `Rényi order ${textNear(double(filter.rdp.order))}: at most ${textNear(double(filter.rdp.epsilon))}`;
+  if (filter.zcdp) return `zCDP: ρ at most ${textNear(double(filter.zcdp.rho))}`;
+  if (filter.gdp) return `Gaussian DP: μ at most ${textNear(double(filter.gdp.mu))}`;
+  return "unknown kind";
+}
+
+export interface SchemeWords { text: string; rate: number | null; about: string }
+export function schemeWords(scheme: SamplingScheme | undefined): SchemeWords {
+  const population = count(scheme?.populationSize);
+  const records = population ? `${grouped(population)} records` : "number of records not stated";
+  const sized = (rate: number) => (population ? `${records}, about ${grouped(Math.round(rate * population))} each` : records);
+  if (scheme?.poisson) {
+    const q = double(scheme.poisson.probability);
+    return { text: `Poisson, q = ${textNear(q)}`, rate: q, about: sized(q) };
+  }
+  if (scheme?.truncatedPoisson) {
+    const q = double(scheme.truncatedPoisson.probability);
+    return { text: `Poisson cut at ${grouped(scheme.truncatedPoisson.maxSampleSize)}, q = ${textNear(q)}`, rate: q, about: sized(q) };
+  }
+  const fixed = scheme?.withoutReplacement ?? scheme?.withReplacement;
+  if (fixed) {
+    const size = count(fixed.sampleSize);
+    const how = scheme?.withReplacement ? "with replacement" : "without replacement";
+    return { text: `${grouped(size)} ${how}`, rate: population ? size / population : null, about: records };
+  }
+  if (scheme?.disjointBatches) {
+    const batches = count(scheme.disjointBatches.batchesPerEpoch);
+    return { text: `shuffled epochs of ${grouped(batches)} batches`, rate: 1 / batches, about: records };
+  }
+  if (scheme?.randomAllocation) {
+    const rounds = count(scheme.randomAllocation.roundsPerEpoch);
+    return { text: `random round of ${grouped(rounds)}`, rate: 1 / rounds, about: records };
+  }
+  if (scheme?.fullBatch) return { text: "every record", rate: 1, about: records };
+  return { text: "unknown scheme", rate: null, about: records };
+}
+
+export const noiseWords = (kind: string | undefined) =>
+  kind === "ROUNDED_GAUSSIAN" ? "rounded Gaussian, exact grid" : kind === "DISCRETE_GAUSSIAN" ? "discrete Gaussian" : kind === undefined || kind === "GAUSSIAN" ? "Gaussian" : later(kind);
+
+// "truncated_poisson" and "TruncatedPoisson" as words.
+export const spaced = (name: string) => name.replace(/[_-]/g, " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { csvOf } from "../src/parts/csv";
+import { thingOf, parsePlace } from "../src/router";
+import { cut, lookalike, visible } from "../src/text/names";
+import { amount, grouped, percentUp, textDown, textNear, textUp } from "../src/text/numbers";
+import { ticksOf } from "../src/chart/scale";
+
+test("an upper bound is never printed below itself, a lower one never above", () => {
+  assert.equal(textUp(1.332042), "1.333"); // toPrecision says 1.332
+  assert.equal(textDown(1.332042), "1.332");
+  assert.equal(textUp(0.99991), "1.000");
+  assert.equal(textUp(9.9996), "10.00");
+  assert.equal(textDown(9.9996), "9.999");
+  assert.equal(textUp(1.55), "1.550");
+  assert.equal(textUp(0.5), "0.5000");
+  let seed = 1;
+  for (let i = 0; i < 20000; i++) {
+    seed = (seed * 48271) % 2147483647;
+    const x = Math.exp((seed / 2147483647 - 0.5) * 60);
+    const value = (text: string) => {
+      const [mantissa, power] = text.split(" × 10");
+      const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+      if (text.startsWith("10") && /[⁰¹²³⁴⁵⁶⁷⁸⁹]/.test(text)) return Number(`1e${[...text.slice(2)].map((letter) => (letter === "⁻" ? "-" : digits.indexOf(letter))).join("")}`);
+      return power ? Number(`${mantissa}e${[...power].map((letter) => (letter === "⁻" ? "-" : digits.indexOf(letter))).join("")}`) : Number(text);
+    };
+    assert.ok(value(textUp(x)) >= x, `${x}: ${textUp(x)}`);
+    assert.ok(value(textDown(x)) <= x, `${x}: ${textDown(x)}`);
+    assert.ok(value(textUp(x)) <= x * 1.0011 && value(textDown(x)) >= x * 0.9989, `${x}`);
+  }
+});
+test("numbers without digits have words", () => {
+  assert.equal(textUp(Infinity), "no bound");
+  assert.equal(textUp(0), "0");
+  assert.equal(textNear(1e-5), "10⁻⁵");
+  assert.equal(textUp(1.2e-13, 1), "2 × 10⁻¹³");
+  assert.equal(percentUp(0.550333), "55.04 %");
+  assert.equal(grouped("40649"), "40,649");
+  assert.equal(grouped("9007199254740993"), "9,007,199,254,740,993");
+  assert.equal(amount(16777216), "16,777,216");
+  assert.equal(textUp(-1.2344), "−1.234");
+});
+test("nothing in a name is unseen", () => {
+  assert.equal(visible("a\u202eb"), "a⟨U+202E⟩b");
+  assert.equal(visible("a\u0000\u200b\u2066"), "a⟨U+0000⟩⟨U+200B⟩⟨U+2066⟩");
+  assert.equal(visible("<b>ε é 数"), "<b>ε é 数");
+  assert.equal([...cut("x".repeat(200))].length, 47);
+  assert.equal(lookalike("MNIST"), lookalike("mnist"));
+  assert.equal(lookalike("аdult"), lookalike("adult")); // Cyrillic а
+  assert.notEqual(lookalike("adult"), lookalike("adults"));
+});
+test("an address names a thing, or nothing", () => {
+  const thing = (address: string) => {
+    const url = new URL(address, "http://x");
+    return thingOf(parsePlace(url.pathname, url.search));
+  };
+  assert.deepEqual(thing("/"), { view: "datasets" });
+  assert.deepEqual(thing("/dataset?name=..%2F..%2Fx%3Cb%3E"), { view: "dataset", name: "../../x<b>" });
+  assert.deepEqual(thing("/ledger/default/a.b-c"), { view: "ledger", project: "default", id: "a.b-c" });
+  assert.deepEqual(thing("/ledger/default/a/entry/12"), { view: "ledger", project: "default", id: "a", entry: "12" });
+  assert.equal(thing(`/ledger/default/a/entry/sha256:${"0f".repeat(32)}`).view, "ledger");
+  for (const wrong of ["/ledger/default/A", "/ledger/default", "/ledger/default/a/entry/x", "/ledger/default/a/entry/sha256:0f", "/nothing", "/ledgers/x", "/dataset", "/ledger/%E0%A4%A/a"]) assert.equal(thing(wrong).view, "nothing", wrong);
+  assert.deepEqual(thing("/verify/p/l"), { view: "verify", project: "p", id: "l" });
+  assert.deepEqual(thing("/statement?dataset=d"), { view: "statement", ledger: undefined, dataset: "d" });
+});
+test("a cell that a spreadsheet would run is text", () => {
+  assert.equal(csvOf([["=1+1", "-2.5", -3, "@x", 'a"b', "a,b"]]), '\'=1+1,-2.5,-3,\'@x,"a""b","a,b"\n');
+});
+test("axes begin at 0 and have few round ticks", () => {
+  assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);
+  assert.deepEqual(ticksOf(0, 4), [0, 1]);
+  assert.ok(ticksOf(123456, 6).length <= 7);
+});
