@@ -224,6 +224,10 @@ void AddIdentity(Corpus& corpus) {
       R"("created":"2026-11-22T10:00:00Z","expires":"2027-11-22T10:00:00Z",)"
       R"("revoked":"2026-11-23T10:00:00Z","grants":["analyst * data-set=A \"b\"","admin *"]})"
       "\n";
+  corpus["filter/words"] = R"(dataset = "adult" AND (epsilon > 1 OR NOT state = SEALED))";
+  corpus["filter/times"] =
+      "age > 3d AND create_time >= \"2026-11-22T10:00:00Z\" AND name : \"adult\"";
+  corpus["filter/order"] = "epsilon desc";
   corpus["policy/lines"] =
       "# who does what\n\ntoken:a*   trainer\tprojects/p/ledgers/l-*\n"
       "spiffe://x/y auditor * data-set=A  b\nanonymous analyst projects/p/ledgers/l\n* admin *\n";
