@@ -97,6 +97,8 @@ void QuestionFlags::AddTo(CLI::App& app) {
   AddServer(app, server);
   AddLedgerNames(app, "--ledger", ledgers,
                  "a ledger on the server; may repeat: the ledgers are composed");
+  app.add_option("--dataset", dataset, "all ledgers on the server over this data set, composed")
+      ->type_name("NAME");
   method.AddTo(app);
   AddParameters(app, parameters,
                 "fixed (default where nothing is declared): schemes, noise multipliers and the "
@@ -107,28 +109,29 @@ void QuestionFlags::AddTo(CLI::App& app) {
 }
 
 bool QuestionFlags::HasSubject() const {
-  return !run.GivenFlag().empty() || !events.empty() || !server.address.empty() || !ledgers.empty();
+  return !run.GivenFlag().empty() || !events.empty() || !server.address.empty() || OnServer();
 }
 
 void QuestionFlags::CheckSubject() const {
   std::vector<std::string> given;
   if (!run.GivenFlag().empty()) given.push_back(run.GivenFlag());
   if (!events.empty()) given.push_back("--events");
-  if (!ledgers.empty() || !server.address.empty())
-    given.push_back(ledgers.empty() ? "--server" : "--ledger");
+  if (!ledgers.empty()) given.push_back("--ledger");
+  if (!dataset.empty()) given.push_back("--dataset");
+  if (!OnServer() && !server.address.empty()) given.push_back("--server");
   if (given.empty()) {
     throw CLI::ValidationError(
         "--noise-multiplier",
         "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
-        "--events FILE, or --server HOST:PORT with --ledger NAME");
+        "--events FILE, or --server HOST:PORT with --ledger NAME or --dataset NAME");
   }
   if (given.size() > 1) {
     throw CLI::ValidationError(given[0], absl::StrCat("must not be given with ", given[1],
                                                       ": a question is about one or the other"));
   }
   if (given[0] == "--events") return;
-  if (given[0] == "--ledger" || given[0] == "--server") {
-    RequireWith("--server", "--ledger", !ledgers.empty());
+  if (OnServer() || given[0] == "--server") {
+    RequireWith("--server", "--ledger", OnServer());
     CheckServer(server);
     return;
   }

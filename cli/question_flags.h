@@ -44,6 +44,7 @@ struct QuestionFlags {
   std::string events;
   client::ServerAccess server;
   std::vector<std::string> ledgers;
+  std::string dataset;
   MethodFlags method;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   double relative_gap = 0;
@@ -51,9 +52,9 @@ struct QuestionFlags {
   void AddTo(CLI::App& app);
   bool HasSubject() const;
   // Throws CLI::ValidationError unless the flags name exactly one subject: a run by its flags, an
-  // event file, or ledgers of a server.
+  // event file, ledgers of a server, or a data set there.
   void CheckSubject() const;
-  bool OnServer() const { return !ledgers.empty(); }
+  bool OnServer() const { return !ledgers.empty() || !dataset.empty(); }
   // The subject in words, if it is not a ledger: the file's name, or the run.
   std::string LocalText() const;
   // Precondition: !OnServer().
@@ -73,6 +74,7 @@ absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
     return answer(subject, request, accountant::Limits());
   }
   for (const std::string& ledger : flags.ledgers) request.mutable_subject()->add_ledgers(ledger);
+  request.mutable_subject()->set_dataset(flags.dataset);
   return ServerCalls(flags.server).Ask(request);
 }
 
