@@ -16,6 +16,7 @@ struct RunFlags {
   Policy policy = Policy::kFailClosed;
   std::optional<double> noise_multiplier, target_epsilon;  // one of the two
   double delta = 1e-5;
+  bool plan_independent = false;
 };
 
 void AddRunFlags(CLI::App& app, RunFlags& flags);

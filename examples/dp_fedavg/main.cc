@@ -90,11 +90,12 @@ absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags) {
   return plan;
 }
 
-Declaration Declare(const FederatedPlan& plan) {
+Declaration Declare(const Flags& flags, const FederatedPlan& plan) {
   return {.dataset = "synthetic users",
           .unit_of_privacy = "user",
           .adjacency = Adjacency::kAddOrRemoveOne,
           .planned_rounds = plan.rounds,
+          .plan_independent = flags.plan_independent,
           .description = absl::StrFormat(
               "DP-FedAvg, multinomial logistic regression, %g of %d users a round, %s clip norm %g",
               plan.expected_users, plan.users.size(), plan.adaptive ? "adaptive" : "fixed",
@@ -106,7 +107,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   const size_t rows = flags.users * kRowsPerUser;
   const examples::Dataset data = examples::MakeSynthetic(rows + kHeldOutRows);
   examples::Network network(data.feature_count, 0, static_cast<size_t>(data.class_count));
-  ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(plan)));
+  ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(flags, plan)));
   examples::StopOnInterrupt();
   std::printf("users              %zu, %g expected in a round, %zu examples each\n",
               plan.users.size(), plan.expected_users, kRowsPerUser);

@@ -124,6 +124,7 @@ Declaration Declare(const Flags& flags, const examples::Input& input, const Trai
   return {.dataset = input.name,
           .unit_of_privacy = "example",
           .adjacency = kAdjacency,
+          .plan_independent = flags.plan_independent,
           .description = absl::StrFormat("DP-FTRL, %s noise, %d hidden units, learning rate %g, "
                                          "clip norm %g, %d epochs of %d batches",
                                          flags.encoder, flags.hidden, plan.learning_rate,

@@ -58,6 +58,7 @@ Declaration Declare(const Flags& flags, const Input& input, const TrainingPlan& 
           .unit_of_privacy = "example",
           .adjacency = Adjacency::kAddOrRemoveOne,
           .planned_rounds = plan.steps,
+          .plan_independent = flags.plan_independent,
           .description = absl::StrFormat(
               "DP-SGD, %s, %d parameters, learning rate %g, clip norm %g, expected batch size %g",
               flags.hidden > 0 ? "one hidden layer" : "multinomial logistic regression", parameters,
