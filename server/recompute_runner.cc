@@ -12,8 +12,8 @@
 #include "base/status.h"
 #include "events/proto_json.h"
 #include "server/own_ledgers.h"
-#include "server/recompute/summary_of.h"
 #include "server/recompute_service.h"
+#include "server/summaries/summarise.h"
 
 namespace dpledger::server {
 namespace {
@@ -26,6 +26,27 @@ constexpr absl::Duration kLookAgain = absl::Seconds(1);
 std::string NewHolder() {
   absl::BitGen random;  // a name among others, no secret
   return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+// A pair of summaries has to go into one note.
+constexpr size_t kMaxMessageBytes = 400;
+
+// Names and values in a refusal come from outside, and JSON writes some bytes with six.
+std::string Plain(std::string text) {
+  if (text.size() > kMaxMessageBytes) text.resize(kMaxMessageBytes);
+  for (char& c : text) {
+    if (c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>') c = '?';
+    if (c == '"') c = '\'';
+  }
+  return text;
+}
+
+v1::LedgerSummary ForNote(v1::LedgerSummary summary) {
+  if (summary.has_refusal()) {
+    v1::Refusal& refusal = *summary.mutable_refusal();
+    refusal.set_message(Plain(std::move(*refusal.mutable_message())));
+  }
+  return summary;
 }
 
 // Errors that say something of the server, not of the ledger: it is asked about again.
@@ -180,7 +201,7 @@ absl::StatusOr<std::optional<v1::Recomputed>> RecomputeService::Ask(const Task& 
   v1::Ledger ledger;
   ledger.set_name(name);
   if (!got.ok()) {  // a damaged one keeps no others waiting
-    *result.mutable_now() = SummaryOf(ledger, delta, clock_.Now(), got.status());
+    *result.mutable_now() = ForNote(SummaryOf(ledger, delta, got.status(), clock_.Now()));
     return std::optional<v1::Recomputed>(std::move(result));
   }
   ledger = *std::move(got);
@@ -199,8 +220,8 @@ absl::StatusOr<std::optional<v1::Recomputed>> RecomputeService::Ask(const Task& 
       accounting_.ComputeEpsilon(question, call);
   if (!answer.ok() && call.cancelled()) return std::optional<v1::Recomputed>();
   if (Passes(answer.status())) return answer.status();
-  if (before.has_value()) *result.mutable_before() = *std::move(before);
-  *result.mutable_now() = SummaryOf(ledger, delta, clock_.Now(), answer);
+  if (before.has_value()) *result.mutable_before() = ForNote(*std::move(before));
+  *result.mutable_now() = ForNote(SummaryOf(ledger, delta, answer, clock_.Now()));
   return std::optional<v1::Recomputed>(std::move(result));
 }
 

@@ -18,7 +18,6 @@
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "server/own_ledgers.h"
-#include "server/recompute/summary_of.h"
 
 namespace dpledger::server {
 namespace {

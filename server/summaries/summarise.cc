@@ -46,6 +46,14 @@ absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSumma
   return absl::OkStatus();
 }
 
+v1::Refusal Worded(const absl::Status& status) {
+  v1::Refusal refusal;
+  const std::string reason = ReasonOf(status).reason;
+  refusal.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
+  refusal.set_message(std::string(status.message()));
+  return refusal;
+}
+
 }  // namespace
 
 v1::ComputeEpsilonRequest SummaryQuestion(const std::string& ledger, double delta) {
@@ -70,6 +78,35 @@ bool IsSummaryQuestion(const v1::ComputeEpsilonRequest& request, double delta) {
          SummaryQuestion(request.subject().ledgers(0), delta).SerializeAsString();
 }
 
+v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
+                            const absl::StatusOr<v1::ComputeEpsilonResponse>& answer,
+                            absl::Time now) {
+  v1::LedgerSummary summary;
+  summary.set_ledger(ledger.name());
+  summary.set_size(ledger.size());
+  summary.set_root_hash(ledger.root_hash());
+  summary.set_delta(delta);
+  summary.set_version(accountant::Version());
+  Set(now, *summary.mutable_compute_time());
+  if (!answer.ok()) {
+    *summary.mutable_refusal() = Worded(answer.status());
+    return summary;
+  }
+  const v1::AnswerDetails& details = answer->details();
+  *summary.mutable_epsilon() = answer->epsilon();
+  summary.set_method(details.method());
+  summary.set_version(details.version());
+  summary.set_warnings(static_cast<uint64_t>(details.warnings_size()));
+  for (const v1::LedgerReference& reference : details.ledgers()) {
+    if (reference.name() != ledger.name()) continue;
+    summary.set_size(reference.size());
+    summary.set_root_hash(reference.root_hash());
+    summary.set_rounds(reference.rounds());
+    summary.set_corrections(static_cast<uint64_t>(reference.corrections_size()));
+  }
+  return summary;
+}
+
 std::optional<v1::Refusal> RefusalOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -80,43 +117,16 @@ std::optional<v1::Refusal> RefusalOf(const absl::Status& status) {
     default:
       break;
   }
-  v1::Refusal refusal;
-  const std::string reason = ReasonOf(status).reason;
-  if (reason == "OUT_OF_MEMORY") return std::nullopt;
-  refusal.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
-  refusal.set_message(std::string(status.message()));
-  return refusal;
+  if (ReasonOf(status).reason == "OUT_OF_MEMORY") return std::nullopt;
+  return Worded(status);
 }
 
 absl::StatusOr<v1::LedgerSummary> Summarise(
     LedgerReader& store, const v1::Ledger& ledger, double delta,
     const absl::StatusOr<v1::ComputeEpsilonResponse>& answer, const v1::LedgerSummary* before,
     absl::Time now) {
-  v1::LedgerSummary summary;
-  summary.set_ledger(ledger.name());
-  summary.set_size(ledger.size());
-  summary.set_root_hash(ledger.root_hash());
-  summary.set_delta(delta);
-  summary.set_version(accountant::Version());
-  Set(now, *summary.mutable_compute_time());
-  if (answer.ok()) {
-    const v1::AnswerDetails& details = answer->details();
-    *summary.mutable_epsilon() = answer->epsilon();
-    summary.set_method(details.method());
-    summary.set_version(details.version());
-    summary.set_warnings(static_cast<uint64_t>(details.warnings_size()));
-    for (const v1::LedgerReference& reference : details.ledgers()) {
-      if (reference.name() != ledger.name()) continue;
-      summary.set_size(reference.size());
-      summary.set_root_hash(reference.root_hash());
-      summary.set_rounds(reference.rounds());
-      summary.set_corrections(static_cast<uint64_t>(reference.corrections_size()));
-    }
-  } else {
-    std::optional<v1::Refusal> refusal = RefusalOf(answer.status());
-    if (!refusal.has_value()) return answer.status();
-    *summary.mutable_refusal() = *std::move(refusal);
-  }
+  if (!answer.ok() && !RefusalOf(answer.status()).has_value()) return answer.status();
+  v1::LedgerSummary summary = SummaryOf(ledger, delta, answer, now);
   uint64_t counted = 0;
   if (before != nullptr && before->size() <= summary.size()) {
     counted = before->size();

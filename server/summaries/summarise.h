@@ -23,6 +23,12 @@ v1::ComputeEpsilonRequest SummaryQuestion(const std::string& ledger, double delt
 // Whether the request is that question, about whichever ledger.
 bool IsSummaryQuestion(const v1::ComputeEpsilonRequest& request, double delta);
 
+// What the answer says of `ledger`, which is as it was when it was asked about; or that it was
+// refused. Without what entries alone tell: conflicts, and the last one's time.
+v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
+                            const absl::StatusOr<v1::ComputeEpsilonResponse>& answer,
+                            absl::Time now);
+
 // A refusal is part of the summary, or of a data set's, as ComputeEpsilon words it. nullopt for an
 // error that may pass.
 std::optional<v1::Refusal> RefusalOf(const absl::Status& status);
