@@ -149,16 +149,33 @@ export const cases = {
 
   "served entries that were changed are shown as such": (at) => withServer(at, async (server, browser) => {
     const { page: tab, context } = await openPage(browser);
-    await context.route(/tile\/entries\/003$/, async (route) => {
+    await context.route(/ReadEntries$/, async (route) => {
       const answer = await route.fetch();
-      const body = await answer.body();
-      body[1000] ^= 1;
-      await route.fulfill({ response: answer, body, headers: { ...answer.headers(), "content-encoding": "identity" } });
+      const body = await answer.json();
+      const bent = Buffer.from(body.entries[1000], "base64");
+      bent[bent.length - 1] ^= 1;
+      body.entries[1000] = bent.toString("base64");
+      await route.fulfill({ status: 200, contentType: "application/json", body: JSON.stringify(body) });
     });
     await tab.goto(`${server.base}/verify/default/adult-logistic-eps1`);
     await checked(tab);
     assert.equal((await outcomes(tab)).entries, "failed");
     assert.match(await text(tab), /all entries failed[\s\S]*Do not rely on what this ledger shows/);
+    await context.unroute(/ReadEntries$/);
+    // Whoever may not read entries gets the tiles, of which one is bent, and then none.
+    await context.route(/ReadEntries$/, (route) => route.fulfill({ status: 403, contentType: "application/json", body: '{"code":"permission_denied"}' }));
+    await tab.reload();
+    await checked(tab);
+    assert.equal((await outcomes(tab)).entries, "held");
+    await context.route(/tile\/entries\/003$/, async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.body();
+      body[1000] ^= 1;
+      await route.fulfill({ status: 200, contentType: "application/octet-stream", body });
+    });
+    await tab.reload();
+    await checked(tab);
+    assert.equal((await outcomes(tab)).entries, "failed");
     await context.unroute(/tile\/entries\/003$/);
     await context.route(/tile\/entries\/003$/, (route) => route.abort());
     await tab.reload();

@@ -67,6 +67,14 @@ test("proofs, notes and cosignatures that an independent program wrote hold, and
   }
 });
 
+test("a key is taken only under the id of its own bytes", () => {
+  const { log_key } = JSON.parse(readFileSync(process.env.MERKLE_ORACLE!, "utf8")).proofs[0];
+  assert.equal(parseKey(log_key).text, log_key);
+  assert.throws(() => parseKey(log_key.replace(/\+([0-9a-f])/, (_: string, digit: string) => `+${digit === "0" ? "1" : "0"}`)), /id is not that of its bytes/);
+  assert.throws(() => parseKey(log_key.replace("example", "exampel")), /id is not that of its bytes/);
+  for (const wrong of ["", "name", "name+12345678", "name+12345678+AAAA", log_key.slice(0, -4)]) assert.throws(() => parseKey(wrong), /not a verifier key/, wrong);
+});
+
 test("inclusion proofs lead to the root, and to no other with one bit changed", () => {
   for (const size of [1, 2, 3, 7, 8, 33, 70]) {
     const leaves = made.slice(0, size);

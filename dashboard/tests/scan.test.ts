@@ -81,7 +81,8 @@ test("equal rounds are one run, and a round that differs begins another", () => 
   };
   for (let n = 0; n < 5; n++) round(n, 0.1);
   for (let n = 5; n < 7; n++) round(n, 0.2);
+  round(9, 0.2); // after a gap
   const { runs } = grouping.finish();
-  assert.deepEqual(runs.map((run) => [run.first, run.rounds]), [[0, 5], [5, 2]]);
+  assert.deepEqual(runs.map((run) => [run.first, run.rounds]), [[0, 5], [5, 2], [9, 1]]);
   assert.equal(noiseMultiplier([query, query]), 1 / Math.sqrt(0.5));
 });
