@@ -1,6 +1,7 @@
 #include "ledger/ledger_head.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,31 +105,47 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
                       "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
 }
 
-// That a batch of the writer's last incarnation follows on what is there of it: neither stands
-// where entries are already, nor leaves any out.
-absl::Status CheckPosition(const LedgerHead& head, const BatchDraft& batch) {
+// The entries of the writer's last incarnation, if the batch is of it and says what it follows on;
+// else nullopt.
+std::optional<uint64_t> EntriesBefore(const LedgerHead& head, const BatchDraft& batch) {
   const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
   if (!batch.writer_position().has_value() || batch.is_late() || writer == nullptr ||
       writer->incarnation() != batch.incarnation()) {
+    return std::nullopt;
+  }
+  return writer->entry_count() - writer->late_entries();
+}
+
+absl::Status WrongPosition(const LedgerHead& head, const BatchDraft& batch, uint64_t entries,
+                           const char* what, const char* reason) {
+  return Precondition(absl::StrCat("writer_position: must be ", entries, ", the entries that ",
+                                   head.name, " has of writer ", batch.writer(), ", got ",
+                                   *batch.writer_position(), "; ", what),
+                      reason,
+                      {{"field", "writer_position"},
+                       {"writer", batch.writer()},
+                       {"entry_count", absl::StrCat(entries)}});
+}
+
+// That no entries stand yet where the batch belongs.
+absl::Status CheckNotThere(const LedgerHead& head, const BatchDraft& batch) {
+  const std::optional<uint64_t> entries = EntriesBefore(head, batch);
+  if (!entries.has_value() || *batch.writer_position() >= *entries) return absl::OkStatus();
+  return WrongPosition(head, batch, *entries,
+                       "the batch was made before, or another process writes as this one",
+                       kWriterPosition);
+}
+
+// That it leaves none out. A writer that has closed is refused for that: what its spool still holds
+// then comes as late events, for which a gap is no reason.
+absl::Status CheckNoGap(const LedgerHead& head, const BatchDraft& batch) {
+  const std::optional<uint64_t> entries = EntriesBefore(head, batch);
+  if (!entries.has_value() || *batch.writer_position() <= *entries ||
+      head.writers.Find(batch.writer())->closed()) {
     return absl::OkStatus();
   }
-  const uint64_t entries = writer->entry_count() - writer->late_entries();
-  if (*batch.writer_position() == entries) return absl::OkStatus();
-  if (*batch.writer_position() > entries) {
-    return Precondition(
-        absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
-                     " has of writer ", batch.writer(), ", got ", *batch.writer_position(),
-                     "; what comes before the batch is not in the ledger"),
-        "WRITER_GAP", {{"field", "writer_position"}, {"writer", batch.writer()}});
-  }
-  return Precondition(
-      absl::StrCat("writer_position: must be ", entries, ", the entries that ", head.name,
-                   " has of writer ", batch.writer(), ", got ", *batch.writer_position(),
-                   "; the batch was made before, or another process writes as this one"),
-      kWriterPosition,
-      {{"field", "writer_position"},
-       {"writer", batch.writer()},
-       {"entry_count", absl::StrCat(entries)}});
+  return WrongPosition(head, batch, *entries, "what comes before the batch is not in the ledger",
+                       "WRITER_GAP");
 }
 
 // What the entry makes of its writer.
@@ -305,8 +322,9 @@ absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::st
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          const Arrival& arrival) {
   RETURN_IF_ERROR(CheckOwner(head, batch, arrival.caller));
-  RETURN_IF_ERROR(CheckPosition(head, batch));
+  RETURN_IF_ERROR(CheckNotThere(head, batch));
   RETURN_IF_ERROR(batch.is_late() ? CheckLate(head, batch) : CheckOpen(head));
+  RETURN_IF_ERROR(CheckNoGap(head, batch));
   if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
     return WithReason(
         absl::AbortedError(absl::StrCat("expected_sequence: the next entry of ", head.name, " is ",

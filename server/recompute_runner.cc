@@ -11,6 +11,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "google/protobuf/util/time_util.h"
 #include "server/own_ledgers.h"
 #include "server/recompute_service.h"
 #include "server/summaries/summarise.h"
@@ -228,8 +229,6 @@ absl::StatusOr<std::optional<v1::Recomputed>> RecomputeService::Ask(const Task& 
 absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(const std::string& ledger,
                                                                           double delta) {
   if (options_.said_before) return options_.said_before(ledger, delta);
-  const std::shared_ptr<const v1::LedgerSummary> listed = finder_.SummaryOf(ledger);
-  if (listed != nullptr && listed->delta() == delta) return std::optional(*listed);
   std::vector<const OperationLog*> ended;
   {
     absl::MutexLock lock(&mutex_);
@@ -247,14 +246,21 @@ absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(const 
                      log->Results(store_, 0, static_cast<size_t>(-1), &next));
     for (const v1::Recomputed& result : results) {
       v1::LedgerSummary& known = earlier_[{result.now().delta(), result.now().ledger()}];
-      if (known.compute_time().seconds() <= result.now().compute_time().seconds())
+      if (known.compute_time() <= result.now().compute_time())
         known = result.now();
     }
     earlier_read_.insert(log->ledger());
   }
+  // What was said last: by an earlier operation, or in lists.
   const auto found = earlier_.find({delta, ledger});
-  if (found == earlier_.end()) return std::optional<v1::LedgerSummary>();
-  return std::optional<v1::LedgerSummary>(found->second);
+  std::optional<v1::LedgerSummary> last;
+  if (found != earlier_.end()) last = found->second;
+  const std::shared_ptr<const v1::LedgerSummary> listed = finder_.SummaryOf(ledger);
+  if (listed != nullptr && listed->delta() == delta &&
+      (!last.has_value() || listed->compute_time() > last->compute_time())) {
+    last = *listed;
+  }
+  return last;
 }
 
 }  // namespace dpledger::server

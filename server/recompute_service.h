@@ -46,7 +46,7 @@ struct RecomputeOptions {
   // Other processes may have the same store open: chunks are claimed.
   bool shared_store = false;
   absl::Duration lease = absl::Seconds(30);
-  // Null: the ledger's summary, where it is of that δ; else the last operation's result.
+  // Null: what was said last, in lists or by an operation.
   SaidBefore said_before;
 };
 

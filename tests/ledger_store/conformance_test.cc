@@ -262,6 +262,12 @@ TEST_P(LedgerStoreConformance, GapBeforeABatchIsRefused) {
   }
   EXPECT_EQ(WholeLedger(kLedger).size(), 3u);
   EXPECT_TRUE(store_->Append(RoundAt(2, "r3", 3)).ok());  // the control
+  // Where nothing can follow at all, that is the reason: what a spool holds then comes in late.
+  v1::SealLedgerRequest seal = SealRequest(kLedger);
+  seal.set_open_writers_are_missing(true);
+  ASSERT_TRUE(store_->Seal(seal).ok());
+  EXPECT_TRUE(IsError(store_->Append(RoundAt(1000, "r9", 9)).status(),
+                      StatusCode::kFailedPrecondition, "LEDGER_SEALED", ""));
 }
 
 // What others wrote in the writer's name is not counted: WRITER_CLOSED does not count it either.
