@@ -99,9 +99,9 @@ inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 
 // PERMISSION_DENIED before all others if the writer is another caller's (events/writer_rules.h);
 // FAILED_PRECONDITION (kWriterPosition before the rest; LEDGER_SEALED, IMPORT_ONLY,
-// WRITER_UNKNOWN, WRITER_GAP, TOO_MANY_WRITERS, those of events/writer_rules.h), ABORTED (SEQUENCE_MISMATCH,
-// metadata current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a correction of an
-// entry that does not exist, an imported entry out of order).
+// WRITER_UNKNOWN, WRITER_GAP, TOO_MANY_WRITERS, those of events/writer_rules.h), ABORTED
+// (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a
+// correction of an entry that does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          const Arrival& arrival);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,

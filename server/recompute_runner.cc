@@ -246,8 +246,7 @@ absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(const 
                      log->Results(store_, 0, static_cast<size_t>(-1), &next));
     for (const v1::Recomputed& result : results) {
       v1::LedgerSummary& known = earlier_[{result.now().delta(), result.now().ledger()}];
-      if (known.compute_time() <= result.now().compute_time())
-        known = result.now();
+      if (known.compute_time() <= result.now().compute_time()) known = result.now();
     }
     earlier_read_.insert(log->ledger());
   }

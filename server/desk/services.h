@@ -5,9 +5,9 @@
 #include "server/admin_service.h"
 #include "server/audit_service.h"
 #include "server/ledger_service.h"
-#include "server/summaries/listing_service.h"
 #include "server/recompute_service.h"
 #include "server/statement_service.h"
+#include "server/summaries/listing_service.h"
 
 namespace dpledger::server {
 

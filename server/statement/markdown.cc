@@ -78,8 +78,7 @@ std::string ToMarkdown(const v1::Statement& statement) {
       absl::StrAppend(&page, "    ", Shown(FromAbsl(line)), "\n");
     }
   }
-  absl::StrAppend(&page, "\n", TimeText(statement), ", dpledger ", statement.version(),
-                  "\n");
+  absl::StrAppend(&page, "\n", TimeText(statement), ", dpledger ", statement.version(), "\n");
   return page;
 }
 

@@ -323,7 +323,8 @@ TEST(ListOrder, IsByFieldThenNameWithTheAbsentLast) {
   std::vector<Sample> samples(4, Adult());
   const std::vector<double> epsilons = {2, 1, 2};
   for (size_t i = 0; i < 3; ++i) {
-    samples[i].ledger.set_name(absl::StrCat("projects/p/ledgers/", std::string("cba").substr(i, 1)));
+    samples[i].ledger.set_name(
+        absl::StrCat("projects/p/ledgers/", std::string("cba").substr(i, 1)));
     samples[i].summary->mutable_epsilon()->set_upper(epsilons[i]);
   }
   samples[3] = Refused();
