@@ -101,6 +101,7 @@ class ClusterSimulation {
     trace_.Note(absl::StrCat("failover, the standby ", cluster_.standby_away ? "behind" : "equal"));
     ++trace_.outcome.faults;
     cluster_.Failover();
+    Start(0);  // it may have been killed just now
     trace_.Hold(model_.CheckLedgers(*servers_[0], false));
     trace_.Hold(model_.Witness(servers_[0]->checkpoints()));
   }
