@@ -124,10 +124,14 @@ absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl
 absl::Status StatementService::Account(const v1::GetStatementRequest& request,
                                        const accountant::Limits& limits, Facts& facts) {
   v1::Subject subject;
-  for (const LedgerFacts& ledger : facts.ledgers) subject.add_ledgers(ledger.ledger.name());
+  std::vector<std::string> names;
+  for (const LedgerFacts& ledger : facts.ledgers) names.push_back(ledger.ledger.name());
+  subject.add_ledgers(names[0]);
   subject.set_up_to_sequence(request.up_to_sequence());
+  const uint64_t group_size = request.options().group_size();
   const absl::StatusOr<accountant::Subject> whole =
-      accounting_.subjects().Gather(subject, request.options().group_size(), limits);
+      facts.of_dataset ? accounting_.subjects().GatherAll(names, group_size, limits)
+                       : accounting_.subjects().Gather(subject, group_size, limits);
   if (whole.ok()) {
     RETURN_IF_ERROR(Answer(*whole, request.options(), limits, facts));
   } else if (IsRefusal(whole.status()) || facts.of_dataset) {

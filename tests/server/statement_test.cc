@@ -137,6 +137,25 @@ TEST_F(StatementTest, NumberIsTheOneThatComputeEpsilonAnswers) {
   EXPECT_THAT(statement_.html(), HasSubstr("ε ≤ " + printed + " at δ = 1e-6"));
 }
 
+// Named one by one, no more than 100 may be asked about.
+TEST_F(StatementTest, CoversADataSetOfManyLedgers) {
+  for (int i = 0; i < 101; ++i) {
+    Make(absl::StrCat("projects/p/ledgers/run-", i), 1, [](v1::Declaration& declaration) {
+      declaration.set_dataset("many");
+      declaration.set_plan_independent(true);
+    });
+  }
+  MustAsk("dataset: 'many'");
+  v1::ComputeEpsilonResponse answer;
+  ASSERT_TRUE(IsOk(Call(
+      running_.accounting(), &v1::AccountingService::Stub::ComputeEpsilon,
+      FromText<v1::ComputeEpsilonRequest>("subject { dataset: 'many' } delta: 1e-5"), &answer)));
+  EXPECT_GT(answer.epsilon().upper(), 0.01);
+  EXPECT_EQ(statement_.answer().epsilon().SerializeAsString(),
+            answer.epsilon().SerializeAsString());
+  EXPECT_EQ(statement_.checkpoints_size(), 101);
+}
+
 TEST_F(StatementTest, IsBoundToTheSignedCheckpointOfWhatItCovers) {
   Make(kOne, 10);
   MustAsk(kAskOne);
