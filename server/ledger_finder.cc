@@ -19,8 +19,7 @@ absl::StatusOr<std::vector<std::string>> LedgerFinder::Over(const std::string& d
   std::vector<std::string> names;
   for (const auto& row : index_.Of(kAllProjects)) {
     const v1::Ledger& ledger = row->ledger;
-    if (ledger.declaration().dataset() == dataset && !IsOfServer(ledger.name()))
-      names.push_back(ledger.name());
+    if (ledger.declaration().dataset() == dataset) names.push_back(ledger.name());
   }
   return names;
 }

@@ -1,6 +1,5 @@
 // Which ledgers a call is about that names none: those over a data set, or those that a filter
-// finds. They are all that are durable when it is asked; the server's own are left out. Thread
-// safe; calls may wait for the store.
+// finds. They are all that are durable when it is asked. Thread safe; calls may wait for the store.
 #pragma once
 
 #include <memory>
@@ -20,11 +19,12 @@ class LedgerFinder {
   // Both must outlive the object.
   LedgerFinder(LedgerTail* tail, const LedgerIndex* index) : tail_(*tail), index_(*index) {}
 
-  // Names of the ledgers of all projects that declare the data set, by name.
+  // Names of the ledgers of all projects that declare the data set, by name; with the server's own,
+  // so that their number can be compared with what the store counts.
   absl::StatusOr<std::vector<std::string>> Over(const std::string& dataset, absl::Time deadline);
 
-  // Names of the ledgers of `parent` ("projects/p" or "projects/-") that the filter finds, by name.
-  // INVALID_ARGUMENT, naming the field.
+  // Names of the ledgers of `parent` ("projects/p" or "projects/-") that the filter finds, by name,
+  // without the server's own. INVALID_ARGUMENT, naming the field.
   absl::StatusOr<std::vector<std::string>> Find(const std::string& parent,
                                                 const std::string& filter, absl::Time deadline);
 

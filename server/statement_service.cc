@@ -13,6 +13,7 @@
 #include "ledger/profile_questions.h"
 #include "ledger/questions.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "server/own_ledgers.h"
 #include "server/statement/attack.h"
 #include "server/statement/pages.h"
 #include "server/statement/sections.h"
@@ -101,7 +102,8 @@ absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl
     ASSIGN_OR_RETURN(facts.ledgers.emplace_back().ledger, store_.Get(request.ledger()));
   } else {
     facts.name = request.dataset();
-    ASSIGN_OR_RETURN(const std::vector<std::string> found, finder_.Over(facts.name, deadline));
+    ASSIGN_OR_RETURN(std::vector<std::string> found, finder_.Over(facts.name, deadline));
+    std::erase_if(found, IsOfServer);
     if (found.empty()) {
       return absl::NotFoundError(
           absl::StrCat("dataset: no ledger declares ", events::Quoted(facts.name)));

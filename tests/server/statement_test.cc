@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "dpledger/v1/recompute_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
 #include "merkle/compact_tree.h"
 #include "server/statement/attack.h"
@@ -154,6 +155,25 @@ TEST_F(StatementTest, CoversADataSetOfManyLedgers) {
   EXPECT_EQ(statement_.answer().epsilon().SerializeAsString(),
             answer.epsilon().SerializeAsString());
   EXPECT_EQ(statement_.checkpoints_size(), 101);
+}
+
+// The server's own ledgers declare data sets too, and somebody may take such a name for his own.
+TEST_F(StatementTest, OwnLedgersOfTheServerAreNoPartOfADataSet) {
+  const auto recompute = v1::RecomputeService::NewStub(running_.channel());
+  v1::Operation operation;
+  ASSERT_TRUE(IsOk(Call(*recompute, &v1::RecomputeService::Stub::StartRecompute,
+                        FromText<v1::StartRecomputeRequest>("request_id: 'a' parent: 'projects/p'"),
+                        &operation)));
+  const std::string name = running_.Get(operation.results_ledger()).declaration().dataset();
+  Make(kOne, 10, [&](v1::Declaration& declaration) { declaration.set_dataset(name); });
+  v1::ComputeEpsilonResponse answer;
+  ASSERT_TRUE(IsOk(Call(running_.accounting(), &v1::AccountingService::Stub::ComputeEpsilon,
+                        FromText<v1::ComputeEpsilonRequest>(
+                            absl::StrCat("subject { dataset: '", name, "' } delta: 1e-5")),
+                        &answer)));
+  EXPECT_EQ(answer.details().ledgers_size(), 1);
+  MustAsk(absl::StrCat("dataset: '", name, "'"));
+  EXPECT_EQ(statement_.checkpoints_size(), 1);
 }
 
 TEST_F(StatementTest, IsBoundToTheSignedCheckpointOfWhatItCovers) {
