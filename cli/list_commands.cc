@@ -96,9 +96,10 @@ void AddProject(CLI::App& command, std::string& project) {
   AddToken(command, "--project", project, 63, "- for all projects; default: default");
 }
 
-// All pages, each ledger to `take`.
+// All pages, each ledger to `take`. Those that are damaged go into `damaged`.
 template <typename Take>
-absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& take) {
+absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& take,
+                     std::vector<v1::DamagedLedger>& damaged) {
   v1::ListLedgersRequest request;
   request.set_parent(absl::StrCat("projects/", flags.project));
   request.set_page_size(kPage);
@@ -112,6 +113,7 @@ absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& ta
                                      ? page.summaries(i)
                                      : v1::LedgerSummary::default_instance()));
     }
+    damaged.assign(page.damaged().begin(), page.damaged().end());
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return absl::OkStatus();
@@ -134,12 +136,22 @@ void AddList(CLI::App& app, Command& chosen) {
       ServerCalls server(flags->server);
       std::string text;
       std::vector<std::string> ledgers;
-      RETURN_IF_ERROR(ListAll(server, *flags, [&](Listed listed) {
+      std::vector<v1::DamagedLedger> damaged;
+      const auto take = [&](Listed listed) {
         absl::StrAppend(&text, listed.text, "\n");
         ledgers.push_back(std::move(listed.json));
-      }));
-      out.Answer(text, JsonObject().AddJson("ledgers", JsonArray(ledgers)));
-      return absl::OkStatus();
+      };
+      RETURN_IF_ERROR(ListAll(server, *flags, take, damaged));
+      JsonObject json;
+      json.AddJson("ledgers", JsonArray(ledgers));
+      std::vector<std::string> names;
+      for (const v1::DamagedLedger& ledger : damaged) names.push_back(ledger.name());
+      if (!names.empty()) json.AddTexts("damaged", names);
+      out.Answer(text, json);
+      if (damaged.empty()) return absl::OkStatus();
+      return absl::DataLossError(
+          absl::StrCat(damaged.size(), " of these ledgers cannot be read, and are shown as they ",
+                       "were, if at all; the first: ", damaged.front().message()));
     };
   });
 }
@@ -224,10 +236,15 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
           request.set_resume_token(next.resume_token());
           if (next.reset()) {
             out.Note("the server has started anew: all ledgers follow");
-            RETURN_IF_ERROR(ListAll(server, flags, tell));
+            std::vector<v1::DamagedLedger> damaged;
+            RETURN_IF_ERROR(ListAll(server, flags, tell, damaged));
           }
           for (int i = 0; i < next.ledgers_size(); ++i) {
             tell(Show(next.ledgers(i), next.summaries(i)));
+          }
+          for (const std::string& name : next.left()) {
+            tell({absl::StrCat(name, "  is found by the filter no more"),
+                  JsonObject().AddText("left", name).ToString()});
           }
           return enough() ? absl::CancelledError("enough") : absl::OkStatus();
         });

@@ -41,6 +41,19 @@ struct Publication {
   std::vector<SignedLog> logs;
 };
 
+// A ledger that cannot be read while others can: DATA_LOSS.
+struct DamagedLedger {
+  std::string name;
+  absl::Status status;
+};
+
+// Ledgers that are longer than their checkpoints.
+struct UnsignedLedgers {
+  std::vector<v1::Ledger> ledgers;
+  std::vector<DamagedLedger> damaged;
+  std::string last;  // the name that came last, of both; empty: there was none
+};
+
 class CheckpointReader {
  public:
   virtual ~CheckpointReader() = default;
@@ -73,10 +86,9 @@ class CheckpointStore : public CheckpointReader {
   virtual absl::Status ReleaseLease(const std::string& /*holder*/) { return absl::OkStatus(); }
 
   // At most `limit` ledgers that are longer than their checkpoints: by name, first those after
-  // `after`, then the others. A caller that passes the last name that it got as `after` reaches
-  // every ledger in turn. Their writers may be left out.
-  virtual absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
-                                                           size_t limit) = 0;
+  // `after`, then the others. A caller that passes `last` as the next `after` reaches every ledger
+  // in turn. Their writers may be left out.
+  virtual absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) = 0;
 
   // Stores the publication. ABORTED (reason SIGNER_REPLACED) if its lease epoch or registry size is
   // not the present one; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or

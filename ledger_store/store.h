@@ -128,8 +128,9 @@ struct SummaryRow {
 // Ledgers that were made or went on.
 struct ChangedLedgers {
   std::vector<v1::Ledger> ledgers;  // as they are now; some may be as they were
-  uint64_t next = 0;                // from where to ask the next time
-  bool more = false;                // there are more already
+  std::vector<DamagedLedger> damaged;
+  uint64_t next = 0;  // from where to ask the next time
+  bool more = false;  // there are more already
 };
 
 // How many heads were written anew.

@@ -16,6 +16,10 @@ constexpr char kAllProjects[] = "projects/-";
 absl::StatusOr<std::vector<std::string>> LedgerFinder::Over(const std::string& dataset,
                                                             absl::Time deadline) {
   RETURN_IF_ERROR(tail_.Refresh(deadline));
+  for (const DamagedLedger& damaged : index_.Damaged()) {
+    const std::shared_ptr<const LedgerRow> row = index_.Find(damaged.name);
+    if (row == nullptr || row->ledger.declaration().dataset() == dataset) return damaged.status;
+  }
   std::vector<std::string> names;
   for (const auto& row : index_.Of(kAllProjects)) {
     const v1::Ledger& ledger = row->ledger;

@@ -20,7 +20,8 @@ class LedgerFinder {
   LedgerFinder(LedgerTail* tail, const LedgerIndex* index) : tail_(*tail), index_(*index) {}
 
   // Names of the ledgers of all projects that declare the data set, by name; with the server's own,
-  // so that their number can be compared with what the store counts.
+  // so that their number can be compared with what the store counts. DATA_LOSS while one of them,
+  // or one that may be, is damaged.
   absl::StatusOr<std::vector<std::string>> Over(const std::string& dataset, absl::Time deadline);
 
   // Names of the ledgers of `parent` ("projects/p" or "projects/-") that the filter finds, by name,

@@ -63,13 +63,15 @@ absl::StatusOr<uint64_t> EmbeddedCheckpoints::AcquireLease(const std::string&, a
   return kLeaseEpoch;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> EmbeddedCheckpoints::Unsigned(const std::string& after,
-                                                                      size_t limit) {
+absl::StatusOr<UnsignedLedgers> EmbeddedCheckpoints::Unsigned(const std::string& after,
+                                                              size_t limit) {
   RETURN_IF_ERROR(fail_stop_.status());
-  std::vector<v1::Ledger> ledgers;
-  for (const auto& head : table_.Unsigned(after, limit))
-    ledgers.push_back(Describe(*head, kNoWriters));
-  return ledgers;
+  UnsignedLedgers found;
+  for (const auto& head : table_.Unsigned(after, limit)) {
+    found.ledgers.push_back(Describe(*head, kNoWriters));
+    found.last = head->name;
+  }
+  return found;
 }
 
 absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {

@@ -29,7 +29,7 @@ class EmbeddedCheckpoints : public CheckpointStore {
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after, size_t limit) override;
+  absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) override;
   absl::Status Publish(const Publication& publication) override;
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
   absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;

@@ -110,8 +110,8 @@ absl::StatusOr<SigningRound> Notary::Follow(const absl::Status& refusal, uint64_
   const bool renewed = std::exchange(other_beat_, beat) != beat;
   round.alive = registry_.size() > size_before;
   if (!round.alive && renewed) {
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> left, store_.checkpoints().Unsigned("", 1));
-    round.alive = left.empty();
+    ASSIGN_OR_RETURN(const UnsignedLedgers left, store_.checkpoints().Unsigned("", 1));
+    round.alive = left.last.empty();
   }
   return round;
 }
@@ -192,10 +192,12 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
     entry.mutable_key_rotate()->set_verifier_key(OwnKey().ToText());
     RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
   }
-  ASSIGN_OR_RETURN(std::vector<v1::Ledger> heads,
+  ASSIGN_OR_RETURN(UnsignedLedgers found,
                    store_.checkpoints().Unsigned(looked_at_, options_.max_ledgers));
-  if (!heads.empty()) looked_at_ = heads.back().name();
-  draft.round.more = heads.size() == options_.max_ledgers;
+  if (!found.last.empty()) looked_at_ = found.last;
+  draft.round.more = found.ledgers.size() + found.damaged.size() == options_.max_ledgers;
+  for (const DamagedLedger& ledger : found.damaged) draft.damage.Update(ledger.status);
+  std::vector<v1::Ledger>& heads = found.ledgers;
   // Those that have little to sign first: one that has much must not keep them waiting.
   const auto behind = [this](const v1::Ledger& head) {
     const auto signed_of = registry_.ledgers().find(OriginOf(Origin(), head.name()));

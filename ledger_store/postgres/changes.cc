@@ -55,14 +55,16 @@ absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, s
     return database.Read(statements);
   };
   ChangedLedgers changed;
-  ASSIGN_OR_RETURN(const LedgerHeads not_signed, ReadHeads(database, ask, found[0]));
+  ASSIGN_OR_RETURN(const LedgerHeads not_signed,
+                   ReadHeads(database, ask, found[0], &changed.damaged));
   for (const auto& head : not_signed) changed.ledgers.push_back(Describe(*head, writers));
   if (!registered.empty()) {
-    ASSIGN_OR_RETURN(
-        const LedgerHeads heads,
-        ReadHeads(database, {database.Sql(absl::StrCat("SELECT ", kEndColumns,
-                                                       " FROM @.ledgers WHERE name = ANY ($1)")),
-                             Values().Texts({registered.begin(), registered.end()})}));
+    ASSIGN_OR_RETURN(const LedgerHeads heads,
+                     ReadHeads(database,
+                               {database.Sql(absl::StrCat("SELECT ", kEndColumns,
+                                                          " FROM @.ledgers WHERE name = ANY ($1)")),
+                                Values().Texts({registered.begin(), registered.end()})},
+                               &changed.damaged));
     for (const auto& head : heads) changed.ledgers.push_back(Describe(*head, writers));
   }
   const auto entries = static_cast<uint64_t>(found[1].size());

@@ -161,7 +161,8 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
 
 }  // namespace
 
-absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends) {
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends,
+                                      std::vector<DamagedLedger>* damaged) {
   LedgerHeads heads;
   std::vector<End> wanted;
   std::vector<std::string> unknown;
@@ -184,20 +185,27 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const 
     unknown.push_back(end.name);
   }
   if (unknown.empty()) return heads;
-  ASSIGN_OR_RETURN(const std::vector<ReadHeadRow> whole, ReadWholeHeads(database, ask, unknown));
+  ASSIGN_OR_RETURN(const std::vector<ReadHeadRow> whole,
+                   ReadWholeHeads(database, ask, unknown, damaged));
   std::map<std::string, std::shared_ptr<const LedgerHead>> by_name;
   for (const ReadHeadRow& read : whole) by_name[read.head->name] = read.head;
+  // A null head: it is damaged.
+  if (damaged != nullptr) {
+    for (const DamagedLedger& ledger : *damaged) by_name[ledger.name] = nullptr;
+  }
   for (size_t i = 0; i < heads.size(); ++i) {
     if (heads[i] != nullptr) continue;
     const auto found = by_name.find(wanted[i].name);
     if (found == by_name.end()) return LedgerNotFound(wanted[i].name);
     heads[i] = found->second;
   }
+  std::erase(heads, nullptr);
   return heads;
 }
 
 absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
-                                                        const std::vector<std::string>& names) {
+                                                        const std::vector<std::string>& names,
+                                                        std::vector<DamagedLedger>* damaged) {
   ASSIGN_OR_RETURN(const std::vector<Rows> found,
                    ask({{database.Sql(kWholeHeads), Values().Texts(names)}}));
   const Rows& rows = found[0];
@@ -213,19 +221,25 @@ absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, cons
   std::vector<ReadHeadRow> read;
   const HeadKeys keys = database.keys();
   for (const auto& [name, whole] : heads) {
-    ASSIGN_OR_RETURN(ReadHeadRow head, HeadFromRows(name, rows, whole, keys));
-    database.heads().Put(head.head);
-    read.push_back(std::move(head));
+    absl::StatusOr<ReadHeadRow> head = HeadFromRows(name, rows, whole, keys);
+    if (damaged != nullptr && absl::IsDataLoss(head.status())) {
+      damaged->push_back({name, head.status()});
+      continue;
+    }
+    RETURN_IF_ERROR(head.status());
+    database.heads().Put(head->head);
+    read.push_back(*std::move(head));
   }
   return read;
 }
 
-absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement) {
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement,
+                                      std::vector<DamagedLedger>* damaged) {
   const Ask ask = [&database](const std::vector<Statement>& statements) {
     return database.Read(statements);
   };
   ASSIGN_OR_RETURN(const std::vector<Rows> ends, ask({statement}));
-  return ReadHeads(database, ask, ends[0]);
+  return ReadHeads(database, ask, ends[0], damaged);
 }
 
 absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,

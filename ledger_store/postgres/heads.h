@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "ledger/stored_head.h"
+#include "ledger_store/checkpoint_store.h"
 #include "ledger_store/postgres/database.h"
 
 namespace dpledger::postgres {
@@ -30,10 +31,13 @@ using Ask = std::function<absl::StatusOr<std::vector<Rows>>(std::vector<Statemen
 
 // The heads of the ledgers in `ends` (rows of kEndColumns), in their order. A ledger that goes on
 // meanwhile is read as it is then. DATA_LOSS if what the tables say does not fit together, or is
-// not as a server with a key of the database's left it.
-absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends);
+// not as a server with a key of the database's left it; if `damaged` is given, such ledgers are
+// left out and come there instead, by name.
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends,
+                                      std::vector<DamagedLedger>* damaged = nullptr);
 // The same, of those that the statement (which selects kEndColumns) finds, outside of transactions.
-absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement);
+absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement,
+                                      std::vector<DamagedLedger>* damaged = nullptr);
 // NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
 absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,
                                                            const std::string& name);
@@ -44,8 +48,9 @@ struct ReadHeadRow {
   std::shared_ptr<const LedgerHead> head;
   bool is_current = false;
 };
-absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
-                                                        const std::vector<std::string>& names);
+absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(
+    Database& database, const Ask& ask, const std::vector<std::string>& names,
+    std::vector<DamagedLedger>* damaged = nullptr);
 
 // The column `head`.
 std::string HeadColumn(const LedgerHead& head);

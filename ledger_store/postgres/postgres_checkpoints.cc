@@ -183,11 +183,13 @@ absl::Duration PostgresCheckpoints::UnchangedFor(int64_t epoch, int64_t beat) {
   return now - other_.seen;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std::string& after,
-                                                                      size_t limit) {
-  std::vector<v1::Ledger> ledgers;
+absl::StatusOr<UnsignedLedgers> PostgresCheckpoints::Unsigned(const std::string& after,
+                                                              size_t limit) {
+  UnsignedLedgers unsigned_ledgers;
   for (const char* side : {">", "<="}) {
-    if (ledgers.size() >= limit) break;
+    const size_t count = unsigned_ledgers.ledgers.size() + unsigned_ledgers.damaged.size();
+    if (count >= limit) break;
+    std::vector<DamagedLedger> damaged;
     ASSIGN_OR_RETURN(
         const LedgerHeads heads,
         ReadHeads(database_,
@@ -196,10 +198,20 @@ absl::StatusOr<std::vector<v1::Ledger>> PostgresCheckpoints::Unsigned(const std:
                                               " coalesce((SELECT size FROM @.checkpoints"
                                               " WHERE log = name), 0) AND name ",
                                               side, " $1 ORDER BY name LIMIT $2")),
-                   Values().Text(after).Number(AtMost(limit - ledgers.size()))}));
-    for (const auto& head : heads) ledgers.push_back(Describe(*head, kNoWriters));
+                   Values().Text(after).Number(AtMost(limit - count))},
+                  &damaged));
+    std::string last;
+    for (const auto& head : heads) {
+      unsigned_ledgers.ledgers.push_back(Describe(*head, kNoWriters));
+      last = head->name;
+    }
+    for (DamagedLedger& ledger : damaged) {
+      last = std::max(last, ledger.name);
+      unsigned_ledgers.damaged.push_back(std::move(ledger));
+    }
+    if (!last.empty()) unsigned_ledgers.last = last;
   }
-  return ledgers;
+  return unsigned_ledgers;
 }
 
 absl::Status PostgresCheckpoints::Publish(const Publication& publication) {

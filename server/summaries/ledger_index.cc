@@ -39,6 +39,16 @@ void LedgerIndex::PutSummary(std::shared_ptr<const v1::LedgerSummary> summary) {
   Put(std::move(row));
 }
 
+void LedgerIndex::SetDamaged(std::vector<DamagedLedger> damaged) {
+  absl::MutexLock lock(&mutex_);
+  damaged_ = std::move(damaged);
+}
+
+std::vector<DamagedLedger> LedgerIndex::Damaged() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return damaged_;
+}
+
 std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = rows_.find(name);

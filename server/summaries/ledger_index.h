@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/summary.pb.h"
+#include "ledger_store/checkpoint_store.h"
 
 namespace dpledger::server {
 
@@ -46,6 +47,10 @@ class LedgerIndex {
   // Of a ledger that is there; in place of one of fewer entries.
   void PutSummary(std::shared_ptr<const v1::LedgerSummary> summary);
 
+  // The ledgers that cannot be read at present, in place of those that were told before; by name.
+  void SetDamaged(std::vector<DamagedLedger> damaged);
+  std::vector<DamagedLedger> Damaged() const;
+
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
   // The ledgers of "projects/p", or of "projects/-", all of them; by name, after `after`.
@@ -66,6 +71,7 @@ class LedgerIndex {
   std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<DamagedLedger> damaged_ ABSL_GUARDED_BY(mutex_);
 
   absl::Mutex telling_;  // taken before mutex_; held while listeners are told
   std::vector<std::weak_ptr<IndexListener>> listeners_ ABSL_GUARDED_BY(mutex_);

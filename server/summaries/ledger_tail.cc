@@ -74,9 +74,11 @@ absl::Status LedgerTail::Poll() {
     RETURN_IF_ERROR(loaded_());
     is_loaded_ = true;
   }
+  std::vector<DamagedLedger> damaged;
   while (true) {
     ASSIGN_OR_RETURN(ChangedLedgers changed,
                      store_.Changed(since_, kPage, {.limit = kListedWriters}));
+    damaged.insert(damaged.end(), changed.damaged.begin(), changed.damaged.end());
     std::vector<std::string> names;
     for (v1::Ledger& ledger : changed.ledgers) {
       std::string name = ledger.name();
@@ -84,8 +86,27 @@ absl::Status LedgerTail::Poll() {
     }
     since_ = changed.next;
     if (!names.empty()) changed_(names);
-    if (!changed.more) return absl::OkStatus();
+    if (!changed.more) break;
   }
+  TakeDamaged(damaged);
+  return absl::OkStatus();
+}
+
+void LedgerTail::TakeDamaged(const std::vector<DamagedLedger>& found) {
+  std::erase_if(damaged_, [&](const auto& before) {
+    absl::StatusOr<v1::Ledger> ledger = store_.Get(before.first, {.limit = kListedWriters});
+    if (!ledger.ok()) return false;
+    if (index_.PutLedger(*std::move(ledger))) changed_({before.first});
+    return true;
+  });
+  for (const DamagedLedger& ledger : found) {
+    if (!damaged_.insert_or_assign(ledger.name, ledger.status).second || log_ == nullptr) continue;
+    log_->Write(LogLevel::kError, "ledger_damaged",
+                {{"ledger", ledger.name}, {"message", std::string(ledger.status.message())}});
+  }
+  std::vector<DamagedLedger> now;
+  for (const auto& [name, status] : damaged_) now.push_back({name, status});
+  index_.SetDamaged(std::move(now));
 }
 
 void LedgerTail::Run() {

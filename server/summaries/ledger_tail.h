@@ -1,6 +1,7 @@
 // Follows the store for a whole server: one reader, whatever the number of lists and watches. It
 // brings into the index what is made durable, by this server (which tells it) or by another one on
-// the same database (it looks once a second).
+// the same database (it looks once a second). A ledger that is damaged keeps none of the others
+// back: it is said in the log and in the index, and looked at again.
 //
 // Thread safe.
 #pragma once
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +51,8 @@ class LedgerTail : public StoreObserver {
   void Run();
   absl::Status Load();
   absl::Status Poll();
+  // Looks again at those that were damaged, and says which ones are new.
+  void TakeDamaged(const std::vector<DamagedLedger>& found);
 
   LedgerStore& store_;
   LedgerIndex& index_;
@@ -67,6 +71,7 @@ class LedgerTail : public StoreObserver {
   // The thread's own.
   bool is_loaded_ = false;
   uint64_t since_ = 0;
+  std::map<std::string, absl::Status> damaged_;
   bool complained_ = false;
   std::thread thread_;
 };

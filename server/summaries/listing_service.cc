@@ -28,6 +28,7 @@ constexpr size_t kLongestPage = 1000;
 // A list of data sets waits so long for totals that are not known yet.
 constexpr absl::Duration kAwaitTotals = absl::Seconds(2);
 constexpr int kMostNamed = 10;  // units and adjacencies of a data set
+constexpr int kMostDamaged = 100;
 
 absl::StatusOr<size_t> PageSize(uint32_t asked) {
   if (asked > kLongestPage) {
@@ -39,6 +40,11 @@ absl::StatusOr<size_t> PageSize(uint32_t asked) {
 absl::Status CheckParent(const std::string& parent) {
   if (parent == "projects/-") return absl::OkStatus();
   return events::CheckProjectName("parent", parent);
+}
+
+bool IsOf(const std::string& ledger, const std::string& parent) {
+  return absl::StartsWith(ledger,
+                          parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/"));
 }
 
 void Set(absl::Time time, google::protobuf::Timestamp& into) {
@@ -152,6 +158,13 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     }
     Add(*found[i].row, response);
   }
+  for (const DamagedLedger& ledger : index_.Damaged()) {
+    if (!IsOf(ledger.name, request.parent()) || !may_list_(call.caller, ledger.name)) continue;
+    if (response.damaged_size() == kMostDamaged) break;
+    v1::DamagedLedger& damaged = *response.add_damaged();
+    damaged.set_name(ledger.name);
+    damaged.set_message(std::string(ledger.status.message()));
+  }
   return response;
 }
 
@@ -209,20 +222,30 @@ absl::StatusOr<std::unique_ptr<LedgerWatch>> ListingService::WatchLedgers(
       new LedgerWatch(this, call, request.parent(), std::move(filter)));
   // What is durable from here on has a greater number.
   watch->seen_ = index_.changes();
-  if (request.resume_token().empty()) return watch;
-  const std::optional<uint64_t> seen = cipher_.Find(request.resume_token());
-  watch->reset_ = !seen.has_value() || *seen > watch->seen_;
-  if (!watch->reset_) watch->seen_ = *seen;
+  if (!request.resume_token().empty()) {
+    const std::optional<uint64_t> seen = cipher_.Find(request.resume_token());
+    watch->reset_ = !seen.has_value() || *seen > watch->seen_;
+    if (!watch->reset_) watch->seen_ = *seen;
+  }
+  if (watch->filter_.finds_all()) return watch;
+  const absl::Time now = absl::Now();
+  for (const auto& row : Visible(request.parent(), call.caller)) {
+    // What changed since the token may have been found before that.
+    if (row->change > watch->seen_ || watch->Finds(*row, now))
+      watch->found_.insert(row->ledger.name());
+  }
   return watch;
 }
 
 std::string ListingService::ResumeToken(uint64_t seen) const { return cipher_.Hide(seen); }
 
+bool LedgerWatch::Finds(const LedgerRow& row, absl::Time now) const {
+  return filter_.Holds({&row.ledger, row.summary.get(), now});
+}
+
 std::optional<v1::WatchLedgersResponse> LedgerWatch::Next() {
   constexpr size_t kLooked = 1000;
   v1::WatchLedgersResponse response;
-  const std::string prefix =
-      parent_ == "projects/-" ? "projects/" : absl::StrCat(parent_, "/ledgers/");
   const absl::Time now = absl::Now();
   size_t bytes = 0;
   while (bytes < kMaxAnswerBytes) {
@@ -231,19 +254,22 @@ std::optional<v1::WatchLedgersResponse> LedgerWatch::Next() {
     for (const auto& row : rows) {
       if (bytes >= kMaxAnswerBytes) break;
       seen_ = row->change;
-      if (!absl::StartsWith(row->ledger.name(), prefix) ||
-          !filter_.Holds({&row->ledger, row->summary.get(), now}) ||
-          !service_.may_list_(caller_, row->ledger.name())) {
-        continue;
+      const std::string& name = row->ledger.name();
+      if (!IsOf(name, parent_) || !service_.may_list_(caller_, name)) continue;
+      if (Finds(*row, now)) {
+        bytes += BytesOf(*row);
+        Add(*row, response);
+        if (!filter_.finds_all()) found_.insert(name);
+      } else if (found_.erase(name) > 0) {
+        bytes += name.size();
+        response.add_left(name);
       }
-      bytes += BytesOf(*row);
-      Add(*row, response);
     }
     if (bytes >= kMaxAnswerBytes) break;
     seen_ = reached;
     if (rows.size() < kLooked) break;
   }
-  if (response.ledgers().empty() && !reset_) return std::nullopt;
+  if (response.ledgers().empty() && response.left().empty() && !reset_) return std::nullopt;
   response.set_reset(std::exchange(reset_, false));
   response.set_resume_token(service_.ResumeToken(seen_));
   Set(now, *response.mutable_server_time());

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -49,12 +50,15 @@ class LedgerWatch {
         parent_(std::move(parent)),
         filter_(std::move(filter)) {}
 
+  bool Finds(const LedgerRow& row, absl::Time now) const;
+
   const ListingService& service_;
   const Caller caller_;
   const std::string parent_;
   const Filter filter_;
-  uint64_t seen_ = 0;   // changes of the index
-  bool reset_ = false;  // to be said in the next answer
+  std::set<std::string> found_;  // that the caller may have, by this filter; empty: if it finds all
+  uint64_t seen_ = 0;            // changes of the index
+  bool reset_ = false;           // to be said in the next answer
 };
 
 class ListingService {

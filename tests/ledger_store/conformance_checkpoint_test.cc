@@ -42,10 +42,10 @@ Publication Publishing(CheckpointStore& checkpoints, uint64_t registry_size,
 }
 
 std::vector<std::string> UnsignedNames(CheckpointStore& checkpoints, size_t limit = 100) {
-  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = checkpoints.Unsigned("", limit);
-  EXPECT_TRUE(ledgers.ok()) << ledgers.status();
+  const absl::StatusOr<UnsignedLedgers> found = checkpoints.Unsigned("", limit);
+  EXPECT_TRUE(found.ok()) << found.status();
   std::vector<std::string> names;
-  for (const v1::Ledger& ledger : *ledgers) names.push_back(ledger.name());
+  for (const v1::Ledger& ledger : found->ledgers) names.push_back(ledger.name());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -190,8 +190,8 @@ TEST_P(LedgerStoreConformance, UnsignedAreTheLedgersLongerThanTheirCheckpoints) 
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kLedger, "projects/p/ledgers/c"}));
   Reopen();
   EXPECT_EQ(UnsignedNames(store_->checkpoints()), (Names{kLedger, "projects/p/ledgers/c"}));
-  const absl::StatusOr<std::vector<v1::Ledger>> ledgers = store_->checkpoints().Unsigned("", 9);
-  for (v1::Ledger ledger : *ledgers) {
+  const absl::StatusOr<UnsignedLedgers> found = store_->checkpoints().Unsigned("", 9);
+  for (v1::Ledger ledger : found->ledgers) {
     ledger.clear_writers();
     EXPECT_EQ(ledger.SerializeAsString(),
               store_->Get(ledger.name(), kNoWriters)->SerializeAsString());
@@ -221,12 +221,12 @@ TEST_P(LedgerStoreConformance, UnsignedComeInTurn) {
   for (const char* name : {"a", "b", "c", "d", "e"}) CreateLedger(prefix + name);
   const auto after = [&](const std::string& last, size_t limit) {
     std::string names;
-    const absl::StatusOr<std::vector<v1::Ledger>> ledgers =
-        store_->checkpoints().Unsigned(last, limit);
-    EXPECT_TRUE(ledgers.ok()) << ledgers.status();
-    for (const v1::Ledger& ledger : *ledgers) {
+    const absl::StatusOr<UnsignedLedgers> found = store_->checkpoints().Unsigned(last, limit);
+    EXPECT_TRUE(found.ok()) << found.status();
+    for (const v1::Ledger& ledger : found->ledgers) {
       names += ledger.name().substr(prefix.size());
     }
+    EXPECT_EQ(found->last, found->ledgers.empty() ? "" : found->ledgers.back().name());
     return names;
   };
   EXPECT_EQ(after("", 3), "abc");

@@ -81,11 +81,10 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
   absl::Status ReleaseLease(const std::string& holder) override {
     return store_.checkpoints().ReleaseLease(holder);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
-                                                   size_t limit) override {
-    auto heads = store_.checkpoints().Unsigned(after, limit);
-    if (heads.ok() && tampering_.heads) tampering_.heads(*heads);
-    return heads;
+  absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) override {
+    auto found = store_.checkpoints().Unsigned(after, limit);
+    if (found.ok() && tampering_.heads) tampering_.heads(found->ledgers);
+    return found;
   }
   absl::Status Publish(const Publication& publication) override {
     if (tampering_.before_publish) {

@@ -420,6 +420,37 @@ TEST_F(Listing, WatchGoesOnFromItsToken) {
   EXPECT_THAT(again.seen, testing::Not(testing::Contains("projects/q/ledgers/b")));
 }
 
+// The first is found at the beginning, the second while the watch runs, the third never.
+TEST_F(Listing, WatchTellsOfLedgersThatTheFilterFindsNoMore) {
+  for (const char* id : {"a", "c"}) running_.Create(Name(id));
+  for (int i = 0; i < 3; ++i) Rounds("c", 1);
+  const auto left = [](Watch& watch, const std::string& name) {
+    std::set<std::string> names;
+    while (!names.contains(name)) {
+      const v1::WatchLedgersResponse next = watch.Next();
+      names.insert(next.left().begin(), next.left().end());
+    }
+    return names;
+  };
+  Watch watch(running_, "", "size < 3");
+  const std::string token = watch.Next().resume_token();
+  running_.Create(Name("b"));
+  watch.Until(Name("b"), 1);
+  for (const char* id : {"a", "c", "b"}) {
+    Rounds(id, 1);
+    Rounds(id, 1);
+  }
+  std::set<std::string> gone = left(watch, Name("b"));
+  EXPECT_FALSE(gone.contains(Name("c")));
+  // Who comes back with the token may have what he had then.
+  Watch again(running_, token, "size < 3");
+  EXPECT_TRUE(left(again, Name("b")).contains(Name("a")));
+  Watch all(running_);
+  all.Next();
+  Rounds("a", 1);
+  EXPECT_TRUE(all.Until(Name("a"), 4).left().empty());
+}
+
 TEST_F(Listing, WatchSaysThatItDoesNotKnowTheToken) {
   running_.Create(Name("a"));
   std::string other;

@@ -272,6 +272,34 @@ TEST_P(SeveralServers, WatchTellsOfTheOthersLedgers) {
   }
 }
 
+// The others are listed and signed as before; it is said, and looked at again.
+TEST_P(SeveralServers, DamagedLedgerKeepsNoOtherBack) {
+  Server& server = Start();
+  MakeLedgers(*stores_[0]);
+  Summarised(server);
+  Database().Must(
+      "UPDATE dpledger.ledgers SET unsigned = true, next_seq = next_seq + 1"
+      " WHERE name = 'projects/p/ledgers/b'");
+  Rounds(*stores_[0], "c", 1);
+  v1::ListLedgersResponse list;
+  while (list.damaged().empty()) list = List(server);
+  ASSERT_EQ(list.ledgers_size(), 3);
+  EXPECT_EQ(list.ledgers(2).size(), 3u);
+  ASSERT_EQ(list.damaged_size(), 1);
+  EXPECT_EQ(list.damaged(0).name(), Name("b"));
+  EXPECT_THAT(list.damaged(0).message(), HasSubstr(Name("b") + ": "));
+  EXPECT_THAT(Logged(), HasSubstr("ledger_damaged"));
+  while (true) {
+    const auto checkpoint = stores_[0]->checkpoints().Latest(Name("c"));
+    if (checkpoint.ok() && checkpoint->size() == 3) break;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  Database().Must(
+      "UPDATE dpledger.ledgers SET next_seq = next_seq - 1 WHERE name = 'projects/p/ledgers/b'");
+  while (!list.damaged().empty()) list = List(server);
+  EXPECT_EQ(list.ledgers_size(), 3);
+}
+
 // The database goes away and comes back: lists say so, then have everything.
 TEST_P(SeveralServers, FollowTheDatabaseAgainAfterItWasAway) {
   Server& server = Start();

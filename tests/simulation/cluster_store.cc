@@ -247,19 +247,19 @@ absl::StatusOr<uint64_t> ClusterStore::AcquireLease(const std::string& holder,
   return epoch;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> ClusterStore::Unsigned(const std::string& after,
-                                                               size_t limit) {
+absl::StatusOr<UnsignedLedgers> ClusterStore::Unsigned(const std::string& after, size_t limit) {
   between_();
-  std::vector<v1::Ledger> ledgers;
+  UnsignedLedgers found;
   for (const bool behind : {true, false}) {
     for (const auto& [name, rows] : cluster_.primary.heads) {
       const auto last = cluster_.primary.checkpoints.find(name);
       const uint64_t size = last == cluster_.primary.checkpoints.end() ? 0 : last->second.size();
-      if ((name > after) != behind || rows.size <= size || ledgers.size() >= limit) continue;
-      ASSIGN_OR_RETURN(ledgers.emplace_back(), Get(name, kNoWriters));
+      if ((name > after) != behind || rows.size <= size || found.ledgers.size() >= limit) continue;
+      ASSIGN_OR_RETURN(found.ledgers.emplace_back(), Get(name, kNoWriters));
+      found.last = name;
     }
   }
-  return ledgers;
+  return found;
 }
 
 absl::Status ClusterStore::Publish(const Publication& publication) {

@@ -80,8 +80,7 @@ class SharedStore : public LedgerStore, public CheckpointStore {
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;
-  absl::StatusOr<std::vector<v1::Ledger>> Unsigned(const std::string& after,
-                                                   size_t limit) override {
+  absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) override {
     options_.between();
     return store_.checkpoints().Unsigned(after, limit);
   }
