@@ -50,7 +50,6 @@ std::string ToText(const v1::Operation& operation) {
               absl::StrCat(operation.lower(), " lower, ", operation.higher(), " higher, ",
                            operation.unchanged(), " unchanged, ", operation.fresh(),
                            " not asked before, ", operation.refused(), " refused"));
-  if (!operation.failure().empty()) text += Row("failure", operation.failure());
   text += Row("results", operation.results_ledger());
   return text + Row("version", operation.version());
 }

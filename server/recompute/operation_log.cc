@@ -82,7 +82,6 @@ absl::Status OperationLog::Take(uint64_t sequence, const std::string& bytes) {
     case v1::RecomputeNote::kEnded:
       operation_.set_state(note.ended().state());
       *operation_.mutable_end_time() = note.ended().end_time();
-      operation_.set_failure(note.ended().failure());
       names_.clear();
       names_.shrink_to_fit();
       claims_.clear();

@@ -22,7 +22,6 @@ function State({ operation }: { operation: Operation }) {
     case "RUNNING": return <Chip shape="open" tone="info">running</Chip>;
     case "DONE": return <Chip shape="closed" tone="plain">done</Chip>;
     case "CANCELLED": return <Chip shape="unknown" tone="plain">cancelled</Chip>;
-    case "FAILED": return <Chip shape="refused" tone="bad">failed</Chip>;
     default: return <Chip shape="unknown" tone="plain">{operation.state ?? "not known"}</Chip>;
   }
 }
@@ -146,8 +145,7 @@ function One({ id }: { id: string }) {
       <div><strong>{grouped(operation.lower)}</strong><span>cost less than was stated</span></div><div><strong>{grouped(operation.higher)}</strong><span>cost more than was stated</span></div>
       <div class={count(operation.refused) ? "bad" : ""}><strong>{grouped(operation.refused)}</strong><span>refused</span></div><div><strong>{grouped(count(operation.unchanged) + count(operation.fresh))}</strong><span>the same, or new</span></div></div>
       <div style="padding: 10px 20px 14px"><div class="progress" role="progressbar" aria-label="Ledgers asked" aria-valuemin={0} aria-valuemax={total} aria-valuenow={count(operation.done)}><span style={`width:${(100 * count(operation.done)) / total}%`} /></div>
-        <div class="section-head"><span class="muted">{grouped(operation.done)} of {grouped(operation.total)}{operation.endTime && <> · ended <Time of={operation.endTime} /></>}{operation.resultsLedger && <> · kept in <A href={ledgerAddress(operation.resultsLedger)}><Name of={shortName(operation.resultsLedger)} /></A></>}</span>{running && <button type="button" class="link" onClick={cancel}>Cancel</button>}</div>
-        {operation.failure && <p class="bad-text">{visible(operation.failure)}</p>}</div></Card>
+        <div class="section-head"><span class="muted">{grouped(operation.done)} of {grouped(operation.total)}{operation.endTime && <> · ended <Time of={operation.endTime} /></>}{operation.resultsLedger && <> · kept in <A href={ledgerAddress(operation.resultsLedger)}><Name of={shortName(operation.resultsLedger)} /></A></>}</span>{running && <button type="button" class="link" onClick={cancel}>Cancel</button>}</div></div></Card>
     {sorted.length > 0 && <Section title="Difference, greatest first" side={<><span><svg class="dots" width="12" height="12" aria-hidden="true"><circle class="then" cx="6" cy="6" r="4" /></svg> said then</span><span><svg class="dots" width="12" height="12" aria-hidden="true"><circle class="now" cx="6" cy="6" r="4" /></svg> says now</span></>}>
       <div class="card flush"><table class="rows recomputed"><thead><tr><th scope="col">Ledger</th><th scope="col" class="num">Said then, ε at most</th><th scope="col" class="num">Says now, ε at most</th><th scope="col" class="num">Change</th><th scope="col">0 … {greatest}, at <Delta of={delta} /></th><th scope="col" class="num">Known to</th></tr></thead>
         <tbody>{sorted.slice(0, most).map((row) => {
