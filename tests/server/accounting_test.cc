@@ -52,7 +52,8 @@ v1::ComputeEpsilonRequest AboutLedgers(const std::vector<std::string>& ledgers) 
 
 class AccountingTest : public testing::Test {
  protected:
-  explicit AccountingTest(const ServerOptions& options = {}) : running_(options) {}
+  explicit AccountingTest(const ServerOptions& options = RunningServer::SigningOnDemand())
+      : running_(options) {}
 
   grpc::Status Ask(const v1::ComputeEpsilonRequest& request) {
     return Call(running_.accounting(), &Accounting::ComputeEpsilon, request, &answer_);
