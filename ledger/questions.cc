@@ -219,61 +219,75 @@ std::optional<Composition> PlanOf(const Subject& subject, const Composition& spe
 
 std::string Version() { return DPLEDGER_VERSION; }
 
+namespace {
+
+// What was spent, and what the plan would cost.
+struct SpentAndPlanned {
+  Interval spent;
+  std::optional<Interval> planned;
+  v1::AnswerDetails details;
+};
+
+// ε at a δ and δ at an ε are found in the same way: `of_held` asks the filter of a run that holds
+// to a budget, `of_composition` the composition of any other.
+template <typename OfHeld, typename OfComposition>
+absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits, const OfHeld& of_held,
+                                     const OfComposition& of_composition) {
+  if (!subject.held.empty()) {
+    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, options, limits));
+    ASSIGN_OR_RETURN(const Answer answer, of_held(held.filter));
+    Describe(answer, held.details);
+    return SpentAndPlanned{answer.value, std::nullopt, std::move(held.details)};
+  }
+  ASSIGN_OR_RETURN(Question question, Ask(subject, options, limits));
+  ASSIGN_OR_RETURN(const Answer answer, of_composition(question.composition, question.options));
+  Describe(answer, question.details);
+  std::optional<Interval> planned;
+  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
+    ASSIGN_OR_RETURN(const Answer of_plan, of_composition(*plan, question.options));
+    planned = of_plan.value;
+  }
+  return SpentAndPlanned{answer.value, planned, std::move(question.details)};
+}
+
+}  // namespace
+
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,
                                                          const Limits& limits) {
-  if (!subject.held.empty()) {
-    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
-    ASSIGN_OR_RETURN(const Answer answer, filter::EpsilonOf(held.filter, request.delta(), limits));
-    v1::ComputeEpsilonResponse response;
-    *response.mutable_epsilon() = ToProto(answer.value);
-    response.set_delta(request.delta());
-    Describe(answer, held.details);
-    *response.mutable_details() = std::move(held.details);
-    return response;
-  }
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
-  ASSIGN_OR_RETURN(const Answer answer,
-                   ComputeEpsilon(question.composition, request.delta(), question.options));
+  const double delta = request.delta();
+  ASSIGN_OR_RETURN(SpentAndPlanned found,
+                   Find(
+                       subject, request.options(), limits,
+                       [&](const auto& filter) { return filter::EpsilonOf(filter, delta, limits); },
+                       [&](const Composition& composition, const auto& options) {
+                         return ComputeEpsilon(composition, delta, options);
+                       }));
   v1::ComputeEpsilonResponse response;
-  *response.mutable_epsilon() = ToProto(answer.value);
-  response.set_delta(request.delta());
-  Describe(answer, question.details);
-  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
-    ASSIGN_OR_RETURN(const Answer planned,
-                     ComputeEpsilon(*plan, request.delta(), question.options));
-    *response.mutable_planned_epsilon() = ToProto(planned.value);
-  }
-  *response.mutable_details() = std::move(question.details);
+  *response.mutable_epsilon() = ToProto(found.spent);
+  response.set_delta(delta);
+  if (found.planned.has_value()) *response.mutable_planned_epsilon() = ToProto(*found.planned);
+  *response.mutable_details() = std::move(found.details);
   return response;
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
                                                      const v1::ComputeDeltaRequest& request,
                                                      const Limits& limits) {
-  if (!subject.held.empty()) {
-    ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, request.options(), limits));
-    ASSIGN_OR_RETURN(const Answer answer, filter::DeltaOf(held.filter, request.epsilon(), limits));
-    v1::ComputeDeltaResponse response;
-    *response.mutable_delta() = ToProto(answer.value);
-    response.set_epsilon(request.epsilon());
-    Describe(answer, held.details);
-    *response.mutable_details() = std::move(held.details);
-    return response;
-  }
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
-  ASSIGN_OR_RETURN(const Answer answer,
-                   ComputeDelta(question.composition, request.epsilon(), question.options));
+  const double epsilon = request.epsilon();
+  ASSIGN_OR_RETURN(SpentAndPlanned found,
+                   Find(
+                       subject, request.options(), limits,
+                       [&](const auto& filter) { return filter::DeltaOf(filter, epsilon, limits); },
+                       [&](const Composition& composition, const auto& options) {
+                         return ComputeDelta(composition, epsilon, options);
+                       }));
   v1::ComputeDeltaResponse response;
-  *response.mutable_delta() = ToProto(answer.value);
-  response.set_epsilon(request.epsilon());
-  Describe(answer, question.details);
-  if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
-    ASSIGN_OR_RETURN(const Answer planned,
-                     ComputeDelta(*plan, request.epsilon(), question.options));
-    *response.mutable_planned_delta() = ToProto(planned.value);
-  }
-  *response.mutable_details() = std::move(question.details);
+  *response.mutable_delta() = ToProto(found.spent);
+  response.set_epsilon(epsilon);
+  if (found.planned.has_value()) *response.mutable_planned_delta() = ToProto(*found.planned);
+  *response.mutable_details() = std::move(found.details);
   return response;
 }
 
