@@ -38,7 +38,13 @@ absl::Status Revoked(std::string_view name) {
   return Refused(kRevoked, absl::StrCat("the token of ", ToAbsl(name), " was revoked"));
 }
 
-// The token of "Bearer TOKEN" (RFC 6750, section 2.1); nullopt if it is something else.
+absl::Status UsableAt(const TokenRecord& token, absl::Time now) {
+  if (token.revoked.has_value()) return Revoked(token.name);
+  return now < token.expires ? absl::OkStatus() : Expired(token.name);
+}
+
+}  // namespace
+
 std::optional<std::string_view> BearerToken(std::string_view header) {
   constexpr std::string_view kScheme = "bearer ";
   if (!absl::StartsWithIgnoreCase(ToAbsl(header), ToAbsl(kScheme))) return std::nullopt;
@@ -46,13 +52,6 @@ std::optional<std::string_view> BearerToken(std::string_view header) {
   header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
   return header;
 }
-
-absl::Status UsableAt(const TokenRecord& token, absl::Time now) {
-  if (token.revoked.has_value()) return Revoked(token.name);
-  return now < token.expires ? absl::OkStatus() : Expired(token.name);
-}
-
-}  // namespace
 
 Authenticator::Authenticator(TokenStore* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
                              AuthenticatorOptions options)

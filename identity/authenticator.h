@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct Credentials {
   // The peer's certificate, whose chain TLS has verified; null: none. Not owned.
   x509_st* certificate = nullptr;
 };
+
+// The token of "Bearer TOKEN" (RFC 6750, section 2.1); nullopt if it is something else.
+std::optional<std::string_view> BearerToken(std::string_view header);
 
 struct AuthenticatorOptions {
   // A call without credentials is the anonymous caller's, who has what the policy grants him.

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "server/http_door/connect_error.h"
 #include "server/http_door/rpc.h"
+#include "server/http_door/session.h"
 
 namespace dpledger::server {
 namespace {
@@ -121,7 +122,7 @@ http::Headers HttpDoor::CommonHeaders(const http::Request& request) const {
 }
 
 void HttpDoor::Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) {
-  const http::Headers common = CommonHeaders(request);
+  http::Headers common = CommonHeaders(request);
   const auto send = [&](http::Response response) {
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     exchange->Send(std::move(response));
@@ -133,6 +134,10 @@ void HttpDoor::Handle(http::Request request, std::shared_ptr<http::Exchange> exc
       request.Find("access-control-request-method").has_value()) {
     return exchange->Send(Preflight(common));
   }
+  if (request.path == kSessionPath && (request.method == "POST" || request.method == "DELETE")) {
+    return send(ServeSession(desk_, request));
+  }
+  if (TakeSession(request)) common.emplace_back("cache-control", "no-store");
   if (const Method* const method = desk_.Find(request.path); method != nullptr) {
     return ServeRpc(desk_, *method, std::move(request), std::move(exchange),
                     options_.max_message_bytes, common);

@@ -5,6 +5,7 @@ Each attack has its control: the honest request that differs from it in the atta
 end nothing that an attacker sent is in a ledger, the log holds no secret, and the server ends as it should.
 """
 import gzip
+import http.client
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from victim import AUDIENCE, Authority, Victim  # noqa: E402
@@ -279,6 +281,112 @@ class Http(unittest.TestCase):
             self.assertIn(status_of(raw(request(host=host))), wanted, host)
 
 
+class Sessions(unittest.TestCase):
+    """A cookie that a browser sends by itself, whoever makes it send something."""
+
+    OWN = {"sec-fetch-site": "same-origin"}
+
+    @staticmethod
+    def session(method="POST", token=None, headers=None):
+        """Status, the header set-cookie, and the body."""
+        connection = http.client.HTTPSConnection("localhost", victim.port, timeout=30, context=victim.tls)
+        connection.request(method, "/session", None if method == "DELETE" else "", {
+            **({} if token is None else {"authorization": "Bearer " + token}), **(headers or {})})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer.status, answer.getheader("set-cookie"), body
+
+    def sign_in(self, token):
+        status, cookie, body = self.session(token=token)
+        self.assertEqual((status, body), (204, ""))
+        pair, attributes = cookie.split("; ", 1)
+        self.assertEqual(attributes, "Path=/; Secure; HttpOnly; SameSite=Strict")
+        self.assertTrue(pair.startswith("__Host-dpledger="))
+        return pair
+
+    def asked(self, cookie, headers, method=ASK, message=QUESTION):
+        return victim.call(method, message, headers={"cookie": cookie, **headers})[0]
+
+    def test_only_a_good_token_becomes_a_cookie(self):
+        self.sign_in(new_token("session", "analyst *"))
+        self.sign_in(victim.issuer.token())
+        for token in (None, "", "dpl_" + "A" * 49, victim.issuer.token(exp=int(time.time()) - 1)):
+            status, cookie, body = self.session(token=token)
+            self.assertEqual((status, cookie), (401, None), token)
+        long = victim.issuer.token(note="x" * 3000)
+        self.assertEqual(victim.call(ASK, QUESTION, long)[0], 200)
+        status, cookie, body = self.session(token=long)
+        self.assertEqual((status, cookie), (400, None))
+        self.assertIn("does not fit in a cookie", body)
+
+    def test_no_page_of_another_origin_uses_it(self):
+        cookie = self.sign_in(new_token("cross", "trainer *"))
+        host = f"localhost:{victim.port}"
+        own = {**self.OWN, "origin": f"https://{host}"}
+        self.assertEqual(self.asked(cookie, own), 200)
+        append = ("LedgerService/AppendBatch", batch("by-cookie", "of-cookie"))
+        for what, headers in {
+                "a page of another site": {"sec-fetch-site": "cross-site", "origin": "https://evil.example"},
+                "that says nothing of itself": {"origin": "https://evil.example"},
+                "in a frame without an origin": {"sec-fetch-site": "cross-site", "origin": "null"},
+                "another port of this host": {"sec-fetch-site": "same-site", "origin": "https://localhost:1"},
+                "another port, without its origin": {"sec-fetch-site": "same-site"},
+                "a form that navigates": {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+                "an old browser": {}, "an old browser with our origin": {"origin": f"https://{host}"},
+                "two answers to the question": {"sec-fetch-site": "same-origin, cross-site"},
+                "by hand, and not a GET": {"sec-fetch-site": "none"}}.items():
+            self.assertIn(self.asked(cookie, headers), (401, 403), what)
+            self.assertIn(self.asked(cookie, headers, *append), (401, 403), what)
+        self.assertEqual(self.asked(cookie, own, *append), 200, "the control")
+        # The header is not taken from a page of another origin either, and such a page can sign nobody in or out.
+        for method in ("POST", "DELETE"):
+            status, made, _ = self.session(method, victim.admin, {"origin": "https://evil.example"})
+            self.assertEqual((status, made), (403, None))
+
+    def test_a_get_by_hand_reads_and_a_link_from_elsewhere_does_not(self):
+        cookie = self.sign_in(new_token("by-hand", "auditor *"))
+        message = urllib.parse.quote(json.dumps({"name": LEDGER}))
+        path = f"/dpledger.v1.LedgerService/GetLedger?connect=v1&encoding=json&message={message}"
+
+        def get(cookie, headers):
+            connection = http.client.HTTPSConnection("localhost", victim.port, timeout=30, context=victim.tls)
+            connection.request("GET", path, headers={"cookie": cookie, **headers})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            return answer.status, answer.getheader("cache-control")
+
+        for headers in ({"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}, self.OWN):
+            self.assertEqual(get(cookie, headers), (200, "no-store"))
+        for site in ("cross-site", "same-site"):
+            for mode in ("navigate", "no-cors", "cors"):
+                self.assertIn(get(cookie, {"sec-fetch-site": site, "sec-fetch-mode": mode})[0], (401, 403))
+        self.assertEqual(get(cookie, {})[0], 401)
+
+    def test_one_cookie_and_no_more(self):
+        good, bad = self.sign_in(new_token("one", "analyst *")), "__Host-dpledger=dpl_" + "A" * 49
+        self.assertEqual(self.asked(f"theme=dark; {good}; x", self.OWN), 200)
+        for cookie in (bad, f"{good}; {bad}", f"{bad}; {good}", f"{good}; {good}", "__Host-dpledger=",
+                       good.replace("__Host-", ""), good.replace("__Host-", "__host-"), f'a="{good}"'):
+            self.assertEqual(self.asked(cookie, self.OWN), 401, cookie[:40])
+        # A header is what counts where there is one.
+        self.assertEqual(self.asked(good, {**self.OWN, "authorization": "Bearer dpl_wrong"}), 401)
+
+    def test_it_ends_with_the_token(self):
+        cookie = self.sign_in(new_token("ends", "analyst *"))
+        self.assertEqual(self.asked(cookie, self.OWN), 200)
+        victim.administer("admin", "token", "revoke", "ends")
+        self.assertEqual(self.asked(cookie, self.OWN), 401)
+        short = self.sign_in(new_token("short", "analyst *", "--expires-in", "3s"))
+        self.assertEqual(self.asked(short, self.OWN), 200)
+        time.sleep(4)
+        self.assertEqual(self.asked(short, self.OWN), 401)
+        status, made, _ = self.session("DELETE")
+        self.assertEqual((status, made),
+                         (204, "__Host-dpledger=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0"))
+
+
 class Frames(unittest.TestCase):
     """HTTP/2 and bytes that are no protocol."""
 
@@ -356,7 +464,7 @@ class ZLast(unittest.TestCase):
     def test_nothing_of_them_is_left(self):
         status, answer = victim.call("LedgerService/ReadEntries", {"ledger": LEDGER}, victim.admin)
         self.assertEqual(status, 200)
-        self.assertEqual(len(answer["entries"]), 3, "the declaration, and the two honest notes of the controls")
+        self.assertEqual(len(answer["entries"]), 4, "the declaration, and the three honest notes of the controls")
         time.sleep(2)  # refusals are recorded within a second
         shown = victim.administer("admin", "access", "--refused")
         self.assertGreater(len(shown["access"]), 30, "the record has them")
