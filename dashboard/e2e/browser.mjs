@@ -5,6 +5,9 @@ import { chromium } from "playwright-core";
 const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 export const found = PLACES.find((path) => path && existsSync(path));
 
+// Of each page, the requests that are under way. The stream of changes has no end, and is not among them.
+const underWay = new WeakMap();
+
 export async function openBrowser(flags = []) {
   return chromium.launch({ executablePath: found, args: ["--font-render-hinting=none", "--disable-lcd-text", ...flags], chromiumSandbox: process.getuid?.() !== 0 });
 }
@@ -19,17 +22,25 @@ export async function openPage(browser, { width = 1280, height = 900, dark = fal
     if (message.type() === "error" && !/Failed to load resource/.test(message.text())) trouble.push(message.text());
   });
   page.on("pageerror", (error) => trouble.push(String(error)));
-  page.on("request", (request) => asked.push(request.url()));
+  const open = new Set();
+  underWay.set(page, open);
+  page.on("request", (request) => {
+    asked.push(request.url());
+    if (!request.url().endsWith("/WatchLedgers")) open.add(request);
+  });
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => open.delete(request));
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   });
   return { page, context, trouble, asked };
 }
 
-// Nothing loads, and nothing has moved for a moment.
+// Nothing loads, and nothing has begun to for a moment.
 export async function settled(page) {
-  await page.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => undefined);
   await page.waitForFunction(() => !document.querySelector(".loading") && document.querySelector("main h1"), undefined, { timeout: 15000 }).catch(() => undefined);
+  for (let [quiet, left] = [0, 100]; quiet < 3 && left > 0; left--) {
+    quiet = underWay.get(page).size ? 0 : quiet + 1;
+    await page.waitForTimeout(50);
+  }
   await page.evaluate(() => document.fonts.ready);
-  await page.waitForTimeout(150);
 }

@@ -1,8 +1,10 @@
-// End to end: node e2e/run.mjs BIN PAGE [NAME], in the folder that build.mjs made. 77 where there is no browser.
-import { existsSync } from "node:fs";
+// End to end: node e2e/run.mjs BIN PAGE [FILE [NAME]], in the folder that build.mjs made. 77 where there is no browser.
+//   FILE  one of e2e/cases, without its .mjs; all of them unless told
+//   NAME  a part of the names of the cases to run
+import { existsSync, readdirSync } from "node:fs";
 import { found } from "./browser.mjs";
 
-const [bin, page, only] = process.argv.slice(2);
+const [bin, page, file, only] = process.argv.slice(2);
 if (!found) {
   console.log("skipped: there is no Chromium (Debian: apt-get install chromium)");
   process.exit(77);
@@ -11,17 +13,22 @@ if (!existsSync(`${page}/index.html`)) {
   console.log(`skipped: the page was not built (${page})`);
   process.exit(77);
 }
-const { cases } = await import("./cases.mjs");
-let failed = 0;
-for (const [name, run] of Object.entries(cases)) {
-  if (only && !name.includes(only)) continue;
-  const start = Date.now();
-  try {
-    await run({ bin, page });
-    console.log(`ok ${name} (${Date.now() - start} ms)`);
-  } catch (error) {
-    failed++;
-    console.log(`FAILED ${name}: ${error.stack}`);
+const files = file ? [`${file}.mjs`] : readdirSync(new URL("cases", import.meta.url)).sort();
+let [run, failed] = [0, 0];
+for (const one of files) {
+  const { cases } = await import(`./cases/${one}`);
+  for (const [name, body] of Object.entries(cases)) {
+    if (only && !name.includes(only)) continue;
+    const start = Date.now();
+    run++;
+    try {
+      await body({ bin, page });
+      console.log(`ok ${name} (${Date.now() - start} ms)`);
+    } catch (error) {
+      failed++;
+      console.log(`FAILED ${name}: ${error.stack}`);
+    }
   }
 }
-process.exit(failed ? 1 : 0);
+if (!run) console.log("no case has such a name");
+process.exit(failed || !run ? 1 : 0);

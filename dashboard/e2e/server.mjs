@@ -6,21 +6,25 @@ import { join } from "node:path";
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-export async function startServer({ bin, page, flags = [], folder = mkdtempSync(join(tmpdir(), "dpledger-page-")) }) {
-  const portFile = join(folder, "port");
+// Runs a program until it has written its address; { child, ended, address }.
+export async function startProgram(path, words, portFile) {
   rmSync(portFile, { force: true });
-  const child = spawn(
-    join(bin, "dpledger-server"),
-    ["--listen", "127.0.0.1:0", "--port-file", portFile, "--store", join(folder, "store"), "--http-files", page,
-      "--checkpoint-seconds", "0.2", "--log-level", "error", "--max-connections-per-host", "200", ...flags],
-    { stdio: ["ignore", "inherit", "inherit"] },
-  );
+  const child = spawn(path, [...words, "--port-file", portFile, "--log-level", "error"], { stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise((done) => child.on("exit", done));
   while (!existsSync(portFile) || !readFileSync(portFile, "utf8").trim()) {
-    if (child.exitCode !== null) throw new Error("the server does not start");
+    if (child.exitCode !== null) throw new Error(`${path} does not start`);
     await sleep(20);
   }
-  const address = readFileSync(portFile, "utf8").trim();
+  return { child, ended, address: readFileSync(portFile, "utf8").trim() };
+}
+
+export async function startServer({ bin, page, flags = [], listen = "127.0.0.1:0", folder = mkdtempSync(join(tmpdir(), "dpledger-page-")) }) {
+  const { child, ended, address } = await startProgram(
+    join(bin, "dpledger-server"),
+    ["--listen", listen, "--store", join(folder, "store"), "--http-files", page,
+      "--checkpoint-seconds", "0.2", "--max-connections-per-host", "200", ...flags],
+    join(folder, "port"),
+  );
   const base = `http://${address}`;
   let token = "";
   return {

@@ -82,7 +82,13 @@ test("equal rounds are one run, and a round that differs begins another", () => 
   for (let n = 0; n < 5; n++) round(n, 0.1);
   for (let n = 5; n < 7; n++) round(n, 0.2);
   round(9, 0.2); // after a gap
-  const { runs } = grouping.finish();
-  assert.deepEqual(runs.map((run) => [run.first, run.rounds]), [[0, 5], [5, 2], [9, 1]]);
+  const shape = () => grouping.shown().map((run) => [run.first, run.rounds, run.queries.length]);
+  assert.deepEqual(shape(), [[0, 5, 1], [5, 2, 1], [9, 1, 1]]);
+  // What was shown is not changed by it: the last round may get a further query, and be followed.
+  assert.deepEqual(shape(), [[0, 5, 1], [5, 2, 1], [9, 1, 1]]);
+  round(10, 0.2);
+  assert.deepEqual(shape(), [[0, 5, 1], [5, 2, 1], [9, 2, 1]]);
+  grouping.add({ sequence: String(++sequence), writer: "w", event: { sumQuery: { round: "10", query } } });
+  assert.deepEqual(shape(), [[0, 5, 1], [5, 2, 1], [9, 1, 1], [10, 1, 2]]);
   assert.equal(noiseMultiplier([query, query]), 1 / Math.sqrt(0.5));
 });

@@ -1,6 +1,6 @@
 // A list of any length: a few rows are drawn, at the place where the reader looks. Browsers cap the height of an element,
 // so the scroll bar stands for more pixels than it has; the wheel and the keys then still move by rows.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
 const MOST_PIXELS = 8_000_000;
@@ -36,6 +36,10 @@ export function LongList({ count, rowHeight, height, label, head, row, need, sta
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);
   }, [factor, count]);
+  // A list that has grown has another factor: the scroll bar moves, the rows in view do not.
+  useLayoutEffect(() => {
+    if (box.current && factor > 1) box.current.scrollTop = exact.current / factor;
+  }, [factor]);
   useEffect(() => {
     if (start !== undefined) moveTo(start * rowHeight - view / 3);
   }, [start]);

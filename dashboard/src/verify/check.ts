@@ -5,7 +5,7 @@ import { EntriesCheck, tilePath } from "./entries_check";
 import { bytesOf, Difference, ed25519, LOG_KEY, parseKey, parseNote, signersOf, WITNESS_KEY, type Note, type Verify, type VerifierKey } from "./note";
 import { checkHead, included, readRegistryEntry, type Evidence } from "./registry";
 import { TarReader } from "./tar";
-import { consistent, same } from "./tree";
+import { consistent, leaf, same } from "./tree";
 
 export type Outcome = "held" | "failed" | "none" | "unfinished";
 export type CheckId = "signature" | "entries" | "formed" | "registry" | "history" | "key" | "witness";
@@ -37,6 +37,7 @@ interface Source {
   opening(): Promise<{ ledger: Note; registry: Note; ledgerText: string; registryText: string; keys: VerifierKey[]; evidence: Evidence }>;
   entries(check: EntriesCheck, progress: (bytes: number) => void): Promise<void>;
   consistency?(from: bigint, to: bigint): Promise<Uint8Array[]>;
+  firstWrong?(check: EntriesCheck): Promise<number | undefined>;
 }
 
 class FromServer implements Source {
@@ -50,10 +51,12 @@ class FromServer implements Source {
     }
     if (!answer.ok) {
       const said = await answer.text().catch(() => "");
-      let message = said.slice(0, 300);
+      let [code, message] = ["", said.slice(0, 300)];
       try {
-        message = (JSON.parse(said) as { message?: string }).message ?? message;
+        ({ code = "", message = said } = JSON.parse(said) as { code?: string; message?: string });
       } catch { /* a line of text */ }
+      // No lost connection: the server found that what it keeps is not what it signed. (A file's refusal has no code.)
+      if (code === "data_loss" || (answer.status === 500 && path.startsWith("/tlog/"))) throw new Difference("entries", `the server cannot show what it signed: ${message.trim()}`);
       throw new (answer.status === 403 ? Denied : Lost)(`the server answered ${answer.status}: ${message}`);
     }
     if (Number(answer.headers.get("content-length") ?? 0) > MOST_ANSWER) throw new Difference("format", "an answer is too large");
@@ -85,7 +88,7 @@ class FromServer implements Source {
   // By ReadEntries, 1 MiB at a time: 10^6 entries are 4,000 tiles, and a browser takes 2 ms for each. Whoever may not read
   // entries by that call may still fetch the tiles.
   async entries(check: EntriesCheck, progress: (bytes: number) => void) {
-    const page = async (first: number) => (await this.get("/dpledger.v1.LedgerService/ReadEntries", { ledger: this.at.ledger, firstSequence: String(first), pageSize: 10000 })).json();
+    const page = async (first: number) => (await this.page(first, 10000)).json();
     let coming: Promise<{ entries?: string[] } | Error> = page(0).catch((error: Error) => error);
     let bundle = new Uint8Array(1 << 16);
     let [used, width] = [0, 0];
@@ -121,6 +124,7 @@ class FromServer implements Source {
       progress(bytes);
     }
   }
+  private page = (first: number, most: number) => this.get("/dpledger.v1.LedgerService/ReadEntries", { ledger: this.at.ledger, firstSequence: String(first), pageSize: most });
   private async tiles(check: EntriesCheck, progress: (bytes: number) => void) {
     const tiles = Math.ceil(check.size / 256);
     const fetchTile = async (n: number) => {
@@ -138,6 +142,23 @@ class FromServer implements Source {
       check.take(got, Math.min(256, check.size - 256 * n));
       progress(got.length);
     }
+  }
+  // The first entry that differs from the hashes which the server keeps of it: no proof, but a place to look at.
+  async firstWrong(check: EntriesCheck) {
+    const tile = async (level: string, index: number, width: number) => new Uint8Array(await (await this.get(`/tlog/${this.at.ledger}/${tilePath(level, index, width)}`)).arrayBuffer());
+    const full = check.tileRoots.length;
+    let wrong = full; // of the last tile, which is not full, the server keeps no hashes
+    for (let first = 0; first < full && wrong === full; first += 256) {
+      const width = Math.min(256, full - first);
+      const stored = await tile("1", first / 256, width);
+      const found = check.tileRoots.slice(first, first + width).findIndex((root, i) => !same(root, stored.subarray(32 * i, 32 * i + 32)));
+      if (found >= 0) wrong = first + found;
+    }
+    if (wrong === full) return undefined;
+    const stored = await tile("0", wrong, 256);
+    const { entries = [] } = (await (await this.page(256 * wrong, 256)).json()) as { entries?: string[] };
+    const found = entries.findIndex((text, i) => !same(leaf(fromBase64(text)), stored.subarray(32 * i, 32 * i + 32)));
+    return found < 0 ? undefined : 256 * wrong + found;
   }
   async consistency(from: bigint, to: bigint) {
     const answer = await this.call("GetConsistencyProof", { oldSize: String(from), newSize: String(to) });
@@ -260,7 +281,9 @@ export async function check(job: Job, send: (message: Message) => void, fallback
     });
     const root = entries.tree.root();
     if (!same(root, ledger.root)) {
-      throw new Difference("entries", `the ${grouped(size)} entries that were sent are not the ones that were signed`, entries.wrong?.entry, hex(ledger.root), hex(root));
+      const first = await source.firstWrong?.(entries).catch(() => undefined);
+      const where = first === undefined ? "" : `: entry ${grouped(first)} is the first that differs from the hashes which the server keeps`;
+      throw new Difference("entries", `the ${grouped(size)} entries that were sent are not the ones that were signed${where}`, first ?? entries.wrong?.entry, hex(ledger.root), hex(root));
     }
     report("entries", "held", `${grouped(size)} entries were hashed; their tree has the signed root ${short(root)}.`, { bytes: total });
     if (entries.wrong) report("formed", "failed", entries.wrong.message, { entry: entries.wrong.entry });
@@ -291,10 +314,10 @@ export async function check(job: Job, send: (message: Message) => void, fallback
     step = "witness";
     const witnesses = brought.filter((key) => key.type === WITNESS_KEY);
     const cosigned = await signersOf(registry, witnesses, verify);
-    const others = registry.signatures.filter((one) => !keys.some((key) => key.id === one.id)).length;
-    if (cosigned.length && cosigned.length === witnesses.length) report("witness", "held", `${cosigned.map((key) => key.name).join(", ")} cosigned this registry.`);
+    const others = registry.signatures.filter((one) => !keys.some((key) => key.id === one.id)).map((one) => one.name);
+    if (cosigned.length && cosigned.length === witnesses.length) report("witness", "held", `This registry is cosigned by ${cosigned.map((key) => key.name).join(", ")}, whose keys you gave.`);
     else if (witnesses.length) throw new Difference("witness", "a witness whose key you gave did not cosign this registry");
-    else report("witness", "none", others ? `${others === 1 ? "A witness" : `${others} witnesses`} cosigned, but you gave no key to check that with.` : "No witness cosigned. The server could show others a different history.");
+    else report("witness", "none", others.length ? `It says that it is cosigned by ${others.join(", ")}, but you gave no key of theirs to check that with.` : "No witness is known: nobody cosigned. The server could show others a different history.");
     send({ type: "end", end: { ledger: ledger.origin.slice(registry.origin.length + 1), origin: registry.origin, size: String(ledger.size), root: hex(ledger.root), registrySize: String(registry.size), registryRoot: btoa(String.fromCharCode(...registry.root)), key: signers[0].text, note: ledgerText, registryNote: registryText, ms: performance.now() - start, bytes: total, own, sealed: entries.sealed } });
   } catch (error) {
     if (error instanceof Lost) {

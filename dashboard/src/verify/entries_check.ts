@@ -24,6 +24,7 @@ export class EntriesCheck {
   private point = 0;
   // The hashes of the tiles that are being filled, by level.
   readonly levels: { hashes: Uint8Array; width: number; index: number }[] = [{ hashes: new Uint8Array(32 * TILE), width: 0, index: 0 }];
+  readonly tileRoots: Uint8Array[] = []; // of every full tile of leaves
   wrong: Difference | undefined; // the first rule that an entry breaks; the hashes go on
 
   constructor(private readonly points: ChainPoint[], readonly size: number) {}
@@ -64,6 +65,7 @@ export class EntriesCheck {
     const above = (this.levels[level + 1] ??= { hashes: new Uint8Array(32 * TILE), width: 0, index: 0 });
     if (above.width === TILE) this.begin(above);
     above.hashes.set(root.root(), 32 * above.width++);
+    if (level === 0) this.tileRoots.push(above.hashes.slice(32 * above.width - 32, 32 * above.width));
     if (above.width === TILE) this.carry(level + 1);
   }
   tile(level: number): { path: string; content: Uint8Array } {

@@ -80,14 +80,14 @@ export async function signersOf(note: Note, keys: VerifierKey[], verify: Verify)
   for (const { name, id, bytes } of note.signatures) {
     const key = keys.find((one) => one.name === name && one.id === id);
     if (!key) continue;
-    let message = note.text;
-    let signature = bytes;
-    if (key.type === WITNESS_KEY) {
-      const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
-      message = `cosignature/v1\ntime ${time}\n${note.text}`;
-      signature = bytes.slice(8);
+    // A witness signs the time too, which stands before its signature.
+    const timeBytes = key.type === WITNESS_KEY ? 8 : 0;
+    let good = bytes.length === timeBytes + 64;
+    if (good) {
+      const time = timeBytes ? new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) : 0n;
+      const message = timeBytes ? `cosignature/v1\ntime ${time}\n${note.text}` : note.text;
+      good = await verify(key.bytes, utf8.encode(message), bytes.slice(timeBytes));
     }
-    const good = signature.length === 64 && (await verify(key.bytes, utf8.encode(message), signature));
     if (!good) throw new Difference("signature", `the signature by key ${id} is not one of this note`);
     if (!signers.some((one) => same(one.bytes, key.bytes))) signers.push(key);
   }

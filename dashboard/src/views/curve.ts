@@ -5,39 +5,45 @@ import type { Method } from "../api/types";
 import type { Point } from "../chart/scale";
 import { count, double } from "../text/numbers";
 
-const POINTS = 24;
+const POINTS = 32;
 const AT_ONCE = 3; // of the six connections that a browser opens
 
-// Denser at the beginning, where ε grows fastest; always the whole.
+// Denser at the beginning, where ε grows fastest; always the whole. The others stay the same until a ledger has doubled,
+// so that one which grows is asked about anew at its end alone.
 export function sizesOf(size: number): number[] {
   if (size < 2) return [];
+  const far = 2 ** Math.ceil(Math.log2(size));
   const sizes = new Set<number>([size]);
-  for (let i = 1; i < POINTS; i++) sizes.add(Math.max(2, Math.round(1 + (size - 1) * (i / POINTS) ** 2)));
+  for (let i = 1; i < POINTS; i++) sizes.add(Math.max(2, Math.round(1 + (far - 1) * (i / POINTS) ** 2)));
   return [...sizes].filter((one) => one <= size).sort((a, b) => a - b);
 }
 
 export interface CurvePoint extends Point { size: number; method: string; version: string }
-const kept = new Map<string, CurvePoint[]>();
+const kept = new Map<string, Map<number, CurvePoint>>(); // by size; of a ledger, a δ and a method
+// Ledgers without rounds are drawn over their entries.
+function drawn(points: CurvePoint[]): CurvePoint[] {
+  const rounds = points.some((point) => point.x > 0);
+  return points.map((point) => (rounds ? point : { ...point, x: point.size }));
+}
 
 export function useCurve(ledger: string, size: number, delta: number, method: Method, on: boolean): { points: CurvePoint[]; busy: boolean; error?: CallError } {
-  const key = `${ledger}@${size} ${delta} ${method}`;
-  const [state, setState] = useState<{ points: CurvePoint[]; busy: boolean; error?: CallError }>({ points: kept.get(key) ?? [], busy: true });
+  const key = `${ledger} ${delta} ${method}`;
+  const [state, setState] = useState<{ points: CurvePoint[]; busy: boolean; error?: CallError }>({ points: drawn([...(kept.get(key)?.values() ?? [])].sort((a, b) => a.size - b.size)), busy: true });
   useEffect(() => {
     if (!on || size < 2) return;
-    const found = kept.get(key);
-    if (found) return setState({ points: found, busy: false });
     const control = new AbortController();
-    const points: CurvePoint[] = [];
-    const queue = sizesOf(size);
+    const known = kept.get(key) ?? new Map<number, CurvePoint>();
+    kept.set(key, known);
+    const sizes = sizesOf(size);
+    const queue = sizes.filter((one) => !known.has(one));
     let failed: CallError | undefined;
     const worker = async () => {
       for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
         try {
           const answer = await call("AccountingService/ComputeEpsilon", { subject: { ledgers: [ledger], upToSequence: String(one) }, delta, options: { method } }, control.signal);
-          const rounds = count(answer.details?.ledgers?.[0]?.rounds);
           const epsilon = answer.epsilon ?? {};
           const lower = double(epsilon.lower);
-          points.push({ x: rounds, lower: lower > 0 ? lower : null, upper: double(epsilon.upper), size: one, method: answer.details?.method ?? "", version: answer.details?.version ?? "" });
+          known.set(one, { x: count(answer.details?.ledgers?.[0]?.rounds), lower: lower > 0 ? lower : null, upper: double(epsilon.upper), size: one, method: answer.details?.method ?? "", version: answer.details?.version ?? "" });
         } catch (error) {
           failed = error as CallError;
           if (control.signal.aborted) return;
@@ -48,14 +54,10 @@ export function useCurve(ledger: string, size: number, delta: number, method: Me
     setState((old) => ({ ...old, busy: true, error: undefined }));
     Promise.all(Array.from({ length: AT_ONCE }, worker)).then(() => {
       if (control.signal.aborted) return;
-      // Ledgers without rounds are drawn over their entries.
-      const rounds = points.some((point) => point.x > 0);
-      for (const point of points) if (!rounds) point.x = point.size;
-      points.sort((a, b) => a.size - b.size);
-      if (!failed) kept.set(key, points);
-      setState({ points, busy: false, error: failed });
+      for (const one of known.keys()) if (!sizes.includes(one)) known.delete(one);
+      setState({ points: drawn(sizes.flatMap((one) => known.get(one) ?? [])), busy: false, error: failed });
     });
     return () => control.abort();
-  }, [key, on]);
+  }, [key, size, on]);
   return state;
 }

@@ -1,5 +1,5 @@
 // A ledger's entries for its views: read a page at a time, decoded, and grouped into runs of equal rounds.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, CallError } from "../api/client";
 import { decodeEntry, fromBase64, type Decoded } from "../api/decode";
 import type { SamplingScheme, SumQuery } from "../api/types";
@@ -118,37 +118,45 @@ export class Grouping {
       last.toEntry = run.toEntry;
     } else this.runs.push(run);
   }
-  finish() {
-    for (const writer of [...this.open.keys()]) this.close(writer);
-    this.runs.sort((a, b) => a.fromEntry - b.fromEntry);
-    return this;
+  // The runs so far, with the rounds that their writers may still add to: more entries may follow all the same.
+  shown(): Run[] {
+    const copy = new Grouping();
+    const last = this.runs[this.runs.length - 1]; // the only one that a further round changes
+    copy.runs = last ? [...this.runs.slice(0, -1), { ...last }] : [];
+    for (const [writer, run] of this.open) copy.open.set(writer, { ...run, queries: [...run.queries] });
+    for (const writer of [...copy.open.keys()]) copy.close(writer);
+    return copy.runs.sort((a, b) => a.fromEntry - b.fromEntry);
   }
 }
 
 export interface Read { runs: Run[]; specials: Special[]; read: number; done: boolean; error?: CallError }
 const AT_ONCE = 50000;
-// Reads up to `most` of the first `size` entries.
+// Reads up to `most` of the first `size` entries. A ledger only grows: what was read is not asked for again.
 export function useRuns(ledger: string, size: number, most = AT_ONCE): Read {
   const [state, setState] = useState<Read>({ runs: [], specials: [], read: 0, done: false });
+  const kept = useRef({ ledger, grouping: new Grouping(), next: 0 });
   useEffect(() => {
     if (!size) return;
     const control = new AbortController();
+    const end = Math.min(size, most);
+    // Another ledger, or fewer of its entries than were read.
+    if (kept.current.ledger !== ledger || kept.current.next > end) kept.current = { ledger, grouping: new Grouping(), next: 0 };
+    const so = kept.current;
     (async () => {
-      const grouping = new Grouping();
-      let next = 0;
-      const end = Math.min(size, most);
       try {
-        while (next < end) {
-          const answer = await call("LedgerService/ReadEntries", { ledger, firstSequence: String(next), pageSize: Math.min(5000, end - next) }, control.signal);
+        while (so.next < end) {
+          const answer = await call("LedgerService/ReadEntries", { ledger, firstSequence: String(so.next), pageSize: Math.min(5000, end - so.next) }, control.signal);
+          if (control.signal.aborted) return;
           const entries = answer.entries ?? [];
           if (!entries.length) break;
-          for (const text of entries) grouping.add(decodeEntry(fromBase64(text)));
-          next += entries.length;
+          for (const text of entries) {
+            so.grouping.add(decodeEntry(fromBase64(text)));
+            so.next++;
+          }
         }
-        grouping.finish();
-        setState({ runs: grouping.runs, specials: grouping.specials, read: next, done: next >= size });
+        setState({ runs: so.grouping.shown(), specials: [...so.grouping.specials], read: so.next, done: so.next >= size });
       } catch (error) {
-        if (!control.signal.aborted) setState((old) => ({ ...old, error: error instanceof CallError ? error : new CallError("data_loss", `entry ${next} cannot be read: ${(error as Error).message}`) }));
+        if (!control.signal.aborted) setState((old) => ({ ...old, error: error instanceof CallError ? error : new CallError("data_loss", `entry ${so.next} cannot be read: ${(error as Error).message}`) }));
       }
     })();
     return () => control.abort();

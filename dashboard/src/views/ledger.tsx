@@ -41,8 +41,8 @@ export function Refused({ error, children }: { error: CallError; children?: prea
       {children}<p class="faint"><code>{error.code}{error.reason && ` ${error.reason}`}</code></p></div></div>;
 }
 
-function PlainWords({ request, unit }: { request: ComputeEpsilonRequest; unit: string }) {
-  const profile = useCall("AccountingService/ComputeProfile", { subject: request.subject, options: request.options, priors: [0.5], typeOneErrors: [0.01], gaussianLeastDelta: 1e-10 });
+function PlainWords({ request, unit, size }: { request: ComputeEpsilonRequest; unit: string; size: string | undefined }) {
+  const profile = useCall("AccountingService/ComputeProfile", { subject: request.subject, options: request.options, priors: [0.5], typeOneErrors: [0.01], gaussianLeastDelta: 1e-10 }, size);
   const success = profile.data?.bayesSuccess?.[0]?.success;
   const found = profile.data?.tradeOff?.[0]?.symmetric;
   if (!success || !found) return null;
@@ -213,7 +213,7 @@ export function Ledger({ project, id, entry }: { project: string; id: string; en
           {!hasLower(answer.data.epsilon) && <p class="faint">{methodWords(details?.method)} proves an upper end only.</p>}
         </EpsilonBlock>
           : refused ? <Refused error={answer.error!} /> : answer.error ? <Failed error={answer.error} what="the cost" again={answer.again} /> : <Loading what="the cost" />}
-        {answer.data?.epsilon && <PlainWords request={request} unit={unit} />}
+        {answer.data?.epsilon && <PlainWords request={request} unit={unit} size={data.size} />}
         <form class="ask" onSubmit={(event) => event.preventDefault()}><label>δ <input key={delta} type="text" inputMode="decimal" defaultValue={String(delta)} onChange={(event) => { const value = Number(event.currentTarget.value); if (value > 0 && value < 1) setQuery({ delta: event.currentTarget.value }); }} /></label>
           <label>Method <select value={place.value.query.get("method") ?? ""} onChange={(event) => setQuery({ method: event.currentTarget.value })}>
             <option value="">best</option><option value="rdp">Rényi DP</option><option value="pld">loss distribution</option><option value="contour">contour integral</option><option value="gaussian_closed_form">Gaussian</option></select></label></form>
