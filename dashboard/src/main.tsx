@@ -1,6 +1,7 @@
 // The page: which view stands at which address.
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { startSession } from "./api/session";
 import { startLive } from "./live";
 import { A, Empty, Loading, Title } from "./parts/parts";
 import { place, startRouter, thingOf, type Thing } from "./router";
@@ -80,6 +81,7 @@ if (place.value.query.get("format") === "json" && asked) location.replace(asked)
 else {
   startTheme();
   startRouter();
+  startSession();
   startLive();
   render(<App />, document.getElementById("page")!);
 }

@@ -1,6 +1,7 @@
 // What stands around every view: navigation, whether it is live, who asks, keys.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, refusals, signedIn, signIn } from "./api/client";
+import { keepSignedIn, signOut } from "./api/session";
 import { clockSkew, lastHeard, liveState, paused } from "./live";
 import { Dialog } from "./parts/dialog";
 import { A } from "./parts/parts";
@@ -30,6 +31,7 @@ function Live() {
 export function SignIn({ close, why }: { close: () => void; why?: string }) {
   const [wrong, setWrong] = useState(why ?? "");
   const input = useRef<HTMLInputElement>(null);
+  const keep = useRef<HTMLInputElement>(null);
   const submit = async (event: Event) => {
     event.preventDefault();
     const seen = refusals.peek();
@@ -43,11 +45,13 @@ export function SignIn({ close, why }: { close: () => void; why?: string }) {
         return;
       }
     }
+    if (keep.current!.checked && !(await keepSignedIn())) return setWrong("This browser keeps no cookie of this server, which it does over HTTPS and on this machine alone. You are signed in until you reload.");
     close();
   };
   return <Dialog title="Sign in" close={close}><form onSubmit={submit}>
-    <p>This server answers only callers that it knows. The token stays in this tab’s memory and is gone when you reload.</p>
+    <p>This server answers only callers that it knows. The token stays in this tab’s memory and is gone when you reload, unless you stay signed in.</p>
     <label class="field">Token<input ref={input} type="password" autocomplete="off" spellcheck={false} placeholder="dpl_…" required autofocus /></label>
+    <label class="tick"><input ref={keep} type="checkbox" />Stay signed in, by a cookie that no script can read, until you sign out or close the browser</label>
     {wrong && <p class="bad-text" role="alert">{wrong}</p>}
     {!isSecureContext && <p class="warn-text">This page came over plain HTTP: anybody in between can read the token.</p>}
     <div class="actions"><button class="button primary" type="submit">Sign in</button><button class="button" type="button" onClick={close}>Not now</button></div>
@@ -77,7 +81,7 @@ export function Shell({ children, json }: { children: preact.ComponentChildren; 
     if (refusals.value === seen.current) return;
     seen.current = refusals.value;
     if (!asking) setAsking(signedIn.value ? "The server no longer takes this token." : " ");
-    if (signedIn.value) signIn("");
+    if (signedIn.value) signOut();
   }, [refusals.value]);
   useEffect(() => {
     let before = "";
@@ -112,7 +116,7 @@ export function Shell({ children, json }: { children: preact.ComponentChildren; 
       <A class="brand" href="/"><svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true"><path d="M3 4h12M3 9h12M3 14h7" /><circle cx="14.4" cy="14" r="1.2" /></svg>dpledger</A>
       <nav class="views" aria-label="Views">{VIEWS.map(([, href, label, views]) => <A key={href} href={href} aria-current={views.includes(view) ? "page" : undefined}>{label}</A>)}</nav>
       <div class="top-side"><Live />
-        <button type="button" class="quiet-button" onClick={() => (signedIn.value ? signIn("") : setAsking(" "))}>{signedIn.value ? "Sign out" : "Sign in"}</button></div>
+        <button type="button" class="quiet-button" onClick={() => (signedIn.value ? signOut() : setAsking(" "))}>{signedIn.value ? "Sign out" : "Sign in"}</button></div>
     </div></header>
     <main id="content">{children}</main>
     <footer class="foot"><span>times in {zone()}</span>

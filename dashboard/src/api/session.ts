@@ -1,0 +1,46 @@
+// Staying signed in: the server makes the token a cookie that no script can read (docs/http.md), and the page forgets it.
+import { batch } from "@preact/signals";
+import { headers, signedIn, signIn } from "./client";
+
+// That there was a cookie when this browser was last here; what holds is what the server says.
+const THERE = "dpledger.session";
+function remember(there: boolean) {
+  try {
+    if (there) localStorage.setItem(THERE, "cookie");
+    else localStorage.removeItem(THERE);
+  } catch { /* a browser that keeps nothing: the button says "Sign in", and calls are answered all the same */ }
+}
+function remembered(): boolean {
+  try {
+    return localStorage.getItem(THERE) !== null;
+  } catch {
+    return false;
+  }
+}
+export function startSession() {
+  signedIn.value = remembered();
+}
+
+const session = (method: string) => fetch("/session", { method, headers: headers(), cache: "no-store" });
+// False: the server would not, or the browser dropped the cookie (the page came in plain text under a name). The token
+// stays in memory then.
+export async function keepSignedIn(): Promise<boolean> {
+  try {
+    if ((await session("POST")).status !== 204) return false;
+    const asked = await fetch("/dpledger.v1.LedgerService/ListLedgers", { method: "POST", headers: { "content-type": "application/json" }, body: '{"parent":"projects/-","pageSize":1}', cache: "no-store" });
+    if (asked.status === 401) return false;
+  } catch {
+    return false;
+  }
+  batch(() => {
+    signIn("");
+    signedIn.value = true;
+  });
+  remember(true);
+  return true;
+}
+export function signOut() {
+  if (remembered()) void session("DELETE").catch(() => undefined);
+  remember(false);
+  signIn("");
+}
