@@ -9,12 +9,13 @@ FROM ${BASE} AS build
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      $(sed -n 's/^build //p' /tmp/debian-packages.txt) \
+      $(sed -n 's/^\(build\|page\) //p' /tmp/debian-packages.txt) \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
 RUN cmake --preset release -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF \
- && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd \
+ && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd dashboard \
+ && mkdir -p build/release/dashboard \
  && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd \
       build/release/lib/libdpledger.so.1
 
@@ -30,6 +31,8 @@ COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledge
      /src/build/release/bin/dp_sgd /usr/local/bin/
 COPY --from=build /src/build/release/lib/libdpledger.so.1 /usr/local/lib/
 RUN ldconfig
+# The page, with the verifier for one's own disk in it; empty where npm's packages could not be fetched.
+COPY --from=build /src/build/release/dashboard /usr/local/share/dpledger/page
 COPY LICENSE README.md /usr/share/doc/dpledger/
 USER dpledger
 VOLUME /var/lib/dpledger

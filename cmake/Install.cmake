@@ -31,6 +31,11 @@ if(DPLEDGER_BUILD_CLIENT)
 endif()
 if(DPLEDGER_BUILD_SERVER)
   install(TARGETS dpledger dpledger-server dpledger-witness COMPONENT programs)
+  # The page, which a server finds there, and its checks as a file of their own beside the command line. Left out where
+  # they could not be built (no Node).
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/dashboard/ DESTINATION share/dpledger/page COMPONENT programs OPTIONAL)
+  install(FILES ${PROJECT_BINARY_DIR}/dashboard/verifier/dpledger-verifier.html DESTINATION share/dpledger
+    COMPONENT programs OPTIONAL)
   include(cmake/Reference.cmake)
 endif()
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/address.h"
 #include "ledger/questions.h"
+#include "server/http_door/files.h"
 
 namespace dpledger::server {
 namespace {
@@ -194,8 +195,10 @@ void Describe(CLI::App& app, Given& given) {
                  "server. May repeat");
   app.add_option("--http-origin", flags.server.http.origins,
                  "Let pages of this origin, https://HOST[:PORT], call this server. May repeat");
-  app.add_option("--http-files", flags.server.http.files,
-                 "Folder of a page's files to serve over HTTP, read at the start")
+  app.add_option(
+         "--http-files", flags.server.http.files,
+         "Folder of a page's files to serve over HTTP, read at the start; the page that was "
+         "installed with the server unless told. Empty: none")
       ->type_name("FOLDER");
   app.add_option("--http-max-connections", flags.server.http.max_connections,
                  "HTTP connections at once")
@@ -324,6 +327,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
     std::cerr << "--http-listen: " << error << "\n";
     return kUsageError;
   }
+  if (app.count("--http-files") == 0) flags.server.http.files = InstalledPage();
   flags.server.http.max_message_bytes = static_cast<size_t>(door.max_message_bytes);
   QuotaOptions& quotas = flags.server.desk.quotas;
   quotas.bytes = given.mebibytes_in_flight << 20;

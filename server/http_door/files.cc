@@ -37,6 +37,13 @@ const std::map<std::string, std::string>& Types() {
 
 }  // namespace
 
+std::string InstalledPage() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto page = program.parent_path().parent_path() / "share/dpledger/page";
+  return !error && std::filesystem::exists(page / "index.html", error) ? page.string() : "";
+}
+
 absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder) {
   namespace fs = std::filesystem;
   StaticFiles files;

@@ -11,6 +11,10 @@
 
 namespace dpledger::server {
 
+// The folder of the page that was installed with this program, share/dpledger/page beside its bin;
+// empty if there is none.
+std::string InstalledPage();
+
 class StaticFiles {
  public:
   StaticFiles() = default;  // none

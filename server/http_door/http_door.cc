@@ -184,7 +184,8 @@ http::Response HttpDoor::HandlePage(const http::Request& request) {
   http::Response answer = http::PlainResponse(
       404, page == nullptr && request.path == "/"
                ? "this server shows no page: --http-files FOLDER names the page's folder, "
-                 "build/release/dashboard where it was built (docs/dashboard.md)"
+                 "build/release/dashboard where it was built, share/dpledger/page where it was "
+                 "installed (docs/dashboard.md)"
                : "there is nothing at this path");
   answer.headers.emplace_back("content-security-policy", kNoPage);
   return answer;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/cli/process.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -109,6 +111,32 @@ TEST_F(Packages, ProgramsRunFromThereWithTheConfiguration) {
   const RunResult check = RunProgram({root + "/usr/bin/dpledger-server", "--check", address});
   EXPECT_EQ(check.exit_code, 0) << check.err;
   EXPECT_EQ(StopProgram(server, SIGTERM), 0);
+}
+
+TEST_F(Packages, ServerShowsTheInstalledPage) {
+  const std::string build = fs::path(std::getenv("DPLEDGER_BIN")).parent_path();
+  if (!fs::exists(build + "/dashboard/index.html"))
+    GTEST_SKIP() << "NOT RUN: the page was not built";
+  const std::string root = Root("dpledger") + "/usr";
+  const std::string verifier = "/verifier/dpledger-verifier.html";
+  EXPECT_EQ(Shell("cat " + root + "/share/dpledger/dpledger-verifier.html"),
+            Shell("cat " + build + "/dashboard" + verifier));
+  const TemporaryFolder folder;
+  const auto get = [&](const std::vector<std::string>& flags, const std::string& path) {
+    std::vector<std::string> command = {
+        root + "/bin/dpledger-server", "--listen",    "127.0.0.1:0",      "--store",
+        folder.File("store"),          "--port-file", folder.File("port")};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const pid_t server = StartProgram(command, folder.File("log"));
+    const std::string address = AwaitFirstLine(server, folder.File("port"), folder.File("log"));
+    const std::string answer = Shell("curl -sS -w '%{http_code}' http://" + address + path);
+    EXPECT_EQ(StopProgram(server, SIGTERM), 0);
+    return answer;
+  };
+  EXPECT_THAT(get({}, "/"), AllOf(HasSubstr("<div id=\"page\">"), EndsWith("200")));
+  EXPECT_THAT(get({}, verifier), AllOf(HasSubstr("content-security-policy"), EndsWith("200")));
+  EXPECT_THAT(get({"--http-files", ""}, "/"),
+              AllOf(HasSubstr("share/dpledger/page"), EndsWith("404")));
 }
 
 TEST_F(Packages, SatisfyLintian) {
