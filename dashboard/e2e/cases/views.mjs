@@ -10,7 +10,7 @@ import { startServer } from "../server.mjs";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const VIEWS = ["/", "/dataset?name=adult", "/ledgers", "/ledger/default/adult-logistic-eps1", "/ledger/default/loan-scoring-search", "/ledger/default/adult-mlp-eps2",
   "/ledger/default/adult-logistic-eps1/entry/2", "/verify", "/verify/default/adult-sealed-v1", "/statement?ledger=adult-logistic-eps1", "/statement", "/recompute", "/activity",
-  "/ledgers?open=compare:adult-logistic-eps1,adult-mlp-eps2", "/ledgers?open=plan", "/nowhere"];
+  "/ledgers?open=compare:adult-logistic-eps1,adult-mlp-eps2", "/ledgers?open=plan", `/ledgers?open=${encodeURIComponent("plan:solve=noise&epsilon=1&delta=1e-5&sampling=0.01&steps=1000")}`, "/nowhere"];
 
 export const cases = {
   "every view opens without an error, a foreign request or anything too wide": (at) => withServer(at, async (server, browser) => {
@@ -23,6 +23,9 @@ export const cases = {
         own(asked, server.base);
         assert.ok((await text(tab)).length > 150, `${address} is blank`);
         assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, `${address} at ${width} is too wide`);
+        const cut = await tab.evaluate(() => [...document.querySelectorAll(".epsilon")].filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.innerText));
+        assert.deepEqual(cut, [], `${address} at ${width}: a number is cut`);
+        if (/plan%3A/.test(address)) assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog .epsilon").length), 2);
         await context.close();
       }
     }

@@ -50,7 +50,7 @@ function PlainWords({ request, unit, size }: { request: ComputeEpsilonRequest; u
   return <div class="plain-words"><p>Someone who sees all that was released, and knows everything but whether one given {visible(unit)} was in the data, guesses rightly with a chance
     of at most <strong>{percentUp(double(success.upper))}</strong>, where a coin toss gives 50 %. If they accept 1 false alarm in 100, they find at
     most <strong>{textUp((1 - double(found.lower)) * 100)} in 100</strong> of those who were in.</p>
-    {mu && Number.isFinite(double(mu.upper)) && <p class="faint">As one Gaussian: μ at most {textUp(double(mu.upper))}, for δ from 10⁻¹⁰ up.</p>}</div>;
+    {mu && Number.isFinite(double(mu.upper)) && <p class="faint">As one Gaussian: μ at most {textUp(double(mu.upper))}, for δ from 10<sup>−10</sup> up.</p>}</div>;
 }
 
 function CostChart({ ledger, size, answer, delta }: { ledger: LedgerMessage; size: number; answer: ComputeEpsilonResponse; delta: number }) {

@@ -43,7 +43,7 @@ export function Plan() {
       <button class="button primary" type="submit">Work it out</button></form>
     {asked() && <div class="section">
       {calibrated.error && <Failed error={calibrated.error} what="the noise" />}
-      {solving && calibrated.data && <p class="epsilon-line"><span class="epsilon">noise multiplier <Number_ of={noise!} round="up" digits={5} /></span></p>}
+      {solving && calibrated.data && <p class="epsilon-line"><span class="epsilon answer">noise multiplier <Number_ of={noise!} round="up" digits={5} /></span></p>}
       {cost.error && <Failed error={cost.error} what="the cost" />}
       {!cost.data && !cost.error && !calibrated.error && <Loading what="the answer" />}
       {cost.data?.epsilon && <EpsilonBlock epsilon={cost.data.epsilon} details={cost.data.details} terms={terms}><p class="muted">of one run of {grouped(BigInt(Math.round(number("steps"))))} rounds</p></EpsilonBlock>}
