@@ -372,6 +372,7 @@ class Sessions(unittest.TestCase):
             self.assertEqual(self.asked(cookie, self.OWN), 401, cookie[:40])
         # A header is what counts where there is one.
         self.assertEqual(self.asked(good, {**self.OWN, "authorization": "Bearer dpl_wrong"}), 401)
+        self.assertEqual(self.asked(bad, {**self.OWN, "authorization": "Bearer " + victim.admin}), 200)
 
     def test_it_ends_with_the_token(self):
         cookie = self.sign_in(new_token("ends", "analyst *"))
