@@ -1,9 +1,38 @@
-// The figures of docs/dashboard.md: node e2e/measure.mjs BIN PAGE, in the folder that build.mjs made.
+// The figures of docs/dashboard.md: node e2e/measure.mjs BIN PAGE [LEDGERS [ENTRIES]], in the folder that build.mjs made.
+// Beside each stands what the browser and the server used of the processors, because the machine may have other work.
+import { readdirSync, readFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { openBrowser, openPage } from "./browser.mjs";
 import { append, create, declared, poisson, rounds, steps } from "./ledgers.mjs";
 import { sleep, startServer } from "./server.mjs";
 
 const [bin, page, count = "10000", entries = "1000000"] = process.argv.slice(2);
+// Seconds of processor time of this process's children and theirs, by program.
+function used() {
+  const all = new Map();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      all.set(pid, { parent: fields[1], program: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")), seconds: (Number(fields[11]) + Number(fields[12])) / 100 });
+    } catch { /* it has ended */ }
+  }
+  const sums = { browser: 0, server: 0 };
+  for (const [pid, { program, seconds }] of all) {
+    let at = pid;
+    while (all.has(at) && at !== String(process.pid)) at = all.get(at).parent;
+    if (at === String(process.pid) && pid !== at) sums[program.startsWith("dpledger") ? "server" : "browser"] += seconds;
+  }
+  return sums;
+}
+async function timed(what, body) {
+  const before = used();
+  const start = Date.now();
+  const said = await body(start);
+  const after = used();
+  console.log(`${what}: ${said}; browser ${(after.browser - before.browser).toFixed(2)} s, server ${(after.server - before.server).toFixed(2)} s of processor time, load ${loadavg()[0].toFixed(1)}`);
+}
+
 const browser = await openBrowser();
 const server = await startServer({ bin, page });
 try {
@@ -17,12 +46,13 @@ try {
   await sleep(5000);
   for (const address of ["/ledgers", "/"]) {
     const { page: tab, context } = await openPage(browser);
-    const start = Date.now();
-    await tab.goto(server.base + address);
-    await tab.waitForFunction(() => document.querySelectorAll("tbody tr").length > 50, undefined, { timeout: 60000 });
-    console.log(`${count} ledgers, ${address}: usable after ${Date.now() - start} ms, ${await tab.evaluate(() => document.querySelectorAll("tbody tr").length)} rows`);
-    const paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-    console.log(`  first contentful paint ${Math.round(paint)} ms`);
+    await timed(`${count} ledgers, ${address}`, async (start) => {
+      await tab.goto(server.base + address);
+      await tab.waitForFunction(() => document.querySelectorAll("tbody tr").length > 50, undefined, { timeout: 60000 });
+      const usable = Date.now() - start;
+      const paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+      return `usable after ${usable} ms, ${await tab.evaluate(() => document.querySelectorAll("tbody tr").length)} rows, first contentful paint ${Math.round(paint)} ms`;
+    });
     await context.close();
   }
   await create(server, "long", declared("long", "example"));
@@ -30,9 +60,11 @@ try {
   await sleep(8000);
   for (let i = 0; i < 2; i++) {
     const { page: tab, context } = await openPage(browser);
-    await tab.goto(`${server.base}/verify/default/long`);
-    await tab.waitForFunction(() => document.querySelectorAll("[data-check]").length === 7, undefined, { timeout: 120000 });
-    console.log(await tab.evaluate(() => [...document.querySelectorAll(".verdict-title, [data-check] .took, .section-head .side")].map((one) => one.textContent).join(" | ")));
+    await timed("verified", async () => {
+      await tab.goto(`${server.base}/verify/default/long`);
+      await tab.waitForFunction(() => document.querySelectorAll("[data-check]").length === 7, undefined, { timeout: 120000 });
+      return tab.evaluate(() => [...document.querySelectorAll(".verdict-title, [data-check] .took, .section-head .side")].map((one) => one.textContent).join(" | "));
+    });
     await context.close();
   }
   const { page: tab } = await openPage(browser);
@@ -54,7 +86,7 @@ try {
   await tab.evaluate(() => { const box = document.querySelector(".long-box"); box.focus(); });
   await tab.keyboard.press("End");
   await sleep(1500);
-  console.log(`frames: p50 ${frames[60].toFixed(1)} p99 ${frames[118].toFixed(1)} ms; last row: ${await tab.evaluate(() => [...document.querySelectorAll(".long-row .num")].at(-1).textContent)}`);
+  console.log(`load ${loadavg()[0].toFixed(1)}, frames: p50 ${frames[60].toFixed(1)} p99 ${frames[118].toFixed(1)} max ${frames[119].toFixed(1)} ms; last row: ${await tab.evaluate(() => [...document.querySelectorAll(".long-row .num")].at(-1).textContent)}`);
 } finally {
   await browser.close();
   await server.stop();
