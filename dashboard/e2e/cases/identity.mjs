@@ -100,6 +100,9 @@ export const cases = {
     await until(tab, () => document.querySelector(".epsilon"));
     const sent = [];
     tab.on("request", (request) => sent.push(request.headers().authorization));
+    await tab.click("nav.views >> text=Ledgers");
+    await until(tab, () => document.querySelectorAll("tbody tr").length >= 1);
+    await tab.goBack();
     await tab.reload();
     await until(tab, () => document.querySelector(".epsilon") && document.querySelector(".live-dot.live"));
     assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog[open]").length), 0);

@@ -12,11 +12,13 @@ export const cases = {
     await append(server, "live", steps(0, 20, poisson(0.01), 1));
     const { page: tab, trouble } = await openPage(browser, { height: 500 });
     await tab.goto(`${server.base}/ledger/default/live`);
-    await until(tab, () => document.querySelector(".epsilon"));
-    const before = await tab.evaluate(() => document.querySelector(".epsilon").innerText);
+    await until(tab, () => document.querySelector(".epsilon") && document.querySelector(".plain-words"));
+    const [before, words] = await tab.evaluate(() => [document.querySelector(".epsilon").innerText, document.querySelector(".plain-words").innerText]);
     await tab.evaluate(() => scrollTo(0, 300));
     await append(server, "live", steps(20, 50, poisson(0.01), 1));
     await until(tab, (old) => document.querySelector(".epsilon").innerText !== old, before);
+    // The words are of the same entries as the number.
+    await until(tab, (old) => document.querySelector(".plain-words").innerText !== old, words);
     assert.equal(await tab.evaluate(() => scrollY), 300);
     assert.deepEqual(trouble, []);
   }),
@@ -69,9 +71,9 @@ export const cases = {
       // What stands above may gain a line (a wider number): the list keeps its place on the screen, or the page its own.
       assert.ok(after.page === before.page || after.top === before.top, JSON.stringify([before, after]));
       assert.deepEqual([after.list, after.first, after.focus, after.typed], [before.list, before.first, before.focus, before.typed]);
-      // Nothing is read twice: every page of entries begins where the one before it ended.
+      // Nothing is read twice: every page of entries begins where the one before it ended, or was given up.
       const grouped = read.filter((one) => one.pageSize !== 200).map((one) => Number(one.firstSequence));
-      assert.ok(grouped.length >= 4 && grouped.every((from, i) => from >= first.rows - 1 - 400 && (i === 0 || from > grouped[i - 1])), grouped.join());
+      assert.ok(grouped.length >= 2 && grouped.every((from, i) => from >= first.rows - 1 - 400 && (i === 0 || from >= grouped[i - 1])), grouped.join());
       assert.ok(costs <= 12 * (updates + 2), `${costs} questions for ${updates} updates`);
       assert.deepEqual(trouble, []);
     } finally {

@@ -104,11 +104,12 @@ export const cases = {
       assert.ok(shown.some((row) => row.open && row.source === "not stated"), "there is always something that a server cannot know");
       if (told.answer?.refusal) assert.match(await text(tab), /No ε can be given/);
       else assert.ok(parseFloat(/ε ≤ ([\d.]+)/.exec(await text(tab))[1]) >= told.answer.epsilon.upper);
-      for (const [button, name, wanted] of [["Markdown", /^statement-.*\.md$/, "# Privacy statement"], ["HTML", /^statement-.*\.html$/, "<!doctype html>"]]) {
+      for (const [button, name, wanted] of [["Markdown", /^statement-.*\.md$/, "# Privacy statement"], ["HTML", /^statement-.*\.html$/, "<!doctype html>"], ["JSON", /^statement-.*\.json$/, "{"]]) {
         const [download] = await Promise.all([tab.waitForEvent("download"), tab.click(`.title .actions >> text=${button}`)]);
         assert.match(download.suggestedFilename(), name);
         const file = readFileSync(await download.path(), "utf8");
         assert.ok(file.toLowerCase().startsWith(wanted.toLowerCase()), `${button}: ${file.slice(0, 60)}`);
+        if (button === "JSON") assert.deepEqual(JSON.parse(file).sections, told.sections);
         if (button === "HTML") assert.ok(!/<script|src=|url\(|@import/i.test(file), "runs and fetches nothing");
       }
       await tab.goto(`${server.base}/statement?${query}&format=json`);

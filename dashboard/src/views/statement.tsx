@@ -40,6 +40,7 @@ function Written({ ledger, dataset }: { ledger?: string; dataset?: string }) {
       about={data && <>Written <Time of={data.time} clock /> by version {data.version}, from what the checkpoints below cover.</>}
       actions={data && <><button type="button" class="button" onClick={() => download(`statement-${name}.md`, "text/markdown", data.markdown ?? "")}>Markdown</button>
         <button type="button" class="button" onClick={() => download(`statement-${name}.html`, "text/html", data.html ?? "")}>HTML</button>
+        <button type="button" class="button" onClick={() => download(`statement-${name}.json`, "application/json", JSON.stringify({ ...data, markdown: undefined, html: undefined }, null, 2))}>JSON</button>
         <button type="button" class="button primary" onClick={() => print()}>Print</button></>} />
     {statement.error && <Failed error={statement.error} what="statements" again={statement.again} />}
     {!data && !statement.error && <Loading what="the statement" />}
