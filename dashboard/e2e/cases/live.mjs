@@ -164,6 +164,27 @@ export const cases = {
     }
   }),
 
+  "ledgers that cannot be read are said beside the others": (at) => withServer(at, async (server, browser) => {
+    await create(server, "whole", declared("damage", "example"));
+    const { page: tab, context, trouble } = await openPage(browser);
+    let damaged = Array.from({ length: 7 }, (_, i) => ({ name: `projects/default/ledgers/d${i}`, message: `projects/default/ledgers/d${i}: its head is <b>not</b> authentic` }));
+    await context.route(/ListLedgers$/, async (route) => {
+      const body = await (await route.fetch()).json();
+      await route.fulfill({ status: 200, contentType: "application/json", body: JSON.stringify({ ...body, damaged }) });
+    });
+    await tab.goto(`${server.base}/ledgers`);
+    await says(tab, "7 ledgers cannot be read");
+    const words = await text(tab);
+    assert.match(words, /ledgers\/d4: its head is <b>not<\/b> authentic/);
+    assert.doesNotMatch(words, /ledgers\/d5/);
+    assert.match(words, /And others/);
+    assert.match(words, /whole/);
+    damaged = [];
+    await append(server, "whole", steps(0, 1, poisson(0.01), 1));
+    await until(tab, () => !document.body.innerText.includes("cannot be read"));
+    assert.deepEqual(trouble, []);
+  }),
+
   "a stream that ends in the middle is taken up again where it ended": (at) => withServer(at, async (server, browser) => {
     const { page: tab, context, trouble } = await openPage(browser);
     const tokens = [];

@@ -1,18 +1,19 @@
 // Find a run: every ledger, by a filter that the server reads (docs/filters.md), a page at a time.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, CallError, jsonAddress, signedIn } from "../api/client";
-import type { Ledger, LedgerSummary, ListLedgersRequest } from "../api/types";
+import type { DamagedLedger, Ledger, LedgerSummary, ListLedgersRequest } from "../api/types";
 import { generation } from "../live";
 import { Chip } from "../parts/icon";
 import { StateChips, SummaryCell, roundsText, summaryTerms } from "../parts/ledger_state";
 import { TierNote } from "../parts/epsilon";
-import { A, csvOf, download, Empty, Failed, Loading, Title } from "../parts/parts";
+import { A, csvOf, download, Empty, Failed, Loading, Notice, Title } from "../parts/parts";
 import { datasetAddress, ledgerAddress, place, setQuery } from "../router";
-import { Name, shortName } from "../text/names";
+import { Name, shortName, visible } from "../text/names";
 import { count, grouped, plural } from "../text/numbers";
 import { Time } from "../text/time";
 
 const PAGE = 200;
+const MOST_DAMAGED = 5;
 export interface Row { ledger: Ledger; summary?: LedgerSummary }
 const rowsOf = (answer: { ledgers?: Ledger[]; summaries?: LedgerSummary[] }): Row[] =>
   (answer.ledgers ?? []).map((ledger, i) => {
@@ -34,6 +35,7 @@ export function useLedgers(request: ListLedgersRequest) {
   const [rows, setRows] = useState<Row[] | undefined>();
   const [waiting, setWaiting] = useState<Row[]>([]);
   const [next, setNext] = useState("");
+  const [damaged, setDamaged] = useState<DamagedLedger[]>([]);
   const [error, setError] = useState<CallError | undefined>();
   const [busy, setBusy] = useState(false);
   const key = JSON.stringify(request);
@@ -51,14 +53,17 @@ export function useLedgers(request: ListLedgersRequest) {
       try {
         let token = "";
         const all: Row[] = [];
+        let broken: DamagedLedger[] = [];
         for (let page = 0; page < pages.current; page++) {
           const answer = await call("LedgerService/ListLedgers", { ...request, pageToken: token }, control.signal);
           all.push(...rowsOf(answer));
+          broken = answer.damaged ?? [];
           token = answer.nextPageToken ?? "";
           if (!token) break;
         }
         setError(undefined);
         setNext(token);
+        setDamaged(broken);
         if (fresh) {
           shown.current = key;
           setRows(all);
@@ -100,7 +105,7 @@ export function useLedgers(request: ListLedgersRequest) {
     setRows((old) => [...waiting, ...(old ?? [])]);
     setWaiting([]);
   };
-  return { rows, waiting, apply, next, more, error, busy };
+  return { rows, waiting, apply, next, more, damaged, error, busy };
 }
 
 const COLUMNS: [label: string, order?: string][] = [["Ledger", "name"], ["Cost of what was recorded", "epsilon"], ["Rounds"], ["State"], ["Last entry", "last_entry_time"]];
@@ -145,7 +150,7 @@ export function ledgersCsv(rows: Row[]) {
 export function Ledgers() {
   const { query } = place.value;
   const request = ledgersRequest();
-  const { rows, waiting, apply, next, more, error, busy } = useLedgers(request);
+  const { rows, waiting, apply, next, more, damaged, error, busy } = useLedgers(request);
   const [text, setText] = useState(query.get("filter") ?? "");
   const [chosen, setChosen] = useState(new Set<string>());
   useEffect(() => setText(query.get("filter") ?? ""), [query.get("filter")]);
@@ -167,6 +172,9 @@ export function Ledgers() {
       <button class="button" type="submit">Filter</button>
     </form>
     {error && <Failed error={error} what={request.filter ? "the ledgers of this filter" : "the list of ledgers"} />}
+    {damaged.length > 0 && <div role="alert"><Notice shape="refused" tone="bad" title={`${plural(damaged.length, "ledger")} cannot be read`}>
+      {damaged.slice(0, MOST_DAMAGED).map(({ name, message }) => <p key={name}>{visible(message ?? name ?? "")}</p>)}
+      <p>{damaged.length > MOST_DAMAGED && "And others. "}They are listed as they were before, if at all, and no total that they may belong to is answered.</p></Notice></div>}
     {!rows && !error && <Loading what="the list of ledgers" />}
     {rows && !summaries && rows.length > 0 && <p class="footnote"><Chip shape="unknown" tone="plain">costs not known yet</Chip> This server has no summaries to list: open a ledger to ask what it cost.</p>}
     {rows && rows.length === 0 && !error && <Empty title={request.filter ? "No ledger fits this filter" : "No ledger yet"}>
