@@ -1,12 +1,15 @@
 // Events from a question or a file, taken as those of one writer in a ledger of its own.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "accountant/mechanism/history.h"
+#include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/event.pb.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "ledger/questions.h"
 
 namespace dpledger::accountant {
 
@@ -22,5 +25,12 @@ class GivenEvents {
   v1::WriterStatus writer_;
   History history_;
 };
+
+// The subject's events, one after the other. INVALID_ARGUMENT naming the first that is refused.
+absl::StatusOr<GivenEvents> GivenBy(const v1::Subject& subject);
+
+// A question's subject where no ledgers are at hand. INVALID_ARGUMENT, naming the field of the
+// subject, if it names ledgers or a data set, or gives no event.
+absl::StatusOr<Subject> SubjectOfEvents(const v1::Subject& subject, uint64_t group_size);
 
 }  // namespace dpledger::accountant

@@ -5,10 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "events/field_checks.h"
 #include "events/names.h"
-#include "events/unknown_fields.h"
-#include "ledger/profile_questions.h"
+#include "ledger/accounting_calls.h"
 #include "ledger/questions.h"
 #include "server/own_ledgers.h"
 
@@ -19,19 +17,6 @@ accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
   limits.deadline = std::min(call.deadline, absl::Now() + limits_.query_timeout);
   limits.cancelled = call.cancelled;
   return limits;
-}
-
-template <typename Request>
-absl::StatusOr<accountant::Subject> AccountingService::SubjectOf(const Request& request,
-                                                                 const CallContext& call,
-                                                                 const accountant::Limits& limits) {
-  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-  if (!request.subject().dataset().empty()) {
-    return events::Within(
-        "subject", OverDataset(request.subject(), request.options().group_size(), call, limits));
-  }
-  return events::Within(
-      "subject", subjects_.Gather(request.subject(), request.options().group_size(), limits));
 }
 
 absl::StatusOr<accountant::Subject> AccountingService::OverDataset(
@@ -66,11 +51,19 @@ absl::StatusOr<accountant::Subject> AccountingService::OverDataset(
   return subjects_.GatherAll(ledgers, group_size, limits);
 }
 
+template <typename Request>
+auto AccountingService::Answer(const Request& request, const CallContext& call) {
+  const accountant::Limits limits = LimitsOf(call);
+  const auto gather = [&](const v1::Subject& subject, uint64_t group_size) {
+    return subject.dataset().empty() ? subjects_.Gather(subject, group_size, limits)
+                                     : OverDataset(subject, group_size, call, limits);
+  };
+  return accountant::AnswerCall(request, gather, limits);
+}
+
 absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::ComputeEpsilon(
     const v1::ComputeEpsilonRequest& request, const CallContext& call) {
-  const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
-  auto answer = accountant::AnswerEpsilon(subject, request, limits);
+  auto answer = Answer(request, call);
   if (answer.ok() && on_epsilon_) on_epsilon_(request, *answer);
   return answer;
 }
@@ -87,40 +80,27 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::EpsilonTogether(
 
 absl::StatusOr<v1::ComputeDeltaResponse> AccountingService::ComputeDelta(
     const v1::ComputeDeltaRequest& request, const CallContext& call) {
-  const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
-  return accountant::AnswerDelta(subject, request, limits);
+  return Answer(request, call);
 }
 
 absl::StatusOr<v1::CalibrateResponse> AccountingService::Calibrate(
     const v1::CalibrateRequest& request, const CallContext& call) {
-  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-  return accountant::AnswerCalibrate(request, LimitsOf(call));
+  return Answer(request, call);
 }
 
 absl::StatusOr<v1::ComputeTuningCostResponse> AccountingService::ComputeTuningCost(
     const v1::ComputeTuningCostRequest& request, const CallContext& call) {
-  const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
-  return accountant::AnswerTuningCost(subject, request, limits);
+  return Answer(request, call);
 }
 
 absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
     const v1::ComputeProfileRequest& request, const CallContext& call) {
-  const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
-  return accountant::AnswerProfile(subject, request, limits);
+  return Answer(request, call);
 }
 
 absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
     const v1::AuditClaimRequest& request, const CallContext& call) {
-  if (!request.has_subject()) {
-    RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-    return accountant::AnswerAudit(request);
-  }
-  const accountant::Limits limits = LimitsOf(call);
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(request, call, limits));
-  return accountant::AnswerAudit(subject, request, limits);
+  return Answer(request, call);
 }
 
 }  // namespace dpledger::server

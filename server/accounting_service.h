@@ -78,8 +78,7 @@ class AccountingService {
 
  private:
   template <typename Request>
-  absl::StatusOr<accountant::Subject> SubjectOf(const Request& request, const CallContext& call,
-                                                const accountant::Limits& limits);
+  auto Answer(const Request& request, const CallContext& call);
   absl::StatusOr<accountant::Subject> OverDataset(const v1::Subject& subject, uint64_t group_size,
                                                   const CallContext& call,
                                                   const accountant::Limits& limits);

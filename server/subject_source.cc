@@ -18,7 +18,6 @@ namespace dpledger::server {
 namespace {
 
 using events::Element;
-using events::Within;
 
 constexpr int kMaxLedgers = 100;
 // How an ancestor went on after the prefix that counts is looked up in so many entries; if there
@@ -52,14 +51,6 @@ absl::Status CheckSubject(const v1::Subject& subject) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<accountant::GivenEvents> GivenBy(const v1::Subject& subject) {
-  accountant::GivenEvents given;
-  for (int i = 0; i < subject.events_size(); ++i) {
-    RETURN_IF_ERROR(Within(Element("events", i), given.Add(subject.events(i))));
-  }
-  return given;
-}
-
 bool HasEvent(const std::string& bytes) {
   v1::LedgerEntry entry;
   return !entry.ParseFromString(bytes) || entry.has_event() || entry.has_late_event();
@@ -85,7 +76,7 @@ absl::StatusOr<accountant::Subject> SubjectSource::GatherAll(
 absl::StatusOr<accountant::Subject> SubjectSource::GatherChecked(const v1::Subject& subject,
                                                                  uint64_t group_size,
                                                                  const accountant::Limits& limits) {
-  ASSIGN_OR_RETURN(const accountant::GivenEvents given, GivenBy(subject));
+  ASSIGN_OR_RETURN(const accountant::GivenEvents given, accountant::GivenBy(subject));
   std::vector<Lineage> named;
   size_t bytes = 0;  // held until the answer, whatever the cache drops
   for (const std::string& name : subject.ledgers()) {

@@ -344,11 +344,4 @@ void Desk::Close(absl::Time deadline) {
   gate_.AwaitEmpty(deadline);
 }
 
-absl::Status NotAMessage(const google::protobuf::Descriptor& type) {
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "the request's bytes are not a ", type.full_name(),
-                        ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
-                    {"MALFORMED_MESSAGE", {}});
-}
-
 }  // namespace dpledger::server

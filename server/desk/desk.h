@@ -64,7 +64,8 @@ class UnaryCall {
   UnaryCall& operator=(const UnaryCall&) = delete;
 
   virtual const CallContext& context() const = 0;
-  // Fills `request` from what the caller sent. NotAMessage for bytes that are not one.
+  // Fills `request` from what the caller sent. NotAMessage (events/wire_errors.h) for bytes that
+  // are not one.
   virtual absl::Status Parse(Message& request) = 0;
   // Sends the answer: `response` if the status is OK; null otherwise. Serialises it before it
   // returns, and may delete the call.
@@ -206,8 +207,5 @@ class Desk {
   absl::Mutex mutex_;
   std::unordered_map<const Stream*, Under> open_ ABSL_GUARDED_BY(mutex_);
 };
-
-// INVALID_ARGUMENT (MALFORMED_MESSAGE): bytes that are not a message of this type.
-absl::Status NotAMessage(const google::protobuf::Descriptor& type);
 
 }  // namespace dpledger::server

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/out_of_memory.h"
+#include "events/wire_errors.h"
 #include "server/desk/desk.h"
 
 namespace dpledger::server {
@@ -15,7 +16,7 @@ absl::Status ParseInto(const grpc::ByteBuffer& bytes, Message& message) {
   grpc::ByteBuffer copy = bytes;  // of references to the same bytes
   grpc::ProtoBufferReader reader(&copy);
   if (reader.status().ok() && message.ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
-  return NotAMessage(*message.GetDescriptor());
+  return events::NotAMessage(*message.GetDescriptor());
 }
 
 absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Message& prototype) {

@@ -2,14 +2,14 @@
 
 #include <new>
 
-#include "server/desk/error_details.h"
+#include "events/wire_errors.h"
 
 namespace dpledger::server {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   try {
-    const google::rpc::Status details = WithErrorInfo(status);
+    const google::rpc::Status details = events::WithErrorInfo(status);
     // absl's canonical codes have gRPC's numbers.
     return grpc::Status(static_cast<grpc::StatusCode>(status.code()), details.message(),
                         details.SerializeAsString());

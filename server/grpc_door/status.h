@@ -7,7 +7,7 @@
 
 namespace dpledger::server {
 
-// The code, the message, and as details WithErrorInfo (desk/error_details.h); RESOURCE_EXHAUSTED
+// The code, the message, and as details WithErrorInfo (events/wire_errors.h); RESOURCE_EXHAUSTED
 // without details if there is no memory for them.
 grpc::Status ToGrpc(const absl::Status& status);
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/json_text.h"
-#include "server/desk/error_details.h"
+#include "events/wire_errors.h"
 
 namespace dpledger::server {
 namespace {
@@ -48,7 +48,7 @@ std::string_view ConnectCode(absl::StatusCode code) { return RowOf(code).connect
 int HttpStatusOf(absl::StatusCode code) { return RowOf(code).http_status; }
 
 std::string ConnectErrorJson(const absl::Status& status) {
-  const google::rpc::Status error = WithErrorInfo(status);
+  const google::rpc::Status error = events::WithErrorInfo(status);
   std::string details;
   for (const google::protobuf::Any& detail : error.details()) {
     std::string_view type = detail.type_url();

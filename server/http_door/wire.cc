@@ -14,9 +14,9 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "events/wire_errors.h"
 #include "http/gzip.h"
 #include "server/desk/desk.h"
-#include "server/desk/error_details.h"
 #include "server/http_door/connect_error.h"
 
 namespace dpledger::server {
@@ -215,7 +215,7 @@ std::string PercentEncode(absl::string_view text) {
 std::string GrpcTrailers(const absl::Status& status) {
   std::string trailers = absl::StrCat("grpc-status: ", static_cast<int>(status.code()), "\r\n");
   if (status.ok()) return trailers;
-  const google::rpc::Status error = WithErrorInfo(status);
+  const google::rpc::Status error = events::WithErrorInfo(status);
   absl::StrAppend(&trailers, "grpc-message: ", PercentEncode(error.message()),
                   "\r\ngrpc-status-details-bin: ", absl::Base64Escape(error.SerializeAsString()),
                   "\r\n");
@@ -298,7 +298,8 @@ absl::Status ParseMessage(const Wire& wire, const std::string& bytes, Message& m
     const std::string& name = message.GetDescriptor()->full_name();
     return events::MessageFromJson(bytes, "a " + name, message);
   }
-  return message.ParseFromString(bytes) ? absl::OkStatus() : NotAMessage(*message.GetDescriptor());
+  return message.ParseFromString(bytes) ? absl::OkStatus()
+                                        : events::NotAMessage(*message.GetDescriptor());
 }
 
 std::string SerializeMessage(const Wire& wire, const Message& message) {

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "events/wire_errors.h"
 #include "google/rpc/error_details.pb.h"
-#include "server/desk/error_details.h"
 #include "server/desk/fair_queue.h"
 #include "server/desk/quotas.h"
 #include "server/desk/worker_pool.h"
@@ -269,7 +269,7 @@ TEST(Party, IsTheCallerOrTheConnection) {
 }
 
 TEST(ErrorDetails, SayWhenToTryAgain) {
-  const google::rpc::Status details = WithErrorInfo(
+  const google::rpc::Status details = events::WithErrorInfo(
       RetryAfter(absl::ResourceExhaustedError("full"), "FULL", absl::Milliseconds(1500)));
   ASSERT_EQ(details.details_size(), 2);
   google::rpc::ErrorInfo info;

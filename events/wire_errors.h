@@ -1,10 +1,13 @@
-// This project's errors as google.rpc.Status, which every door sends in its own form.
+// This project's errors as callers of its calls get them: google.rpc.Status, which every door and
+// the accounting library send in their own form.
 #pragma once
+
+#include <google/protobuf/descriptor.h>
 
 #include "absl/status/status.h"
 #include "google/rpc/status.pb.h"
 
-namespace dpledger::server {
+namespace dpledger::events {
 
 // Keeps the code and message. The details are a google.rpc.ErrorInfo: domain "dpledger", the
 // reason (or, without one, the code's name) and the metadata of base/status.h; and a
@@ -13,4 +16,7 @@ namespace dpledger::server {
 // code too. Precondition: !status.ok().
 google::rpc::Status WithErrorInfo(const absl::Status& status);
 
-}  // namespace dpledger::server
+// INVALID_ARGUMENT (MALFORMED_MESSAGE): a request that is not a message of this type.
+absl::Status NotAMessage(const google::protobuf::Descriptor& type);
+
+}  // namespace dpledger::events

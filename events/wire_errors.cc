@@ -1,12 +1,13 @@
-#include "server/desk/error_details.h"
+#include "events/wire_errors.h"
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "google/rpc/error_details.pb.h"
 
-namespace dpledger::server {
+namespace dpledger::events {
 namespace {
 
 constexpr char kDomain[] = "dpledger";
@@ -46,4 +47,11 @@ google::rpc::Status WithErrorInfo(const absl::Status& status) {
   return details;
 }
 
-}  // namespace dpledger::server
+absl::Status NotAMessage(const google::protobuf::Descriptor& type) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "the request's bytes are not a ", type.full_name(),
+                        ": malformed, text that is not UTF-8, or nested deeper than 100 levels")),
+                    {"MALFORMED_MESSAGE", {}});
+}
+
+}  // namespace dpledger::events
