@@ -1,6 +1,7 @@
 #include "accountant/numeric/fft.h"
 
 #include <fftw3.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,13 +18,18 @@ struct Plans {
   fftw_plan inverse;
 };
 
+// A fork takes it too, so that the child has it free and the plans whole, whatever the parent's
+// other threads were doing. It waits for one planning at most.
+std::mutex planner_mutex;
+const int at_fork = pthread_atfork([] { planner_mutex.lock(); }, [] { planner_mutex.unlock(); },
+                                   [] { planner_mutex.unlock(); });
+
 // FFTW's planner is not thread safe; executing a plan is. Plans are made for unaligned arrays and
 // kept for the life of the process: there are few sizes (2^a 3^b 5^c), and planning costs 10 to 50
 // transforms.
 Plans PlansFor(size_t size) {
-  static std::mutex mutex;
   static std::map<size_t, Plans>* const cache = new std::map<size_t, Plans>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(planner_mutex);
   const auto found = cache->find(size);
   if (found != cache->end()) return found->second;
   std::vector<double> real(size);
