@@ -17,7 +17,7 @@ RUN cmake --preset release -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF
  && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd dashboard \
  && mkdir -p build/release/dashboard \
  && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd \
-      build/release/lib/libdpledger.so.1
+      build/release/lib/libdpledger.so.1 build/release/lib/libdpledger_messages.so.*
 
 FROM ${RUN_BASE}
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
@@ -29,7 +29,7 @@ RUN apt-get update \
 COPY --from=build /src/build/release/bin/dpledger /src/build/release/bin/dpledger-server \
      /src/build/release/bin/dpledger-witness \
      /src/build/release/bin/dp_sgd /usr/local/bin/
-COPY --from=build /src/build/release/lib/libdpledger.so.1 /usr/local/lib/
+COPY --from=build /src/build/release/lib/libdpledger.so.1 /src/build/release/lib/libdpledger_messages.so.* /usr/local/lib/
 RUN ldconfig
 # The page, with the verifier for one's own disk in it; empty where npm's packages could not be fetched.
 COPY --from=build /src/build/release/dashboard /usr/local/share/dpledger/page

@@ -67,7 +67,8 @@ completions of bash, zsh and fish.")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION
  "privacy accounting: recorder and samplers for trainers in plain C or by ctypes
 Records a trainer's rounds with a dpledger server before their noise is
-released, draws samples, clips and adds exact noise.")
+released, draws samples, clips and adds exact noise; answers questions about
+events without a server.")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
  "privacy accounting: headers and static libraries
 The trainer's library in C++ and C, and the accountant's mathematics, with

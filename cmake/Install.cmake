@@ -21,10 +21,12 @@ foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibr
 endforeach()
 
 if(DPLEDGER_BUILD_CLIENT)
-  install(TARGETS dpledger_c dpledger_client EXPORT client INCLUDES DESTINATION include
+  install(TARGETS dpledger_c dpledger_accounting dpledger_client EXPORT client INCLUDES DESTINATION include
     LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+  install(TARGETS dpledger_messages EXPORT client LIBRARY COMPONENT library NAMELINK_SKIP)  # for those two alone
   install(EXPORT client NAMESPACE dpledger:: FILE client.cmake DESTINATION ${package_folder})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ DESTINATION include)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ ${PROJECT_SOURCE_DIR}/accounting/include/
+    DESTINATION include)
   file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # wherever it is put
   configure_file(cmake/dpledger.pc.in dpledger.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/dpledger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

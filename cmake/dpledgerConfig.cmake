@@ -2,6 +2,7 @@
 #   dpledger::accountant  the privacy mathematics; #include "dpledger/accountant.h"
 #   dpledger::client      the trainer's library; #include "dpledger/client.h"
 #   dpledger::c           the same in plain C; #include "dpledger.h"
+#   dpledger::accounting  questions about events, in plain C; #include "dpledger_accounting.h"
 if(NOT dpledger_FIND_COMPONENTS)
   set(dpledger_FIND_COMPONENTS accountant client)
 endif()
