@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "accounting/fork_gate.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/names.h"
@@ -16,6 +17,7 @@ namespace dpledger::accounting {
 namespace {
 
 absl::Status Parse(Encoding encoding, std::string_view bytes, google::protobuf::Message& message) {
+  const ForkGate gate;
   if (encoding == Encoding::kJson) {
     return events::MessageFromJson(bytes, "a " + message.GetDescriptor()->full_name(), message);
   }
@@ -58,6 +60,7 @@ absl::StatusOr<std::string> Answer(Encoding encoding, std::string_view method,
 }
 
 std::string Serialize(Encoding encoding, const google::protobuf::Message& message) {
+  const ForkGate gate;
   return encoding == Encoding::kJson ? events::MessageToJson(message) : message.SerializeAsString();
 }
 

@@ -16,6 +16,7 @@ namespace dpledger::server {
 struct AnyAnswer {
   grpc::Status status;
   int responses = 0;
+  std::string last;  // the bytes of the last response
 };
 
 inline AnyAnswer CallAny(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
@@ -43,7 +44,13 @@ inline AnyAnswer CallAny(const std::shared_ptr<grpc::Channel>& channel, const st
   }
   AnyAnswer answer;
   grpc::ByteBuffer response;
-  for (call->Read(&response, nullptr); done(); call->Read(&response, nullptr)) ++answer.responses;
+  for (call->Read(&response, nullptr); done(); call->Read(&response, nullptr)) {
+    ++answer.responses;
+    grpc::Slice bytes;
+    if (response.DumpToSingleSlice(&bytes).ok()) {
+      answer.last.assign(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+    }
+  }
   call->Finish(&answer.status, nullptr);
   done();
   return answer;

@@ -41,8 +41,8 @@ const std::vector<Home>& Homes() {
        {"witness/", "server/witness_client", "tests/witness/", "front/", "tests/front/", "http/"}},
       {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
       {"google/protobuf/",
-       {"events/", "ledger/", "ledger_store/", "server/", "client/", "cli/", "examples/", "tests/",
-        "bench/"}},
+       {"accounting/", "events/", "ledger/", "ledger_store/", "server/", "client/", "cli/",
+        "examples/", "tests/", "bench/"}},
   };
   return homes;
 }
