@@ -9,6 +9,7 @@
 #include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/gaussian/sampled_once.h"
+#include "accountant/mechanism/greatest_loss.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr char kNoLowerBound[] = "rdp gives no lower bound";
+constexpr char kCurvesLeftOut[] = "the lower bound leaves out what is known by a Rényi curve alone";
 
 absl::Status CheckOptions(const Options& options) {
   if (!(options.relative_gap >= 1e-9 && options.relative_gap <= 1)) {
@@ -131,13 +133,59 @@ absl::StatusOr<Answer> WithRest(const Composition& composition, const Options& o
   ASSIGN_OR_RETURN(const Answer below, ask(rest));
   answer->value.lower = std::fmin(below.value.lower, answer->value.upper);
   std::erase(answer->warnings, kNoLowerBound);
-  answer->warnings.push_back("the lower bound leaves out what is known by a Rényi curve alone");
+  answer->warnings.push_back(kCurvesLeftOut);
+  return answer;
+}
+
+// The method whose description of the steps says what their greatest loss is.
+Method MethodOfGreatestLoss(const Composition& composition) {
+  if (composition.OnlyGaussians()) return Method::kGaussian;
+  const bool by_curves = composition.pairs.empty() && composition.allocations.empty();
+  return by_curves ? Method::kRdp : Method::kPld;
+}
+
+// ε at δ = 0: the greatest loss, whatever the method.
+absl::StatusOr<Answer> AtDeltaZero(const Composition& composition, const Interval& greatest,
+                                   const Options& options) {
+  const Method method = MethodOfGreatestLoss(composition);
+  const bool curves = !composition.curves.empty();
+  if (options.method == Method::kGaussian && method != Method::kGaussian) {
+    return DoesNotApply(Method::kGaussian, "applies to Gaussians");
+  }
+  if (options.method == Method::kPld && curves) {
+    return DoesNotApply(Method::kPld, "applies to steps with a known loss distribution");
+  }
+  if (options.method == Method::kRdp || method == Method::kRdp) {
+    return Answer{{0, greatest.upper}, Method::kRdp, {kNoLowerBound}};
+  }
+  Answer answer{greatest, method, {}};
+  if (curves) answer.warnings.push_back(kCurvesLeftOut);
+  if (greatest.RelativeGap() > options.relative_gap) {
+    answer.warnings.push_back(WiderThanAsked(greatest, options));
+  }
+  return answer;
+}
+
+// Whether δ(epsilon) is 0, for whoever does not ask for another method's bound.
+bool IsDeltaZero(const Composition& composition, std::optional<Direction> direction, double epsilon,
+                 const Options& options) {
+  const bool asked = options.method == Method::kBest ||
+                     (options.method == Method::kPld && composition.curves.empty());
+  return asked && GreatestLoss(composition, direction).upper <= epsilon;
+}
+
+// No ε is above the greatest loss.
+absl::StatusOr<Answer> AtMost(const Interval& greatest, absl::StatusOr<Answer> answer) {
+  if (answer.ok() && greatest.upper < answer->value.upper) {
+    answer->value.upper = greatest.upper;
+    answer->value.lower = std::fmin(answer->value.lower, greatest.upper);
+  }
   return answer;
 }
 
 absl::Status CheckDelta(double delta) {
-  if (delta > 0 && delta < 1) return absl::OkStatus();
-  return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  if (delta >= 0 && delta < 1) return absl::OkStatus();
+  return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
 }
 
 absl::Status CheckEpsilon(double epsilon) {
@@ -152,13 +200,17 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
+  const Interval greatest = GreatestLoss(composition, std::nullopt);
+  if (delta == 0) return AtDeltaZero(composition, greatest, options);
   absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedEpsilon(composition, std::nullopt, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
       [&] { return pld::Epsilon(composition, delta, options.relative_gap, options.limits); },
       [&] { return contour::Epsilon(composition, delta, options.limits); });
-  return WithRest(composition, options, std::move(answer),
-                  [&](const Composition& rest) { return ComputeEpsilon(rest, delta, options); });
+  return AtMost(greatest,
+                WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
+                  return ComputeEpsilon(rest, delta, options);
+                }));
 }
 
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
@@ -166,6 +218,9 @@ absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsil
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
+  if (IsDeltaZero(composition, std::nullopt, epsilon, options)) {
+    return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
+  }
   absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedDelta(composition, std::nullopt, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
@@ -180,6 +235,8 @@ absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& 
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
+  const Interval greatest = GreatestLoss(composition, direction);
+  if (delta == 0) return AtDeltaZero(composition, greatest, options);
   absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedEpsilon(composition, direction, delta); },
       [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
@@ -187,9 +244,10 @@ absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& 
         return pld::EpsilonIn(direction, composition, delta, options.relative_gap, options.limits);
       },
       [&] { return contour::EpsilonIn(direction, composition, delta, options.limits); });
-  return WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
-    return ComputeEpsilonIn(direction, rest, delta, options);
-  });
+  return AtMost(greatest,
+                WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
+                  return ComputeEpsilonIn(direction, rest, delta, options);
+                }));
 }
 
 absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
@@ -197,6 +255,9 @@ absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& co
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
+  if (IsDeltaZero(composition, direction, epsilon, options)) {
+    return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
+  }
   absl::StatusOr<Answer> answer = Dispatch(
       composition, options, [&] { return ClosedDelta(composition, direction, epsilon); },
       [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },

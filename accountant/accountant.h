@@ -18,13 +18,15 @@ struct Options {
   Limits limits;
 };
 
-// The ε >= 0 at which the composition is (ε, delta)-DP: inf{ε : δ(ε) <= delta}. delta in (0, 1).
+// The ε >= 0 at which the composition is (ε, delta)-DP: inf{ε : δ(ε) <= delta}. delta in [0, 1); at
+// 0 it is the greatest privacy loss (mechanism/greatest_loss.h).
 // INVALID_ARGUMENT: delta or options out of domain. FAILED_PRECONDITION: the method does not apply
 // to these steps.
 absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
                                       const Options& options);
 
-// δ(epsilon): the hockey-stick divergence, the larger of both directions. epsilon in [0, inf).
+// δ(epsilon): the hockey-stick divergence, the larger of both directions; exactly 0 from the
+// greatest privacy loss on. epsilon in [0, inf).
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
                                     const Options& options);
 

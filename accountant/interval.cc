@@ -1,8 +1,13 @@
 #include "accountant/interval.h"
 
+#include <cmath>
+
 namespace dpledger::accountant {
 
-double Interval::RelativeGap() const { return lower == upper ? 0 : (upper - lower) / upper; }
+double Interval::RelativeGap() const {
+  if (lower == upper) return 0;
+  return std::isinf(upper) ? 1 : (upper - lower) / upper;
+}
 
 std::string MethodName(Method method) {
   switch (method) {

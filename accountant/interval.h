@@ -13,7 +13,8 @@ struct Interval {
   double upper = std::numeric_limits<double>::infinity();
 
   bool Contains(double value) const { return lower <= value && value <= upper; }
-  // (upper - lower) / upper; 0 for [0, 0] and for [inf, inf].
+  // (upper - lower) / upper; 0 for [0, 0] and for [inf, inf], 1 if the upper bound alone is
+  // infinite.
   double RelativeGap() const;
 };
 

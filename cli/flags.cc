@@ -37,6 +37,7 @@ std::string FullName(const std::string& flag, const std::string& name) {
 }  // namespace
 
 const RealDomain kOpenUnitInterval = {[](double x) { return x > 0 && x < 1; }, "must be in (0, 1)"};
+const RealDomain kBelowOne = {[](double x) { return x >= 0 && x < 1; }, "must be in [0, 1)"};
 const RealDomain kProbability = {[](double x) { return x > 0 && x <= 1; }, "must be in (0, 1]"};
 const RealDomain kFiniteNotNegative = {[](double x) { return x >= 0 && std::isfinite(x); },
                                        "must be finite and >= 0"};

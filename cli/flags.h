@@ -21,6 +21,7 @@ struct RealDomain {
   const char* rule;
 };
 extern const RealDomain kOpenUnitInterval;   // (0, 1)
+extern const RealDomain kBelowOne;           // [0, 1)
 extern const RealDomain kProbability;        // (0, 1]
 extern const RealDomain kFiniteNotNegative;  // [0, inf)
 extern const RealDomain kFinitePositive;     // (0, inf)

@@ -21,7 +21,7 @@ void AddEpsilon(CLI::App& app, Command& chosen) {
                  "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
                  "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json");
   auto flags = std::make_shared<Flags>();
-  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
+  AddReal(*command, "--delta", flags->delta, kBelowOne, "in [0, 1)")->required();
   flags->question.AddTo(*command);
   command->callback([flags, &chosen] {
     flags->question.CheckSubject();

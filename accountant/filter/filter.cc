@@ -80,8 +80,10 @@ absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters) {
 }
 
 absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits) {
-  if (!(delta > 0 && delta < 1))
-    return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  if (!(delta >= 0 && delta < 1))
+    return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
+  // The worst composition within a bound of any kind is a Gaussian.
+  if (delta == 0) return UpperBound(std::numeric_limits<double>::infinity(), MethodOf(filter));
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
     const double epsilon =
         rdp::EpsilonAt(WithAllowance(rdp->epsilon), rdp->order, LogDown(delta), 0);

@@ -59,7 +59,7 @@ bool Crossed(const Filter& filter, double spent);
 // order. Precondition: not empty.
 absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters);
 
-// ε for a delta in (0, 1), and δ for an epsilon >= 0, of the bound: of the worst composition that
+// ε for a delta in [0, 1), and δ for an epsilon >= 0, of the bound: of the worst composition that
 // stays within it. RDP and zCDP give an upper bound only (lower is 0).
 absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits);
 absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limits& limits);

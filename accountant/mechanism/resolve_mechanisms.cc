@@ -96,6 +96,7 @@ absl::Status Resolver::Add(const RandomizedResponse& m, uint64_t count) {
 
 absl::Status Resolver::Add(const EpsilonDelta& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism epsilon_delta"));
+  if (m.epsilon == 0 && m.delta == 0) return absl::OkStatus();  // it reveals nothing
   return AddPair(absl::StrCat("epsilon_delta ", Bits(m.epsilon), " ", Bits(m.delta)),
                  EpsilonDeltaPair(m.epsilon, m.delta, Bound::kUpper),
                  EpsilonDeltaPair(m.epsilon, m.delta, Bound::kLower), count);

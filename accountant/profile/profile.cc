@@ -67,7 +67,8 @@ absl::StatusOr<Curve> DeltasAt(const Composition& composition, const std::vector
 
 absl::StatusOr<Curve> EpsilonsAt(const Composition& composition, const std::vector<double>& deltas,
                                  const Options& options) {
-  RETURN_IF_ERROR(CheckPoints("deltas", deltas, &InOpenUnitInterval, "must be in (0, 1)"));
+  RETURN_IF_ERROR(CheckPoints(
+      "deltas", deltas, [](double x) { return x >= 0 && x < 1; }, "must be in [0, 1)"));
   return CurveOver(deltas, options.limits,
                    [&](double delta) { return ComputeEpsilon(composition, delta, options); });
 }

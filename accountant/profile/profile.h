@@ -30,7 +30,7 @@ struct Curve {
   Origin origin;
 };
 
-// δ at each of `epsilons`, each finite and >= 0; ε at each of `deltas`, each in (0, 1).
+// δ at each of `epsilons`, each finite and >= 0; ε at each of `deltas`, each in [0, 1).
 // INVALID_ARGUMENT naming the element ("epsilons[3]: …"), or for more than kGreatestPoints.
 absl::StatusOr<Curve> DeltasAt(const Composition& composition, const std::vector<double>& epsilons,
                                const Options& options);

@@ -179,6 +179,9 @@ class Costs {
 absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, double delta,
                                              const Trials& asked, const Options& options) {
   RETURN_IF_ERROR(CheckTrials(asked));
+  if (!(delta > 0 && delta < 1)) {
+    return FieldError("delta", absl::StrCat("must be in (0, 1), got ", delta));
+  }
   ASSIGN_OR_RETURN(Answer single, ComputeEpsilon(single_run, delta, options));
   ASSIGN_OR_RETURN(const Trials trials, Settle(single_run, delta, asked, options));
   const bool best = options.method == Method::kBest;

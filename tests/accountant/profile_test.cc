@@ -68,7 +68,7 @@ TEST(OneDirection, RefusesWhatBothRefuse) {
   EXPECT_EQ(ComputeDeltaIn(Direction::kAdd, composition, -1, {}).status().message(),
             "epsilon: must be finite and >= 0, got -1");
   EXPECT_EQ(ComputeEpsilonIn(Direction::kAdd, composition, 1, {}).status().message(),
-            "delta: must be in (0, 1), got 1");
+            "delta: must be in [0, 1), got 1");
 }
 
 // ---- Closed forms: one unsampled Gaussian of noise multiplier 1/μ ----
@@ -294,8 +294,8 @@ TEST(Profile, RefusesBadPointsByNameAndPlace) {
   const Composition one = Gaussian(1);
   EXPECT_EQ(profile::DeltasAt(one, {1, -0.5}, {}).status().message(),
             "epsilons[1]: must be finite and >= 0, got -0.5");
-  EXPECT_EQ(profile::EpsilonsAt(one, {0}, {}).status().message(),
-            "deltas[0]: must be in (0, 1), got 0");
+  EXPECT_EQ(profile::EpsilonsAt(one, {1}, {}).status().message(),
+            "deltas[0]: must be in [0, 1), got 1");
   EXPECT_EQ(profile::ComputeTradeOff(one, {0.5, 1.5}, {}).status().message(),
             "type_one_errors[1]: must be in [0, 1], got 1.5");
   EXPECT_EQ(profile::ComputeBayesSuccess(one, {1}, {}).status().message(),

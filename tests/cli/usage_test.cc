@@ -22,7 +22,7 @@ std::vector<BadCommand> BadCommands() {
   const std::string f = "no-such-file.jsonl";  // a bad flag is found before the file is opened
   const auto epsilon = [&](const std::string& delta) {
     return BadCommand{{"epsilon", "--events", f, "--delta", delta},
-                      "--delta: must be in (0, 1), got " + delta};
+                      "--delta: must be in [0, 1), got " + delta};
   };
   const auto calibrate = [](std::vector<std::string> more, const std::string& message) {
     std::vector<std::string> arguments = {"calibrate", "--epsilon", "1", "--delta", "1e-6"};
@@ -53,7 +53,6 @@ std::vector<BadCommand> BadCommands() {
       {{"--jsno", "epsilon"}, "no flag --jsno\n"},
       {{"epsilon", f, "--delta", "1e-5"}, "one word too many: " + f},
       {{"epsilon", "--events", f}, "--delta is required"},
-      epsilon("0"),
       epsilon("1"),
       epsilon("-1e-5"),
       epsilon("nan"),
@@ -185,8 +184,8 @@ TEST(Usage, WithJsonTheErrorIsOneObjectOnStdoutToo) {
   EXPECT_EQ(result.exit_code, 2);
   const JsonObject error(result.out);
   EXPECT_EQ(error.Text("error.code"), "INVALID_ARGUMENT");
-  EXPECT_EQ(error.Text("error.message"), "--delta: must be in (0, 1), got 2");
-  EXPECT_EQ(result.err, "dpledger: --delta: must be in (0, 1), got 2\n");
+  EXPECT_EQ(error.Text("error.message"), "--delta: must be in [0, 1), got 2");
+  EXPECT_EQ(result.err, "dpledger: --delta: must be in [0, 1), got 2\n");
 }
 
 TEST(Usage, CalibrationOfAnotherSchemeIsARefusalNotAWrongFlag) {

@@ -87,7 +87,7 @@ TEST_F(ProfileCalls, BadRequestsNameTheField) {
   EXPECT_TRUE(IsFieldError(Profile(subject + "epsilons: 1 epsilons: -1"), "epsilons[1]",
                            "must be finite and >= 0, got -1"));
   EXPECT_TRUE(
-      IsFieldError(Profile(subject + "deltas: nan"), "deltas[0]", "must be in (0, 1), got nan"));
+      IsFieldError(Profile(subject + "deltas: nan"), "deltas[0]", "must be in [0, 1), got nan"));
   EXPECT_TRUE(IsFieldError(Profile(subject + "type_one_errors: 2"), "type_one_errors[0]",
                            "must be in [0, 1], got 2"));
   EXPECT_TRUE(
