@@ -1,5 +1,5 @@
-// The discrete Fourier transform of real data. Only this interface uses FFTW, so that another
-// library can replace it.
+// The discrete Fourier transform of real data, by one of two implementations with the same tests:
+// fft_fftw.cc, or fft_own.cc, which needs no library (the build's option DPLEDGER_FFT).
 #pragma once
 
 #include <complex>
@@ -8,10 +8,12 @@
 
 namespace dpledger::accountant {
 
+struct FftPlan;  // of the implementation
+
 // A transform of one size. Plans are cached for the process. Thread safe.
 class RealFft {
  public:
-  // size >= 2.
+  // An even 2^a 3^b 5^c.
   explicit RealFft(size_t size);
 
   // F_k = Σ_j x_j e^{-2πi jk/N} for k = 0..N/2. x has N values; the result N/2 + 1.
@@ -23,8 +25,7 @@ class RealFft {
 
  private:
   size_t size_;
-  void* forward_;  // fftw_plan, owned by the cache
-  void* inverse_;
+  const FftPlan* plan_;  // owned by the cache
 };
 
 // The e for which |computed F_k - F_k| <= e·Σ|x_j| for every k; for Inverse, |computed x_j - x_j|
@@ -32,8 +33,7 @@ class RealFft {
 //
 // Each output of a fast transform is a sum over its inputs of products of about log2 N factors of
 // modulus one, so its error is at most the inputs' absolute sum times log2 N times a small multiple
-// of the unit roundoff. That FFTW keeps within 4 is an assumption, stated in
-// accountant/pld/CLAIM.md and tested against a long-double transform.
+// of the unit roundoff: assumed of FFTW, proved of our own (accountant/pld/CLAIM.md).
 double FftRelativeError(size_t size);
 
 // The least 2^a 3^b 5^c >= n.

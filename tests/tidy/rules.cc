@@ -30,7 +30,7 @@ struct Home {
 };
 const std::vector<Home>& Homes() {
   static const auto& homes = *new std::vector<Home>{
-      {"fftw3", {"accountant/numeric/fft.cc"}},
+      {"fftw3", {"accountant/numeric/fft_fftw.cc"}},
       {"hwy/", {"accountant/", "client/", "tests/", "bench/"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
       {"libpq-fe", {"ledger_store/postgres/", "tests/", "bench/"}},
