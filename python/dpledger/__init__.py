@@ -1,0 +1,27 @@
+"""Differential privacy's price, and a ledger of it.
+
+    >>> import dpledger
+    >>> dpledger.epsilon(noise_multiplier=1.0, sample_rate=0.01, steps=10_000, delta=1e-5).epsilon
+    Interval(6.187712, 6.187713)
+
+The numbers come from dpledger's C++ library, which stands beside this package; everything here asks it. `Recorder`
+keeps a ledger of a run. Modules that need other packages are imported by name: dpledger.torch, dpledger.numpy,
+dpledger.dp_accounting, dpledger.opacus.
+"""
+from .accounting import audit, calibrate, delta, dp_sgd, epsilon, profile, tuning
+from .answers import Answer, AuditResult, Calibration, Profile, TuningCost
+from .errors import Error, InvalidArgument, LibraryNotFound, WrongType
+from .interval import Interval
+from .recorder import Cost, Recorder, Round, Sampler
+from .messages import (BinomialTrials, Composed, DiscreteGaussian, DiscreteLaplace, DisjointBatches, EpsilonDelta,
+                       ExponentialMechanism, FixedTrials, FullBatch, Gaussian, Laplace, LeastCostTrials, ManyRunsAudit,
+                       MatrixMechanism, MixtureOfGaussians, NegativeBinomialTrials, NonPrivate, NoOp, OneRunAudit,
+                       Participation, PermuteAndFlip, Poisson, PoissonSampled, PoissonTrials, RandomAllocation,
+                       RandomizedResponse, RenyiCurve, RepeatAndSelect, ReportNoisyMax, RoundsEvent,
+                       SampledWithoutReplacement, SampledWithReplacement, SamplingEvent, SelfComposed,
+                       SingleEpochTreeAggregation, SumQuery, SumQueryEvent, ToeplitzEncoder, TreeEncoder,
+                       TruncatedPoisson, TruncatedSubsampledGaussian, Unsupported, WithoutReplacement,
+                       WithReplacement, ZCDp)
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in (
+    "accounting", "answers", "errors", "interval", "messages", "recorder")]

@@ -1,0 +1,432 @@
+"""Protocol buffers' binary form, as far as the messages of this package use it.
+
+A message's class lists its fields as (number, name, type, label); label "*" is repeated, "?" is one that may be absent.
+What encodes and decodes them is made once for each class, when it is first used. Thread safe.
+"""
+from __future__ import annotations
+
+import operator
+import struct
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+from .errors import InvalidArgument, WrongType
+
+_DOUBLE = struct.Struct("<d")
+_ZEROS = {"double": 0.0, "uint64": 0, "bool": False, "string": "", "bytes": b""}
+
+
+class Message:
+    """A message of the API as a dataclass; equal to another one of its class with equal fields."""
+
+    _wire: Tuple[Tuple[int, str, str, str], ...] = ()
+    _beside: Tuple[Tuple[int, str, str, str], ...] = ()  # fields of the message whose case this is
+
+    def __repr__(self) -> str:
+        """As Python makes it; fields that have their default are left out."""
+        shown = ["%s=%r" % (name, getattr(self, name)) for _, name, _, _ in self._wire + self._beside
+                 if not _same(getattr(self, name), getattr(type(self), name, _same))]
+        return "%s(%s)" % (type(self).__name__, ", ".join(shown))
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return encode(self) == encode(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+class _Wrong(Exception):
+    """A value that has no place in its field; `path` grows on the way out."""
+
+    def __init__(self, kind: type, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.path = kind, ""
+
+    def inside(self, name: str) -> "_Wrong":
+        self.path = name + ("" if not self.path or self.path.startswith("[") else ".") + self.path
+        return self
+
+
+def _got(value: Any) -> str:
+    text = repr(value)
+    return "%s (%s)" % (text if len(text) <= 60 else text[:57] + "...", type(value).__name__)
+
+
+def varint(value: int) -> bytes:
+    if value < 128:
+        return bytes((value,))
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# ------------------------------------------------------------------------------------------------------------ encoding
+
+
+def _double(value: Any) -> bytes:
+    try:
+        return _DOUBLE.pack(value)
+    except Exception:
+        raise _Wrong(WrongType, "must be a number, got " + _got(value)) from None
+
+
+def _uint64(value: Any) -> bytes:
+    try:
+        value = operator.index(value)
+    except Exception:
+        raise _Wrong(WrongType, "must be a whole number, got " + _got(value)) from None
+    if not 0 <= value < 1 << 64:
+        raise _Wrong(InvalidArgument, "must be in [0, 2^64), got %d" % value)
+    return varint(value)
+
+
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise _Wrong(WrongType, "must be text, got " + _got(value))
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        raise _Wrong(InvalidArgument, "must be text that UTF-8 can hold, got " + _got(value)) from None
+    return varint(len(data)) + data
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray)):
+        raise _Wrong(WrongType, "must be bytes, got " + _got(value))
+    return varint(len(value)) + value
+
+
+def _bool(value: Any) -> bytes:
+    if value is not True and value is not False:
+        raise _Wrong(WrongType, "must be True or False, got " + _got(value))
+    return b"\1" if value else b"\0"
+
+
+_PUT: Dict[str, Tuple[int, Callable[[Any], bytes]]] = {  # wire type, and what writes a value without its tag
+    "double": (1, _double), "uint64": (0, _uint64), "bool": (0, _bool), "string": (2, _text), "bytes": (2, _bytes)}
+
+
+def _enum(table: Dict[str, int]) -> Callable[[Any], bytes]:
+    coded = {word: varint(number) for word, number in table.items()}
+
+    def put(value: Any) -> bytes:
+        if not isinstance(value, str):
+            raise _Wrong(WrongType, "must be text, got " + _got(value))
+        if value not in coded:
+            words = ", ".join('"%s"' % word for word in coded if word)
+            raise _Wrong(InvalidArgument, 'must be one of %s, got "%s"' % (words, value))
+        return coded[value]
+    return put
+
+
+def _nested(kind: type) -> Callable[[Any], bytes]:
+    def put(value: Any) -> bytes:
+        if not isinstance(value, kind):
+            raise _Wrong(WrongType, "must be %s, got %s" % (kind.__name__, _got(value)))
+        data = _body(value)
+        return varint(len(data)) + data
+    return put
+
+
+def _interval(value: Any) -> bytes:
+    data = b"\x09" + _double(value[0]) + b"\x11" + _double(value[1])
+    return varint(len(data)) + data
+
+
+def _case(name: str) -> Callable[[Any], bytes]:
+    def put(value: Any) -> bytes:
+        data = _folded(name, value)
+        return varint(len(data)) + data
+    return put
+
+
+def _putter(kind: str) -> Tuple[int, Callable[[Any], bytes]]:
+    from . import messages
+    if kind in _PUT:
+        return _PUT[kind]
+    if kind in messages.ENUMS:
+        return 0, _enum(messages.ENUMS[kind])
+    if kind == "Interval":
+        return 2, _interval
+    if kind in messages.FOLDED:
+        return 2, _case(kind)
+    return 2, _nested(getattr(messages, kind))
+
+
+_Step = Callable[[List[bytes], Any], None]
+
+
+def _list_step(tag: int, wire: int, put: Callable[[Any], bytes]) -> _Step:
+    head = varint(tag << 3 | 2)
+
+    def step(out: List[bytes], values: Any) -> None:
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise _Wrong(WrongType, "must be a sequence, got " + _got(values))
+        parts = []
+        for index, value in enumerate(values):
+            try:
+                parts.append(put(value))
+            except _Wrong as wrong:
+                raise wrong.inside("[%d]" % index)
+        if not parts:
+            return
+        if wire == 2:
+            for part in parts:
+                out += (head, part)
+        else:  # numbers are packed
+            data = b"".join(parts)
+            out += (head, varint(len(data)), data)
+    return step
+
+
+def _one_step(tag: int, wire: int, put: Callable[[Any], bytes], label: str, zero: Any) -> _Step:
+    head = varint(tag << 3 | wire)
+    always = label == "?"
+
+    def step(out: List[bytes], value: Any) -> None:
+        if value is None and (wire == 2 or always):
+            return
+        data = put(value)
+        if always or wire == 2 or value:
+            out += (head, data)
+    return step
+
+
+def _plan(cls: type, which: str) -> List[Tuple[str, _Step, Any]]:
+    """(name, what writes it, the value that is not written) of each field."""
+    key = (cls, which)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = []
+        for number, name, kind, label in getattr(cls, which):
+            wire, put = _putter(kind)
+            step = (_list_step(number, wire, put) if label == "*"
+                    else _one_step(number, wire, put, label, _ZEROS.get(kind)))
+            silent = getattr(cls, name, None) if which == "_beside" else None
+            plan.append((name, step, silent))
+        _plans[key] = plan
+    return plan
+
+
+_plans: Dict[Tuple[type, str], List[Tuple[str, _Step, Any]]] = {}
+_cases: Dict[str, Dict[type, Tuple[str, bytes, str]]] = {}
+
+
+def _write(out: List[bytes], message: Any, which: str) -> None:
+    name = ""
+    try:
+        for name, step, silent in _plan(type(message), which):
+            value = getattr(message, name)
+            if silent is None or value != silent:
+                step(out, value)
+    except _Wrong as wrong:
+        raise wrong.inside(name)
+
+
+def _body(message: Any) -> bytes:
+    out: List[bytes] = []
+    _write(out, message, "_wire")
+    return b"".join(out)
+
+
+def _case_table(name: str) -> Dict[type, Tuple[str, bytes, str]]:
+    """For each class that a folded message may hold: the case's name, its tag, and the folded message inside, if any."""
+    table = _cases.get(name)
+    if table is None:
+        from . import messages
+        table = {}
+        for number, (case, held) in messages.FOLDED[name].items():
+            tag = varint(number << 3 | 2)
+            if isinstance(held, str):
+                table.update((inner, (case, tag, held)) for inner in _case_table(held))
+            else:
+                table[held] = (case, tag, "")
+        _cases[name] = table
+    return table
+
+
+def _folded(name: str, value: Any) -> bytes:
+    found = _case_table(name).get(type(value))
+    if found is None:
+        raise _Wrong(WrongType, "must be a %s (dpledger.messages), got %s" % (name, _got(value)))
+    case, tag, inner = found
+    try:
+        data = _folded(inner, value) if inner else _body(value)
+    except _Wrong as wrong:
+        raise wrong.inside(case)
+    out = [tag, varint(len(data)), data]
+    if not inner and value._beside:
+        _write(out, value, "_beside")
+    return b"".join(out)
+
+
+def encode(message: Any, folded: str = "") -> bytes:
+    """`message` in the API's binary form; as the folded message of that name, if one is given.
+
+    Raises WrongType or InvalidArgument, naming the field.
+    """
+    try:
+        if not folded and type(message)._beside:
+            folded = next(name for name in ("Trials", "MechanismEvent", "SamplingScheme") if type(message)
+                          in _case_table(name))
+        return _folded(folded, message) if folded else _body(message)
+    except _Wrong as wrong:
+        path = wrong.path
+        raise wrong.kind("%s: %s" % (path, wrong) if path else str(wrong), field=path) from None
+
+
+# ------------------------------------------------------------------------------------------------------------ decoding
+
+
+def _read_varint(data: bytes, at: int) -> Tuple[int, int]:
+    byte = data[at]
+    if byte < 128:
+        return byte, at + 1
+    value, shift = byte & 127, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at + 1
+        shift += 7
+
+
+def fields(data: bytes) -> Iterator[Tuple[int, int, Any]]:
+    """(number, wire type, value) of each field: a whole number, eight bytes or bytes. ValueError if `data` is torn."""
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            tag, at = _read_varint(data, at)
+            wire = tag & 7
+            if wire == 0:
+                value, at = _read_varint(data, at)
+                yield tag >> 3, wire, value
+                continue
+            if wire == 2:
+                size, at = _read_varint(data, at)
+            elif wire == 1:
+                size = 8
+            elif wire == 5:
+                size = 4
+            else:
+                raise ValueError("wire type %d" % wire)
+            if at + size > end:
+                raise IndexError
+            yield tag >> 3, wire, data[at:at + size]
+            at += size
+    except IndexError:
+        raise ValueError("a message ends in the middle of a field") from None
+
+
+_Get = Callable[[Any], Any]
+_readers: Dict[Tuple[type, str], Tuple[Dict[int, Tuple[str, _Get, bool, str]], List[Tuple[str, Any]]]] = {}
+
+
+def _getter(kind: str) -> _Get:
+    from . import messages
+    if kind == "double":
+        return lambda value: _DOUBLE.unpack(value)[0]
+    if kind == "string":
+        return lambda value: value.decode("utf-8", "replace")
+    if kind == "bool":
+        return bool
+    if kind in ("uint64", "bytes"):
+        return lambda value: value
+    if kind in messages.ENUMS:
+        words = {number: word for word, number in messages.ENUMS[kind].items()}
+        return lambda value: words.get(value, str(value))
+    if kind == "Interval":
+        return _read_interval
+    if kind in messages.FOLDED:
+        return lambda value: decode_folded(kind, value)
+    cls = getattr(messages, kind)
+    return lambda value: decode(cls, value)
+
+
+_BOUNDS = struct.Struct("<BdBd")
+
+
+def _read_interval(data: bytes) -> Any:
+    from .interval import Interval
+    if len(data) == 18:  # both bounds, in their order
+        _, lower, _, upper = _BOUNDS.unpack(data)
+        return Interval(lower, upper)
+    bounds = {number: _DOUBLE.unpack(value)[0] for number, _, value in fields(data)}
+    return Interval(bounds.get(1, 0.0), bounds.get(2, 0.0))
+
+
+def _reader(cls: type, which: str) -> Tuple[Dict[int, Tuple[str, _Get, bool, str]], List[Tuple[str, Any]]]:
+    key = (cls, which)
+    reader = _readers.get(key)
+    if reader is None:
+        table, defaults = {}, []
+        for number, name, kind, label in getattr(cls, which):
+            table[number] = (name, _getter(kind), label == "*", kind)
+            absent: Any = None
+            if label == "*":
+                absent = ()
+            elif which == "_beside":
+                absent = getattr(cls, name, None)
+            elif label != "?":
+                absent = _ZEROS.get(kind, None if kind[0].isupper() else 0)
+                absent = getattr(cls, name, absent)
+                if kind == "Interval":
+                    absent = None
+            defaults.append((name, absent))
+        reader = _readers[key] = (table, defaults)
+    return reader
+
+
+def _read(cls: type, which: str, data: bytes, values: Dict[str, Any], later: Tuple[str, ...] = ()) -> None:
+    table, defaults = _reader(cls, which)
+    values.update(defaults)
+    for number, wire, value in fields(data):
+        found = table.get(number)
+        if found is None:
+            continue  # of a newer library
+        name, get, repeated, kind = found
+        if not repeated:
+            values[name] = value if name in later else get(value)
+        elif kind == "double" and wire == 2:
+            values[name] += struct.unpack("<%dd" % (len(value) // 8), value)
+        elif kind == "uint64" and wire == 2:
+            at, numbers = 0, []
+            while at < len(value):
+                number, at = _read_varint(value, at)
+                numbers.append(number)
+            values[name] += tuple(numbers)
+        else:
+            values[name] += (get(value),)
+
+
+def decode(cls: type, data: bytes, later: Tuple[str, ...] = ()) -> Any:
+    """A message of class `cls`. Fields named in `later` stay bytes. ValueError if `data` is torn."""
+    message = cls.__new__(cls)
+    _read(cls, "_wire", data, message.__dict__, later)
+    return message
+
+
+def decode_folded(name: str, data: bytes) -> Any:
+    """The case that the folded message `name` holds; None if it holds none."""
+    from . import messages
+    cases, found = messages.FOLDED[name], None
+    for number, _, value in fields(data):
+        if number in cases:
+            found = cases[number][1], value
+    if found is None:
+        return None
+    held, body = found
+    if isinstance(held, str):
+        return decode_folded(held, body)
+    message = decode(held, body)
+    if held._beside:
+        _read(held, "_beside", data, message.__dict__)
+    return message

@@ -1,0 +1,1287 @@
+"""What a question says and what an answer holds, as the API's .proto files have them.
+
+Made by python/generate_messages.py from proto/dpledger/v1: change those, and run it.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Optional, Sequence, Union
+
+from .interval import Interval
+from ._wire import Message
+
+NoiseKind = Literal["gaussian", "rounded-gaussian", "discrete-gaussian"]
+NoisyMaxNoise = Literal["laplace-noise", "exponential-noise", "gumbel-noise"]
+Adjacency = Literal["", "add-or-remove-one", "replace-one", "zero-out"]
+Parameters = Literal["", "fixed", "adaptive"]
+Method = Literal["", "best", "rdp", "pld", "contour", "gaussian-closed-form"]
+DeclarationSource = Literal["", "declared", "assumed", "stated"]
+Unknown = Literal["", "noise-multiplier", "steps", "sampling-probability"]
+
+
+@dataclass(repr=False, eq=False)
+class SamplingEvent(Message):
+    """Opens round `round` of its writer. A second sampling event for the same round, or one for an earlier round
+    than the writer's last, is FAILED_PRECONDITION.
+
+    round: Chosen by the writer, never decreasing; a round is (writer, round). Below 2^53.
+    """
+    round: int
+    scheme: SamplingScheme
+    _wire = (
+        (1, "round", "uint64", ""),
+        (2, "scheme", "SamplingScheme", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class SumQueryEvent(Message):
+    """A noised sum over the sample of round `round`. Without a sampling event for that round the query counts as
+    unsampled (full batch)."""
+    round: int
+    query: SumQuery
+    _wire = (
+        (1, "round", "uint64", ""),
+        (2, "query", "SumQuery", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class RoundsEvent(Message):
+    """`count` rounds that each drew a fresh sample by `scheme` and released all of `queries` on it.
+
+    queries: at least one
+    count: in [1, 2^53]; for epoch schemes a multiple of the epoch's rounds
+    """
+    scheme: SamplingScheme
+    queries: Sequence[SumQuery]
+    count: int
+    _wire = (
+        (1, "scheme", "SamplingScheme", ""),
+        (2, "queries", "SumQuery", "*"),
+        (3, "count", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class SumQuery(Message):
+    """As the API has it.
+
+    group: What is summed, e.g. "conv1" or "metrics/accuracy". For people; at most 256 bytes.
+    l2_norm_bound: S: what adding or removing one record can change in the released sum (L2 norm), in the sum's
+        units. > 0, finite.
+    noise_stddev: σ: standard deviation of the noise added to each coordinate of that sum, same units. > 0, finite.
+    grid: ROUNDED_GAUSSIAN only: the unit of the integer grid, in the sum's units, > 0; l2_norm_bound and
+        noise_stddev are then the integers K and σ_Z in that unit, below 2^53. 0 for the other kinds.
+    """
+    l2_norm_bound: float
+    noise_stddev: float
+    group: str = ""
+    noise: NoiseKind = "gaussian"
+    grid: float = 0.0
+    _wire = (
+        (1, "group", "string", ""),
+        (2, "l2_norm_bound", "double", ""),
+        (3, "noise_stddev", "double", ""),
+        (4, "noise", "NoiseKind", ""),
+        (5, "grid", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class Poisson(Message):
+    """each record independently
+
+    probability: in (0, 1]
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    probability: float
+    population_size: int = 0
+    _wire = (
+        (1, "probability", "double", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class WithoutReplacement(Message):
+    """As the API has it.
+
+    sample_size: in [1, population_size]; population_size must be stated
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    sample_size: int
+    population_size: int = 0
+    _wire = (
+        (1, "sample_size", "uint64", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class WithReplacement(Message):
+    """As the API has it.
+
+    sample_size: in [1, population_size]; population_size must be stated
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    sample_size: int
+    population_size: int = 0
+    _wire = (
+        (1, "sample_size", "uint64", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class FullBatch(Message):
+    """every record
+
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    population_size: int = 0
+    _wire = ()
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class DisjointBatches(Message):
+    """shuffled epochs: each record in one batch an epoch
+
+    batches_per_epoch: in [1, 2^53]
+    epoch: which epoch this round belongs to, from 0
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    batches_per_epoch: int
+    epoch: int = 0
+    population_size: int = 0
+    _wire = (
+        (1, "batches_per_epoch", "uint64", ""),
+        (2, "epoch", "uint64", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class RandomAllocation(Message):
+    """each record into one uniformly chosen round of an epoch
+
+    rounds_per_epoch: in [1, 2^53]
+    epoch: which epoch this round belongs to, from 0
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    rounds_per_epoch: int
+    epoch: int = 0
+    population_size: int = 0
+    _wire = (
+        (1, "rounds_per_epoch", "uint64", ""),
+        (2, "epoch", "uint64", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class TruncatedPoisson(Message):
+    """Poisson, with the sample cut to a greatest size
+
+    probability: in (0, 1]
+    max_sample_size: in [1, 2^53]; population_size must be stated
+    population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
+    """
+    probability: float
+    max_sample_size: int
+    population_size: int = 0
+    _wire = (
+        (1, "probability", "double", ""),
+        (2, "max_sample_size", "uint64", ""),)
+    _beside = (
+        (1, "population_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class NoOp(Message):
+    """As the API has it.
+
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    count: int = 1
+    _wire = ()
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class NonPrivate(Message):
+    """releases the data: ε is infinite
+
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    count: int = 1
+    _wire = ()
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class Unsupported(Message):
+    """stored; every answer that includes it is refused
+
+    description: at most 1024 bytes
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    description: str
+    count: int = 1
+    _wire = (
+        (1, "description", "string", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class Gaussian(Message):
+    """As the API has it.
+
+    noise_multiplier: > 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_multiplier: float
+    count: int = 1
+    _wire = (
+        (1, "noise_multiplier", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class Laplace(Message):
+    """As the API has it.
+
+    noise_multiplier: scale over L1 sensitivity, > 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_multiplier: float
+    count: int = 1
+    _wire = (
+        (1, "noise_multiplier", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class DiscreteLaplace(Message):
+    """As the API has it.
+
+    noise_parameter: a in P(k) ∝ e^{-a|k|}, > 0
+    sensitivity: >= 1
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_parameter: float
+    sensitivity: int
+    count: int = 1
+    _wire = (
+        (1, "noise_parameter", "double", ""),
+        (2, "sensitivity", "uint64", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class DiscreteGaussian(Message):
+    """Noise P(k) ∝ e^{-k²/2σ²} on each whole-number coordinate. In one dimension its exact privacy loss is used,
+    else that it is Δ²/2σ²-zCDP.
+
+    sigma: σ, > 0
+    sensitivity: Δ, L2, >= 1
+    dimension: >= 1; absent = not stated
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    sigma: float
+    sensitivity: int
+    dimension: Optional[int] = None
+    count: int = 1
+    _wire = (
+        (1, "sigma", "double", ""),
+        (2, "sensitivity", "uint64", ""),
+        (3, "dimension", "uint64", "?"),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class RandomizedResponse(Message):
+    """As the API has it.
+
+    noise_parameter: probability of a uniformly random answer, in [0, 1]
+    num_buckets: >= 2
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_parameter: float
+    num_buckets: int
+    count: int = 1
+    _wire = (
+        (1, "noise_parameter", "double", ""),
+        (2, "num_buckets", "uint64", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class EpsilonDelta(Message):
+    """As the API has it.
+
+    epsilon: >= 0
+    delta: in [0, 1]
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    epsilon: float
+    delta: float
+    count: int = 1
+    _wire = (
+        (1, "epsilon", "double", ""),
+        (2, "delta", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class ZCDp(Message):
+    """As the API has it.
+
+    rho: >= 0
+    xi: >= 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    rho: float
+    xi: float = 0.0
+    count: int = 1
+    _wire = (
+        (1, "rho", "double", ""),
+        (2, "xi", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class ExponentialMechanism(Message):
+    """As the API has it.
+
+    epsilon: >= 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    epsilon: float
+    count: int = 1
+    _wire = (
+        (1, "epsilon", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class PermuteAndFlip(Message):
+    """As the API has it.
+
+    epsilon: >= 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    epsilon: float
+    count: int = 1
+    _wire = (
+        (1, "epsilon", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class MixtureOfGaussians(Message):
+    """As the API has it.
+
+    standard_deviation: > 0
+    sensitivities: >= 0; as many as probabilities, at least one
+    sampling_probs: in [0, 1], summing to 1 within 1e-12
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    standard_deviation: float
+    sensitivities: Sequence[float]
+    sampling_probs: Sequence[float]
+    count: int = 1
+    _wire = (
+        (1, "standard_deviation", "double", ""),
+        (2, "sensitivities", "double", "*"),
+        (3, "sampling_probs", "double", "*"),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class PoissonSampled(Message):
+    """As the API has it.
+
+    sampling_probability: in (0, 1]
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    sampling_probability: float
+    event: MechanismEvent
+    count: int = 1
+    _wire = (
+        (1, "sampling_probability", "double", ""),
+        (2, "event", "MechanismEvent", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class SampledWithoutReplacement(Message):
+    """As the API has it.
+
+    source_dataset_size: >= 1
+    sample_size: in [1, source_dataset_size]
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    source_dataset_size: int
+    sample_size: int
+    event: MechanismEvent
+    count: int = 1
+    _wire = (
+        (1, "source_dataset_size", "uint64", ""),
+        (2, "sample_size", "uint64", ""),
+        (3, "event", "MechanismEvent", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class SampledWithReplacement(Message):
+    """As the API has it.
+
+    source_dataset_size: >= 1
+    sample_size: >= 1
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    source_dataset_size: int
+    sample_size: int
+    event: MechanismEvent
+    count: int = 1
+    _wire = (
+        (1, "source_dataset_size", "uint64", ""),
+        (2, "sample_size", "uint64", ""),
+        (3, "event", "MechanismEvent", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class TruncatedSubsampledGaussian(Message):
+    """As the API has it.
+
+    dataset_size: >= 1
+    sampling_probability: in (0, 1]
+    truncated_batch_size: >= 1
+    noise_multiplier: > 0
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    dataset_size: int
+    sampling_probability: float
+    truncated_batch_size: int
+    noise_multiplier: float
+    count: int = 1
+    _wire = (
+        (1, "dataset_size", "uint64", ""),
+        (2, "sampling_probability", "double", ""),
+        (3, "truncated_batch_size", "uint64", ""),
+        (4, "noise_multiplier", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class SingleEpochTreeAggregation(Message):
+    """As the API has it.
+
+    noise_multiplier: > 0
+    step_counts: leaves of each tree, >= 1; at least one
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_multiplier: float
+    step_counts: Sequence[int]
+    count: int = 1
+    _wire = (
+        (1, "noise_multiplier", "double", ""),
+        (2, "step_counts", "uint64", "*"),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class RepeatAndSelect(Message):
+    """Private selection: run `event` a random number of times, release the best result.
+
+    mean: mean number of runs, >= 1 (> 0 for Poisson)
+    shape: η of the truncated negative binomial, > -1; infinity = Poisson
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    event: MechanismEvent
+    mean: float
+    shape: float
+    count: int = 1
+    _wire = (
+        (1, "event", "MechanismEvent", ""),
+        (2, "mean", "double", ""),
+        (3, "shape", "double", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class SelfComposed(Message):
+    """As the API has it.
+
+    count: in [1, 2^53]
+    """
+    event: MechanismEvent
+    count: int
+    _wire = (
+        (1, "event", "MechanismEvent", ""),
+        (2, "count", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class Composed(Message):
+    """As the API has it.
+
+    events: at least one, at most 4096
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    events: Sequence[MechanismEvent]
+    count: int = 1
+    _wire = (
+        (1, "events", "MechanismEvent", "*"),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class MatrixMechanism(Message):
+    """A linear mechanism with correlated noise: C x + noise is released, or what is computed from it. Its cost is
+    that of one Gaussian mechanism of the L2 sensitivity of C x to one record over the whole run.
+
+    sensitivity: stated: > 0, for unit-norm contributions
+    tree: worked out; ZERO_OUT and REPLACE_ONE only, as removal would shift the steps
+    noise_stddev: > 0, for unit-norm contributions
+    noise: GAUSSIAN, or ROUNDED_GAUSSIAN: C x is computed in whole multiples of a grid, exactly, and so is the noise.
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_stddev: float
+    sensitivity: Optional[float] = None
+    tree: Optional[TreeEncoder] = None
+    toeplitz: Optional[ToeplitzEncoder] = None
+    noise: NoiseKind = "gaussian"
+    count: int = 1
+    _wire = (
+        (1, "sensitivity", "double", "?"),
+        (3, "tree", "TreeEncoder", "?"),
+        (4, "toeplitz", "ToeplitzEncoder", "?"),
+        (2, "noise_stddev", "double", ""),
+        (5, "noise", "NoiseKind", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class RenyiCurve(Message):
+    """A user-supplied Rényi curve: R(orders[i]) <= epsilons[i]. Valid under the declared adjacency only.
+
+    orders: > 1, increasing; at least one
+    epsilons: >= 0 (infinity allowed); as many as orders
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    orders: Sequence[float]
+    epsilons: Sequence[float]
+    count: int = 1
+    _wire = (
+        (1, "orders", "double", "*"),
+        (2, "epsilons", "double", "*"),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class ReportNoisyMax(Message):
+    """Adds independent noise to every score and releases the index of the greatest.
+
+    noise_multiplier: noise scale over what one record can change in a score, > 0
+    monotonic: adding a record moves every score the same way
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    noise_multiplier: float
+    noise: NoisyMaxNoise = "laplace-noise"
+    monotonic: bool = False
+    count: int = 1
+    _wire = (
+        (1, "noise_multiplier", "double", ""),
+        (2, "noise", "NoisyMaxNoise", ""),
+        (3, "monotonic", "bool", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class Participation(Message):
+    """In which steps a record's contributions may be: at most max_participations, any two at least min_separation
+    apart.
+
+    max_participations: in [1, 1024]
+    min_separation: >= 1; 1 = no bound
+    """
+    max_participations: int
+    min_separation: int
+    _wire = (
+        (1, "max_participations", "uint64", ""),
+        (2, "min_separation", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class TreeEncoder(Message):
+    """The sums over all complete dyadic intervals of the steps (DP-FTRL; Kairouz et al. 2021).
+
+    steps: in [1, 2^53]
+    """
+    steps: int
+    participation: Participation
+    _wire = (
+        (1, "steps", "uint64", ""),
+        (2, "participation", "Participation", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ToeplitzEncoder(Message):
+    """The lower-triangular Toeplitz matrix of these coefficients, from the diagonal down (banded, where they end).
+
+    steps: in [1, 65536]
+    coefficients: >= 0, not increasing, the first > 0; at most steps
+    """
+    steps: int
+    coefficients: Sequence[float]
+    participation: Participation
+    _wire = (
+        (1, "steps", "uint64", ""),
+        (2, "coefficients", "double", "*"),
+        (3, "participation", "Participation", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class Subject(Message):
+    """What a question is about: one or several ledgers (composed), or events given here, or ledgers plus what-if
+    events."""
+    events: Sequence[Event] = ()
+    _wire = (
+        (2, "events", "Event", "*"),)
+
+
+@dataclass(repr=False, eq=False)
+class AccountingOptions(Message):
+    """How a question is to be answered.
+
+    adjacency: Unspecified: the ledger's own; ADD_OR_REMOVE_ONE for events alone (with a warning).
+    parameters: Events alone only. Unspecified: FIXED, with a warning.
+    relative_gap: Wanted (upper - lower) / upper, in [1e-9, 1]; 0 = 1e-4. Not promised: the answer says what was
+        reached.
+    group_size: Neighbouring data sets differ in up to so many records (user-level privacy), at most 1024; 0 = 1.
+        Answered for noise on sums; other mechanisms are refused, never scaled.
+    """
+    method: Method = ""
+    adjacency: Adjacency = ""
+    parameters: Parameters = ""
+    relative_gap: float = 0.0
+    group_size: int = 0
+    _wire = (
+        (1, "method", "Method", ""),
+        (2, "adjacency", "Adjacency", ""),
+        (3, "parameters", "Parameters", ""),
+        (4, "relative_gap", "double", ""),
+        (5, "group_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class AnswerDetails(Message):
+    """What an answer is worth.
+
+    method: that answered: "rdp", "pld", "contour", "gaussian"
+    schemes: sampling schemes met
+    entries: events given, or entries of the ledgers
+    version: of the software
+    declaration_source: Who says data set, unit, adjacency and parameters.
+    group_size: records in which neighbouring data sets differ, at least 1
+    """
+    method: str = ""
+    adjacency: Adjacency = ""
+    parameters: Parameters = ""
+    schemes: Sequence[str] = ()
+    assumptions: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    entries: int = 0
+    version: str = ""
+    declaration_source: DeclarationSource = ""
+    group_size: int = 0
+    _wire = (
+        (1, "method", "string", ""),
+        (2, "adjacency", "Adjacency", ""),
+        (3, "parameters", "Parameters", ""),
+        (4, "schemes", "string", "*"),
+        (5, "assumptions", "string", "*"),
+        (6, "warnings", "string", "*"),
+        (7, "entries", "uint64", ""),
+        (9, "version", "string", ""),
+        (11, "declaration_source", "DeclarationSource", ""),
+        (12, "group_size", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeEpsilonRequest(Message):
+    """As the API has it.
+
+    delta: in (0, 1)
+    """
+    subject: Optional[Subject] = None
+    delta: float = 0.0
+    options: Optional[AccountingOptions] = None
+    _wire = (
+        (1, "subject", "Subject", ""),
+        (2, "delta", "double", ""),
+        (3, "options", "AccountingOptions", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeEpsilonResponse(Message):
+    """As the API has it.
+
+    epsilon: of what was spent
+    """
+    epsilon: Optional[Interval] = None
+    delta: float = 0.0
+    details: Optional[AnswerDetails] = None
+    _wire = (
+        (1, "epsilon", "Interval", ""),
+        (2, "delta", "double", ""),
+        (3, "details", "AnswerDetails", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeDeltaRequest(Message):
+    """As the API has it.
+
+    epsilon: >= 0, finite
+    """
+    subject: Optional[Subject] = None
+    epsilon: float = 0.0
+    options: Optional[AccountingOptions] = None
+    _wire = (
+        (1, "subject", "Subject", ""),
+        (2, "epsilon", "double", ""),
+        (3, "options", "AccountingOptions", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeDeltaResponse(Message):
+    """As the API has it."""
+    delta: Optional[Interval] = None
+    epsilon: float = 0.0
+    details: Optional[AnswerDetails] = None
+    _wire = (
+        (1, "delta", "Interval", ""),
+        (2, "epsilon", "double", ""),
+        (3, "details", "AnswerDetails", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class CalibrateRequest(Message):
+    """Either one parameter of `steps` rounds of one Gaussian sum query under Poisson sampling (`solve`; give all but
+    the one solved for), or any one number in a list of events (`events` and `hole`).
+
+    epsilon: target, > 0
+    delta: target, in (0, 1)
+    hole: The path of the number to find, "events[0].rounds.queries[0].noise_stddev", in proto or JSON names. What
+        stands there is where the search begins. Real numbers are looked for in [1e-9, 1e9], probabilities in (0, 1],
+        whole numbers in [1, 2^53] (rounds of an epoch scheme: whole epochs).
+    compare_methods: also answer by each method alone
+    """
+    epsilon: float = 0.0
+    delta: float = 0.0
+    solve: Unknown = ""
+    noise_multiplier: float = 0.0
+    sampling_probability: float = 0.0
+    steps: int = 0
+    options: Optional[AccountingOptions] = None
+    events: Sequence[Event] = ()
+    hole: str = ""
+    compare_methods: bool = False
+    _wire = (
+        (1, "epsilon", "double", ""),
+        (2, "delta", "double", ""),
+        (3, "solve", "Unknown", ""),
+        (4, "noise_multiplier", "double", ""),
+        (5, "sampling_probability", "double", ""),
+        (6, "steps", "uint64", ""),
+        (7, "options", "AccountingOptions", ""),
+        (8, "events", "Event", "*"),
+        (9, "hole", "string", ""),
+        (10, "compare_methods", "bool", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class CalibrationByMethod(Message):
+    """What one method alone gives: a value, or why it has none."""
+    method: str
+    value: float
+    optimum: Interval
+    epsilon: Interval
+    error: str
+    _wire = (
+        (1, "method", "string", ""),
+        (2, "value", "double", ""),
+        (3, "optimum", "Interval", ""),
+        (4, "epsilon", "Interval", ""),
+        (5, "error", "string", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class CalibrateResponse(Message):
+    """As the API has it.
+
+    value: of the hole
+    optimum: contains the value at which ε equals the target
+    epsilon: at the solution; upper <= target
+    """
+    noise_multiplier: Optional[float] = None
+    steps: Optional[int] = None
+    sampling_probability: Optional[float] = None
+    value: Optional[float] = None
+    optimum: Optional[Interval] = None
+    epsilon: Optional[Interval] = None
+    delta: float = 0.0
+    details: Optional[AnswerDetails] = None
+    by_method: Sequence[CalibrationByMethod] = ()
+    _wire = (
+        (1, "noise_multiplier", "double", "?"),
+        (2, "steps", "uint64", "?"),
+        (3, "sampling_probability", "double", "?"),
+        (8, "value", "double", "?"),
+        (4, "optimum", "Interval", ""),
+        (5, "epsilon", "Interval", ""),
+        (6, "delta", "double", ""),
+        (7, "details", "AnswerDetails", ""),
+        (9, "by_method", "CalibrationByMethod", "*"),)
+
+
+@dataclass(repr=False, eq=False)
+class NegativeBinomialTrials(Message):
+    """As the API has it.
+
+    eta: > -1; 0 is the logarithmic distribution, 1 the geometric
+    mean: in (1, 1e15]
+    """
+    eta: float
+    mean: float
+    _wire = (
+        (1, "eta", "double", ""),
+        (2, "mean", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class PoissonTrials(Message):
+    """As the API has it.
+
+    mean: in (0, 1e15]
+    """
+    mean: float
+    _wire = (
+        (1, "mean", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class FixedTrials(Message):
+    """Exactly `count` runs.
+
+    count: in [1, 2^53]
+    """
+    count: int
+    _wire = (
+        (1, "count", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class BinomialTrials(Message):
+    """Each of `trials` runs takes place with this probability.
+
+    trials: in [1, 2^53]
+    probability: in (0, 1]
+    """
+    trials: int
+    probability: float
+    _wire = (
+        (1, "trials", "uint64", ""),
+        (2, "probability", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class LeastCostTrials(Message):
+    """Whichever distribution with this mean costs least, among those that make at most one run (no search) with at
+    most this probability; the response says which.
+
+    mean: in (1, 1e15]
+    at_most_one_probability: in (0, 1]; 0 = 0.5
+    """
+    mean: float
+    at_most_one_probability: float
+    _wire = (
+        (1, "mean", "double", ""),
+        (2, "at_most_one_probability", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeTuningCostRequest(Message):
+    """As the API has it.
+
+    subject: one run
+    """
+    subject: Optional[Subject] = None
+    delta: float = 0.0
+    trials: Optional[Trials] = None
+    options: Optional[AccountingOptions] = None
+    _wire = (
+        (1, "subject", "Subject", ""),
+        (2, "delta", "double", ""),
+        (3, "trials", "Trials", ""),
+        (4, "options", "AccountingOptions", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class TuningAnalysis(Message):
+    """One way to bound the cost of a search: "profile" (through the privacy profile), "rdp", "composition" (of all
+    runs there can be; holds even if every run is released)."""
+    name: str
+    epsilon: Interval
+    _wire = (
+        (1, "name", "string", ""),
+        (2, "epsilon", "Interval", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeTuningCostResponse(Message):
+    """As the API has it.
+
+    epsilon: Of the whole search: the least upper bound of all analyses. `lower` is what the worst quality score
+        shows.
+    gamma: negative binomial only: the distribution's γ
+    analysis: whose upper bound `epsilon` has
+    trials: as asked; for least_cost the ones that were found
+    at_most_one_probability: of making at most one run
+    """
+    epsilon: Optional[Interval] = None
+    single_run_epsilon: Optional[Interval] = None
+    delta: float = 0.0
+    gamma: float = 0.0
+    details: Optional[AnswerDetails] = None
+    analysis: str = ""
+    analyses: Sequence[TuningAnalysis] = ()
+    trials: Optional[Trials] = None
+    at_most_one_probability: float = 0.0
+    _wire = (
+        (1, "epsilon", "Interval", ""),
+        (2, "single_run_epsilon", "Interval", ""),
+        (3, "delta", "double", ""),
+        (4, "gamma", "double", ""),
+        (5, "details", "AnswerDetails", ""),
+        (6, "analysis", "string", ""),
+        (7, "analyses", "TuningAnalysis", "*"),
+        (8, "trials", "Trials", ""),
+        (9, "at_most_one_probability", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeProfileRequest(Message):
+    """Every list has at most 1000 values; at least one list or gaussian_least_delta must be given.
+
+    epsilons: One of the two: each value gives a point. each finite and >= 0
+    deltas: each in (0, 1)
+    type_one_errors: each in [0, 1]: the trade-off curve there
+    priors: each in (0, 1): success at these priors
+    gaussian_least_delta: in (0, 0.99): the Gaussian for δ from there up; 0 = none wanted
+    """
+    subject: Optional[Subject] = None
+    options: Optional[AccountingOptions] = None
+    epsilons: Sequence[float] = ()
+    deltas: Sequence[float] = ()
+    type_one_errors: Sequence[float] = ()
+    priors: Sequence[float] = ()
+    gaussian_least_delta: float = 0.0
+    _wire = (
+        (1, "subject", "Subject", ""),
+        (2, "options", "AccountingOptions", ""),
+        (3, "epsilons", "double", "*"),
+        (4, "deltas", "double", "*"),
+        (5, "type_one_errors", "double", "*"),
+        (6, "priors", "double", "*"),
+        (7, "gaussian_least_delta", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ComputeProfileResponse(Message):
+    """As the API has it.
+
+    points: in the order asked
+    advantage: The most that an attacker's true positive rate exceeds his false positive rate: δ at ε = 0.
+    """
+    points: Sequence[ProfilePoint] = ()
+    advantage: Optional[Interval] = None
+    trade_off: Sequence[ErrorRates] = ()
+    bayes_success: Sequence[BayesSuccess] = ()
+    gaussian_fit: Optional[GaussianFit] = None
+    details: Optional[AnswerDetails] = None
+    _wire = (
+        (1, "points", "ProfilePoint", "*"),
+        (2, "advantage", "Interval", ""),
+        (3, "trade_off", "ErrorRates", "*"),
+        (4, "bayes_success", "BayesSuccess", "*"),
+        (5, "gaussian_fit", "GaussianFit", ""),
+        (6, "details", "AnswerDetails", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ProfilePoint(Message):
+    """As the API has it.
+
+    epsilon: the one asked about has equal bounds
+    """
+    epsilon: Interval
+    delta: Interval
+    _wire = (
+        (1, "epsilon", "Interval", ""),
+        (2, "delta", "Interval", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ErrorRates(Message):
+    """The least type II error of a test whose type I error is as given. 1 - β is the true positive rate at false
+    positive rate type_one, and bounds the success of reconstructing a record that is guessed without the output with
+    that probability.
+
+    remove: null hypothesis: the record is out
+    add: null hypothesis: the record is in
+    symmetric: the largest convex curve below both
+    """
+    type_one: float
+    remove: Interval
+    add: Interval
+    symmetric: Interval
+    _wire = (
+        (1, "type_one", "double", ""),
+        (2, "remove", "Interval", ""),
+        (3, "add", "Interval", ""),
+        (4, "symmetric", "Interval", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class BayesSuccess(Message):
+    """The chance to tell rightly which of two neighbouring inputs it was, one of which had `prior`; the larger over
+    which."""
+    prior: float
+    success: Interval
+    _wire = (
+        (1, "prior", "double", ""),
+        (2, "success", "Interval", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class GaussianFit(Message):
+    """The smallest μ for which a Gaussian mechanism of noise multiplier 1/μ, run once, is at least as revealing for
+    δ in a range.
+
+    mu: upper is the one to report
+    regret: The most, over priors, by which the Gaussian of mu.upper overstates an attacker's chance to tell rightly.
+    least_delta: the range: for every δ in it the Gaussian's ε is at least the true one
+    """
+    mu: Interval
+    regret: Interval
+    least_delta: float
+    greatest_delta: float
+    _wire = (
+        (1, "mu", "Interval", ""),
+        (2, "regret", "Interval", ""),
+        (3, "least_delta", "double", ""),
+        (4, "greatest_delta", "double", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class AuditClaimRequest(Message):
+    """As the API has it.
+
+    subject: whose claim; without it only the bound is answered
+    delta: in [0, 1); in (0, 1) with a subject
+    confidence: in (0, 1); 0 = 0.95
+    """
+    subject: Optional[Subject] = None
+    options: Optional[AccountingOptions] = None
+    delta: float = 0.0
+    confidence: float = 0.0
+    one_run: Optional[OneRunAudit] = None
+    many_runs: Optional[ManyRunsAudit] = None
+    _wire = (
+        (1, "subject", "Subject", ""),
+        (2, "options", "AccountingOptions", ""),
+        (3, "delta", "double", ""),
+        (4, "confidence", "double", ""),
+        (5, "one_run", "OneRunAudit", "?"),
+        (6, "many_runs", "ManyRunsAudit", "?"),)
+
+
+@dataclass(repr=False, eq=False)
+class OneRunAudit(Message):
+    """One run with canaries, each in or out by a fair coin; the auditor guessed which for some (Steinke, Nasr,
+    Jagielski 2023).
+
+    canaries: in [1, 2^53]
+    guesses: in [1, min(canaries, 1e9)]
+    """
+    canaries: int
+    guesses: int
+    correct: int
+    _wire = (
+        (1, "canaries", "uint64", ""),
+        (2, "guesses", "uint64", ""),
+        (3, "correct", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ManyRunsAudit(Message):
+    """Runs with and without one record, and a test of each output.
+
+    with_record: in [1, 1e9]
+    """
+    with_record: int
+    detected_with: int
+    without_record: int
+    detected_without: int
+    _wire = (
+        (1, "with_record", "uint64", ""),
+        (2, "detected_with", "uint64", ""),
+        (3, "without_record", "uint64", ""),
+        (4, "detected_without", "uint64", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class AuditClaimResponse(Message):
+    """As the API has it.
+
+    epsilon_lower_bound: at the confidence; 0 if the attack shows nothing
+    claimed_epsilon: of the subject
+    refuted: The claim cannot be, at that confidence: claimed_epsilon.upper is below the bound, or observed.type_two
+        below the subject's least for observed.type_one.
+    observed: many runs
+    claimed_type_two: many runs: the subject's least type II error at observed.type_one
+    """
+    epsilon_lower_bound: float = 0.0
+    claimed_epsilon: Optional[Interval] = None
+    refuted: bool = False
+    delta: float = 0.0
+    confidence: float = 0.0
+    observed: Optional[ErrorRateBounds] = None
+    claimed_type_two: Optional[Interval] = None
+    details: Optional[AnswerDetails] = None
+    _wire = (
+        (1, "epsilon_lower_bound", "double", ""),
+        (2, "claimed_epsilon", "Interval", ""),
+        (3, "refuted", "bool", ""),
+        (4, "delta", "double", ""),
+        (5, "confidence", "double", ""),
+        (6, "observed", "ErrorRateBounds", ""),
+        (7, "claimed_type_two", "Interval", ""),
+        (8, "details", "AnswerDetails", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class ErrorRateBounds(Message):
+    """Upper bounds on the error rates of the test, both true at the confidence."""
+    type_one: float
+    type_two: float
+    _wire = (
+        (1, "type_one", "double", ""),
+        (2, "type_two", "double", ""),)
+
+
+Trials = Union[
+    NegativeBinomialTrials, PoissonTrials, FixedTrials, BinomialTrials, LeastCostTrials]
+MechanismEvent = Union[
+    NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian, RandomizedResponse,
+    EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip, MixtureOfGaussians, PoissonSampled,
+    SampledWithoutReplacement, SampledWithReplacement, TruncatedSubsampledGaussian, SingleEpochTreeAggregation,
+    RepeatAndSelect, SelfComposed, Composed, MatrixMechanism, RenyiCurve, ReportNoisyMax]
+SamplingScheme = Union[
+    Poisson, WithoutReplacement, WithReplacement, FullBatch, DisjointBatches, RandomAllocation, TruncatedPoisson]
+Event = Union[
+    SamplingEvent, SumQueryEvent, RoundsEvent, MechanismEvent]
+
+# Of each folded message: its cases by number, and the names that the API has for them.
+FOLDED = {
+    "Trials": {
+        1: ("negative_binomial", NegativeBinomialTrials),
+        2: ("poisson", PoissonTrials),
+        3: ("fixed", FixedTrials),
+        4: ("binomial", BinomialTrials),
+        5: ("least_cost", LeastCostTrials),
+    },
+    "MechanismEvent": {
+        2: ("no_op", NoOp),
+        3: ("non_private", NonPrivate),
+        4: ("unsupported", Unsupported),
+        5: ("gaussian", Gaussian),
+        6: ("laplace", Laplace),
+        7: ("discrete_laplace", DiscreteLaplace),
+        8: ("discrete_gaussian", DiscreteGaussian),
+        9: ("randomized_response", RandomizedResponse),
+        10: ("epsilon_delta", EpsilonDelta),
+        11: ("zcdp", ZCDp),
+        12: ("exponential_mechanism", ExponentialMechanism),
+        13: ("permute_and_flip", PermuteAndFlip),
+        14: ("mixture_of_gaussians", MixtureOfGaussians),
+        15: ("poisson_sampled", PoissonSampled),
+        16: ("sampled_without_replacement", SampledWithoutReplacement),
+        17: ("sampled_with_replacement", SampledWithReplacement),
+        18: ("truncated_subsampled_gaussian", TruncatedSubsampledGaussian),
+        19: ("single_epoch_tree_aggregation", SingleEpochTreeAggregation),
+        20: ("repeat_and_select", RepeatAndSelect),
+        21: ("self_composed", SelfComposed),
+        22: ("composed", Composed),
+        23: ("matrix_mechanism", MatrixMechanism),
+        24: ("renyi_curve", RenyiCurve),
+        25: ("report_noisy_max", ReportNoisyMax),
+    },
+    "SamplingScheme": {
+        2: ("poisson", Poisson),
+        3: ("without_replacement", WithoutReplacement),
+        4: ("with_replacement", WithReplacement),
+        5: ("full_batch", FullBatch),
+        6: ("disjoint_batches", DisjointBatches),
+        7: ("random_allocation", RandomAllocation),
+        8: ("truncated_poisson", TruncatedPoisson),
+    },
+    "Event": {
+        1: ("sampling", SamplingEvent),
+        2: ("sum_query", SumQueryEvent),
+        3: ("rounds", RoundsEvent),
+        4: ("mechanism", "MechanismEvent"),
+    },
+}
+ENUMS = {
+    "NoiseKind": {"gaussian": 0, "rounded-gaussian": 1, "discrete-gaussian": 2},
+    "NoisyMaxNoise": {"laplace-noise": 0, "exponential-noise": 1, "gumbel-noise": 2},
+    "Adjacency": {"": 0, "add-or-remove-one": 1, "replace-one": 2, "zero-out": 3},
+    "Parameters": {"": 0, "fixed": 1, "adaptive": 2},
+    "Method": {"": 0, "best": 1, "rdp": 2, "pld": 3, "contour": 4, "gaussian-closed-form": 5},
+    "DeclarationSource": {"": 0, "declared": 1, "assumed": 2, "stated": 3},
+    "Unknown": {"": 0, "noise-multiplier": 1, "steps": 2, "sampling-probability": 3},
+}
+RESPONSES = {
+    "ComputeEpsilon": ComputeEpsilonResponse,
+    "ComputeDelta": ComputeDeltaResponse,
+    "Calibrate": CalibrateResponse,
+    "ComputeTuningCost": ComputeTuningCostResponse,
+    "ComputeProfile": ComputeProfileResponse,
+    "AuditClaim": AuditClaimResponse,
+}

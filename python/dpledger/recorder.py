@@ -1,0 +1,272 @@
+"""The ledger of a training run: what is released is written down first.
+
+    with dpledger.Recorder(server="127.0.0.1:7070", dataset="adult", unit="example") as ledger:
+        round = ledger.round(dpledger.Poisson(0.01), [dpledger.SumQuery(1.0, 1.1)])
+        ...                         # noise of one's own; dpledger.torch and dpledger.sums have exact noise
+        round.await_releasable()    # and only now the noised sum may leave
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, List, Optional, Sequence, Tuple, Type, Union
+
+from . import _client, _wire
+from ._client import Handle, call
+from .errors import Error, InvalidArgument, WrongType
+from .interval import Interval
+from .messages import FOLDED, MechanismEvent, SamplingScheme, SumQuery
+
+_SCHEMES = {held: (name, _client.SCHEMES[name]) for name, held in FOLDED["SamplingScheme"].values()}
+
+
+def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
+    """`scheme` as the C interface has it. WrongType if it is none."""
+    if type(scheme) not in _SCHEMES:
+        raise WrongType("%s: must be one of %s, got %s" % (
+            name, ", ".join(kind.__name__ for kind in _SCHEMES), type(scheme).__name__), field=name)
+    kind = _SCHEMES[type(scheme)][1]
+    rounds = getattr(scheme, "rounds_per_epoch", getattr(scheme, "batches_per_epoch", 0))
+    size = getattr(scheme, "sample_size", getattr(scheme, "max_sample_size", 0))
+    return _client.SamplingScheme(
+        kind=kind, population_size=_client.whole(scheme.population_size, name + ".population_size"),
+        probability=_client.real(getattr(scheme, "probability", 0.0), name + ".probability"),
+        sample_size=_client.whole(size, name + ".sample_size"),
+        rounds_per_epoch=_client.whole(rounds, name + ".rounds_per_epoch"),
+        epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"))
+
+
+class Cost:
+    """What a ledger comes to, by the server's accountant.
+
+    epsilon: Interval of what was spent; report its upper bound, which may be infinite
+    planned_epsilon: of the declared plan, while fewer rounds than planned are recorded; else None
+    delta: that was asked at
+    entries, root: of the ledger; the hash over its entries in hexadecimal
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.epsilon = Interval(values.lower, values.upper)
+        planned = Interval(values.planned_lower, values.planned_upper)
+        self.planned_epsilon: Optional[Interval] = planned if planned.upper == planned.upper else None
+        self.delta: float = values.delta
+        self.entries: int = values.entries
+        self.ledger: str = values.ledger.decode()
+        self.root: str = values.root.decode()
+        self.method: str = values.method.decode()
+        self.warnings: Tuple[str, ...] = tuple(values.warnings[i].decode() for i in range(values.warning_count))
+
+    def __float__(self) -> float:
+        """`epsilon.upper`."""
+        return self.epsilon.upper
+
+    def __repr__(self) -> str:
+        return "Cost(epsilon=%r, delta=%r, entries=%d, ledger=%r)" % (self.epsilon, self.delta, self.entries,
+                                                                     self.ledger)
+
+
+class Round:
+    """A round, or a mechanism, that is in the spool."""
+
+    def __init__(self, recorder: "Recorder", number: int) -> None:
+        self._recorder, self.number = recorder, number
+
+    def await_releasable(self) -> None:
+        """Waits until it may be released. On an Error nothing may be: any refusal of the server's, DEADLINE_EXCEEDED
+        (which may be awaited again)."""
+        self._recorder._call("await_releasable", ctypes.c_uint64(self.number))
+
+
+class Recorder(Handle):
+    """Writes the rounds of one training run into a ledger. Several threads may use it at once; a fork may not.
+
+    dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to 256 bytes each
+    server: "host:port"; None is what the environment (DPLEDGER_SERVER) or dpledger/client.conf says
+    path: a ledger in a local file, without a server
+    ledger: its name on the server; None is the data set's
+    writer: tells the writers of one ledger apart, the same at every restart
+    adjacency: "add-or-remove-one", "replace-one" or "zero-out"
+    parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at outputs, else
+        "adaptive"
+    planned_rounds: the number decided in advance; 0 if it is not stated
+    filter: of an adaptive ledger: ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu)
+    spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here
+    policy: when a noised sum may leave: "fail-closed", once the server has its event, or "spool", once the disk has
+    plan_varies: the declared plan has rounds of more than one configuration
+    state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a kill; in state_folder,
+        or beside the spool
+    ca, certificate, certificate_key, token_file, log_key: PEM files, a token's file, the log's verifier key; None is
+        DPLEDGER_CA, DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE, DPLEDGER_LOG_KEY, or dpledger/client.conf
+
+    Timeouts are in seconds; 0 stands for the library's own: 30, 300, 300, 60 and 20. In a `with` statement an exception
+    leaves the writer open: the next process carries the run on. Without one the writer is closed, once all is
+    delivered.
+
+    Raises Error: FAILED_PRECONDITION if the ledger has another declaration, is sealed, or the writer has closed;
+    UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached; DATA_LOSS, PERMISSION_DENIED.
+    """
+
+    _shared = True
+
+    def __init__(self, *, dataset: str, unit: str, server: Optional[str] = None, path: Optional[str] = None,
+                 ledger: Optional[str] = None, writer: Optional[str] = None, adjacency: str = "add-or-remove-one",
+                 parameters: str = "fixed", planned_rounds: int = 0, plan_independent: bool = False,
+                 released: Optional[str] = None, description: Optional[str] = None,
+                 filter: Optional[Tuple[Any, ...]] = None, spool: Optional[str] = None, spool_bound_bytes: int = 0,
+                 policy: str = "fail-closed", plan_varies: bool = False, state_key: Optional[str] = None,
+                 state_folder: Optional[str] = None, open_timeout: float = 0.0, release_timeout: float = 0.0,
+                 full_spool_timeout: float = 0.0, close_timeout: float = 0.0, stall_timeout: float = 0.0,
+                 ca: Optional[str] = None, certificate: Optional[str] = None, certificate_key: Optional[str] = None,
+                 token_file: Optional[str] = None, log_key: Optional[str] = None) -> None:
+        if path is not None:
+            if server is not None:
+                raise InvalidArgument("path: give it or server, and not both", field="path")
+            raise NotImplementedError("path: this version keeps ledgers on a server only; give server")
+        if not isinstance(dataset, str) or not isinstance(unit, str):
+            raise WrongType("%s: must be text" % ("unit" if isinstance(dataset, str) else "dataset"), field="dataset")
+        text, real = _client.utf8, _client.real
+        name = dataset if ledger is None else ledger
+        folder = spool if spool is not None else name.rsplit("/", 1)[-1] + ".spool"
+        declaration = _client.Declaration(
+            dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"), released=text(released, "released"),
+            description=text(description, "description"),
+            adjacency=_client.word(adjacency, _client.ADJACENCIES, "adjacency"),
+            parameters=_client.word(parameters, _client.PARAMETERS, "parameters"),
+            planned_rounds=_client.whole(planned_rounds, "planned_rounds"), plan_independent=bool(plan_independent))
+        if filter is not None:
+            _put_filter(declaration, filter)
+        options = _client.RecorderOptions(
+            server=text(server, "server"), ledger=text(name, "ledger"), writer=text(writer, "writer"),
+            declaration=ctypes.pointer(declaration), spool_folder=text(folder, "spool"),
+            spool_bound_bytes=_client.whole(spool_bound_bytes, "spool_bound_bytes"),
+            policy=_client.word(policy, _client.POLICIES, "policy"), plan_varies=bool(plan_varies),
+            open_timeout_seconds=real(open_timeout, "open_timeout"),
+            release_timeout_seconds=real(release_timeout, "release_timeout"),
+            full_spool_timeout_seconds=real(full_spool_timeout, "full_spool_timeout"),
+            close_timeout_seconds=real(close_timeout, "close_timeout"),
+            stall_timeout_seconds=real(stall_timeout, "stall_timeout"), ca=text(ca, "ca"),
+            certificate=text(certificate, "certificate"), certificate_key=text(certificate_key, "certificate_key"),
+            token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"))
+        self.keeps_state = state_key is not None
+        if state_key is not None:
+            options.state = ctypes.pointer(_client.RunState(folder=text(state_folder, "state_folder"),
+                                                            key_file=text(state_key, "state_key")))
+        elif state_folder is not None:
+            raise InvalidArgument("state_folder: needs state_key", field="state_folder")
+        pointer = ctypes.c_void_p()
+        call("recorder_open", ctypes.byref(options), ctypes.byref(pointer))
+        self._hold("recorder", pointer)
+        self.planned_rounds, self.adjacency = planned_rounds, adjacency
+
+    @property
+    def name(self) -> str:
+        """The ledger's full name: projects/{project}/ledgers/{ledger}."""
+        return (_client.library().dpledger_recorder_ledger(self._pointer()) or b"").decode()
+
+    def round(self, scheme: SamplingScheme, queries: Union[SumQuery, Sequence[SumQuery]]) -> Round:
+        """Records a round with all noised sums on its sample: 1 to 9999 of them. Waits for neither disk nor network; in
+        a full spool, for room.
+
+        For trainers with noise of their own: a Privatizer records its rounds itself.
+        """
+        listed = [queries] if isinstance(queries, SumQuery) else list(queries)
+        structs = (_client.SumQuery * max(1, len(listed)))()
+        for index, query in enumerate(listed):
+            where = "queries[%d]" % index
+            if not isinstance(query, SumQuery):
+                raise WrongType("%s: must be a SumQuery, got %s" % (where, type(query).__name__), field=where)
+            structs[index] = _client.SumQuery(
+                group=_client.utf8(query.group or "sum", where + ".group"),
+                l2_norm_bound=_client.real(query.l2_norm_bound, where + ".l2_norm_bound"),
+                noise_stddev=_client.real(query.noise_stddev, where + ".noise_stddev"),
+                noise=_client.word(query.noise, _client.NOISES, where + ".noise"),
+                grid=_client.real(query.grid, where + ".grid"))
+        number = ctypes.c_uint64()
+        self._call("record_round", ctypes.byref(scheme_struct(scheme)), structs, ctypes.c_size_t(len(listed)),
+                   ctypes.byref(number))
+        return Round(self, number.value)
+
+    def mechanism(self, event: MechanismEvent) -> Round:
+        """Records a mechanism that is no round: a Gaussian or a MatrixMechanism."""
+        data = _wire.encode(event, "MechanismEvent")
+        number = ctypes.c_uint64()
+        self._call("record_mechanism", data, ctypes.c_size_t(len(data)), ctypes.byref(number))
+        return Round(self, number.value)
+
+    def undelivered(self) -> int:
+        """How many batches (a round is one) the server has not acknowledged yet."""
+        batches = ctypes.c_uint64()
+        self._call("drain_status", ctypes.byref(batches), None)
+        return batches.value
+
+    def epsilon(self, *, delta: float) -> Cost:
+        """What the ledger has come to, as the server has it. Waits for a minute at most."""
+        cost, values = ctypes.c_void_p(), _client.CostValues()
+        self._call("cost", ctypes.c_double(_client.real(delta, "delta")), ctypes.byref(cost))
+        try:
+            call("cost_read", cost, ctypes.byref(values))
+            return Cost(values)
+        finally:
+            _client.library().dpledger_cost_free(cost)
+
+    def close(self) -> None:
+        """Ends this writer's part of the ledger and waits until everything is delivered. It can never be opened again.
+        After an Error it may be called again."""
+        self._call("close")
+
+    def leave(self) -> None:
+        """Lets go without an end: the next process that opens the ledger under this writer's name carries on."""
+        self._give_up()
+
+    def __enter__(self) -> "Recorder":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: Any) -> None:
+        if os.getpid() != self._process:
+            return  # a forked worker that ends
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self.leave()
+
+
+def _put_filter(declaration: Any, filter: Tuple[Any, ...]) -> None:
+    if not isinstance(filter, (tuple, list)) or not filter or filter[0] not in _client.FILTERS or (
+            len(filter) != (3 if filter[0] == "rdp" else 2)):
+        raise InvalidArgument('filter: must be ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu), got %r'
+                              % (filter,), field="filter")
+    declaration.filter = _client.FILTERS[filter[0]]
+    if filter[0] == "rdp":
+        declaration.filter_order = _client.real(filter[1], "filter[1]")
+    declaration.filter_bound = _client.real(filter[-1], "filter[%d]" % (len(filter) - 1))
+
+
+class Sampler(Handle):
+    """Draws samples exactly by a scheme, which it then says to the ledger. For one thread at a time.
+
+    scheme: Poisson, WithoutReplacement, FullBatch, DisjointBatches or RandomAllocation, with its population_size;
+        epochs are counted by the sampler
+    recorder: one that keeps state: an epoch that a killed process was in is carried on with the same partition
+    non_private_seed: samples that anyone can predict, for tests only; the ledger does not tell
+    """
+
+    def __init__(self, scheme: SamplingScheme, *, recorder: Optional[Recorder] = None,
+                 non_private_seed: Optional[int] = None) -> None:
+        self.scheme = scheme
+        struct, pointer = scheme_struct(scheme), ctypes.c_void_p()
+        if non_private_seed is not None:
+            call("sampler_create_non_private_for_testing", ctypes.byref(struct),
+                 ctypes.c_uint64(_client.whole(non_private_seed, "non_private_seed")), ctypes.byref(pointer))
+        elif recorder is not None and recorder.keeps_state:
+            call("sampler_create_resumable", ctypes.byref(struct), recorder._pointer(), ctypes.byref(pointer))
+        else:
+            call("sampler_create", ctypes.byref(struct), ctypes.byref(pointer))
+        self._hold("sampler", pointer)
+
+    def draw(self) -> List[int]:
+        """The next sample: ascending indices in [0, population_size). They are secret, and so, where it is random, is
+        their number."""
+        sample, size = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        self._call("draw", ctypes.byref(sample), ctypes.byref(size))
+        return sample[:size.value] if size.value else []

@@ -1,0 +1,246 @@
+"""The ledger from Python: rounds, resumption, refusals, forks, a server that is away."""
+import gc
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import unittest
+
+import support
+import dpledger
+from dpledger import sums
+
+QUERY = dpledger.SumQuery(1.0, 2.0, group="weights")
+SCHEME = dpledger.Poisson(0.1, population_size=1000)
+KILLED_TRAINER = textwrap.dedent("""
+    import os, signal, sys
+    import support, dpledger
+    server, spool, rounds, dies = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "dies"
+    with dpledger.Recorder(server=server, dataset="points", unit="point", ledger="killed", spool=spool) as ledger:
+        for step in range(rounds):
+            ledger.round(dpledger.Poisson(0.1, 1000), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+            print(step, flush=True)
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+""")
+
+
+class Recorder(support.WithServer):
+    def test_rounds_are_in_the_ledger_and_cost_what_they_are(self):
+        with self.recorder("rounds", planned_rounds=3) as ledger:
+            self.assertEqual(ledger.name, "projects/default/ledgers/rounds")
+            for _ in range(3):
+                ledger.round(SCHEME, [QUERY]).await_releasable()
+            self.assertEqual(ledger.undelivered(), 0)
+            spent = ledger.epsilon(delta=1e-5)
+        # The same three rounds by the command line's own accountant.
+        alone = support.subprocess.run(
+            [str(support.BIN / "dpledger"), "epsilon", "--noise-multiplier", "2", "--sampling-probability", "0.1",
+             "--steps", "3", "--delta", "1e-5", "--json"], capture_output=True, text=True, check=True).stdout
+        import json
+        truth = json.loads(alone)["epsilon"]
+        self.assertLessEqual(truth["lower"], spent.epsilon.upper)
+        self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
+        self.assertEqual(len(bytes.fromhex(spent.root)), 32)
+        self.assertIsNone(spent.planned_epsilon)
+        self.server.program("ledger", "verify", "rounds", "--self-signed")
+
+    def test_every_scheme_is_taken(self):
+        of_removal = (dpledger.Poisson(0.5), dpledger.FullBatch())
+        of_replacement = (dpledger.WithoutReplacement(10, 1000), dpledger.WithReplacement(10, 1000),
+                          dpledger.DisjointBatches(4, 0, 1000))
+        for adjacency, schemes in (("add-or-remove-one", of_removal), ("replace-one", of_replacement)):
+            with self.recorder(adjacency, adjacency=adjacency, plan_varies=True,
+                               spool=str(self.folder / adjacency)) as ledger:
+                for scheme in schemes:
+                    ledger.round(scheme, QUERY).await_releasable()
+                ledger.mechanism(dpledger.Gaussian(3.0, count=2)).await_releasable()
+                self.assertEqual(ledger.undelivered(), 0)
+                # A restart or the like aside, each has its entry.
+                self.assertGreaterEqual(ledger.epsilon(delta=1e-5).entries, len(schemes) + 1)
+
+    def test_a_closed_writer_stays_closed(self):
+        with self.recorder("closed") as ledger:
+            ledger.round(SCHEME, QUERY)
+        with self.assertRaises(dpledger.Error) as caught:
+            self.recorder("closed", spool=str(self.folder / "other"))
+        self.assertEqual(caught.exception.code, "FAILED_PRECONDITION")
+
+    def test_an_exception_leaves_the_writer_open_for_a_resume(self):
+        with self.assertRaisesRegex(ZeroDivisionError, "the trainer's own"):
+            with self.recorder("resumed") as ledger:
+                ledger.round(SCHEME, QUERY).await_releasable()
+                raise ZeroDivisionError("the trainer's own")
+        with self.recorder("resumed") as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+            self.assertGreater(ledger.epsilon(delta=1e-5).epsilon.upper, 0)
+
+    def test_kill_9_and_a_resume_cost_at_least_every_release(self):
+        def run(rounds, word):
+            return subprocess.run([sys.executable, "-c", KILLED_TRAINER, self.server.address,
+                                   str(self.folder / "spool"), str(rounds), word], capture_output=True, text=True,
+                                  cwd=str(support.pathlib.Path(__file__).parent), timeout=120)
+        died = run(3, "dies")
+        self.assertEqual(died.returncode, -signal.SIGKILL, died.stderr)
+        self.assertEqual(died.stdout.split(), ["0", "1", "2"])
+        ended = run(2, "ends")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        cost = self.server.program("epsilon", "--delta", "1e-5", "--ledger", "killed", "--json")
+        import json
+        upper = json.loads(cost)["epsilon"]["upper"]
+        alone = json.loads(subprocess.run(
+            [str(support.BIN / "dpledger"), "epsilon", "--noise-multiplier", "2", "--sampling-probability", "0.1",
+             "--steps", "5", "--delta", "1e-5", "--json"], capture_output=True, text=True, check=True).stdout)
+        self.assertGreaterEqual(upper, alone["epsilon"]["lower"])
+        self.server.program("ledger", "verify", "killed", "--self-signed")
+
+    def test_wrong_arguments_are_named(self):
+        for words, kind, options in (
+                ("dataset: must be text", TypeError, dict(dataset=3)),
+                ("adjacency: must be one of", ValueError, dict(adjacency="close")),
+                ("policy: must be one of", ValueError, dict(policy=None)),
+                ("planned_rounds: must be a whole number", TypeError, dict(planned_rounds=1.5)),
+                ("planned_rounds: must be in", ValueError, dict(planned_rounds=-1)),
+                ("open_timeout: must be a number", TypeError, dict(open_timeout="long")),
+                ("open_timeout_seconds: must be", ValueError, dict(open_timeout=math.nan)),
+                ("ledger: must not hold a NUL", ValueError, dict(ledger="a\0b")),
+                ("filter: must be", ValueError, dict(filter=("renyi", 2))),
+                ("writer", ValueError, dict(writer="no blanks here")),
+                ("path: give it or server", ValueError, dict(path="run.ledger")),
+                ("state_folder: needs state_key", ValueError, dict(state_folder="x"))):
+            with self.subTest(words), self.assertRaisesRegex(kind, words):
+                self.recorder(options.pop("ledger", "wrong"), **options)
+
+    def test_wrong_rounds_are_named_and_nothing_is_recorded(self):
+        with self.recorder("refusals") as ledger:
+            for words, kind, scheme, query in (
+                    ("scheme: must be one of", TypeError, 0.1, QUERY),
+                    ("scheme.probability: must be a number", TypeError, dpledger.Poisson("often"), QUERY),
+                    ("scheme.poisson.probability|scheme.probability", ValueError, dpledger.Poisson(math.nan), QUERY),
+                    (r"queries\[0\]: must be a SumQuery", TypeError, SCHEME, [3]),
+                    (r"queries\[1\].noise_stddev", ValueError, SCHEME, [QUERY, dpledger.SumQuery(1.0, -1.0)]),
+                    (r"queries\[0\].noise: must be one of", ValueError, SCHEME,
+                     dpledger.SumQuery(1.0, 1.0, noise="loud")),
+                    ("queries|query_count", ValueError, SCHEME, [])):
+                with self.subTest(words), self.assertRaisesRegex(kind, words):
+                    ledger.round(scheme, query)
+            with self.assertRaisesRegex(TypeError, "noise_multiplier: must be a number"):
+                ledger.mechanism(dpledger.Gaussian(None))
+            with self.assertRaisesRegex(TypeError, "must be a MechanismEvent"):
+                ledger.mechanism(SCHEME)
+            with self.assertRaisesRegex(TypeError, "delta: must be a number"):
+                ledger.epsilon(delta="small")
+            with self.assertRaisesRegex(ValueError, "delta"):
+                ledger.epsilon(delta=2.0)
+            self.assertEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 0)
+
+    def test_a_fork_may_not_use_what_its_parent_opened(self):
+        with self.recorder("forked") as ledger:
+            sampler = dpledger.Sampler(SCHEME)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:  # says what it met, and ends as a DataLoader's worker does
+                said = []
+                for use in (lambda: ledger.round(SCHEME, QUERY), sampler.draw, lambda: ledger.epsilon(delta=1e-5)):
+                    try:
+                        use()
+                        said.append("went through")
+                    except dpledger.Error as failed:
+                        said.append(failed.code + " " + failed.reason)
+                del ledger, sampler
+                gc.collect()
+                os.write(write, "; ".join(said).encode())
+                os._exit(0)
+            os.close(write)
+            with os.fdopen(read) as told:
+                self.assertEqual(told.read(), "; ".join(["FAILED_PRECONDITION FORKED"] * 3))
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            ledger.round(SCHEME, QUERY).await_releasable()
+
+    def test_a_freed_handle_is_refused(self):
+        ledger = self.recorder("freed")
+        ledger.leave()
+        ledger.leave()
+        with self.assertRaisesRegex(dpledger.Error, "has been freed"):
+            ledger.round(SCHEME, QUERY)
+
+    def test_a_server_that_is_away_is_an_error_not_a_crash(self):
+        with self.assertRaises(dpledger.Error) as caught:
+            self.recorder("away", server="127.0.0.1:9", open_timeout=0.3)
+        self.assertIn(caught.exception.code, ("UNAVAILABLE", "DEADLINE_EXCEEDED"))
+
+    def test_a_server_that_dies_releases_nothing(self):
+        own = self.folder / "own"
+        own.mkdir()
+        server = support.Server(own)
+        self.addCleanup(server.stop)
+        ledger = self.recorder("dying", server=server.address, release_timeout=0.5, close_timeout=0.5)
+        privatizer = sums.Privatizer([sums.ClipGroup("all", 4, 1.0)], 1.0, ledger)
+        server.process.kill()
+        server.process.wait()
+        privatizer.begin(SCHEME)
+        with self.assertRaises(dpledger.Error) as caught:
+            privatizer.finish()
+        self.assertEqual(caught.exception.code, "DEADLINE_EXCEEDED")
+        with self.assertRaises(dpledger.Error):
+            ledger.close()
+
+    def test_several_threads_may_record(self):
+        with self.recorder("threads") as ledger:
+            failed = []
+
+            def work():
+                try:
+                    for _ in range(20):
+                        ledger.round(SCHEME, QUERY)
+                except Exception as error:
+                    failed.append(error)
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failed, [])
+            ledger.round(SCHEME, QUERY).await_releasable()
+            self.assertEqual(ledger.undelivered(), 0)
+
+
+class Samples(support.WithServer):
+    def test_samples_are_of_the_scheme(self):
+        drawn = dpledger.Sampler(dpledger.Poisson(0.1, 1000), non_private_seed=1).draw()
+        self.assertEqual(drawn, sorted(set(drawn)))
+        self.assertTrue(50 < len(drawn) < 170 and 0 <= drawn[0] and drawn[-1] < 1000, drawn)
+        epoch = dpledger.Sampler(dpledger.DisjointBatches(4, population_size=10))
+        self.assertEqual(sorted(sum((epoch.draw() for _ in range(4)), [])), list(range(10)))
+        with self.assertRaisesRegex(dpledger.Error, "population_size"):
+            dpledger.Sampler(dpledger.Poisson(0.1))
+        with self.assertRaises(dpledger.Error) as caught:
+            dpledger.Sampler(dpledger.WithReplacement(3, 10))
+        self.assertEqual(caught.exception.code, "UNIMPLEMENTED")
+
+    def test_an_epoch_goes_on_with_the_same_partition_after_a_kill(self):
+        key = self.folder / "key"
+        key.write_bytes(os.urandom(32))
+        key.chmod(0o600)
+        scheme = dpledger.DisjointBatches(4, population_size=40)
+        group = [sums.ClipGroup("all", 2, 1.0)]
+        drawn = []
+        for rounds in (2, 2):  # the second one is another recorder that finds what the first has left
+            ledger = self.recorder("epochs", state_key=str(key), adjacency="replace-one")
+            sampler = dpledger.Sampler(scheme, recorder=ledger)
+            privatizer = sums.Privatizer(group, 1.0, ledger)
+            for _ in range(rounds):
+                drawn += sampler.draw()
+                privatizer.begin(sampler)
+                privatizer.finish()
+            del sampler, privatizer
+            ledger.leave()
+        self.assertEqual(sorted(drawn), list(range(40)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+"""What the Python package's tests share: a server of their own, and folders."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("DPLEDGER_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+BIN = pathlib.Path(os.environ.get("DPLEDGER_BIN", SOURCE / "build/release/bin"))
+os.environ.setdefault("DPLEDGER_LIBRARY_PATH", str(BIN.parent / "lib"))
+sys.path.insert(0, str(SOURCE / "python"))
+# A user's own settings are not the tests'.
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+for name in ("DPLEDGER_SERVER", "DPLEDGER_CA", "DPLEDGER_TOKEN_FILE"):
+    os.environ.pop(name, None)
+
+
+class Server:
+    """dpledger-server on a free port of this machine, in a folder of its own."""
+
+    def __init__(self, folder, *flags):
+        self.folder, port = pathlib.Path(folder), pathlib.Path(folder) / "port"
+        port.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [str(BIN / "dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", str(port), "--store",
+             str(self.folder / "store"), "--log-level", "error", *flags])
+        end = time.monotonic() + 60
+        while not (port.exists() and port.read_text().strip()):
+            if time.monotonic() > end or self.process.poll() is not None:
+                self.process.kill()
+                raise RuntimeError("the server does not start")
+            time.sleep(0.01)
+        self.address = port.read_text().strip()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(timeout=60)
+
+    def program(self, *arguments):
+        """What the program `dpledger` prints about this server."""
+        return subprocess.run([str(BIN / "dpledger"), *arguments, "--server", self.address], check=True,
+                              capture_output=True, text=True, timeout=120).stdout
+
+
+class WithFolder(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class WithServer(WithFolder):
+    """Tests that share a server."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.store = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.store, ignore_errors=True)
+        cls.server = Server(cls.store)
+        cls.addClassCleanup(cls.server.stop)
+
+    def recorder(self, ledger, **options):
+        import dpledger
+        values = dict(server=self.server.address, dataset="points", unit="point", ledger=ledger,
+                      spool=str(self.folder / "spool"), open_timeout=20.0)
+        return dpledger.Recorder(**dict(values, **options))
