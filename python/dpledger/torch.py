@@ -76,7 +76,7 @@ def clip_and_sum(blocks: Sequence[torch.Tensor], clip_norm: float, bound: int,
 
     blocks: tensors [B, d_i] of 32- or 16-bit floats on one device
     clip_norm: C, in [1e-30, 1e30]
-    bound: K, in [1, 2^25], of which the square root of the row's dimension D is at most a part
+    bound: K, in [1, 2^25], at least the square root of the row's dimension D
     norms: [B] float64, if they are known; norms[b] must depend on nothing but row b and what is public
 
     Given norms n, the integers are to the bit those of the C library (docs/formats.md, section 3.2). The bounds, none
@@ -98,12 +98,13 @@ def clip_and_sum(blocks: Sequence[torch.Tensor], clip_norm: float, bound: int,
         raise InvalidArgument("bound: must be in [1, 2^25], got %r" % (bound,), field="bound")
     dimension = sum(block.shape[1] for block in blocks)
     target = bound - math.sqrt(dimension) / 2
-    if not target > 0:
-        raise InvalidArgument("bound: must be above sqrt(%d) / 2, got %d" % (dimension, bound), field="bound")
+    if not target >= bound / 2:
+        raise InvalidArgument("bound: must be at least sqrt(%d), got %d" % (dimension, bound), field="bound")
     with torch.no_grad(), _no_autocast(blocks[0].device):
         wide = [block.detach().to(torch.float64) for block in blocks]
         norm = row_norms(wide) if norms is None else norms
-        scale = target / torch.clamp(norm, min=clip_norm)
+        # Two tensors: a number over a tensor is its product with a reciprocal, which is rounded twice.
+        scale = torch.full_like(norm, target) / torch.clamp(norm, min=clip_norm)
         scale = torch.nextafter(scale, torch.zeros_like(scale))
         scale = torch.where(torch.isfinite(norm) & (norm >= 0), scale, torch.zeros_like(scale))
         scaled = [block * scale[:, None] for block in wide]

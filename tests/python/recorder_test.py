@@ -1,5 +1,6 @@
 """The ledger from Python: rounds, resumption, refusals, forks, a server that is away."""
 import gc
+import json
 import math
 import os
 import signal
@@ -37,12 +38,7 @@ class Recorder(support.WithServer):
                 ledger.round(SCHEME, [QUERY]).await_releasable()
             self.assertEqual(ledger.undelivered(), 0)
             spent = ledger.epsilon(delta=1e-5)
-        # The same three rounds by the command line's own accountant.
-        alone = support.subprocess.run(
-            [str(support.BIN / "dpledger"), "epsilon", "--noise-multiplier", "2", "--sampling-probability", "0.1",
-             "--steps", "3", "--delta", "1e-5", "--json"], capture_output=True, text=True, check=True).stdout
-        import json
-        truth = json.loads(alone)["epsilon"]
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=3, delta=1e-5)
         self.assertLessEqual(truth["lower"], spent.epsilon.upper)
         self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
         self.assertEqual(len(bytes.fromhex(spent.root)), 32)
@@ -90,12 +86,8 @@ class Recorder(support.WithServer):
         ended = run(2, "ends")
         self.assertEqual(ended.returncode, 0, ended.stderr)
         cost = self.server.program("epsilon", "--delta", "1e-5", "--ledger", "killed", "--json")
-        import json
-        upper = json.loads(cost)["epsilon"]["upper"]
-        alone = json.loads(subprocess.run(
-            [str(support.BIN / "dpledger"), "epsilon", "--noise-multiplier", "2", "--sampling-probability", "0.1",
-             "--steps", "5", "--delta", "1e-5", "--json"], capture_output=True, text=True, check=True).stdout)
-        self.assertGreaterEqual(upper, alone["epsilon"]["lower"])
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=5, delta=1e-5)
+        self.assertGreaterEqual(json.loads(cost)["epsilon"]["upper"], truth["lower"])
         self.server.program("ledger", "verify", "killed", "--self-signed")
 
     def test_wrong_arguments_are_named(self):

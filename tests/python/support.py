@@ -1,4 +1,5 @@
 """What the Python package's tests share: a server of their own, and folders."""
+import json
 import os
 import pathlib
 import shutil
@@ -27,7 +28,8 @@ class Server:
         port.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [str(BIN / "dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", str(port), "--store",
-             str(self.folder / "store"), "--log-level", "error", *flags])
+             str(self.folder / "store"), "--log-level", "error", *flags],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while not (port.exists() and port.read_text().strip()):
             if time.monotonic() > end or self.process.poll() is not None:
@@ -45,6 +47,14 @@ class Server:
         """What the program `dpledger` prints about this server."""
         return subprocess.run([str(BIN / "dpledger"), *arguments, "--server", self.address], check=True,
                               capture_output=True, text=True, timeout=120).stdout
+
+
+def epsilon_by_program(*, noise_multiplier, sample_rate, steps, delta):
+    """{"lower", "upper"} by the program `dpledger`, in its own process."""
+    ran = subprocess.run([str(BIN / "dpledger"), "epsilon", "--noise-multiplier", str(noise_multiplier),
+                          "--sampling-probability", str(sample_rate), "--steps", str(steps), "--delta", str(delta),
+                          "--json"], check=True, capture_output=True, text=True, timeout=120)
+    return json.loads(ran.stdout)["epsilon"]
 
 
 class WithFolder(unittest.TestCase):
