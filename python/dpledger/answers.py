@@ -64,7 +64,8 @@ class Detailed:
         rows = [(name.replace("_", " "), value) for name, value in self._rows() if value is not None]
         for name in ("method", "adjacency", "schemes", "assumptions", "warnings"):
             value = getattr(self, name)
-            rows.append((name, value if isinstance(value, str) else "; ".join(value) or "none"))
+            if name not in self._shown:
+                rows.append((name, value if isinstance(value, str) else "; ".join(value) or "none"))
         cells = "".join("<tr><th style='text-align:left'>%s</th><td style='text-align:left'>%s</td></tr>"
                         % (html.escape(name), html.escape(str(value))) for name, value in rows)
         return "<table>%s</table>" % cells

@@ -132,7 +132,9 @@ def to_dp_event(event: messages.Event) -> Any:
 
 
 def _counted(event: Any, count: int) -> Any:
-    return event if count == 1 else dp_event.SelfComposedDpEvent(event, count)
+    if count == 1 or isinstance(event, dp_event.UnsupportedDpEvent):
+        return event
+    return dp_event.SelfComposedDpEvent(event, count)
 
 
 def _of_round(scheme: messages.SamplingScheme, queries: Sequence[messages.SumQuery]) -> Any:
@@ -225,12 +227,12 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         return None
 
     @property
-    def _releases_all(self) -> bool:
+    def _contains_non_dp_event(self) -> bool:
         return any(isinstance(event, messages.NonPrivate) for event in self._events)
 
     def get_epsilon(self, target_delta: float) -> float:
         """An upper bound on ε at `target_delta`, in [0, 1]; infinite where no ε holds."""
-        if self._releases_all:
+        if self._contains_non_dp_event:
             return math.inf
         if not self._events or target_delta >= 1:
             return 0.0
@@ -238,7 +240,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
 
     def get_delta(self, target_epsilon: float) -> float:
         """An upper bound on δ at `target_epsilon` >= 0, which may be infinite."""
-        if self._releases_all:
+        if self._contains_non_dp_event:
             return 1.0
         if not self._events:
             return 0.0
@@ -246,27 +248,38 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         at = min(target_epsilon, 1e9)
         return accounting.delta(self._events, epsilon=at, **self._options).upper
 
-    def _least_type_two(self, type_one: Sequence[float]) -> List[float]:
-        """Lower bounds on an attacker's type II errors at type I errors: those of the symmetric trade-off curve."""
-        found: List[float] = []
-        for first in range(0, len(type_one), 1000):
-            profile = accounting.profile(self._events, type_one_errors=type_one[first:first + 1000], **self._options)
-            found += [rates.symmetric.lower for rates in profile.trade_off]
-        return found
+    def _least_type_two(self, type_one: Sequence[float], deltas: Optional[Sequence[float]]) -> List[float]:
+        """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that holds, at type I error
+        a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010, theorem 2.4; Kairouz, Oh, Viswanath 2015,
+        theorem 2.1). The greatest of them, over `deltas`, or else over 1000 values of ε and δ = 1e-13."""
+        if deltas is not None:
+            within = [float(delta) for delta in deltas if 0 < delta < 1]
+            pairs = [(point.epsilon.upper, point.delta.upper) for first in range(0, len(within), 1000) for point in
+                     accounting.profile(self._events, deltas=within[first:first + 1000], **self._options).points]
+        else:
+            top = min(accounting.epsilon(self._events, delta=1e-13, **self._options).upper, 700.0)
+            grid = [top * i / 999 for i in range(1000)] if top > 0 else [0.0]
+            pairs = [(point.epsilon.upper, point.delta.upper)
+                     for point in accounting.profile(self._events, epsilons=grid, **self._options).points]
+        # Three roundings of numbers of at most 1, and exp to within 2 units in the last place.
+        lines = [(math.exp(epsilon), math.exp(-epsilon), delta) for epsilon, delta in pairs if epsilon <= 700]
+        return [max(0.0, max(max(1 - delta - up * rate * (1 + 2.0 ** -50), down * (1 - delta - rate) * (1 - 2.0 ** -50))
+                             for up, down, delta in lines) * (1 - 2.0 ** -52) - 2.0 ** -52) if rate > 0
+                else max(0.0, 1 - min(delta for _, _, delta in lines)) for rate in type_one]
 
     def get_true_positive_rates(self, false_positive_rates: Union[float, Sequence[float]],
                                 deltas: Optional[Sequence[float]] = None) -> Any:
         """An upper bound on an attacker's true positive rate at each false positive rate: a float for a float, else a
-        numpy array. `deltas` is PLDAccountant's, and not used."""
+        numpy array. By (ε, δ) at these `deltas`, or on a finer grid of the library's."""
         one = isinstance(false_positive_rates, (int, float))
         rates = [float(false_positive_rates)] if one else [  # type: ignore[arg-type]
             float(rate) for rate in false_positive_rates]  # type: ignore[union-attr]
-        if self._releases_all:
+        if self._contains_non_dp_event:
             found = [1.0] * len(rates)
         elif not self._events:
             found = list(rates)
         else:
-            found = [_one_minus_up(error) for error in self._least_type_two(rates)]
+            found = [_one_minus_up(error) for error in self._least_type_two(rates, deltas)]
         if one:
             return found[0]
         import numpy
@@ -277,7 +290,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         """The least μ of a Gaussian that is as revealing at the false positive rates given, or at 500 from 1e-12 to a
         half: by its definition in dp_accounting an estimate, no bound (`dpledger.profile(gaussian_least_delta=...)` is
         one). Infinite if the loss is with more probability than the least rate."""
-        if self._releases_all:
+        if self._contains_non_dp_event:
             return math.inf
         if not self._events:
             return 0.0
@@ -288,7 +301,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         if self.get_delta(math.inf) > min(rates):
             return math.inf
         normal, most = NormalDist(), 0.0
-        for rate, error in zip(rates, self._least_type_two(rates)):
+        for rate, error in zip(rates, self._least_type_two(rates, deltas)):
             if not 0 < rate < 1:
                 continue
             if error <= 0:
