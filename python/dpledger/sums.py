@@ -14,7 +14,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _client
 from ._client import Handle, call
-from .errors import Error, InvalidArgument, WrongType
+from .errors import InvalidArgument, WrongType
 from .messages import SamplingScheme, SumQuery
 from .recorder import Recorder, Sampler, scheme_struct
 
@@ -33,6 +33,19 @@ class ClipGroup:
     name: str
     size: int
     clip_norm: float
+
+
+def groups_of(sizes: Sequence[int], max_grad_norm: Union[float, Sequence[float]]) -> List[ClipGroup]:
+    """One group over parameters of these sizes, or, with a clip norm for each, one for each."""
+    if not sizes:
+        raise InvalidArgument("parameters: must not be empty", field="parameters")
+    if isinstance(max_grad_norm, (int, float)):
+        return [ClipGroup("all", sum(sizes), float(max_grad_norm))]
+    norms = list(max_grad_norm)
+    if len(norms) != len(sizes):
+        raise InvalidArgument("max_grad_norm: must be one number, or one for each of %d parameters, got %d"
+                              % (len(sizes), len(norms)), field="max_grad_norm")
+    return [ClipGroup("parameter %d" % i, size, norm) for i, (size, norm) in enumerate(zip(sizes, norms))]
 
 
 def _options(groups: Sequence[ClipGroup], noise_multiplier: float, allocation: str, microbatches: bool,

@@ -154,20 +154,10 @@ class ExactSum:
                  allocation: str = "proportional", on_device: bool = False,
                  non_private_seed: Optional[int] = None) -> None:
         self.shapes = [tuple(getattr(parameter, "shape", parameter)) for parameter in parameters]
-        if not self.shapes:
-            raise InvalidArgument("parameters: must not be empty", field="parameters")
         sizes = [math.prod(shape) for shape in self.shapes]
-        if isinstance(max_grad_norm, (int, float)):
-            groups = [sums.ClipGroup("all", sum(sizes), float(max_grad_norm))]
-            self._spans = [(0, len(sizes))]
-        else:
-            norms = list(max_grad_norm)
-            if len(norms) != len(sizes):
-                raise InvalidArgument("max_grad_norm: must be one number, or one for each of %d parameters, got %d"
-                                      % (len(sizes), len(norms)), field="max_grad_norm")
-            groups = [sums.ClipGroup("parameter %d" % i, size, norm)
-                      for i, (size, norm) in enumerate(zip(sizes, norms))]
-            self._spans = [(i, i + 1) for i in range(len(sizes))]
+        groups = sums.groups_of(sizes, max_grad_norm)
+        alone = len(groups) > 1 or len(sizes) == 1
+        self._spans = [(i, i + 1) for i in range(len(sizes))] if alone else [(0, len(sizes))]
         self._sizes, self._on_device = sizes, on_device
         self._privatizer = sums.Privatizer(groups, noise_multiplier, recorder, allocation=allocation, threads=threads,
                                            non_private_seed=non_private_seed)
