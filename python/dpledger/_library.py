@@ -14,18 +14,6 @@ LIBRARY_PATH = "DPLEDGER_LIBRARY_PATH"
 BINARY = 0  # encoding of dpledger_accounting_call
 
 
-_opened: List[pathlib.Path] = []
-
-
-def _check_alone(path: pathlib.Path) -> None:
-    """Protocol buffers end a process in which two libraries register the same messages with one libprotobuf. Those of a
-    wheel bring their own; of a build folder's, which share the system's, a process may open one."""
-    for other in _opened:
-        if other != path and all(b"libprotobuf.so" in library.read_bytes() for library in (other, path)):
-            raise LibraryNotFound("%s cannot be opened in this process: it shares the system's libprotobuf with %s, "
-                                  "which is open; those of a wheel do not" % (path, other), "FAILED_PRECONDITION")
-
-
 def load(name: str) -> ctypes.CDLL:
     """Opens `name`, which is beside this file in an installed package. LibraryNotFound if it cannot be opened."""
     stated = os.environ.get(LIBRARY_PATH)
@@ -34,11 +22,8 @@ def load(name: str) -> ctypes.CDLL:
     for folder in folders:
         path = folder / name
         if path.exists():
-            _check_alone(path)
             try:
-                library = ctypes.CDLL(str(path))
-                _opened.append(path)
-                return library
+                return ctypes.CDLL(str(path))
             except OSError as failed:
                 raise LibraryNotFound("%s cannot be opened: %s" % (path, failed), "FAILED_PRECONDITION") from None
     raise LibraryNotFound("%s is not in %s; a wheel of dpledger holds it, and %s names a folder that does"
