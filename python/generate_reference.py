@@ -12,7 +12,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "docs" / "python-api.md"
-MODULES = ("accounting", "answers", "interval", "errors", "recorder", "sums", "torch", "numpy", "dp_accounting",
+MODULES = ("accounting", "answers", "interval", "errors", "recorder", "sums", "torch/exact_sum", "torch/optimizer",
+           "torch/batches", "torch/per_example_gradients", "torch/arithmetic", "numpy", "dp_accounting",
            "opacus", "messages")
 OPENING = """# Python: reference
 
@@ -44,7 +45,7 @@ def block(title, text):
 
 def of_module(name):
     tree = ast.parse((HERE / "dpledger" / (name + ".py")).read_text())
-    out = ["## dpledger.%s\n" % name, documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
+    out = ["## dpledger.%s\n" % name.split("/")[0] if "/" not in name else "## dpledger.torch: %s\n" % name.split("/")[1], documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
     for node in filter(public, tree.body):
         if isinstance(node, ast.FunctionDef):
             out.append(block("### `%s`" % signature(node).replace("\n", " "), documented(node)))

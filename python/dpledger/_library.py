@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Any, List, Optional, Tuple
 
-from . import _wire
+from . import _decoding
 from .errors import Error, LibraryNotFound, error
 
 # A folder in which the libraries are looked for before the package's own: that of a build, for tests.
@@ -62,7 +62,7 @@ def ask(method: str, question: bytes) -> bytes:
 
 
 def _entries(data: bytes) -> List[Tuple[int, Any]]:
-    return [(number, value) for number, _, value in _wire.fields(data)]
+    return [(number, value) for number, _, value in _decoding.fields(data)]
 
 
 def _refusal(code: int, status: bytes) -> Error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Sequence, Union
 
-from . import _library, _wire
+from . import _decoding, _library, _wire
 from .answers import Answer, AuditResult, Calibration, Profile, TuningCost
 from .errors import Error, InvalidArgument, WrongType
 from .messages import (RESPONSES, AccountingOptions, AuditClaimRequest, CalibrateRequest, ComputeDeltaRequest,
@@ -81,7 +81,7 @@ def _ask(method: str, request: Any, short: bool = False) -> Any:
         if renamed is failed:
             raise
         raise renamed from None
-    return _wire.decode(RESPONSES[method], data, ("details",))
+    return _decoding.decode(RESPONSES[method], data, ("details",))
 
 
 def epsilon(events: Optional[Events] = None, *, delta: float, noise_multiplier: Optional[float] = None,

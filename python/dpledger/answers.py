@@ -4,7 +4,7 @@ from __future__ import annotations
 import html
 from typing import Any, List, Optional, Sequence, Tuple
 
-from . import _wire
+from . import _decoding
 from .interval import Interval
 from .messages import (AnswerDetails, AuditClaimResponse, BayesSuccess, CalibrateResponse, CalibrationByMethod,
                        ComputeProfileResponse, ComputeTuningCostResponse, ErrorRateBounds, ErrorRates, GaussianFit,
@@ -25,7 +25,7 @@ class Detailed:
         """How the answer was found and what it assumes."""
         details = self._response.details
         if isinstance(details, bytes):
-            details = self._response.details = _wire.decode(AnswerDetails, details)
+            details = self._response.details = _decoding.decode(AnswerDetails, details)
         return details if details is not None else AnswerDetails()
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 try:
     from dp_accounting import dp_event, privacy_accountant

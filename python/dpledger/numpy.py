@@ -12,7 +12,7 @@ from typing import Any, List, Optional, Sequence, Union
 
 import numpy
 
-from . import _client, sums
+from . import sums
 from .errors import InvalidArgument, WrongType
 from .messages import SamplingScheme
 from .recorder import Recorder, Sampler

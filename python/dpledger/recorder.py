@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Type, Union
 
 from . import _client, _wire
 from ._client import Handle, call
-from .errors import Error, InvalidArgument, WrongType
+from .errors import InvalidArgument, WrongType
 from .interval import Interval
 from .messages import FOLDED, MechanismEvent, SamplingScheme, SumQuery
 

@@ -8,7 +8,7 @@ import unittest
 
 import support
 import dpledger
-from dpledger import _library, _wire, accounting, messages
+from dpledger import _decoding, _wire, messages
 
 RUN = dict(noise_multiplier=1.0, sample_rate=0.01, steps=10_000)
 
@@ -149,7 +149,7 @@ class Events(unittest.TestCase):
                                  dpledger.dp_sgd(1.0, 0.1, 3),
                                  dpledger.dp_sgd(1.0, scheme=dpledger.WithReplacement(5, 100), steps=3)]:
             data = _wire.encode(event, "Event")
-            again = _wire.decode_folded("Event", data)
+            again = _decoding.decode_folded("Event", data)
             self.assertEqual(again, event)
             self.assertEqual(_wire.encode(again, "Event"), data)
             self.assertEqual(eval(repr(again), vars(dpledger)), event)
@@ -171,11 +171,11 @@ class Events(unittest.TestCase):
         data = _wire.encode(self.ALL[11], "Event")
         for size in range(len(data)):
             try:
-                _wire.decode_folded("Event", data[:size])
+                _decoding.decode_folded("Event", data[:size])
             except (ValueError, UnicodeDecodeError):
                 pass
         with self.assertRaises(ValueError):
-            _wire.decode_folded("Event", data[:-1])
+            _decoding.decode_folded("Event", data[:-1])
 
     def test_the_generated_file_is_fresh(self):
         subprocess.run(["python3", str(support.SOURCE / "python/generate_messages.py"), "--check"], check=True)

@@ -1,0 +1,25 @@
+"""Exact private sums beside PyTorch: per-example gradients stay on their device, integers come to the host.
+
+    sampler = dpledger.torch.PoissonBatchSampler(len(data), 0.01, steps=1000)
+    optimizer = dpledger.torch.PrivateOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.5), recorder=ledger, scheme=sampler.scheme, noise_multiplier=1.1,
+        max_grad_norm=1.0, expected_batch_size=sampler.expected_batch_size)
+    dpledger.torch.per_example(model, loss_reduction="sum")
+    for x, y in dpledger.torch.data_loader(data, sampler):
+        torch.nn.functional.cross_entropy(model(x), y, reduction="sum").backward()
+        optimizer.step()
+
+CPU tensors are clipped and summed by the C library, where they lie. Those of other devices go through `clip_and_sum`,
+plain torch operations whose results are exact whatever the order in which a device adds. What an example's gradient
+*is* stays the trainer's part: it must depend on its own record and on what is public. Layers that mix records (batch
+normalisation) are refused; that a matrix product may round a row differently beside other rows is an assumption, which
+batches of one public size (`add(..., examples=n)`) avoid.
+"""
+from .arithmetic import clip_and_sum, row_norms
+from .batches import PoissonBatchSampler, data_loader
+from .exact_sum import ExactSum
+from .optimizer import PrivateOptimizer
+from .per_example_gradients import check_model, gradients, per_example
+
+__all__ = ["ExactSum", "PoissonBatchSampler", "PrivateOptimizer", "check_model", "clip_and_sum", "data_loader",
+           "gradients", "per_example", "row_norms"]

@@ -1,0 +1,169 @@
+"""Rounds of exact sums of per-example gradients, wherever the tensors are."""
+from __future__ import annotations
+
+import math
+from typing import Any, List, Optional, Sequence, Union
+
+import torch
+
+from .. import _client, sums
+from ..errors import InvalidArgument, WrongType
+from ..messages import SamplingScheme
+from ..recorder import Recorder, Sampler
+from .arithmetic import clip_and_sum
+
+FORMATS = {torch.float32: _client.FLOAT32, torch.bfloat16: _client.BFLOAT16, torch.float16: _client.FLOAT16}
+CHUNK = 1 << 24  # elements of a temporary tensor
+
+
+class ExactSum:
+    """Sums per-example gradients exactly, round by round, and gives back noised sums.
+
+    parameters: tensors, or shapes, in the order in which gradients come
+    noise_multiplier: of the whole round; the noise is never less
+    max_grad_norm: the clip norm C of a whole example, or a sequence with one for each parameter (per-layer clipping)
+    recorder: of the ledger
+    threads: that clip (CPU tensors) and draw noise; 0 is the caller's alone
+    on_device: True sends CPU tensors through `clip_and_sum` too, for tests
+    non_private_seed: noise that anyone can compute, for tests only; the ledger says so
+    """
+
+    def __init__(self, parameters: Sequence[Any], noise_multiplier: float,
+                 max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *, threads: int = 0,
+                 allocation: str = "proportional", on_device: bool = False,
+                 non_private_seed: Optional[int] = None) -> None:
+        self.shapes = [tuple(getattr(parameter, "shape", parameter)) for parameter in parameters]
+        sizes = [math.prod(shape) for shape in self.shapes]
+        groups = sums.groups_of(sizes, max_grad_norm)
+        alone = len(groups) > 1 or len(sizes) == 1
+        self._spans = [(i, i + 1) for i in range(len(sizes))] if alone else [(0, len(sizes))]
+        self._sizes, self._on_device = sizes, on_device
+        self._privatizer = sums.Privatizer(groups, noise_multiplier, recorder, allocation=allocation, threads=threads,
+                                           non_private_seed=non_private_seed)
+        self._sums: Optional[List[torch.Tensor]] = None
+        self._device = torch.device("cpu")
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of an example's gradient."""
+        return self._privatizer.dimension
+
+    def queries(self) -> List[Any]:
+        """What the ledger will say of the next round."""
+        return self._privatizer.queries()
+
+    def begin(self, sample: Union[Sampler, SamplingScheme]) -> None:
+        """Records and opens a round on a sample: see dpledger.sums.Privatizer.begin."""
+        self._sums = None
+        self._privatizer.begin(sample)
+
+    def add(self, gradients: Sequence[torch.Tensor], norms: Optional[torch.Tensor] = None,
+            examples: Optional[int] = None) -> None:
+        """Clips and adds some examples of the round: how they are split into calls does not matter.
+
+        gradients: for each parameter a tensor [B, *shape] of 32- or 16-bit floats, all on one device. Rows that are
+            not finite contribute nothing. B may be 0
+        norms: [B, groups] float64, if they are known; each a function of its own example and what is public
+        examples: only the first so many rows are examples; the rest fills a batch of public size
+
+        Raises WrongType or InvalidArgument, naming the argument, and then adds nothing.
+        """
+        tensors = self._checked(gradients)
+        rows = int(tensors[0].shape[0])
+        if examples is not None:
+            if not 0 <= _client.whole(examples, "examples") <= rows:
+                raise InvalidArgument("examples: must be in [0, %d], got %d" % (rows, examples), field="examples")
+            rows = int(examples)
+        known = None if norms is None else self._checked_norms(norms, int(tensors[0].shape[0]), tensors[0].device)
+        step = max(1, CHUNK // self.dimension)
+        with torch.no_grad():
+            for first in range(0, rows, step):
+                last = min(rows, first + step)
+                part = [tensor[first:last].detach().reshape(last - first, size)
+                        for tensor, size in zip(tensors, self._sizes)]
+                some = None if known is None else known[first:last]
+                if part[0].device.type == "cpu" and not self._on_device:
+                    self._add_on_host(part, some)
+                else:
+                    self._add_on_device(part, some)
+
+    def finish(self) -> List[torch.Tensor]:
+        """Waits until the round's event is durable, and returns the noised sums: a float32 tensor of each parameter's
+        shape, on the gradients' device. Divide by the expected batch size. After an Error the round is lost."""
+        if self._sums is not None:
+            host = torch.cat([part.cpu() for part in self._sums])
+            self._sums = None
+            self._privatizer.add_sums_at(host.data_ptr(), host.numel())
+            host.zero_()
+        values = torch.empty(self.dimension, dtype=torch.float32)
+        self._privatizer.finish_at(values.data_ptr())
+        return [part.view(shape).to(self._device) for part, shape in zip(values.split(self._sizes), self.shapes)]
+
+    def _checked(self, gradients: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        if isinstance(gradients, torch.Tensor):
+            gradients = [gradients]
+        tensors = list(gradients)
+        if len(tensors) != len(self.shapes):
+            raise InvalidArgument("gradients: must be %d tensors, one for each parameter, got %d"
+                                  % (len(self.shapes), len(tensors)), field="gradients")
+        for index, (tensor, shape) in enumerate(zip(tensors, self.shapes)):
+            where = "gradients[%d]" % index
+            if not isinstance(tensor, torch.Tensor):
+                raise WrongType("%s: must be a tensor, got %s" % (where, type(tensor).__name__), field=where)
+            if tensor.layout != torch.strided or tensor.is_quantized:
+                raise WrongType("%s: must be a dense tensor, got layout %s" % (where, tensor.layout), field=where)
+            if tensor.dtype not in FORMATS:
+                raise WrongType("%s: must be of float32, bfloat16 or float16, got %s" % (where, tensor.dtype),
+                                field=where)
+            if tensor.device.type in ("meta", "mps"):
+                raise WrongType("%s: must be on a device with float64 arithmetic, got %s" % (where, tensor.device),
+                                field=where)
+            if tensor.device != tensors[0].device:
+                raise InvalidArgument("%s: must be on %s, as gradients[0] is, got %s"
+                                      % (where, tensors[0].device, tensor.device), field=where)
+            if tensor.dim() != len(shape) + 1 or tuple(tensor.shape[1:]) != shape:
+                raise InvalidArgument("%s: must have the shape [examples, %s], got %s"
+                                      % (where, ", ".join(map(str, shape)), list(tensor.shape)), field=where)
+            if tensor.shape[0] != tensors[0].shape[0]:
+                raise InvalidArgument("%s: must have %d examples, as gradients[0] has, got %d"
+                                      % (where, tensors[0].shape[0], tensor.shape[0]), field=where)
+        self._device = tensors[0].device
+        return tensors
+
+    def _checked_norms(self, norms: torch.Tensor, rows: int, device: torch.device) -> torch.Tensor:
+        groups = len(self._spans)
+        if not isinstance(norms, torch.Tensor) or norms.dtype != torch.float64:
+            raise WrongType("norms: must be a float64 tensor, got %s"
+                            % (norms.dtype if isinstance(norms, torch.Tensor) else type(norms).__name__),
+                            field="norms")
+        if norms.device != device:
+            raise InvalidArgument("norms: must be on %s, as the gradients are, got %s" % (device, norms.device),
+                                  field="norms")
+        if groups == 1 and tuple(norms.shape) == (rows,):
+            norms = norms[:, None]
+        if tuple(norms.shape) != (rows, groups):
+            raise InvalidArgument("norms: must have the shape [%d, %d], got %s" % (rows, groups, list(norms.shape)),
+                                  field="norms")
+        return norms.detach()
+
+    def _add_on_host(self, part: Sequence[torch.Tensor], norms: Optional[torch.Tensor]) -> None:
+        """By the C library, in rows that lie one behind the other."""
+        kinds = {tensor.dtype for tensor in part}
+        kind = kinds.pop() if len(kinds) == 1 else torch.float32
+        if len(part) == 1:
+            rows = part[0].contiguous()
+        else:
+            rows = torch.cat([tensor.to(kind) for tensor in part], 1)
+        known = None if norms is None else norms.contiguous().view(-1).tolist()
+        self._privatizer.accumulate_at(rows.data_ptr(), rows.shape[0], self.dimension, FORMATS[kind], known)
+
+    def _add_on_device(self, part: Sequence[torch.Tensor], norms: Optional[torch.Tensor]) -> None:
+        queries = self._privatizer.queries()
+        found: List[torch.Tensor] = []
+        for g, (first, last) in enumerate(self._spans):
+            group, bound = self._privatizer.groups[g], int(queries[g].l2_norm_bound)
+            found += clip_and_sum(part[first:last], group.clip_norm, bound, None if norms is None else norms[:, g])
+        if self._sums is None:
+            self._sums = found
+        else:
+            self._sums = [before + more for before, more in zip(self._sums, found)]
