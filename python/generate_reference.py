@@ -13,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "docs" / "python-api.md"
 MODULES = ("accounting", "answers", "interval", "errors", "recorder", "sums", "torch/exact_sum", "torch/optimizer",
-           "torch/batches", "torch/per_example_gradients", "torch/arithmetic", "numpy", "dp_accounting",
+           "torch/batches", "torch/per_example_gradients", "torch/ghost", "torch/arithmetic", "numpy", "dp_accounting",
            "opacus", "messages")
 OPENING = """# Python: reference
 

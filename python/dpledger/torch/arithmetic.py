@@ -23,22 +23,22 @@ def row_norms(blocks: Sequence[torch.Tensor]) -> torch.Tensor:
     the greatest of 4096 of them. Then each is at most 2^40 g, and all partial sums are at most 2^52 g: exact in any
     order. The greatest does not depend on the order either. The sums of 4096 are added likewise, level by level.
     """
-    squares = [_leaf_sums(block * block) for block in blocks]
+    squares = [leaf_sums(block * block) for block in blocks]
     total = torch.cat(squares, 1)
     while total.shape[1] > 1:
-        total = _leaf_sums(total)
+        total = leaf_sums(total)
     # A leaf's rounding is at most 4096 · 2^-41 p, and p is at most twice its sum: 2^-28 a level, three levels at most.
     return torch.sqrt(total[:, 0]) * (1 + 2.0 ** -26)
 
 
-def _leaf_sums(values: torch.Tensor) -> torch.Tensor:
+def leaf_sums(values: torch.Tensor) -> torch.Tensor:
     """Sums of consecutive 4096 columns, [B, n] -> [B, ceil(n / 4096)], each rounded before it is exact in any order."""
     rows, columns = values.shape
     width = min(_LEAF, max(1, columns))
     missing = -columns % width if columns else 1
     if missing:
         values = torch.nn.functional.pad(values, (0, missing))
-    leaves = values.view(rows, -1, width)
+    leaves = values.reshape(rows, values.shape[1] // width, width)
     greatest = leaves.amax(2, keepdim=True)  # NaN if one is
     mantissa = torch.frexp(greatest).mantissa
     power = torch.where(greatest > 0, greatest / mantissa, torch.ones_like(greatest))  # exact: a power of two
