@@ -46,13 +46,16 @@ class Ghost(unittest.TestCase):
         generator = random.Random(2)
         for case in range(40):
             inputs, errors = self.batch(generator.choice([1, 2, 5]), seed=case)
-            kind = case % 4
+            kind = case % 5
             if kind == 1:
                 inputs *= 10.0 ** generator.randrange(-12, 12)
                 errors *= 10.0 ** generator.randrange(-12, 12)
             elif kind == 2:  # norms that cancel: the second position takes the first one back
                 inputs[:, -1] = -inputs[:, 0]
                 errors[:, -1] = errors[:, 0] * (1 + 1e-6)
+            elif kind == 4:  # the same in numbers whose products are beyond 2^53
+                inputs, errors = inputs * 300, errors * 300
+                inputs[:, -1], errors[:, -1] = -inputs[:, 0], errors[:, 0] * (1 + 1e-6)
             elif kind == 3:
                 errors[1, 0, 2] = generator.choice([math.nan, math.inf, -math.inf, 3e38])
                 inputs[2, 0, 3] = generator.choice([math.nan, math.inf, -math.inf, 3e38])

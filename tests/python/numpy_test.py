@@ -51,6 +51,9 @@ class Sums(support.WithServer):
             total.add([numpy.asfortranarray(g[1:]) for g in self.grads])
             total.add([g[:0] for g in self.grads])
         self.assert_same(whole, self.released(split))
+        self.addCleanup(setattr, exact, "CHUNK", exact.CHUNK)
+        exact.CHUNK = 20  # two rows at a time
+        self.assert_same(whole, self.released(split))
         privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger, non_private_seed=3)
         rows = array.array("f", numpy.concatenate([g.reshape(6, -1) for g in self.grads], 1).ravel().tolist())
         privatizer.begin(SCHEME)

@@ -1,5 +1,4 @@
 """The ledger from Python: rounds, resumption, refusals, forks, a server that is away."""
-import gc
 import json
 import math
 import os
@@ -9,10 +8,11 @@ import sys
 import textwrap
 import threading
 import unittest
+import weakref
 
 import support
 import dpledger
-from dpledger import sums
+from dpledger import _client, sums
 
 QUERY = dpledger.SumQuery(1.0, 2.0, group="weights")
 SCHEME = dpledger.Poisson(0.1, population_size=1000)
@@ -130,27 +130,33 @@ class Recorder(support.WithServer):
             self.assertEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 0)
 
     def test_a_fork_may_not_use_what_its_parent_opened(self):
-        with self.recorder("forked") as ledger:
-            sampler = dpledger.Sampler(SCHEME)
-            read, write = os.pipe()
-            child = os.fork()
-            if child == 0:  # says what it met, and ends as a DataLoader's worker does
-                said = []
-                for use in (lambda: ledger.round(SCHEME, QUERY), sampler.draw, lambda: ledger.epsilon(delta=1e-5)):
-                    try:
-                        use()
-                        said.append("went through")
-                    except dpledger.Error as failed:
-                        said.append(failed.code + " " + failed.reason)
-                del ledger, sampler
-                gc.collect()
-                os.write(write, "; ".join(said).encode())
-                os._exit(0)
-            os.close(write)
-            with os.fdopen(read) as told:
-                self.assertEqual(told.read(), "; ".join(["FAILED_PRECONDITION FORKED"] * 3))
-            self.assertEqual(os.waitpid(child, 0)[1], 0)
-            ledger.round(SCHEME, QUERY).await_releasable()
+        ledger, sampler = self.recorder("forked"), dpledger.Sampler(SCHEME)
+        freed = []
+        # What the child lets go of is its parent's, with threads that it does not have.
+        ledger._finalize.detach()
+        ledger._finalize = weakref.finalize(ledger, _client._free, freed.append, "in the child", os.getpid())
+        held = ledger._held
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:  # says what it met, and ends as a DataLoader's worker does
+            said = []
+            for use in (lambda: ledger.round(SCHEME, QUERY), sampler.draw, lambda: ledger.epsilon(delta=1e-5)):
+                try:
+                    use()
+                    said.append("went through")
+                except dpledger.Error as failed:
+                    said.append(failed.code + " " + failed.reason)
+            ledger._finalize()
+            os.write(write, "; ".join(said + freed).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as told:
+            self.assertEqual(told.read(), "; ".join(["FAILED_PRECONDITION FORKED"] * 3))
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        ledger.round(SCHEME, QUERY).await_releasable()
+        ledger._finalize()
+        self.assertEqual(freed, ["in the child"])
+        _client.library().dpledger_recorder_free(held)
 
     def test_a_freed_handle_is_refused(self):
         ledger = self.recorder("freed")

@@ -157,7 +157,10 @@ class Sums(support.WithServer):
 
     def test_batches_may_be_split_strided_and_filled_up(self):
         ledger, grads = self.recorder("splits"), self.batch()
+        from dpledger.torch import exact_sum
+        self.addCleanup(setattr, exact_sum, "CHUNK", exact_sum.CHUNK)
         whole = self.released(ledger, lambda s: s.add(grads))
+        exact_sum.CHUNK = 60  # two rows at a time
 
         def split(total):
             total.add([g[:2] for g in grads])
@@ -385,6 +388,9 @@ class Training(support.WithServer):
         torch.nn.functional.cross_entropy(model(torch.randn(4, 5)), torch.tensor([0, 1, 1, 0])).backward()
         with self.assertRaises(dpledger.Error):
             optimizer.step()
+        model.weight.grad = torch.ones_like(model.weight)  # of a pass that nobody hooked
+        with self.assertRaises(dpledger.Error):
+            optimizer.step(empty=True)
         self.assertTrue(torch.equal(before, model.weight))
         self.assertTrue(all(p.grad is None and p.grad_sample is None for p in model.parameters()))
         ledger.leave()

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Union
 import torch
 
 from .. import _client
-from ..errors import Error, InvalidArgument, WrongType
+from ..errors import InvalidArgument, WrongType
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
 from .exact_sum import ExactSum
@@ -72,11 +72,8 @@ class PrivateOptimizer:
         elif pending or not self._open:
             self.accumulate()
         self._open = False
-        try:
-            noised = self.sums.finish()
-        except Error:
-            self._forget()
-            raise
+        self._forget()
+        noised = self.sums.finish()
         with torch.no_grad():
             for parameter, total in zip(self._parameters, noised):
                 parameter.grad = (total / self._size).to(parameter.device, parameter.dtype)
