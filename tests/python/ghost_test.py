@@ -66,6 +66,19 @@ class Ghost(unittest.TestCase):
                 together = exact.ghost_clip_and_sum(inputs, errors, 1.0, bound, 2.0 ** 10)
                 self.assertEqual([int(v) for v in together.reshape(-1)], [sum(column) for column in zip(*alone)])
 
+    def test_norms_that_float64_cannot_hold_are_refused(self):
+        from dpledger.torch import ghost
+        generator, wrong = random.Random(4), 0
+        for _ in range(200):
+            a, e = (generator.randrange(2 ** 25, 2 ** 26) | 1 for _ in range(2))
+            # e a - (e + 1) a = -a, far above the bound; in floats the square of it is what rounding leaves of 2^102.
+            inputs = torch.tensor([[[a], [-a]]], dtype=torch.float64)
+            errors = torch.tensor([[[e], [e + 1]]], dtype=torch.float64)
+            square = float(((inputs @ inputs.transpose(1, 2)) * (errors @ errors.transpose(1, 2))).sum())
+            wrong += square <= 1000 ** 2
+            self.assertFalse(bool(ghost._judge(inputs, errors, 1000)[0]))
+        self.assertGreater(wrong, 0)  # so that the test could fail
+
     def test_wrong_numbers_are_named(self):
         inputs, errors = self.batch(1)
         for words, bound, resolution in (("bound: must be in", 1 << 26, 1.0), ("bound: must be at least", 5, 1.0),

@@ -160,7 +160,12 @@ class Sums(support.WithServer):
         from dpledger.torch import exact_sum
         self.addCleanup(setattr, exact_sum, "CHUNK", exact_sum.CHUNK)
         whole = self.released(ledger, lambda s: s.add(grads))
+        norms = torch.arange(1.0, 7.0, dtype=torch.float64)
+        by_norms = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device) for device in (False, True)]
         exact_sum.CHUNK = 60  # two rows at a time
+        for device in (False, True):
+            again = self.released(ledger, lambda s: s.add(grads, norms), on_device=device)
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(by_norms[device], again)))
 
         def split(total):
             total.add([g[:2] for g in grads])
