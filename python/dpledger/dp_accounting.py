@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 try:
     from dp_accounting import dp_event, privacy_accountant
@@ -236,7 +237,11 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             return math.inf
         if not self._events or target_delta >= 1:
             return 0.0
-        return accounting.epsilon(self._events, delta=target_delta, **self._options).upper
+        found = accounting.epsilon(self._events, delta=target_delta, **self._options).upper
+        statements = self._statements()
+        if statements is not None and target_delta >= statements[1]:
+            found = min(found, _up(statements[0]))
+        return found
 
     def get_delta(self, target_epsilon: float) -> float:
         """An upper bound on δ at `target_epsilon` >= 0, which may be infinite."""
@@ -246,26 +251,51 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             return 0.0
         # δ falls with ε: what holds at this one holds at infinity.
         at = min(target_epsilon, 1e9)
-        return accounting.delta(self._events, epsilon=at, **self._options).upper
+        found = accounting.delta(self._events, epsilon=at, **self._options).upper
+        statements = self._statements()
+        if statements is not None and target_epsilon >= statements[0]:
+            found = min(found, _up(statements[1]))
+        return found
+
+    def _statements(self) -> Optional[Tuple[Fraction, Fraction]]:
+        """Of (ε, δ) statements alone, a few of them: the sum of ε and 1 - Π(1 - δ), which hold together (Kairouz, Oh,
+        Viswanath 2015, theorem 3.3) and are met there: exact, where the library's bounds are 1e-13 apart. Else None."""
+        epsilon, kept, count = Fraction(0), Fraction(1), 0
+        for event in self._events:
+            if not isinstance(event, (messages.EpsilonDelta, messages.ExponentialMechanism)):
+                return None
+            count += event.count
+            if count > 1000 or not math.isfinite(event.epsilon):
+                return None
+            epsilon += Fraction(event.epsilon) * event.count
+            kept *= (1 - Fraction(getattr(event, "delta", 0))) ** event.count
+        return epsilon, 1 - kept
 
     def _least_type_two(self, type_one: Sequence[float], deltas: Optional[Sequence[float]]) -> List[float]:
         """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that holds, at type I error
         a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010, theorem 2.4; Kairouz, Oh, Viswanath 2015,
-        theorem 2.1). The greatest of them, over `deltas`, or else over 1000 values of ε and δ = 1e-13."""
+        theorem 2.1). The greatest of them, over `deltas`, or else over 1000 values of ε up to where δ is 1e-13."""
         if deltas is not None:
             within = [float(delta) for delta in deltas if 0 < delta < 1]
             pairs = [(point.epsilon.upper, point.delta.upper) for first in range(0, len(within), 1000) for point in
                      accounting.profile(self._events, deltas=within[first:first + 1000], **self._options).points]
         else:
-            top = min(accounting.epsilon(self._events, delta=1e-13, **self._options).upper, 700.0)
+            top = accounting.epsilon(self._events, delta=1e-13, **self._options).upper
+            top = min(top, 700.0) if math.isfinite(top) else 50.0
             grid = [top * i / 999 for i in range(1000)] if top > 0 else [0.0]
             pairs = [(point.epsilon.upper, point.delta.upper)
                      for point in accounting.profile(self._events, epsilons=grid, **self._options).points]
         # Three roundings of numbers of at most 1, and exp to within 2 units in the last place.
         lines = [(math.exp(epsilon), math.exp(-epsilon), delta) for epsilon, delta in pairs if epsilon <= 700]
-        return [max(0.0, max(max(1 - delta - up * rate * (1 + 2.0 ** -50), down * (1 - delta - rate) * (1 - 2.0 ** -50))
-                             for up, down, delta in lines) * (1 - 2.0 ** -52) - 2.0 ** -52) if rate > 0
-                else max(0.0, 1 - min(delta for _, _, delta in lines)) for rate in type_one]
+        found = [max(max(1 - delta - up * rate * (1 + 2.0 ** -50), down * (1 - delta - rate) * (1 - 2.0 ** -50))
+                     for up, down, delta in lines) * (1 - 2.0 ** -52) - 2.0 ** -52 if rate > 0
+                 else 1 - min(delta for _, _, delta in lines) for rate in type_one]
+        if deltas is None:  # the library's own curve has its bends where it has to
+            for first in range(0, len(type_one), 1000):
+                curve = accounting.profile(self._events, type_one_errors=type_one[first:first + 1000], **self._options)
+                for index, rates in enumerate(curve.trade_off, first):
+                    found[index] = max(found[index], rates.symmetric.lower)
+        return [max(0.0, error) for error in found]
 
     def get_true_positive_rates(self, false_positive_rates: Union[float, Sequence[float]],
                                 deltas: Optional[Sequence[float]] = None) -> Any:
@@ -311,10 +341,17 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         return most
 
 
+def _up(value: Fraction) -> float:
+    """The least double that is not below `value`, or the one after it."""
+    found = float(value)
+    if Fraction(found) < value:
+        found += max(found * 2.0 ** -52, 5e-324)
+    return found
+
+
 def _one_minus_up(value: float) -> float:
     """1 - value, rounded up."""
-    found = 1.0 - value
-    return min(1.0, math.nextafter(found, 2.0)) if hasattr(math, "nextafter") and 0 < value < 1 else found
+    return _up(1 - Fraction(value))
 
 
 def _times(message: messages.MechanismEvent, count: int) -> messages.MechanismEvent:

@@ -90,6 +90,12 @@ class Questions(unittest.TestCase):
         self.assertIsNone(alone.claimed_epsilon)
         self.assertLess(alone.observed.type_one, 0.2)
 
+    def test_delta_0_is_a_question(self):
+        self.assertEqual(dpledger.epsilon(dpledger.Gaussian(1.0), delta=0).upper, math.inf)
+        pure = dpledger.epsilon(dpledger.Laplace(2.0, count=3), delta=0).epsilon
+        self.assertIn(1.5, pure)
+        self.assertLess(pure.upper, 1.5 + 1e-9)
+
     def test_threads_ask_at_once(self):
         expected, found = dpledger.epsilon(**RUN, delta=1e-5).epsilon, []
         threads = [threading.Thread(target=lambda: found.extend(dpledger.epsilon(**RUN, delta=1e-5).epsilon

@@ -127,6 +127,25 @@ class Accountant(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "relative_gap"):
             ours.LedgerAccountant(relative_gap=3.0).compose(GAUSSIAN).get_epsilon(1e-5)
 
+    def test_statements_alone_compose_exactly(self):
+        from fractions import Fraction
+        pairs = [(1.0, 0.1), (2.0, 0.2), (0.1, 1e-20), (0.7, 0.0)]
+        accountant = ours.LedgerAccountant()
+        for epsilon, delta in pairs:
+            accountant.compose(theirs.EpsilonDeltaDpEvent(epsilon, delta), 3)
+        epsilon = 3 * sum(Fraction(e) for e, _ in pairs)
+        kept = Fraction(1)
+        for _, delta in pairs:
+            kept *= (1 - Fraction(delta)) ** 3
+        at = ours._up(epsilon)
+        found = accountant.get_delta(at)
+        self.assertTrue(Fraction(found) >= 1 - kept and Fraction(found) - (1 - kept) < Fraction(2) ** -51)
+        self.assertTrue(at >= epsilon and accountant.get_epsilon(found) == at)
+        self.assertEqual(accountant.get_epsilon(0), math.inf)
+        pure = ours.LedgerAccountant().compose(theirs.ExponentialMechanismDpEvent(1.0), 2)
+        self.assertEqual((pure.get_epsilon(0), pure.get_delta(2.0)), (2.0, 0.0))
+        self.assertGreater(pure.get_delta(1.9), 0)
+
     def test_refusals_name_the_part_and_the_relations(self):
         accountant = ours.LedgerAccountant()
         response = theirs.RandomizedResponseDpEvent(0.5, 3)
