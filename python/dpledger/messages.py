@@ -736,7 +736,7 @@ class AnswerDetails(Message):
 class ComputeEpsilonRequest(Message):
     """As the API has it.
 
-    delta: in (0, 1)
+    delta: in [0, 1). At 0: the greatest privacy loss, infinite for Gaussian noise
     """
     subject: Optional[Subject] = None
     delta: float = 0.0
@@ -795,7 +795,7 @@ class CalibrateRequest(Message):
     the one solved for), or any one number in a list of events (`events` and `hole`).
 
     epsilon: target, > 0
-    delta: target, in (0, 1)
+    delta: target, in (0, 1); 0 too with a hole
     hole: The path of the number to find, "events[0].rounds.queries[0].noise_stddev", in proto or JSON names. What
         stands there is where the search begins. Real numbers are looked for in [1e-9, 1e9], probabilities in (0, 1],
         whole numbers in [1, 2^53] (rounds of an epoch scheme: whole epochs).
@@ -999,7 +999,7 @@ class ComputeProfileRequest(Message):
     """Every list has at most 1000 values; at least one list or gaussian_least_delta must be given.
 
     epsilons: One of the two: each value gives a point. each finite and >= 0
-    deltas: each in (0, 1)
+    deltas: each in [0, 1)
     type_one_errors: each in [0, 1]: the trade-off curve there
     priors: each in (0, 1): success at these priors
     gaussian_least_delta: in (0, 0.99): the Gaussian for δ from there up; 0 = none wanted
@@ -1113,7 +1113,7 @@ class AuditClaimRequest(Message):
     """As the API has it.
 
     subject: whose claim; without it only the bound is answered
-    delta: in [0, 1); in (0, 1) with a subject
+    delta: in [0, 1)
     confidence: in (0, 1); 0 = 0.95
     """
     subject: Optional[Subject] = None
