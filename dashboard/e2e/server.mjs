@@ -11,6 +11,9 @@ export async function startProgram(path, words, portFile) {
   rmSync(portFile, { force: true });
   const child = spawn(path, [...words, "--port-file", portFile, "--log-level", "error"], { stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise((done) => child.on("exit", done));
+  const end = () => child.kill("SIGKILL"); // a run that breaks off leaves no program behind
+  process.once("exit", end);
+  ended.then(() => process.off("exit", end));
   while (!existsSync(portFile) || !readFileSync(portFile, "utf8").trim()) {
     if (child.exitCode !== null) throw new Error(`${path} does not start`);
     await sleep(20);

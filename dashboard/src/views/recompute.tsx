@@ -125,7 +125,7 @@ function One({ id }: { id: string }) {
     const timer = setInterval(() => setTick((n) => n + 1), 1000);
     return () => clearInterval(timer);
   }, [running]);
-  const { results, error } = useResults(name, operation?.done ?? (operation ? "0" : undefined));
+  const { results, error } = useResults(name, operation && `${operation.done} ${operation.state}`);
   const [failed, setFailed] = useState<CallError | undefined>();
   const cancel = () => call("RecomputeService/CancelOperation", { name }).then(() => setTick((n) => n + 1), setFailed);
   const [most, setMost] = useState(200);
