@@ -80,10 +80,10 @@ google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status);
 using dpledger::IsError;  // the same for absl::Status
 // The code, ErrorInfo's reason (domain "dpledger"), and the part of the message that a user needs.
 ::testing::AssertionResult IsError(const grpc::Status& status, grpc::StatusCode code,
-                                 const std::string& reason, const std::string& message);
+                                   const std::string& reason, const std::string& message);
 // INVALID_ARGUMENT, reason INVALID_FIELD, "<field>: ...rule...".
 ::testing::AssertionResult IsFieldError(const grpc::Status& status, const std::string& field,
-                                      const std::string& rule);
+                                        const std::string& rule);
 ::testing::AssertionResult IsOk(const grpc::Status& status);
 
 }  // namespace dpledger::server
