@@ -22,6 +22,7 @@ constexpr char kNoLowerBound[] = "rdp gives no lower bound";
 constexpr char kCurvesLeftOut[] = "the lower bound leaves out what is known by a Rényi curve alone";
 
 absl::Status CheckOptions(const Options& options) {
+  RETURN_IF_ERROR(CheckArithmetic());
   if (!(options.relative_gap >= 1e-9 && options.relative_gap <= 1)) {
     return FieldError("options.relative_gap",
                       absl::StrCat("must be in [1e-9, 1], got ", options.relative_gap));
@@ -89,8 +90,18 @@ absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& o
       return Answer{*interval, Method::kContour, {}};
     }
     ASSIGN_OR_RETURN(Answer other, otherwise());
-    if (!interval.has_value() || other.value.RelativeGap() <= interval->RelativeGap()) return other;
-    return Answer{*interval, Method::kContour, {WiderThanAsked(*interval, options)}};
+    if (!interval.has_value()) return other;
+    const Interval both =
+        Meet(*interval, MethodName(Method::kContour), other.value, MethodName(other.method));
+    if (other.value.RelativeGap() <= interval->RelativeGap()) {
+      other.value = both;
+      return other;
+    }
+    Answer answer{both, Method::kContour, {}};
+    if (!(both.RelativeGap() <= options.relative_gap)) {
+      answer.warnings.push_back(WiderThanAsked(both, options));
+    }
+    return answer;
   };
   switch (options.method) {
     case Method::kBest:
@@ -131,7 +142,9 @@ absl::StatusOr<Answer> WithRest(const Composition& composition, const Options& o
   rest.curves.clear();
   if (rest.Empty()) return answer;
   ASSIGN_OR_RETURN(const Answer below, ask(rest));
-  answer->value.lower = std::fmin(below.value.lower, answer->value.upper);
+  answer->value =
+      Meet({below.value.lower, kInfinity}, absl::StrCat(MethodName(below.method), " of a part"),
+           answer->value, MethodName(answer->method));
   std::erase(answer->warnings, kNoLowerBound);
   answer->warnings.push_back(kCurvesLeftOut);
   return answer;

@@ -1,8 +1,43 @@
 #include "accountant/interval.h"
 
 #include <cmath>
+#include <utility>
+
+#include "base/log.h"
 
 namespace dpledger::accountant {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A fault of the accountant's own, which nobody should have to look for: to standard error.
+void LogFault(std::string_view event, LogFields fields) {
+  constexpr int kStandardError = 2;
+  Log(LogLevel::kError, kStandardError).Write(LogLevel::kError, event, fields);
+}
+
+}  // namespace
+
+void Interval::Repair() {
+  if (std::isnan(lower)) lower = -kInfinity;
+  if (std::isnan(upper)) upper = kInfinity;
+  if (lower <= upper) return;
+  LogFault("inverted_interval", {{"lower", lower}, {"upper", upper}});
+  std::swap(lower, upper);
+}
+
+Interval Meet(const Interval& a, std::string_view name_of_a, const Interval& b,
+              std::string_view name_of_b) {
+  const double lower = std::fmax(a.lower, b.lower), upper = std::fmin(a.upper, b.upper);
+  if (lower <= upper) return {lower, upper};
+  LogFault("methods_contradict", {{"first", std::string(name_of_a)},
+                                  {"first_lower", a.lower},
+                                  {"first_upper", a.upper},
+                                  {"second", std::string(name_of_b)},
+                                  {"second_lower", b.lower},
+                                  {"second_upper", b.upper}});
+  return {std::fmin(a.lower, b.lower), std::fmax(a.upper, b.upper)};
+}
 
 double Interval::RelativeGap() const {
   if (lower == upper) return 0;

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dpledger::accountant {
@@ -12,11 +13,28 @@ struct Interval {
   double lower = 0;
   double upper = std::numeric_limits<double>::infinity();
 
+  Interval() = default;
+  // Bounds in the wrong order contradict each other, so one of them is wrong: the interval then
+  // reaches from the lesser to the greater, and an error is logged. A NaN bounds nothing: -∞ or ∞
+  // takes its place.
+  Interval(double lower_bound, double upper_bound) : lower(lower_bound), upper(upper_bound) {
+    if (!(lower <= upper)) Repair();
+  }
+
   bool Contains(double value) const { return lower <= value && value <= upper; }
   // (upper - lower) / upper; 0 for [0, 0] and for [inf, inf], 1 if the upper bound alone is
   // infinite.
   double RelativeGap() const;
+
+ private:
+  void Repair();
 };
+
+// What two intervals for one value leave of it. Where they have no point in common, one of the two
+// computations is wrong, and nobody can say which: then the least interval around both, and an
+// error that names both is logged.
+Interval Meet(const Interval& a, std::string_view name_of_a, const Interval& b,
+              std::string_view name_of_b);
 
 enum class Method { kBest, kRdp, kPld, kContour, kGaussian };
 enum class Adjacency { kAddOrRemoveOne, kReplaceOne, kZeroOut };

@@ -1,9 +1,22 @@
 #include "accountant/limits.h"
 
+#include <cfenv>
+#include <limits>
+
 #include "absl/time/clock.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
+
+absl::Status CheckArithmetic() {
+  const volatile double least_normal = std::numeric_limits<double>::min();
+  if (std::fegetround() == FE_TONEAREST && least_normal / 2 > 0) return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(
+          "floating-point arithmetic of this thread does not round to nearest, or flushes small "
+          "numbers to zero; no bound holds then: restore it (fesetround(FE_TONEAREST))"),
+      {"ROUNDING_MODE", {}});
+}
 
 absl::Status Limits::Check() const {
   if (cancelled && cancelled()) {

@@ -10,6 +10,10 @@
 
 namespace dpledger::accountant {
 
+// FAILED_PRECONDITION, reason ROUNDING_MODE, unless this thread's arithmetic is what every bound is
+// derived for: rounded to nearest, with subnormal numbers. Whatever lets a caller in asks it first.
+absl::Status CheckArithmetic();
+
 struct Limits {
   absl::Time deadline = absl::InfiniteFuture();
   std::function<bool()> cancelled;  // may be empty; called from the thread that computes

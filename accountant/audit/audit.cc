@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/audit/binomial.h"
+#include "accountant/limits.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -72,6 +73,7 @@ double PValue(const OneRun& run, double epsilon, double delta) {
 }
 
 absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence) {
+  RETURN_IF_ERROR(CheckArithmetic());
   RETURN_IF_ERROR(CheckRun(run, delta, confidence));
   const double significance = NextDown(1 - confidence);
   const auto refuted = [&](double epsilon) { return significance - PValue(run, epsilon, delta); };
@@ -79,6 +81,7 @@ absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double
 }
 
 absl::StatusOr<ErrorRateBounds> BoundErrorRates(const ManyRuns& runs, double confidence) {
+  RETURN_IF_ERROR(CheckArithmetic());
   RETURN_IF_ERROR(CheckCount("with_record", runs.with_record, 1, kGreatestTrials));
   RETURN_IF_ERROR(CheckCount("detected_with", runs.detected_with, 0, runs.with_record));
   RETURN_IF_ERROR(CheckCount("without_record", runs.without_record, 1, kGreatestTrials));

@@ -80,6 +80,7 @@ absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters) {
 }
 
 absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits) {
+  RETURN_IF_ERROR(CheckArithmetic());
   if (!(delta >= 0 && delta < 1))
     return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
   // The worst composition within a bound of any kind is a Gaussian.
@@ -100,6 +101,7 @@ absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limit
 }
 
 absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limits& limits) {
+  RETURN_IF_ERROR(CheckArithmetic());
   if (!(epsilon >= 0 && std::isfinite(epsilon)))
     return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {

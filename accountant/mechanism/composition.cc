@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "accountant/limits.h"
 #include "accountant/mechanism/resolver.h"
 #include "base/status.h"
 
@@ -20,6 +21,7 @@ double Composition::TotalCount() const {
 }
 
 absl::StatusOr<Composition> Resolve(const History& history, const Neighbours& neighbours) {
+  RETURN_IF_ERROR(CheckArithmetic());
   Resolver resolver(neighbours);
   RETURN_IF_ERROR(resolver.AddRounds(history.Rounds()));
   for (const Mechanism& mechanism : history.Mechanisms())

@@ -176,14 +176,14 @@ uint64_t EpochsOf(uint64_t total, uint64_t rounds) {
   return total / rounds + (total % rounds == 0 ? 0 : 1);
 }
 
-// From the least noise, rounded down, to the greatest, rounded up.
+// From the least noise, rounded down, to the greatest, rounded up. from != to.
 Interval RangeOf(NoiseCounts::const_iterator from, NoiseCounts::const_iterator to) {
-  Interval range{kInfinity, 0};
-  for (; from != to; ++from) {
-    range.lower = std::fmin(range.lower, from->first.first);
-    range.upper = std::fmax(range.upper, from->first.second);
+  double least = from->first.first, greatest = from->first.second;
+  for (++from; from != to; ++from) {
+    least = std::fmin(least, from->first.first);
+    greatest = std::fmax(greatest, from->first.second);
   }
-  return range;
+  return {least, greatest};
 }
 
 // Rényi divergence of order two of n rounds of noise multiplier z, in which a record takes part

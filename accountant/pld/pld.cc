@@ -118,20 +118,18 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
       Interval found{0, 0};
       const auto bound = [&](const Discretised& on, size_t k,
                              bool below_too) -> absl::StatusOr<Interval> {
-        Interval one{0, 0};
-        ASSIGN_OR_RETURN(one.upper,
+        ASSIGN_OR_RETURN(const double upper,
                          question.upper(on.In(directions[k], Side::kUpper), estimates[k]));
-        if (below_too && one.upper > 0) {
-          const absl::StatusOr<double> lower =
-              question.lower(on.In(directions[k], Side::kLower), estimates[k], one.upper);
-          // Nothing may be left on a mesh this coarse.
-          if (!lower.ok() && !absl::IsResourceExhausted(lower.status())) return lower.status();
-          one.lower = lower.value_or(0);
-        }
-        return one;
+        if (!below_too || !(upper > 0)) return Interval{0, upper};
+        const absl::StatusOr<double> lower =
+            question.lower(on.In(directions[k], Side::kLower), estimates[k], upper);
+        // Nothing may be left on a mesh this coarse.
+        if (!lower.ok() && !absl::IsResourceExhausted(lower.status())) return lower.status();
+        return Interval{lower.value_or(0), upper};
       };
       ASSIGN_OR_RETURN(found, bound(fine, 0, true));
       if (directions.size() > 1 && std::isfinite(found.upper)) {
+        double other_lower = 0;
         if (other_upper > found.upper &&
             question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
           const absl::StatusOr<Discretised> coarse =
@@ -144,9 +142,10 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
         if (other_upper > found.upper) {
           ASSIGN_OR_RETURN(const Interval other, bound(fine, 1, true));
           other_upper = std::fmin(other_upper, other.upper);
-          found.lower = std::fmax(found.lower, other.lower);
+          other_lower = other.lower;
         }
-        found.upper = std::fmax(found.upper, other_upper);
+        // The guarantee is the worse of the two directions.
+        found = {std::fmax(found.lower, other_lower), std::fmax(found.upper, other_upper)};
       }
       return found;
     };
@@ -154,8 +153,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
     if (found.ok()) {
       const double before = best.value.RelativeGap();
       best.gridded = true;
-      best.value.lower = std::fmax(best.value.lower, found->lower);
-      best.value.upper = std::fmin(best.value.upper, found->upper);
+      best.value = Meet(best.value, "pld on coarser meshes", *found, "pld");
       if (!std::isfinite(best.value.upper)) break;  // no mesh changes what is infinite
       const double gap = best.value.RelativeGap();
       if (gap <= relative_gap || best.value.upper == 0) {
@@ -311,7 +309,7 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
                      rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, Unhurried(limits)));
-    bounds.value.upper = std::fmin(bounds.value.upper, renyi.value);
+    bounds.value = Meet(bounds.value, "pld", {0, renyi.value}, "rdp");
     bounds.met = bounds.value.RelativeGap() <= relative_gap;
   }
   return bounds;
@@ -362,7 +360,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
                      rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, Unhurried(limits)));
-    bounds.value.upper = std::fmin(bounds.value.upper, renyi.value);
+    bounds.value = Meet(bounds.value, "pld", {0, renyi.value}, "rdp");
     bounds.met = bounds.value.RelativeGap() <= relative_gap;
   }
   return bounds;

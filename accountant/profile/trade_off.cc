@@ -109,7 +109,7 @@ double RiskFunction::BeyondLast(double alpha) const {
 }
 
 Interval RiskFunction::TypeTwoError(double alpha, size_t* widest) const {
-  Interval error{0, BeyondLast(alpha)};
+  Interval error{0, std::fmax(0, BeyondLast(alpha))};
   size_t segment = size();
   double from = 0;
   for (size_t i = 0; i < size(); ++i) {
