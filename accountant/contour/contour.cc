@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "accountant/contour/ladder.h"
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/line.h"
 #include "accountant/contour/saddle.h"
@@ -86,26 +87,70 @@ Found Both(const Widths& widths, const Question& question) {
   return Interval{lower->lower, upper->upper};
 }
 
+// The relative gap above which a line is not taken as it is: by jumps it may be narrower.
+constexpr double kGapOfOneLine = 1e-6;
+
+// What both leave; `by_jumps` only where its gap is useful.
+std::optional<Interval> Narrower(const std::optional<Interval>& on_one_line,
+                                 const std::optional<Interval>& by_jumps) {
+  if (!by_jumps.has_value() || !(by_jumps->RelativeGap() <= kUsefulGap)) return on_one_line;
+  if (!on_one_line.has_value()) return by_jumps;
+  return Meet(*on_one_line, "contour", *by_jumps, "contour by jumps");
+}
+
+bool IsNarrow(const std::optional<Interval>& interval) {
+  return interval.has_value() && interval->RelativeGap() <= kGapOfOneLine;
+}
+
+// In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
+Found EpsilonIn(bool add, const std::vector<SampledGaussian>& steps, double delta,
+                const Limits& limits, double& order) {
+  ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
+                   Both(StepsOf(steps, add), [&](const std::vector<Step>& at) {
+                     return EpsilonOf(at, delta, limits, order);
+                   }));
+  if (IsNarrow(on_one_line)) return on_one_line;
+  ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
+                   EpsilonByJumps(EndsOfWidth(steps, add), delta, limits));
+  return Narrower(on_one_line, by_jumps);
+}
+
+Found DeltaIn(bool add, const std::vector<SampledGaussian>& steps, double epsilon,
+              const Limits& limits) {
+  ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
+                   Both(StepsOf(steps, add),
+                        [&](const std::vector<Step>& at) { return DeltaOf(at, epsilon, limits); }));
+  if (IsNarrow(on_one_line)) return on_one_line;
+  ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
+                   DeltaByJumps(EndsOfWidth(steps, add), epsilon, limits));
+  return Narrower(on_one_line, by_jumps);
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
                                                 const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
-  const auto question = [&](const std::vector<Step>& steps) {
-    return EpsilonOf(steps, delta, limits, order);
-  };
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   Both(StepsOf(composition.steps, false), question));
+                   EpsilonIn(false, composition.steps, delta, limits, order));
   if (!remove.has_value()) return std::nullopt;
+  // δ(0) is the total variation, the same in both directions.
+  if (remove->upper == 0) return remove;
   // The guarantee is the worse of the two directions.
+  const double greatest_add = GreatestAddLossUp(composition.steps);
+  if (greatest_add <= remove->lower) return remove;
   const Widths reversed = StepsOf(composition.steps, true);
-  if (GreatestAddLossUp(composition.steps) <= remove->lower) return remove;
   Tilting tilting(reversed.upper, limits);
   if (OrderShowingBelow(tilting, delta, remove->lower, order) > 0) return remove;
-  ASSIGN_OR_RETURN(const std::optional<Interval> add, Both(reversed, question));
-  if (!add.has_value()) return std::nullopt;
-  return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  ASSIGN_OR_RETURN(std::optional<Interval> add,
+                   EpsilonIn(true, composition.steps, delta, limits, order));
+  if (!add.has_value()) {
+    add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, delta, order))};
+  }
+  const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  if (!(worse.RelativeGap() <= kUsefulGap)) return std::nullopt;
+  return worse;
 }
 
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
@@ -113,10 +158,16 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
                    DeltaIn(Direction::kRemove, composition, epsilon, limits));
   if (!remove.has_value()) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::optional<Interval> add,
+  ASSIGN_OR_RETURN(std::optional<Interval> add,
                    DeltaIn(Direction::kAdd, composition, epsilon, limits));
-  if (!add.has_value()) return std::nullopt;
-  return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  if (!add.has_value()) {
+    if (epsilon >= GreatestAddLossUp(composition.steps)) return remove;
+    Tilting tilting(StepsOf(composition.steps, true).upper, limits);
+    add = Interval{0, DeltaUpByChernoff(tilting, epsilon)};
+  }
+  const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  if (!(worse.RelativeGap() <= kUsefulGap)) return std::nullopt;
+  return worse;
 }
 
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
@@ -124,16 +175,13 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
-  return Both(
-      StepsOf(composition.steps, direction == Direction::kAdd),
-      [&](const std::vector<Step>& steps) { return EpsilonOf(steps, delta, limits, order); });
+  return EpsilonIn(direction == Direction::kAdd, composition.steps, delta, limits, order);
 }
 
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
-  return Both(StepsOf(composition.steps, direction == Direction::kAdd),
-              [&](const std::vector<Step>& steps) { return DeltaOf(steps, epsilon, limits); });
+  return DeltaIn(direction == Direction::kAdd, composition.steps, epsilon, limits);
 }
 
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,

@@ -14,8 +14,9 @@
 
 namespace dpledger::accountant::contour {
 
-// nullopt where the integral takes too many nodes (few effective steps, or very heavy tails) or the
-// interval's relative gap stays above 1e-3: another method must answer. Precondition:
+// Where one line takes too many nodes (few effective steps, or very heavy tails), δ is split by the
+// size of the largest jump (ladder.h). nullopt where that takes too many too, or the interval's
+// relative gap stays above 1e-3: another method must answer. Precondition:
 // !composition.non_private. δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only
 // errors.
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,

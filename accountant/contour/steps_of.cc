@@ -1,6 +1,7 @@
 #include "accountant/contour/steps_of.h"
 
 #include <cmath>
+#include <limits>
 
 #include "accountant/numeric/rounding.h"
 
@@ -26,6 +27,14 @@ Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add) {
   }
   if (!widths.narrow) {
     for (Step& step : widths.upper) step.spread = 0;
+  }
+  return widths;
+}
+
+Widths EndsOfWidth(const std::vector<SampledGaussian>& steps, bool add) {
+  Widths widths = StepsOf(steps, add);
+  for (std::vector<Step>* ends : {&widths.upper, &widths.lower}) {
+    for (Step& step : *ends) step.spread = 0;
   }
   return widths;
 }
@@ -61,6 +70,39 @@ double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double 
     c = std::fmin(3 * c, std::fmax(c / 3, next));
   }
   return 0;
+}
+
+double EpsilonUpByChernoff(Tilting& tilting, double delta, double start) {
+  const double log_delta = LogDown(delta);
+  double best = std::numeric_limits<double>::infinity(), c = start;
+  // ε(c) = (K(c) + LogChernoff(c) - log δ)/c; its derivative vanishes at the best order.
+  for (int i = 0; i < 12; ++i) {
+    const Saddle at = tilting.At(c);
+    const double numerator = at.log_mgf + at.error + LogChernoff(c) - log_delta;
+    const double rounding =
+        16 * kUnitRoundoff * (std::fabs(at.log_mgf) + std::fabs(log_delta) + c + 1);
+    const double bound = NextUp((numerator + rounding) / c);
+    if (!std::isfinite(bound)) break;
+    best = std::fmin(best, bound);
+    const double slope = at.mean + std::log(c / (1 + c)) - numerator / c;
+    const double next = c - slope / (at.variance + 1 / (c * (1 + c)));
+    if (!std::isfinite(next) || std::fabs(next - c) < 1e-3 * c) break;
+    c = std::fmin(3 * c, std::fmax(c / 3, next));
+  }
+  return std::fmax(0, best);
+}
+
+double DeltaUpByChernoff(Tilting& tilting, double epsilon) {
+  const double c = tilting.ForEpsilon(epsilon, 4).c;
+  double best = 0;
+  for (const double order : {0.9 * c, 1.05 * c, 1.3 * c}) {
+    const Saddle at = tilting.At(order);
+    const double bound = at.log_mgf + at.error - order * epsilon + LogChernoff(order);
+    const double rounding =
+        16 * kUnitRoundoff * (std::fabs(at.log_mgf) + order * epsilon + order + 1);
+    if (bound + rounding < best) best = bound + rounding;
+  }
+  return std::fmin(1, ExpUp(best));
 }
 
 }  // namespace dpledger::accountant::contour

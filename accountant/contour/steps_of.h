@@ -16,6 +16,9 @@ struct Widths {
 };
 Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add);
 
+// The same with no width left: bounds from each end of μ's interval.
+Widths EndsOfWidth(const std::vector<SampledGaussian>& steps, bool add);
+
 // An upper bound on the greatest loss in the add direction, -Σ T log(1-q): ε is at most that, at
 // any δ.
 double GreatestAddLossUp(const std::vector<SampledGaussian>& steps);
@@ -25,5 +28,10 @@ double GreatestAddLossUp(const std::vector<SampledGaussian>& steps);
 double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start);
 // Whether Chernoff's bound shows it at order c, where K(c) <= log_mgf.
 bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon);
+
+// Upper bounds by Chernoff's bound at the best of some orders: on ε(delta), searched from `start`,
+// and on δ(epsilon). Infinite and 1 if none is found.
+double EpsilonUpByChernoff(Tilting& tilting, double delta, double start);
+double DeltaUpByChernoff(Tilting& tilting, double epsilon);
 
 }  // namespace dpledger::accountant::contour

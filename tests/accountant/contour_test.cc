@@ -241,14 +241,15 @@ TEST(Contour, DeltaContainsKnownValues) {
   EXPECT_GE((*second)->upper, 1.44289704749e-7);
 }
 
-// Twenty steps at rate 1e-5 are nearly an atom: the transform does not decay. The refusal must be a
-// refusal.
-TEST(Contour, FewEffectiveStepsGetNoAnswerAndBestGoesOn) {
-  const Composition composition = One(1e-5, 1, 20);
-  const auto found = contour::Epsilon(composition, 1e-8, {});
+// Three steps of little noise at rate 5e-5 are nearly an atom: no line of any part closes. The
+// refusal must be a refusal.
+TEST(Contour, WhatNoLineReachesGetsNoAnswerAndBestGoesOn) {
+  const Composition composition = One(4.5684355686202698e-5, 0.29316756434247054, 3);
+  constexpr double kDelta = 7.8079014413457803e-18;
+  const auto found = contour::Epsilon(composition, kDelta, {});
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->has_value());
-  const auto best = ComputeEpsilon(composition, 1e-8, {});
+  const auto best = ComputeEpsilon(composition, kDelta, {});
   ASSERT_TRUE(best.ok());
   EXPECT_NE(best->method, Method::kContour);
 }

@@ -1,0 +1,219 @@
+// The bounds of accountant/contour by the largest jump, as bounds: each error is made the largest
+// one by nodes, ends and periods that are far too coarse, and the truth must still lie inside.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <vector>
+
+#include "accountant/contour/measure.h"
+#include "accountant/contour/part.h"
+#include "accountant/contour/shell.h"
+#include "tests/accountant/exact_gaussian.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+using exact::Complex;
+using exact::Real;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const Real kSqrtTwoPi = std::sqrt(2 * std::acos(-1.0L));
+
+struct Case {
+  Step step;
+  Window window;
+};
+const std::vector<Case>& Cases() {
+  static const std::vector<Case>* cases =
+      new std::vector<Case>{{{1e-4, 1, 0, 1, false}, {3, 5, 0.2}},
+                            {{1e-4, 1, 0, 1, false}, {-kInfinity, 5, 0.2}},
+                            {{0.02, 2, 0, 1, false}, {1.5, 2.5, 0.125}},
+                            {{0.02, 2, 0, 1, false}, {-kInfinity, 2.5, 0.125}},
+                            {{0.3, 0.4, 0, 1, false}, {2, 4, 0.4}},
+                            {{0.01, 1.2, 0, 1, true}, {3, kInfinity, 0.2}},
+                            {{0.01, 1.2, 0, 1, true}, {1, 3, 0.2}},
+                            {{0.3, 0.4, 0, 1, true}, {-kInfinity, kInfinity, 0.5}}};
+  return *cases;
+}
+
+// N(t; high) - N(t; low), or N(t; low).
+Real Cut(const Window& window, bool below, Real t) {
+  const auto log_cut = [&](Real at) { return -std::exp((t - at) / window.width); };
+  if (below) return std::exp(log_cut(window.low));
+  const Real high = std::isfinite(window.high) ? log_cut(window.high) : 0.0L;
+  if (!std::isfinite(window.low)) return std::exp(high);
+  return -std::exp(high) * std::expm1(log_cut(window.low) - high);
+}
+
+// E[cut (1+u)^power], on a line and nodes far finer than the accountant's.
+Complex Transform(const Case& of, bool below, Complex power) {
+  Complex sum = 0;
+  const Real h = 1.0L / 512;
+  for (Real i = -14 / h; i * h < 16; ++i) {
+    const Real t = i * h, l = exact::Loss(of.step.q, of.step.mu, t);
+    sum += Cut(of.window, below, t) * std::exp(power * l - t * t / 2);
+  }
+  return sum * h / kSqrtTwoPi;
+}
+
+// δ(ε) of one step's measure.
+Real Delta(const Case& of, Real epsilon) {
+  Real sum = 0;
+  const Real h = 1.0L / 2048;
+  for (Real i = -14 / h; i * h < 16; ++i) {
+    const Real t = i * h, l = exact::Loss(of.step.q, of.step.mu, t);
+    const Real loss = of.step.add ? -l : l, weight = of.step.add ? 0 : l;
+    if (loss > epsilon)
+      sum -= Cut(of.window, false, t) * std::exp(weight - t * t / 2) * std::expm1(epsilon - loss);
+  }
+  return sum * h / kSqrtTwoPi;
+}
+
+TEST(ShellBounds, IntegralsAreAboveTheTransformAtEveryHeightAndLittleAboveAtTheBest) {
+  for (const Case& of : Cases()) {
+    const Shell shell(of.step, of.window, 12);
+    for (const bool below : {false, true}) {
+      if (below && !shell.has_below()) continue;
+      for (const double c : {0.5, 3.0, 20.0}) {
+        const double power = Power(of.step, c);
+        for (const double y : {0.0, 3.0, 40.0, 400.0}) {
+          const Real truth = std::log(std::abs(Transform(of, below, {power, y})));
+          double best = kInfinity;
+          for (double eta = shell.GreatestHeight(); eta > 1e-4; eta *= 0.7) {
+            const double bound = shell.LogIntegral(below, power, eta, -y);
+            // Above what is left in long double, the truth is known.
+            if (truth > -40) {
+              EXPECT_GE(bound, truth) << of.step.q << " " << c << " " << y;
+            }
+            best = std::fmin(best, bound);
+          }
+          if (y == 0) {
+            EXPECT_LE(best, truth + 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ShellBounds, EnvelopesAreAboveTheTransformAndNearlyEqualAtZero) {
+  for (const Case& of : Cases()) {
+    if (std::isfinite(of.window.low)) continue;
+    const Shell shell(of.step, of.window, 12);
+    for (const double c : {0.5, 3.0, 20.0}) {
+      const double power = Power(of.step, c);
+      const double scale = static_cast<double>(std::log(Transform(of, false, power).real()));
+      for (const double digits : {1.0, 4.0, 20.0}) {
+        for (const double y : {0.0, 2.0, 10.0}) {
+          const Real truth = std::log(std::abs(Transform(of, false, {power, y}))) - scale;
+          const double greatest = std::fmin(shell.GreatestHeight(), shell.GreatestEnvelopeHeight());
+          for (double eta = greatest; eta > 1e-3; eta *= 0.5) {
+            EXPECT_GE(shell.LogEnvelope(power, scale, eta, y, digits), truth - 1e-15L)
+                << of.step.q << " " << c << " " << y << " " << eta;
+          }
+        }
+        const double flat = shell.LogEnvelope(power, scale, 1e-6, 0, digits);
+        EXPECT_LE(flat, 4 * std::exp(-digits) + 1e-10) << of.step.q << " " << c;
+      }
+    }
+  }
+}
+
+// Nodes so far apart that the quadrature's error is the largest; at y = 0 and up the line.
+TEST(ShellBounds, HoldWhereTheQuadratureIsTheLargestError) {
+  int coarse = 0;
+  for (const Case& of : Cases()) {
+    Shell shell(of.step, of.window, 12);
+    const double eta = 0.6 * shell.GreatestHeight();
+    for (const double need : {2.0, 4.0, 8.0, 16.0}) {
+      ASSERT_TRUE(shell.Lay(2 * std::acos(-1.0) * eta / need));
+      for (const bool below : {false, true}) {
+        if (below && !shell.has_below()) continue;
+        for (const double c : {0.5, 3.0, 20.0}) {
+          const double power = Power(of.step, c);
+          const CutSum sum = shell.At(below, power, eta, 0, nullptr);
+          const Real truth = Transform(of, below, power).real();
+          const Real off = std::fabs(std::exp(static_cast<Real>(sum.log)) / truth - 1);
+          if (sum.Error() < 0.5) {
+            EXPECT_LE(off, 1.1 * sum.Error()) << of.step.q << " " << c;
+          }
+          coarse += off > 1e-6 && sum.Error() < 0.5;
+        }
+      }
+    }
+  }
+  EXPECT_GT(coarse, 10) << "no quadrature was coarse";
+}
+
+// A range that ends too early.
+TEST(ShellBounds, HoldWhereTheEndsAreTheLargestError) {
+  int short_ends = 0;
+  for (const Case& of : Cases()) {
+    for (const double margin : {0.5, 1.5, 2.5, 4.0}) {
+      Shell shell(of.step, of.window, margin);
+      const double eta = 0.6 * shell.GreatestHeight();
+      ASSERT_TRUE(shell.Lay(2 * std::acos(-1.0) * eta / 60));
+      for (const bool below : {false, true}) {
+        if (below && !shell.has_below()) continue;
+        const double power = Power(of.step, 2);
+        const CutSum sum = shell.At(below, power, eta, 0, nullptr);
+        const Real truth = Transform(of, below, power).real();
+        const Real computed = std::exp(static_cast<Real>(sum.log));
+        EXPECT_LE(std::fabs(truth - computed), 1.001 * sum.Error() * computed) << margin;
+        short_ends += std::fabs(truth / computed - 1) > 1e-6;
+      }
+    }
+  }
+  EXPECT_GT(short_ends, 8) << "no range was short";
+}
+
+// Goals so high that aliases and the line's end are a large share of δ.
+TEST(PartBounds, HoldWhereAliasesAndTheEndAreTheLargestErrors) {
+  int wide = 0, answered = 0;
+  for (const Case& of : Cases()) {
+    for (const double epsilon : {0.001, 0.02, 0.3}) {
+      const Real truth = Delta(of, epsilon);
+      if (!(truth > 1e-18L)) continue;
+      for (const double share : {0.0, -1.5, -3.0, -6.0, -12.0}) {
+        Measure measure({of.step}, {of.window}, 34);
+        const auto part =
+            Part::Lay(measure, epsilon, static_cast<double>(std::log(truth)) + share, 1 << 14, {});
+        ASSERT_TRUE(part.ok());
+        if (!part->has_value()) continue;
+        ++answered;
+        const PartOfDelta at = (*part)->At(epsilon);
+        EXPECT_LE(at.lower, truth * (1 + 1e-7L)) << of.step.q << " " << epsilon << " " << share;
+        EXPECT_GE(at.upper, truth * (1 - 1e-7L)) << of.step.q << " " << epsilon << " " << share;
+        wide += at.upper - at.lower > 1e-3 * truth;
+        // Far from where it was laid it holds too.
+        for (const double elsewhere : {0.3 * epsilon, 2 * epsilon}) {
+          const Real there = Delta(of, elsewhere);
+          const PartOfDelta found = (*part)->At(elsewhere);
+          EXPECT_LE(found.lower, there * (1 + 1e-6L) + 1e-25L) << elsewhere;
+          EXPECT_GE(found.upper, there * (1 - 1e-6L) - 1e-25L) << elsewhere;
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 40);
+  EXPECT_GT(wide, 10) << "no goal was high";
+}
+
+// Chernoff's bound, with which what is below the last cut is neglected.
+TEST(MeasureBounds, ChernoffIsAboveTheProfileEverywhere) {
+  for (const Case& of : Cases()) {
+    const Measure measure({of.step}, {of.window}, 34);
+    ASSERT_TRUE(measure.ok());
+    for (const double epsilon : {0.001, 0.02, 0.3}) {
+      const Chernoff bound = measure.ChernoffAt(epsilon);
+      for (const double at : {0.0, 0.5 * epsilon, epsilon, 2 * epsilon}) {
+        EXPECT_GE(std::exp(bound.LogDeltaUp(at)), Delta(of, at) * (1 - 1e-6L)) << epsilon;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::accountant::contour
