@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "accountant/contour/laid_line.h"
 #include "accountant/contour/part.h"
 #include "accountant/contour/saddle.h"
 #include "accountant/numeric/normal.h"
@@ -16,8 +17,9 @@ namespace dpledger::accountant::contour {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Each neglected share, alias, end and quadrature may cost this much of δ.
-constexpr double kLogShare = -20.7;  // 1e-9
+// Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9, or 1e-5 where the
+// lines for that are out of reach.
+constexpr double kLogShares[] = {-20.7, -11.5};
 // From one cut to the next the loss falls by this factor.
 constexpr double kRatio = 2.5;
 constexpr int kGreatestRungs = 40;
@@ -40,10 +42,9 @@ double LogCutUp(double at, double width, double mean) {
 
 // Whether the part's own bounds are so close that δ, about e^{log_delta}, has many digits: not
 // where tails that hardly matter to δ dominate the moments at the saddle.
-bool IsSharp(const Part& part, double epsilon, double log_delta) {
-  constexpr double kSharp = 1e-7;
+bool IsSharp(const Part& part, double epsilon, double log_delta, double log_share) {
   const PartOfDelta at = part.At(epsilon);
-  return at.upper - at.lower <= kSharp * std::fmax(std::exp(log_delta), at.value);
+  return at.upper - at.lower <= std::exp(log_share + 5) * std::fmax(std::exp(log_delta), at.value);
 }
 
 // Where a ladder's lines have a given δ, and how far the bounds may be from there.
@@ -54,7 +55,9 @@ struct Place {
 // δ as a sum of parts, laid at one ε.
 class Ladder {
  public:
-  Ladder(const std::vector<Step>& steps, const Limits& limits) : steps_(steps), limits_(limits) {}
+  // `log_share`: one of kLogShares.
+  Ladder(const std::vector<Step>& steps, double log_share, const Limits& limits)
+      : steps_(steps), log_share_(log_share), limits_(limits) {}
 
   // Finds the cut above which nothing matters to a δ of e^{log_delta}. False if there is none.
   bool FindTop(double log_delta);
@@ -80,6 +83,7 @@ class Ladder {
   double Digits() const { return 34; }
 
   const std::vector<Step>& steps_;
+  const double log_share_;
   const Limits& limits_;
   double top_loss_ = 0, top_mass_ = 0;
   std::vector<double> widths_;
@@ -115,7 +119,7 @@ bool Ladder::FindTop(double log_delta) {
     }
     return log_mass;
   };
-  const double goal = log_delta + kLogShare;
+  const double goal = log_delta + log_share_;
   double low = -40, high = std::log(600.0);  // of the loss
   if (mass(std::exp(high), nullptr) > goal) return false;
   for (int i = 0; i < 60 && high - low > 1e-3; ++i) {
@@ -165,7 +169,7 @@ absl::StatusOr<double> Ladder::LogEstimate(double epsilon) {
 absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
   parts_.clear();
   neglected_.reset();
-  const double goal = log_delta + kLogShare;
+  const double goal = log_delta + log_share_;
   double high = top_loss_;
   for (int i = 0; i < kGreatestRungs; ++i, high = Below(high)) {
     RETURN_IF_ERROR(limits_.Check());
@@ -177,7 +181,7 @@ absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
     ASSIGN_OR_RETURN(
         std::optional<Part> whole,
         Part::Lay(near, epsilon, goal, std::isfinite(high) ? kShortLine : kLongLine, limits_));
-    if (whole.has_value() && IsSharp(*whole, epsilon, log_delta)) {
+    if (whole.has_value() && IsSharp(*whole, epsilon, log_delta, log_share_)) {
       parts_.push_back(*std::move(whole));
       return true;
     }
@@ -187,6 +191,11 @@ absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
       ASSIGN_OR_RETURN(part, Part::Lay(shell, epsilon, goal, kLongLine, limits_));
     }
     if (!part.has_value()) {
+      // The rungs end here, at whatever length.
+      if (!whole.has_value()) {
+        Measure again(steps_, WindowsAt(0, high), Digits());
+        ASSIGN_OR_RETURN(whole, Part::Lay(again, epsilon, goal, kLongLine, limits_));
+      }
       if (!whole.has_value()) return false;
       parts_.push_back(*std::move(whole));
       return true;
@@ -281,12 +290,10 @@ std::optional<double> Outward(const Place& from, double sign, F holds) {
   return std::nullopt;
 }
 
-}  // namespace
+using Found = absl::StatusOr<std::optional<Interval>>;
 
-absl::StatusOr<std::optional<Interval>> DeltaByJumps(const Widths& steps, double epsilon,
-                                                     const Limits& limits) {
-  if (!Applies(steps.upper)) return std::nullopt;
-  Ladder above(steps.upper, limits);
+Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Limits& limits) {
+  Ladder above(steps.upper, log_share, limits);
   double log_delta = -50;
   for (int i = 0; i < kLayings; ++i) {
     if (!above.FindTop(log_delta)) return std::nullopt;
@@ -301,20 +308,18 @@ absl::StatusOr<std::optional<Interval>> DeltaByJumps(const Widths& steps, double
   if (!laid) return std::nullopt;
   const PartOfDelta high = above.At(epsilon);
   if (Same(steps)) return Interval(high.lower, std::fmin(1, high.upper));
-  Ladder below(steps.lower, limits);
+  Ladder below(steps.lower, log_share, limits);
   ASSIGN_OR_RETURN(const bool both,
                    below.FindTop(log_delta) ? below.Lay(epsilon, log_delta) : false);
   if (!both) return std::nullopt;
   return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
 }
 
-absl::StatusOr<std::optional<Interval>> EpsilonByJumps(const Widths& steps, double delta,
-                                                       const Limits& limits) {
-  if (!Applies(steps.upper)) return std::nullopt;
+Found EpsilonWith(double log_share, const Widths& steps, double delta, const Limits& limits) {
   const double log_delta = std::log(delta);
   if (!(log_delta > kLeastLogDelta)) return std::nullopt;
   const double delta_down = NextDown(delta), delta_up = NextUp(delta);
-  Ladder above(steps.upper, limits);
+  Ladder above(steps.upper, log_share, limits);
   if (!above.FindTop(log_delta)) return std::nullopt;
   // ε may be 0.
   ASSIGN_OR_RETURN(const double at_zero, above.LogEstimate(0));
@@ -332,11 +337,38 @@ absl::StatusOr<std::optional<Interval>> EpsilonByJumps(const Widths& steps, doub
     return Outward(from, -1, [&](double e) { return on.At(e).lower >= delta_up; }).value_or(0);
   };
   if (Same(steps)) return Interval(lower_bound(above, *at), *upper);
-  Ladder below(steps.lower, limits);
+  Ladder below(steps.lower, log_share, limits);
   if (!below.FindTop(log_delta)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Place> low, below.Settle(at->epsilon, log_delta));
   if (!low.has_value()) return std::nullopt;
   return Interval(lower_bound(below, *low), *upper);
+}
+
+// The first answer of `question` over the shares that is useful; else the narrowest.
+template <typename Question>
+Found FirstUseful(const Question& question) {
+  std::optional<Interval> best;
+  for (const double log_share : kLogShares) {
+    ASSIGN_OR_RETURN(const std::optional<Interval> found, question(log_share));
+    if (!found.has_value()) continue;
+    if (!best.has_value() || found->RelativeGap() < best->RelativeGap()) best = found;
+    if (best->RelativeGap() <= kUsefulGap) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+Found DeltaByJumps(const Widths& steps, double epsilon, const Limits& limits) {
+  if (!Applies(steps.upper)) return std::nullopt;
+  return FirstUseful(
+      [&](double log_share) { return DeltaWith(log_share, steps, epsilon, limits); });
+}
+
+Found EpsilonByJumps(const Widths& steps, double delta, const Limits& limits) {
+  if (!Applies(steps.upper)) return std::nullopt;
+  return FirstUseful(
+      [&](double log_share) { return EpsilonWith(log_share, steps, delta, limits); });
 }
 
 }  // namespace dpledger::accountant::contour

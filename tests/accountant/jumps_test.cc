@@ -133,6 +133,27 @@ TEST(Jumps, AnswerWhatOneLineCannot) {
   }
 }
 
+// Lines for the usual share of δ are out of reach for these, and those for a greater one are not.
+TEST(Jumps, AnswerWithFewerDigitsWhereManyAreOutOfReach) {
+  const struct {
+    double q, z;
+    uint64_t count;
+    double delta;
+  } kSettings[] = {{2.2572145068495457e-06, 0.74832844892530204, 5, 2.6203139749757894e-06},
+                   {1.9983337231829032e-06, 0.7377151406166268, 7394, 2.9395068016403274e-27},
+                   {4.5684355686202698e-05, 0.29316756434247054, 3, 7.8079014413457803e-18}};
+  for (const auto& s : kSettings) {
+    const Composition composition = One(s.q, s.z, s.count);
+    const auto found = ComputeEpsilon(composition, s.delta, {});
+    ASSERT_TRUE(found.ok());
+    EXPECT_LE(found->value.RelativeGap(), 1e-3) << s.q;
+    const auto grid = pld::Epsilon(composition, s.delta, 1e-2, {});
+    ASSERT_TRUE(grid.ok());
+    EXPECT_LE(grid->value.lower, found->value.upper);
+    EXPECT_GE(grid->value.upper, found->value.lower);
+  }
+}
+
 TEST(Jumps, SeveralKindsOfStepsOverlapTheLossGrid) {
   std::mt19937_64 random(12);
   const auto log_uniform = [&](double a, double b) {
