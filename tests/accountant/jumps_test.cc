@@ -51,7 +51,7 @@ TEST(Jumps, EpsilonOfOneAndTwoStepsContainsTheProfilesInverse) {
     return a * std::pow(b / a, std::uniform_real_distribution<double>()(random));
   };
   int answered = 0, narrow = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const double q = log_uniform(1e-6, 1e-2), z = log_uniform(0.3, 3);
     const double delta = log_uniform(1e-20, 1e-5);
     const uint64_t count = 1 + i % 2;
@@ -70,8 +70,8 @@ TEST(Jumps, EpsilonOfOneAndTwoStepsContainsTheProfilesInverse) {
       EXPECT_GE(profile((*found)->lower), delta * (1 - 1e-10L)) << q << " " << z << " " << delta;
     }
   }
-  EXPECT_GE(answered, 15);
-  EXPECT_GE(narrow, 15);
+  EXPECT_GE(answered, 10);
+  EXPECT_GE(narrow, 10);
 }
 
 // ε of two steps by nested quadrature at 30 digits (tests/oracle/few_jumps.py).
@@ -160,7 +160,7 @@ TEST(Jumps, SeveralKindsOfStepsOverlapTheLossGrid) {
     return a * std::pow(b / a, std::uniform_real_distribution<double>()(random));
   };
   int answered = 0;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 6; ++i) {
     Composition composition;
     for (int kind = 0; kind < 2 + i % 2; ++kind) {
       const double z = log_uniform(0.6, 4);
@@ -180,7 +180,44 @@ TEST(Jumps, SeveralKindsOfStepsOverlapTheLossGrid) {
       EXPECT_GE(grid->value.upper, (*found)->lower) << i;
     }
   }
-  EXPECT_GE(answered, 8);
+  EXPECT_GE(answered, 4);
+}
+
+// Where one line closes, its interval is a thousandth of what the loss grid has: parts and line
+// share the losses at the nodes and the loop over them, nothing else.
+TEST(Jumps, MeetOneLineWhereBothAnswer) {
+  std::mt19937_64 random(13);
+  const auto log_uniform = [&](double a, double b) {
+    return a * std::pow(b / a, std::uniform_real_distribution<double>()(random));
+  };
+  int both = 0;
+  for (int i = 0; i < 14; ++i) {
+    Composition composition;
+    for (int kind = 0; kind < 1 + i % 2; ++kind) {
+      const double z = log_uniform(0.5, 5);
+      composition.steps.push_back(
+          {log_uniform(1e-4, 0.5), {z, z}, static_cast<uint64_t>(log_uniform(30, 1e6))});
+    }
+    const double delta = log_uniform(1e-25, 1e-3);
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      const Widths ends = EndsOfWidth(composition.steps, direction == Direction::kAdd);
+      const auto line = contour::EpsilonIn(direction, composition, delta, {});
+      const auto jumps = EpsilonByJumps(ends, delta, {});
+      ASSERT_TRUE(line.ok() && jumps.ok());
+      if (!line->has_value() || !((*line)->RelativeGap() < 1e-9) || !jumps->has_value()) continue;
+      ++both;
+      EXPECT_LE((*line)->lower, (*jumps)->upper) << i;
+      EXPECT_GE((*line)->upper, (*jumps)->lower) << i;
+      const double epsilon = (*line)->upper;
+      const auto line_delta = contour::DeltaIn(direction, composition, epsilon, {});
+      const auto jumps_delta = DeltaByJumps(ends, epsilon, {});
+      ASSERT_TRUE(line_delta.ok() && jumps_delta.ok());
+      if (!line_delta->has_value() || !jumps_delta->has_value()) continue;
+      EXPECT_LE((*line_delta)->lower, (*jumps_delta)->upper) << i;
+      EXPECT_GE((*line_delta)->upper, (*jumps_delta)->lower) << i;
+    }
+  }
+  EXPECT_GE(both, 20);
 }
 
 // An interval of noise multipliers: the lower bound is that of the greatest noise, the upper one
