@@ -13,6 +13,9 @@ namespace {
 // What lies where the integrand is below e^-kNegligible of its greatest is left out of a cell that
 // reaches to infinity: below 1e-20 of it.
 constexpr double kNegligible = 55;
+// And of a cell with two ends, where what vanishes at an end is compared with what does not: a cell
+// beside a finite edge of the loss may reach thousands of standard deviations into nothing.
+constexpr double kNegligibleInside = 75;
 
 // Gauss-Legendre on [-1, 1] (Abramowitz and Stegun, table 25.4). A panel of width w with
 // w·Roughness <= kNarrow is integrated by three points, up to kPanel by five: then the remainders
@@ -130,18 +133,26 @@ std::vector<CellIntegrals> Piece::Integrate(const std::vector<Cell>& cells) cons
         e.gap_to = std::fmax(0, -e.y1 * std::expm1(above - cell.upper));
         e.y_to = std::exp(origin_ + above);
       }
-      double t = e.start;
+      double t = e.start, to = e.end;
+      if (quadratic_ < 0) {
+        // A term e^{rate·t} of the densities moves the peak by rate·s².
+        const double nearest = std::fmin(std::fmax(peak, e.start), e.end);
+        const double low = peak - greatest_rate_ * s * s, high = peak + greatest_rate_ * s * s;
+        const double reach = s * std::sqrt(2 * kNegligibleInside);
+        t = std::fmax(t, low - std::hypot(nearest - low, reach));
+        to = std::fmin(to, high + std::hypot(nearest - high, reach));
+      }
       size_t panels = 0;
       const double rough = std::fmax(Roughness(e.start), Roughness(e.end));
       if ((e.end - e.start) * rough <= kNarrow) {
         points.Add(e.start, e.end, e.start, e.end, i, true);
         panels = 1;
       } else {
-        while (t < e.end) {
+        while (t < to) {
           const double guess = kPanel / Roughness(t);
           const double width =
-              kPanel / std::fmax(Roughness(t), Roughness(std::fmin(t + guess, e.end)));
-          const double next = t + width >= e.end ? e.end : t + width;
+              kPanel / std::fmax(Roughness(t), Roughness(std::fmin(t + guess, to)));
+          const double next = t + width >= to ? to : t + width;
           points.Add(t, next, e.start, e.end, i, false);
           ++panels;
           t = next;
