@@ -292,29 +292,6 @@ std::optional<double> Outward(const Place& from, double sign, F holds) {
 
 using Found = absl::StatusOr<std::optional<Interval>>;
 
-Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Limits& limits) {
-  Ladder above(steps.upper, log_share, limits);
-  double log_delta = -50;
-  for (int i = 0; i < kLayings; ++i) {
-    if (!above.FindTop(log_delta)) return std::nullopt;
-    ASSIGN_OR_RETURN(const double estimate, above.LogEstimate(epsilon));
-    if (!std::isfinite(estimate)) return std::nullopt;
-    const bool settled = std::fabs(estimate - log_delta) < 1;
-    log_delta = estimate;
-    if (settled) break;
-  }
-  if (!(log_delta > kLeastLogDelta) || !above.FindTop(log_delta)) return std::nullopt;
-  ASSIGN_OR_RETURN(const bool laid, above.Lay(epsilon, log_delta));
-  if (!laid) return std::nullopt;
-  const PartOfDelta high = above.At(epsilon);
-  if (Same(steps)) return Interval(high.lower, std::fmin(1, high.upper));
-  Ladder below(steps.lower, log_share, limits);
-  ASSIGN_OR_RETURN(const bool both,
-                   below.FindTop(log_delta) ? below.Lay(epsilon, log_delta) : false);
-  if (!both) return std::nullopt;
-  return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
-}
-
 Found EpsilonWith(double log_share, const Widths& steps, double delta, const Limits& limits) {
   const double log_delta = std::log(delta);
   if (!(log_delta > kLeastLogDelta)) return std::nullopt;
@@ -359,10 +336,34 @@ Found FirstUseful(const Question& question) {
 
 }  // namespace
 
+Found DeltaByJumpsTo(double log_share, const Widths& steps, double epsilon, const Limits& limits) {
+  if (!Applies(steps.upper)) return std::nullopt;
+  Ladder above(steps.upper, log_share, limits);
+  double log_delta = -50;
+  for (int i = 0; i < kLayings; ++i) {
+    if (!above.FindTop(log_delta)) return std::nullopt;
+    ASSIGN_OR_RETURN(const double estimate, above.LogEstimate(epsilon));
+    if (!std::isfinite(estimate)) return std::nullopt;
+    const bool settled = std::fabs(estimate - log_delta) < 1;
+    log_delta = estimate;
+    if (settled) break;
+  }
+  if (!(log_delta > kLeastLogDelta) || !above.FindTop(log_delta)) return std::nullopt;
+  ASSIGN_OR_RETURN(const bool laid, above.Lay(epsilon, log_delta));
+  if (!laid) return std::nullopt;
+  const PartOfDelta high = above.At(epsilon);
+  if (Same(steps)) return Interval(high.lower, std::fmin(1, high.upper));
+  Ladder below(steps.lower, log_share, limits);
+  ASSIGN_OR_RETURN(const bool both,
+                   below.FindTop(log_delta) ? below.Lay(epsilon, log_delta) : false);
+  if (!both) return std::nullopt;
+  return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
+}
+
 Found DeltaByJumps(const Widths& steps, double epsilon, const Limits& limits) {
   if (!Applies(steps.upper)) return std::nullopt;
   return FirstUseful(
-      [&](double log_share) { return DeltaWith(log_share, steps, epsilon, limits); });
+      [&](double log_share) { return DeltaByJumpsTo(log_share, steps, epsilon, limits); });
 }
 
 Found EpsilonByJumps(const Widths& steps, double delta, const Limits& limits) {

@@ -20,4 +20,9 @@ absl::StatusOr<std::optional<Interval>> EpsilonByJumps(const Widths& steps, doub
 absl::StatusOr<std::optional<Interval>> DeltaByJumps(const Widths& steps, double epsilon,
                                                      const Limits& limits);
 
+// DeltaByJumps where each error of CLAIM.md's table may cost about e^{log_share} of δ: valid
+// whatever that is.
+absl::StatusOr<std::optional<Interval>> DeltaByJumpsTo(double log_share, const Widths& steps,
+                                                       double epsilon, const Limits& limits);
+
 }  // namespace dpledger::accountant::contour

@@ -7,9 +7,11 @@
 #include <limits>
 #include <vector>
 
+#include "accountant/contour/ladder.h"
 #include "accountant/contour/measure.h"
 #include "accountant/contour/part.h"
 #include "accountant/contour/shell.h"
+#include "accountant/contour/shells_on_line.h"
 #include "tests/accountant/exact_gaussian.h"
 
 namespace dpledger::accountant::contour {
@@ -98,6 +100,41 @@ TEST(ShellBounds, IntegralsAreAboveTheTransformAtEveryHeightAndLittleAboveAtTheB
   }
 }
 
+// ∫ of the moduli's product on Im t = eta, each cell's factors at their best: far below what sums
+// of suprema over cells may be, where the angle turns fast.
+Real IntegralAtHeight(const Case& of, double power, double eta, double y) {
+  Real sum = 0;
+  const Real h = 1.0L / 256, turn = of.step.mu * static_cast<Real>(eta);
+  const Real cosine = std::cos(eta / static_cast<Real>(of.window.width));
+  for (Real i = -12 / h; i * h < 12; ++i) {
+    const Real t = i * h, v = of.step.mu * t - of.step.mu * static_cast<Real>(of.step.mu) / 2;
+    const Complex one_more = 1 - static_cast<Real>(of.step.q) +
+                             static_cast<Real>(of.step.q) * std::exp(Complex(v, turn));
+    const auto exponent = [&](Real at) { return cosine * std::exp((t - at) / of.window.width); };
+    Real cut = std::isfinite(of.window.high) ? std::exp(-exponent(of.window.high)) : 1;
+    if (std::isfinite(of.window.low)) cut = (cut - std::exp(-exponent(of.window.low))) / cosine;
+    sum +=
+        cut * std::exp(power * std::log(std::abs(one_more)) + y * std::arg(one_more) - t * t / 2);
+  }
+  return std::exp(static_cast<Real>(eta) * eta / 2) * sum * h / kSqrtTwoPi;
+}
+
+TEST(ShellBounds, IntegralsAreAboveTheIntegralOfTheModuliAtTheSameHeight) {
+  for (const Case& of : Cases()) {
+    const Shell shell(of.step, of.window, 12);
+    for (const double c : {0.5, 20.0}) {
+      const double power = Power(of.step, c);
+      for (const double y : {-3e4, -400.0, -20.0, 0.0, 20.0}) {
+        for (double eta = shell.GreatestHeight(); eta > 1e-2; eta *= 0.4) {
+          const Real truth = std::log(IntegralAtHeight(of, power, eta, y));
+          EXPECT_GE(shell.LogIntegral(false, power, eta, y), truth - 1e-9L)
+              << of.step.q << " " << c << " " << y << " " << eta;
+        }
+      }
+    }
+  }
+}
+
 TEST(ShellBounds, EnvelopesAreAboveTheTransformAndNearlyEqualAtZero) {
   for (const Case& of : Cases()) {
     if (std::isfinite(of.window.low)) continue;
@@ -167,6 +204,77 @@ TEST(ShellBounds, HoldWhereTheEndsAreTheLargestError) {
     }
   }
   EXPECT_GT(short_ends, 8) << "no range was short";
+}
+
+// Nodes in t so far apart that the quadrature is the largest error on the line; runs of a few
+// steps.
+TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
+  int coarse = 0, answered = 0;
+  for (const Case& of : Cases()) {
+    for (const double count : {1.0, 3.0, 40.0}) {
+      Step step = of.step;
+      step.count = count;
+      for (const double digits : {-2.0, 0.0, 2.0, 6.0, 30.0}) {
+        constexpr double kC = 2, kSpacing = 1.5;
+        constexpr size_t kNodes = 4;
+        Measure measure({step}, {of.window}, 34);
+        const SumsAt sums = measure.Sums(kC);
+        const auto line = ShellsOnLine::Put(measure, sums, kC, kSpacing, kNodes, digits, {});
+        ASSERT_TRUE(line.ok());
+        if (!line->has_value()) continue;
+        ++answered;
+        for (size_t k = 0; k <= kNodes; ++k) {
+          const Real y = kSpacing * static_cast<Real>(k);
+          const Complex power(Power(step, kC), step.add ? -y : y);
+          const Complex shell = Transform(of, false, power);
+          const Complex below = measure.has_below() ? Transform(of, true, power) : 0;
+          const auto raised = [&](Complex z) {
+            Complex product = 1;
+            for (int i = 0; i < count; ++i) product *= z;
+            return product;
+          };
+          const Complex truth =
+              measure.has_below() ? raised(below + shell) - raised(below) : raised(shell);
+          double error = 0;
+          const std::complex<double> found = (*line)->At(k, error);
+          const Real level = std::exp(static_cast<Real>((*line)->level()));
+          const Real off = std::abs(Complex(found.real(), found.imag()) - truth / level);
+          // The scale's own error comes on top.
+          const Real scale = (*line)->level_error() * std::abs(truth / level) * 1.1L;
+          EXPECT_LE(off, error + scale + 1e-15L)
+              << of.step.q << " " << count << " " << digits << " " << k;
+          coarse += off > 1e-6L * std::abs(truth / level);
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 40);
+  EXPECT_GT(coarse, 30) << "no nodes were far apart";
+}
+
+// Shares so great that what is above the first cut and below the last is much of δ.
+TEST(LadderBounds, HoldWhereWhatIsLeftOutIsTheLargestError) {
+  int wide = 0, answered = 0;
+  for (const double q : {1e-5, 1e-3, 0.02}) {
+    for (const double z : {0.6, 1.0, 2.0}) {
+      for (const double epsilon : {0.01, 0.3, 2.0}) {
+        const Widths steps = EndsOfWidth({{q, {z, z}, 1}}, false);
+        const Real truth = exact::RemoveDelta(q, 1 / static_cast<Real>(z), epsilon);
+        if (!(truth > 1e-40L)) continue;
+        for (const double share : {0.7, 0.0, -1.0, -3.0, -8.0}) {
+          const auto found = DeltaByJumpsTo(share, steps, epsilon, {});
+          ASSERT_TRUE(found.ok());
+          if (!found->has_value()) continue;
+          ++answered;
+          EXPECT_LE((*found)->lower, truth * (1 + 1e-12L)) << q << " " << z << " " << epsilon;
+          EXPECT_GE((*found)->upper, truth * (1 - 1e-12L)) << q << " " << z << " " << epsilon;
+          wide += (*found)->upper - (*found)->lower > 0.1 * truth;
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 60);
+  EXPECT_GT(wide, 20) << "no share was great";
 }
 
 // Goals so high that aliases and the line's end are a large share of δ.
