@@ -98,18 +98,20 @@ std::optional<Interval> Narrower(const std::optional<Interval>& on_one_line,
   return Meet(*on_one_line, "contour", *by_jumps, "contour by jumps");
 }
 
-bool IsNarrow(const std::optional<Interval>& interval) {
-  return interval.has_value() && interval->RelativeGap() <= kGapOfOneLine;
+// Whether one line is answer enough: its interval is narrow, or as wide as that of μ makes it.
+bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) {
+  return on_one_line.has_value() && (!widths.narrow || on_one_line->RelativeGap() <= kGapOfOneLine);
 }
 
 // In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
 Found EpsilonIn(bool add, const std::vector<SampledGaussian>& steps, double delta,
                 const Limits& limits, double& order) {
+  const Widths widths = StepsOf(steps, add);
   ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
-                   Both(StepsOf(steps, add), [&](const std::vector<Step>& at) {
+                   Both(widths, [&](const std::vector<Step>& at) {
                      return EpsilonOf(at, delta, limits, order);
                    }));
-  if (IsNarrow(on_one_line)) return on_one_line;
+  if (IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
                    EpsilonByJumps(EndsOfWidth(steps, add), delta, limits));
   return Narrower(on_one_line, by_jumps);
@@ -117,10 +119,11 @@ Found EpsilonIn(bool add, const std::vector<SampledGaussian>& steps, double delt
 
 Found DeltaIn(bool add, const std::vector<SampledGaussian>& steps, double epsilon,
               const Limits& limits) {
-  ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
-                   Both(StepsOf(steps, add),
-                        [&](const std::vector<Step>& at) { return DeltaOf(at, epsilon, limits); }));
-  if (IsNarrow(on_one_line)) return on_one_line;
+  const Widths widths = StepsOf(steps, add);
+  ASSIGN_OR_RETURN(
+      const std::optional<Interval> on_one_line,
+      Both(widths, [&](const std::vector<Step>& at) { return DeltaOf(at, epsilon, limits); }));
+  if (IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
                    DeltaByJumps(EndsOfWidth(steps, add), epsilon, limits));
   return Narrower(on_one_line, by_jumps);
