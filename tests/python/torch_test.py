@@ -162,7 +162,8 @@ class Sums(support.WithServer):
         whole = self.released(ledger, lambda s: s.add(grads))
         norms = torch.arange(1.0, 7.0, dtype=torch.float64)
         by_norms = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device) for device in (False, True)]
-        exact_sum.CHUNK = 60  # two rows at a time
+        self.addCleanup(setattr, exact_sum, "HOST_CHUNK", exact_sum.HOST_CHUNK)
+        exact_sum.CHUNK = exact_sum.HOST_CHUNK = 60  # two rows at a time
         for device in (False, True):
             again = self.released(ledger, lambda s: s.add(grads, norms), on_device=device)
             self.assertTrue(all(torch.equal(a, b) for a, b in zip(by_norms[device], again)))

@@ -14,6 +14,9 @@ from .arithmetic import clip_and_sum
 
 FORMATS = {torch.float32: _client.FLOAT32, torch.bfloat16: _client.BFLOAT16, torch.float16: _client.FLOAT16}
 CHUNK = 1 << 24  # elements of a temporary tensor
+# Of rows that are put together for the C library, in memory that is used again: 64 rows of two tensors of 500,000 took
+# 33 ms so, and 146 ms in new memory each time.
+HOST_CHUNK = 1 << 22
 
 
 class ExactSum:
@@ -41,6 +44,7 @@ class ExactSum:
         self._privatizer = sums.Privatizer(groups, noise_multiplier, recorder, allocation=allocation, threads=threads,
                                            non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
+        self._room: Optional[torch.Tensor] = None
         self._device = torch.device("cpu")
 
     @property
@@ -75,14 +79,17 @@ class ExactSum:
                 raise InvalidArgument("examples: must be in [0, %d], got %d" % (rows, examples), field="examples")
             rows = int(examples)
         known = None if norms is None else self._checked_norms(norms, int(tensors[0].shape[0]), tensors[0].device)
-        step = max(1, CHUNK // self.dimension)
+        on_host = tensors[0].device.type == "cpu" and not self._on_device
+        # One tensor alone lies as the C library wants it.
+        chunk = HOST_CHUNK if on_host and len(tensors) > 1 else CHUNK
+        step = max(1, chunk // self.dimension)
         with torch.no_grad():
             for first in range(0, rows, step):
                 last = min(rows, first + step)
                 part = [tensor[first:last].detach().reshape(last - first, size)
                         for tensor, size in zip(tensors, self._sizes)]
                 some = None if known is None else known[first:last]
-                if part[0].device.type == "cpu" and not self._on_device:
+                if on_host:
                     self._add_on_host(part, some)
                 else:
                     self._add_on_device(part, some)
@@ -153,9 +160,17 @@ class ExactSum:
         if len(part) == 1:
             rows = part[0].contiguous()
         else:
-            rows = torch.cat([tensor.to(kind) for tensor in part], 1)
+            rows = self._together(kind, part[0].shape[0])
+            torch.cat([tensor.to(kind) for tensor in part], 1, out=rows)
         known = None if norms is None else norms.contiguous().view(-1).tolist()
         self._privatizer.accumulate_at(rows.data_ptr(), rows.shape[0], self.dimension, FORMATS[kind], known)
+
+    def _together(self, kind: torch.dtype, count: int) -> torch.Tensor:
+        """Room for `count` rows, of the memory that the call before had."""
+        room = self._room
+        if room is None or room.dtype != kind or room.shape[0] < count:
+            room = self._room = torch.empty((count, self.dimension), dtype=kind)
+        return room[:count]
 
     def _add_on_device(self, part: Sequence[torch.Tensor], norms: Optional[torch.Tensor]) -> None:
         queries = self._privatizer.queries()
