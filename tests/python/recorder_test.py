@@ -89,6 +89,16 @@ class Recorder(support.WithServer):
         self.assertGreaterEqual(json.loads(cost)["epsilon"]["upper"], truth["lower"])
         self.server.program("ledger", "verify", "killed", "--self-signed")
 
+    def test_the_environment_says_where_the_server_is(self):
+        os.environ["DPLEDGER_SERVER"] = self.server.address
+        self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")
+        with self.recorder("environment", server=None) as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+        os.environ["DPLEDGER_TOKEN_FILE"] = str(self.folder / "missing")
+        self.addCleanup(os.environ.pop, "DPLEDGER_TOKEN_FILE")
+        with self.assertRaisesRegex(dpledger.Error, "missing"):
+            self.recorder("environment2", spool=str(self.folder / "other"))
+
     def test_wrong_arguments_are_named(self):
         for words, kind, options in (
                 ("dataset: must be text", TypeError, dict(dataset=3)),

@@ -234,6 +234,17 @@ class Sums(support.WithServer):
                 self.made(ledger, **options)
         ledger.leave()
 
+    def test_a_second_thread_is_refused(self):
+        ledger = self.recorder("threads")
+        total = self.made(ledger)
+        total.begin(SCHEME)
+        with total._alone, self.assertRaises(dpledger.Error) as caught:
+            total.add(self.batch())
+        self.assertEqual((caught.exception.code, caught.exception.reason), ("FAILED_PRECONDITION", "IN_USE"))
+        total.add(self.batch())
+        total.finish()
+        ledger.leave()
+
     def test_flushing_of_subnormals_is_survived(self):
         ledger = self.recorder("flush")
         grads = [g * 1e-40 for g in self.batch()]
@@ -275,6 +286,23 @@ class PerExample(unittest.TestCase):
                                                    atol=1e-6), (index, reduction))
                     parameter.grad_sample = None
                 remove()
+
+    def test_another_forward_pass_in_between_is_not_mistaken_for_the_batch(self):
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 2))
+        torch.manual_seed(7)
+        x, other, y = torch.randn(5, 3), torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
+        one_by_one = []
+        for row in range(5):
+            model.zero_grad()
+            torch.nn.functional.cross_entropy(model(x[row:row + 1]), y[row:row + 1]).backward()
+            one_by_one.append([p.grad.clone() for p in model.parameters()])
+        exact.per_example(model, loss_reduction="sum")
+        loss = torch.nn.functional.cross_entropy(model(x), y, reduction="sum")
+        model(other)  # as a careless evaluation does
+        loss.backward()
+        for index, parameter in enumerate(model.parameters()):
+            expected = torch.stack([r[index] for r in one_by_one])
+            self.assertTrue(torch.allclose(parameter.grad_sample, expected, atol=1e-6), index)
 
     def test_functional_gradients_give_the_same(self):
         for model, x in self.models():

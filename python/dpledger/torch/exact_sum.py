@@ -1,13 +1,15 @@
 """Rounds of exact sums of per-example gradients, wherever the tensors are."""
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 from typing import Any, List, Optional, Sequence, Union
 
 import torch
 
 from .. import _client, sums
-from ..errors import InvalidArgument, WrongType
+from ..errors import InvalidArgument, WrongType, error
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
 from .arithmetic import clip_and_sum
@@ -20,7 +22,7 @@ HOST_CHUNK = 1 << 22
 
 
 class ExactSum:
-    """Sums per-example gradients exactly, round by round, and gives back noised sums.
+    """Sums per-example gradients exactly, round by round, and gives back noised sums. For one thread at a time.
 
     parameters: tensors, or shapes, in the order in which gradients come
     noise_multiplier: of the whole round; the noise is never less
@@ -45,6 +47,7 @@ class ExactSum:
                                            non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
         self._room: Optional[torch.Tensor] = None
+        self._alone = threading.Lock()
         self._device = torch.device("cpu")
 
     @property
@@ -83,7 +86,11 @@ class ExactSum:
         # One tensor alone lies as the C library wants it.
         chunk = HOST_CHUNK if on_host and len(tensors) > 1 else CHUNK
         step = max(1, chunk // self.dimension)
-        with torch.no_grad():
+        # Two threads would share the room in which rows are put together, and count an example twice.
+        if not self._alone.acquire(blocking=False):
+            raise error(9, "sum: is in use by another thread", "", "IN_USE")
+        with contextlib.ExitStack() as held, torch.no_grad():
+            held.callback(self._alone.release)
             for first in range(0, rows, step):
                 last = min(rows, first + step)
                 part = [tensor[first:last].detach().reshape(last - first, size)

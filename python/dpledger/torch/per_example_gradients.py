@@ -104,7 +104,7 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
             raise InvalidArgument("model: %s is a %s, for which there are no per-example gradients here; set "
                                   "grad_sample yourself (dpledger.torch.gradients)"
                                   % (name or "it", type(layer).__name__), field="model")
-        hooks += _watch(layer, compute, loss_reduction == "mean")
+        hooks.append(_watch(layer, compute, loss_reduction == "mean"))
 
     def remove() -> None:
         for hook in hooks:
@@ -112,31 +112,34 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
     return remove
 
 
-def _watch(layer: torch.nn.Module, compute: Callable[..., Any], mean: bool) -> List[Any]:
-    seen: List[torch.Tensor] = []
+def _watch(layer: torch.nn.Module, compute: Callable[..., Any], mean: bool) -> Any:
+    """The hook is on each output, with the inputs that made it: another forward pass in between, over other records,
+    can then not be mistaken for it."""
 
     def forward(_: Any, inputs: Any, output: torch.Tensor) -> None:
-        if torch.is_grad_enabled() and output.requires_grad:
-            seen.append(inputs[0].detach())
-
-    def backward(_: Any, __: Any, grad_outputs: Any) -> None:
-        if not seen:
+        if not (torch.is_grad_enabled() and output.requires_grad):
             return
-        with torch.no_grad():
-            inputs = seen.pop()
-            outputs = grad_outputs[0].detach()
-            if mean:
-                outputs = outputs * outputs.shape[0]
-            for parameter, found in compute(layer, inputs, outputs):
-                if not parameter.requires_grad:
-                    continue
-                if getattr(parameter, "grad_sample", None) is not None:
-                    # Added to those, two examples would share a row, and one of them could change it by 2 C.
-                    raise InvalidArgument("grad_sample: holds gradients already: call the optimizer's accumulate() "
-                                          "after every backward pass; for layers that one pass uses twice, "
-                                          "dpledger.torch.gradients", field="grad_sample")
-                parameter.grad_sample = found
-    return [layer.register_forward_hook(forward), layer.register_full_backward_hook(backward)]
+        seen = inputs[0].detach()
+
+        def backward(errors: torch.Tensor) -> None:
+            with torch.no_grad():
+                errors = errors.detach()
+                if mean:
+                    errors = errors * errors.shape[0]
+                for parameter, found in compute(layer, seen, errors):
+                    if parameter.requires_grad:
+                        _keep(parameter, found)
+        output.register_hook(backward)
+    return layer.register_forward_hook(forward)
+
+
+def _keep(parameter: torch.nn.Parameter, found: torch.Tensor) -> None:
+    if getattr(parameter, "grad_sample", None) is not None:
+        # Added to those, two examples would share a row, and one of them could change it by 2 C.
+        raise InvalidArgument("grad_sample: holds gradients already: call the optimizer's accumulate() after every "
+                              "backward pass; for layers that one pass uses twice, dpledger.torch.gradients",
+                              field="grad_sample")
+    parameter.grad_sample = found  # type: ignore[attr-defined]
 
 
 def gradients(model: torch.nn.Module, loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
