@@ -173,6 +173,15 @@ class Events(unittest.TestCase):
                          "single_epoch_tree_aggregation { noise_multiplier: 2 step_counts: 4 step_counts: 800 } } } } "
                          "} }")
 
+    def test_numbers_in_a_list_may_come_in_parts(self):
+        import struct
+        one, two = (b"\x12" + bytes([8 * len(v)]) + struct.pack("<%dd" % len(v), *v) for v in ([1.0, 2.0], [3.0]))
+        unpacked = b"\x11" + struct.pack("<d", 4.0)  # as older writers have it
+        found = _decoding.decode(messages.MixtureOfGaussians, one + two + unpacked + b"\xfa\x07\x01x")
+        self.assertEqual(found.sensitivities, (1.0, 2.0, 3.0, 4.0))
+        leaves = _decoding.decode(messages.SingleEpochTreeAggregation, b"\x12\x03\x04\xac\x02\x10\x05")
+        self.assertEqual(leaves.step_counts, (4, 300, 5))
+
     def test_torn_answers_are_errors(self):
         data = _wire.encode(self.ALL[11], "Event")
         for size in range(len(data)):

@@ -403,6 +403,18 @@ class Training(support.WithServer):
             weights.append(model.weight.detach())
         for other in weights[1:]:
             self.assertLess((other - weights[0]).abs().max(), 1e-5)
+        moved = []
+        for size in (12, 24):
+            torch.manual_seed(8)
+            model = torch.nn.Linear(5, 2)
+            before = model.weight.detach().clone()
+            optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger,
+                                               scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0,
+                                               expected_batch_size=size, non_private_seed=9)
+            optimizer.step(empty=True)
+            moved.append(model.weight.detach() - before)
+        self.assertTrue(torch.allclose(moved[0], 2 * moved[1], atol=1e-6))
+        self.assertGreater(moved[0].abs().max(), 1e-3)
         ledger.leave()
 
     def test_nothing_is_released_when_the_server_dies(self):
@@ -448,6 +460,11 @@ class Training(support.WithServer):
             optimizer.step()
         with self.assertRaisesRegex(ValueError, "closure"):
             optimizer.step(lambda: None)
+        model.weight.grad_sample = torch.zeros(3, 2, 5, dtype=torch.float64)
+        model.bias.grad_sample = torch.zeros(3, 2)
+        with self.assertRaisesRegex(TypeError, r"gradients\[0\]: must be of float32"):
+            optimizer.step()
+        self.assertEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 0)  # nothing was written down
         with self.assertRaisesRegex(ValueError, "size: must be"):
             exact.PoissonBatchSampler(0, 0.1, steps=1)
         with self.assertRaisesRegex(ValueError, "probability"):
