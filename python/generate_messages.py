@@ -279,7 +279,8 @@ def generate():
         kinds = [class_of(message, field, messages) if not messages[field.type].folded else field.type
                  for field in message.fields if field.oneof is not None]
         lines.append("%s = Union[\n    %s]" % (message.name, Writer.fill(", ".join(kinds), "    ", 4)))
-    lines += ["", "# Of each folded message: its cases by number, and the names that the API has for them.", "FOLDED = {"]
+    lines += ["", "# Of each folded message: its cases by number, and the names that the API has for them."]
+    lines.append("FOLDED = {")
     for message in reversed(folded):
         rows = ['%d: ("%s", %s)' % (field.number, field.name, '"%s"' % field.type if messages[field.type].folded
                                     else class_of(message, field, messages))

@@ -45,7 +45,7 @@ def block(title, text):
 
 def of_module(name):
     tree = ast.parse((HERE / "dpledger" / (name + ".py")).read_text())
-    out = ["## dpledger.%s\n" % name.split("/")[0] if "/" not in name else "## dpledger.torch: %s\n" % name.split("/")[1], documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
+    out = ["## dpledger.%s\n" % name.replace("/", ": "), documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
     for node in filter(public, tree.body):
         if isinstance(node, ast.FunctionDef):
             out.append(block("### `%s`" % signature(node).replace("\n", " "), documented(node)))

@@ -107,8 +107,8 @@ def main():
     model = torch.nn.Linear(x.shape[1], int(y.max()) + 1)
     torch.nn.init.zeros_(model.weight)
     torch.nn.init.zeros_(model.bias)
-    with dpledger.Recorder(server=flags.server, dataset=os.path.basename(flags.data or "made up"), unit="example", ledger=flags.ledger,
-                           spool=flags.spool, planned_rounds=steps) as ledger:
+    with dpledger.Recorder(server=flags.server, dataset=os.path.basename(flags.data or "made up"), unit="example",
+                           ledger=flags.ledger, spool=flags.spool, planned_rounds=steps) as ledger:
         sampler = dpledger.torch.PoissonBatchSampler(len(data), rate, steps=steps)
         optimizer = dpledger.torch.PrivateOptimizer(
             torch.optim.SGD(model.parameters(), lr=flags.learning_rate), recorder=ledger, scheme=sampler.scheme,

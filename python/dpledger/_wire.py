@@ -234,7 +234,7 @@ def _body(message: Any) -> bytes:
 
 
 def _case_table(name: str) -> Dict[type, Tuple[str, bytes, str]]:
-    """For each class that a folded message may hold: the case's name, its tag, and the folded message inside, if any."""
+    """For each class that a folded message may hold: the case's name, its tag, and the folded message inside."""
     table = _cases.get(name)
     if table is None:
         from . import messages

@@ -272,8 +272,8 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         return epsilon, 1 - kept
 
     def _least_type_two(self, type_one: Sequence[float], deltas: Optional[Sequence[float]]) -> List[float]:
-        """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that holds, at type I error
-        a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010, theorem 2.4; Kairouz, Oh, Viswanath 2015,
+        """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that holds, at type I
+        error a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010, theorem 2.4; Kairouz, Oh, Viswanath 2015,
         theorem 2.1). The greatest of them, over `deltas`, or else over 1000 values of ε up to where δ is 1e-13."""
         if deltas is not None:
             within = [float(delta) for delta in deltas if 0 < delta < 1]

@@ -114,8 +114,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
 
     recorder: of the ledger; in several processes that of rank 0, None in others
     scheme: how batches are drawn, where the loader does not say it
-    sampler: "dpledger" replaces the loader's batches by exact Poisson samples of the same expected size; "opacus" leaves
-        them to Opacus, and to its poisson_sampling
+    sampler: "dpledger" replaces the loader's batches by exact Poisson samples of the same expected size; "opacus"
+        leaves them to Opacus, and to its poisson_sampling
 
     Other arguments are Opacus'. If a step cannot be recorded its noised gradients are thrown away, and `step` raises.
     """
@@ -139,8 +139,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         """As Opacus', with the hook that records; its result too."""
         check_model(module)
         if options.get("clipping", "flat") == "adaptive":
-            raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger describes; use "flat" '
-                                  'or "per_layer"', field="clipping")
+            raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger describes; use '
+                                  '"flat" or "per_layer"', field="clipping")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         if self._sampler == "dpledger" and options.get("poisson_sampling", True) and self._stated is None:
             if distributed and torch.distributed.get_world_size() > 1:

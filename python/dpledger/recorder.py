@@ -93,8 +93,8 @@ class Recorder(Handle):
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here
     policy: when a noised sum may leave: "fail-closed", once the server has its event, or "spool", once the disk has
     plan_varies: the declared plan has rounds of more than one configuration
-    state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a kill; in state_folder,
-        or beside the spool
+    state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a kill; in
+        state_folder, or beside the spool
     ca, certificate, certificate_key, token_file, log_key: PEM files, a token's file, the log's verifier key; None is
         DPLEDGER_CA, DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE, DPLEDGER_LOG_KEY, or dpledger/client.conf
 

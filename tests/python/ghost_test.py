@@ -1,4 +1,4 @@
-"""Sums of linear layers without per-example gradients: exact against big integers, bounded, close to the clipped sum."""
+"""Sums of linear layers without per-example gradients: exact against big integers, bounded, near the clipped sum."""
 import math
 import random
 import unittest

@@ -91,8 +91,8 @@ class Recorder(support.WithServer):
 
     def test_adaptive_ledgers_keep_to_their_filter_and_spools_release_alone(self):
         for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"), (("gdp", 1.5), "gdp")):
-            with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind, spool=str(self.folder / kind[0]),
-                               policy="spool", plan_varies=True) as ledger:
+            with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind, policy="spool",
+                               spool=str(self.folder / kind[0]), plan_varies=True) as ledger:
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 20.0)).await_releasable()
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 30.0)).await_releasable()
             told = json.loads(self.server.program("epsilon", "--delta", "1e-5", "--ledger", "filter-" + kind[0],

@@ -22,5 +22,5 @@ from .ghost import GhostSum, ghost_clip_and_sum
 from .optimizer import PrivateOptimizer
 from .per_example_gradients import check_model, gradients, per_example
 
-__all__ = ["ExactSum", "GhostSum", "PoissonBatchSampler", "PrivateOptimizer", "check_model", "clip_and_sum", "data_loader",
-           "ghost_clip_and_sum", "gradients", "per_example", "row_norms"]
+__all__ = ["ExactSum", "GhostSum", "PoissonBatchSampler", "PrivateOptimizer", "check_model", "clip_and_sum",
+           "data_loader", "ghost_clip_and_sum", "gradients", "per_example", "row_norms"]

@@ -49,7 +49,7 @@ def leaf_sums(values: torch.Tensor) -> torch.Tensor:
 
 def clip_and_sum(blocks: Sequence[torch.Tensor], clip_norm: float, bound: int,
                  norms: Optional[torch.Tensor] = None) -> List[torch.Tensor]:
-    """Each row over all blocks, clipped to an integer vector of norm at most `bound`, summed: int64 [d_i] for each block.
+    """Each row over all blocks, clipped to an integer vector of norm at most `bound`, summed: int64 [d_i] a block.
 
     blocks: tensors [B, d_i] of 32- or 16-bit floats on one device
     clip_norm: C, in [1e-30, 1e30]

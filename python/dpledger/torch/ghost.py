@@ -1,10 +1,10 @@
 """Exact sums of linear layers' gradients without the gradients: from each layer's inputs and its outputs' errors.
 
-An example's gradient of a linear layer is the sum over its positions t of e_t a_t^T, of the errors of the layer's outputs
-and of its inputs. "Ghost clipping" (Li et al. 2022, arXiv 2110.05679; Bu et al. 2022) takes its norm from two small Gram
-matrices. Done on floats that is not exact: the norm cancels, and the clipped sum's rounding mixes records. Here errors
-and inputs are whole numbers before anything is multiplied, so that norms and sums are exact. That holds for linear layers;
-for others sum per-example gradients (`ExactSum`).
+An example's gradient of a linear layer is the sum over its positions t of e_t a_t^T, of the errors of the layer's
+outputs and of its inputs. "Ghost clipping" (Li et al. 2022, arXiv 2110.05679; Bu et al. 2022) takes its norm from two
+small Gram matrices. Done on floats that is not exact: the norm cancels, and the clipped sum's rounding mixes records.
+Here errors and inputs are whole numbers before anything is multiplied, so that norms and sums are exact. That holds for
+linear layers; for others sum per-example gradients (`ExactSum`).
 """
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ class GhostSum:
         self._sums = found if self._sums is None else [a + b for a, b in zip(self._sums, found)]
 
     def finish(self) -> List[Tuple[torch.Tensor, Optional[torch.Tensor]]]:
-        """Waits until the round's event is durable, and returns each layer's noised sums: (weight, bias or None), float32
-        on the host. Divide by the expected batch size. After an Error the round is lost."""
+        """Waits until the round's event is durable, and returns each layer's noised sums: (weight, bias or None),
+        float32 on the host. Divide by the expected batch size. After an Error the round is lost."""
         if self._sums is not None:
             host = torch.cat([part.reshape(-1).cpu() for part in self._sums])
             self._sums = None
@@ -193,7 +193,7 @@ class GhostSum:
                 rows = tensor.shape[0]
                 tensors.append(tensor.reshape(rows, math.prod(tensor.shape[1:-1]), width))
             if tensors[0].shape[:2] != tensors[1].shape[:2] or (checked and len(tensors[0]) != len(checked[0][0])):
-                raise InvalidArgument("pairs[%d]: inputs and errors must have the same examples and positions, those of "
-                                      "pairs[0]" % index, field="pairs[%d]" % index)
+                raise InvalidArgument("pairs[%d]: inputs and errors must have the same examples and positions, those "
+                                      "of pairs[0]" % index, field="pairs[%d]" % index)
             checked.append((tensors[0], tensors[1]))
         return checked
