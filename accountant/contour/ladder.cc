@@ -272,9 +272,16 @@ bool Same(const Widths& steps) {
   return true;
 }
 
+// Where the search was measured to end soon: beyond these ends a question may take many seconds.
 bool Applies(const std::vector<Step>& steps) {
-  return std::all_of(steps.begin(), steps.end(), [](const Step& step) { return step.q < 1; }) &&
-         steps.size() <= 8;
+  constexpr double kLeastProbability = 1e-8, kGreatestCount = 1e9;
+  constexpr double kLeastNoise = 0.1, kGreatestNoise = 1000;
+  constexpr size_t kGreatestKinds = 8;
+  const auto within = [](const Step& step) {
+    return step.q >= kLeastProbability && step.q < 1 && step.count <= kGreatestCount &&
+           step.mu <= 1 / kLeastNoise && step.mu >= 1 / kGreatestNoise;
+  };
+  return steps.size() <= kGreatestKinds && std::all_of(steps.begin(), steps.end(), within);
 }
 
 // A point at which `holds` is true, from `from` outwards by growing steps of sign `sign`; nothing
