@@ -16,14 +16,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr size_t kGreatestNodes = size_t{1} << 17;
-// Where a cut's exponent is this, its weight is nothing whatever the power.
+// Where a cut's exponent is this or more, its weight is nothing: e^{kGreatestTerm} is the most that
+// the power makes up for.
 constexpr double kGreatestExponent = 1e5;
 // e^v and its square must stay in the range of doubles.
 constexpr double kGreatestBaseLoss = 300;
-// What roundings may add to a logarithm of an integral that only needs a few digits: exponents stay
-// below 1e8, each off by a few roundings of its terms.
+// What roundings may add to a logarithm of an integral that only needs a few digits: each exponent
+// is off by a few roundings of its terms, which are at most kGreatestTerm.
 constexpr double kUnderflow = -700;  // below this, as exponents, weights may be lost
-constexpr double kSlack = 1e-6, kGreatestTerm = 1e8;
+constexpr double kSlack = 1e-6, kGreatestTerm = 9.8e4;
 
 // Σ of terms, in eight lanes: relative error (size/8 + 8) u for terms of one sign.
 class LaneSum {
@@ -86,21 +87,33 @@ Shell::Shell(const Step& step, const Window& window, double margin)
   rise_.resize(size);
   x_high_.resize(size);
   x_low_.assign(size, 0);
-  excess_.assign(size, 0);
+  low_.assign(size, 0);
   for (size_t i = 0; i < size; ++i) {
     edge_[i] = left_ + static_cast<double>(i) * cell_;
     v_[i] = step_.mu * edge_[i] - step_.mu * step_.mu / 2;
     x_high_[i] = std::fmax(-800, (edge_[i] - window_.high) / window_.width);
-    if (has_below_) x_low_[i] = std::fmin(700, (edge_[i] - window_.low) / window_.width);
+    if (has_below_) low_[i] = (edge_[i] - window_.low) / window_.width;
+    x_low_[i] = std::fmin(700, low_[i]);
   }
   Exp(v_, rise_);
   for (double& x : rise_) x *= step_.q;
   Exp(x_high_, x_high_);
   if (!has_below_) return;
   Exp(x_low_, x_low_);
-  const double ratio = std::expm1(std::fmin(700, (window_.high - window_.low) / window_.width));
-  for (size_t i = 0; i < size; ++i) {
-    excess_[i] = uncut_ ? x_low_[i] : x_high_[i] * ratio;
+  between_ = uncut_ ? 1 : -std::expm1(-(window_.high - window_.low) / window_.width);
+}
+
+// log(1 - e^{-share·d}), d = x_low - x_high = between·e^{low}, for each low; what underflows in d
+// is its logarithm. Of low < -40 the rest of the series is below a unit roundoff.
+void Shell::LogBetween(std::span<const double> low, std::span<const double> x_low, double share,
+                       std::span<double> into) const {
+  for (size_t i = 0; i < low.size(); ++i) into[i] = std::fmax(-share * between_ * x_low[i], -700);
+  ExpM1(into, into);
+  for (double& x : into) x = std::fmax(-x, 1e-300);
+  Log(into, into);
+  const double log_share = std::log(share) + std::log(between_);
+  for (size_t i = 0; i < low.size(); ++i) {
+    if (low[i] < -40) into[i] = low[i] + log_share;
   }
 }
 
@@ -140,7 +153,16 @@ void Shell::Turn(double turn, std::vector<double>& log_square, std::vector<doubl
   Atan2(im, re, angle);
 }
 
-double Shell::Riemann(bool below, double power, const std::vector<double>& log_square,
+// The greatest of log|1+u|^power on each cell.
+std::vector<double> Shell::GreatestOnCells(double power,
+                                           const std::vector<double>& log_square) const {
+  std::vector<double> greatest(log_square.size() - 1);
+  for (size_t i = 0; i < greatest.size(); ++i)
+    greatest[i] = 0.5 * std::fmax(power * log_square[i], power * log_square[i + 1]);
+  return greatest;
+}
+
+double Shell::Riemann(bool below, double power, const std::vector<double>& by_power,
                       const std::vector<double>& angle, double greatest_turn, double cosine,
                       double y) const {
   if (v_.back() > kGreatestBaseLoss || !(cosine > 0)) return kInfinity;
@@ -149,20 +171,16 @@ double Shell::Riemann(bool below, double power, const std::vector<double>& log_s
   std::vector<double> terms(cells), risen(shell ? cells : 0);
   if (shell) {
     // 1 - e^{-cosine·(x_low - x_high)} at each cell's end, where it is greatest.
-    for (size_t i = 0; i < cells; ++i) risen[i] = std::fmax(-cosine * excess_[i + 1], -700);
-    ExpM1(risen, risen);
-    for (double& x : risen) x = -x;
-    Log(risen, risen);
+    LogBetween(std::span(low_).subspan(1), std::span(x_low_).subspan(1), cosine, risen);
   }
   const std::vector<double>& x = below ? x_low_ : x_high_;
   double greatest = 0;
   for (size_t i = 0; i < cells; ++i) {
     const double near = edge_[i] > 0 ? edge_[i] : std::fmin(0, edge_[i + 1]);
     const double by_angle = y * (y > 0 ? angle[i + 1] : angle[i]);
-    const double by_power = 0.5 * std::fmax(power * log_square[i], power * log_square[i + 1]);
-    terms[i] = by_power + by_angle - 0.5 * near * near - std::fmin(cosine * x[i], 1e5) +
+    terms[i] = by_power[i] + by_angle - 0.5 * near * near - std::fmin(cosine * x[i], 1e5) +
                (shell ? risen[i] : 0);
-    greatest = std::fmax(greatest, std::fabs(by_power) + std::fabs(by_angle));
+    greatest = std::fmax(greatest, std::fabs(by_power[i]) + std::fabs(by_angle));
   }
   if (!(greatest < kGreatestTerm)) return kInfinity;
   const double over = shell ? -std::log(cosine) : 0;
@@ -177,7 +195,7 @@ double Shell::Riemann(bool below, double power, const std::vector<double>& log_s
 // <= x_low.
 double Shell::LogLeft(bool below, double power) const {
   double left = LogNormalTail(-left_) + std::fmin(0, power) * std::log1p(-step_.q);
-  if (has_below_ && !below) left += std::fmin(0, std::log(x_low_[0]));
+  if (has_below_ && !below) left += std::fmin(0, low_[0] * (1 - 1e-12));
   return left;
 }
 
@@ -185,8 +203,8 @@ double Shell::LogIntegral(bool below, double power, double eta, double y) const 
   const double turn = step_.mu * eta;
   std::vector<double> log_square, angle;
   Turn(turn, log_square, angle);
-  return eta * eta / 2 +
-         Riemann(below, power, log_square, angle, turn, std::cos(eta / window_.width), y);
+  return eta * eta / 2 + Riemann(below, power, GreatestOnCells(power, log_square), angle, turn,
+                                 std::cos(eta / window_.width), y);
 }
 
 double Shell::LogEnvelope(double power, double log_scale, double eta, double y,
@@ -200,9 +218,12 @@ double Shell::LogEnvelope(double power, double log_scale, double eta, double y,
   std::vector<double> log_square, other, angle;
   Turn(step_.mu * (eta + strip), log_square, angle);
   Turn(step_.mu * (eta - strip), other, angle);
-  for (size_t i = 0; i < other.size(); ++i) log_square[i] = 0.5 * (log_square[i] + other[i]);
+  // Each of the two moduli by itself: their product may be greatest inside of a cell.
+  std::vector<double> moduli = GreatestOnCells(power, log_square);
+  const std::vector<double> others = GreatestOnCells(power, other);
+  for (size_t i = 0; i < moduli.size(); ++i) moduli[i] = 0.5 * (moduli[i] + others[i]);
   const double log_strip =
-      strip * strip / 2 + Riemann(false, power, log_square, angle, step_.mu * (eta + strip),
+      strip * strip / 2 + Riemann(false, power, moduli, angle, step_.mu * (eta + strip),
                                   cosine * std::cos(strip / window_.width), 0);
   const double h =
       RoundedTo24Bits(2 * kPi * strip / std::fmax(3, log_strip - log_scale + digits + 0.75));
@@ -272,29 +293,30 @@ bool Shell::Lay(double h) {
   Exp(posterior_, posterior_);
   Exp(x, x);
   for (double& r : posterior_) r *= step_.q;
-  // The exponent of the lower cut, and x_low - x_high with its error in unit roundoffs, relatively.
+  // The exponent of the lower cut, and of `between` the error in unit roundoffs, relatively: that
+  // of (high - low)/width times the derivative of the logarithm of 1 - e^{-(high - low)/width}.
   std::vector<double> x_low(has_below_ ? size_ : 0);
-  double difference = 0;
+  double of_between = 0;
   if (has_below_) {
-    for (size_t i = 0; i < size_; ++i)
-      x_low[i] = std::fmin(700, (time_[i] - window_.low) / window_.width);
+    std::vector<double> low(size_);
+    for (size_t i = 0; i < size_; ++i) {
+      low[i] = (time_[i] - window_.low) / window_.width;
+      x_low[i] = std::fmin(700, low[i]);
+    }
     Exp(x_low, x_low);
-    const double apart = (window_.high - window_.low) / window_.width;
-    const double ratio = std::expm1(std::fmin(700, apart));
-    for (size_t i = 0; i < size_; ++i)
-      risen[i] = std::fmax(-(uncut_ ? x_low[i] : ratio * x[i]), -700);
-    difference = uncut_ ? 8 + 4 * (right_ - left_ + std::fabs(window_.low)) / window_.width
-                        : 8 + 4 * apart +
-                              4 * (std::fabs(window_.high) + std::fabs(window_.low)) /
-                                  window_.width * (1 + 1 / ratio);
-    // 1 - e^{-(x_low - x_high)}.
-    ExpM1(risen, risen);
-    for (double& r : risen) r = -r;
-    Log(risen, risen);
+    LogBetween(low, x_low, 1, risen);
+    if (!uncut_) {
+      of_between = 4 * (std::fabs(window_.high) + std::fabs(window_.low)) / window_.width *
+                   (1 - between_) / between_;
+    }
   }
   for (size_t i = 0; i < size_; ++i) {
     const double t = time_[i], away = 8 + 4 * std::fabs(t - window_.high) / window_.width;
     const double cut = std::fmin(x[i], kGreatestExponent);
+    // x_low - x_high relatively; 1 - e^{-d} is not worse conditioned than d.
+    const double difference =
+        has_below_ ? 16 + 4 * (std::fabs(t) + std::fabs(window_.low)) / window_.width + of_between
+                   : 0;
     log_shell_[i] = risen[i] - cut - 0.5 * t * t;
     shell_error_[i] = 2 * t * t + (cut + 1) * away + difference + 4 * std::fabs(risen[i]);
   }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "accountant/contour/step.h"
@@ -67,9 +68,12 @@ class Shell {
  private:
   // The logarithm of |1 + u(t + iη)|², turn = μη, and the angle, at the cells' edges.
   void Turn(double turn, std::vector<double>& log_square, std::vector<double>& angle) const;
-  // log of the sum over cells behind LogIntegral, for the modulus and angle given; the cut to the
-  // power `cosine`. `greatest_turn`: of the angle.
-  double Riemann(bool below, double power, const std::vector<double>& log_square,
+  std::vector<double> GreatestOnCells(double power, const std::vector<double>& log_square) const;
+  void LogBetween(std::span<const double> low, std::span<const double> x_low, double share,
+                  std::span<double> into) const;
+  // log of the sum over cells behind LogIntegral, for the modulus (on each cell) and angle given;
+  // the cut to the power `cosine`. `greatest_turn`: of the angle.
+  double Riemann(bool below, double power, const std::vector<double>& by_power,
                  const std::vector<double>& angle, double greatest_turn, double cosine,
                  double y) const;
   double LogLeft(bool below, double power) const;
@@ -79,9 +83,10 @@ class Shell {
   Window window_;
   bool has_below_, uncut_;
   double left_, right_;
-  // Cells for LogIntegral: at their edges v, e^v, and the cuts' exponents.
+  double between_ = 1;  // (x_low - x_high) / x_low
+  // Cells for LogIntegral: at their edges v, e^v, the cuts' exponents, and log x_low.
   double cell_;
-  std::vector<double> edge_, v_, rise_, x_low_, x_high_, excess_;
+  std::vector<double> edge_, v_, rise_, x_low_, x_high_, low_;
   // Nodes.
   double first_ = 0, h_ = 0;
   size_t size_ = 0;

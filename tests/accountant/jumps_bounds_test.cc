@@ -53,7 +53,7 @@ Real Cut(const Window& window, bool below, Real t) {
 Complex Transform(const Case& of, bool below, Complex power) {
   Complex sum = 0;
   const Real h = 1.0L / 512;
-  for (Real i = -14 / h; i * h < 16; ++i) {
+  for (Real i = -14 / h; i * h < 20; ++i) {
     const Real t = i * h, l = exact::Loss(of.step.q, of.step.mu, t);
     sum += Cut(of.window, below, t) * std::exp(power * l - t * t / 2);
   }
@@ -252,29 +252,61 @@ TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
   EXPECT_GT(coarse, 30) << "no nodes were far apart";
 }
 
-// Shares so great that what is above the first cut and below the last is much of δ.
+// Where one cut's exponent is beyond the range of doubles while the other's counts: the shell lost
+// mass beyond 700 widths, without an error that said so.
+TEST(ShellBounds, HoldWhereTheCutsAreFarApart) {
+  const Step step = {0.9, 17.6, 0, 1, false};
+  const double width = 0.25 / step.mu;
+  for (const double apart : {20.0, 300.0, 700.0, 712.0, 730.0, 800.0, 1400.0}) {
+    const Case of = {step, {16 - apart * width, 16, width}};
+    Shell shell(of.step, of.window, 12);
+    ASSERT_TRUE(shell.Lay(width / 10));
+    for (const double power : {-0.5, 1.0, 1.5}) {
+      const Real truth = Transform(of, false, power).real();
+      const double eta = 0.75 * shell.GreatestHeight();
+      const CutSum found = shell.At(false, power, eta, 0, nullptr);
+      EXPECT_LT(found.Error(), 1e-9) << apart << " " << power;
+      EXPECT_NEAR(static_cast<double>(std::exp(found.log - std::log(truth))), 1,
+                  found.Error() + 1e-15)
+          << apart << " " << power;
+      EXPECT_GE(shell.LogIntegral(false, power, eta, 0), std::log(truth)) << apart << " " << power;
+    }
+  }
+}
+
+// Shares so great that what is above the first cut and below the last is much of δ. Add has no top
+// cut, whose bound would make up for one that is missing below.
 TEST(LadderBounds, HoldWhereWhatIsLeftOutIsTheLargestError) {
-  int wide = 0, answered = 0;
-  for (const double q : {1e-5, 1e-3, 0.02}) {
-    for (const double z : {0.6, 1.0, 2.0}) {
-      for (const double epsilon : {0.01, 0.3, 2.0}) {
-        const Widths steps = EndsOfWidth({{q, {z, z}, 1}}, false);
-        const Real truth = exact::RemoveDelta(q, 1 / static_cast<Real>(z), epsilon);
-        if (!(truth > 1e-40L)) continue;
-        for (const double share : {0.7, 0.0, -1.0, -3.0, -8.0}) {
-          const auto found = DeltaByJumpsTo(share, steps, epsilon, {});
-          ASSERT_TRUE(found.ok());
-          if (!found->has_value()) continue;
-          ++answered;
-          EXPECT_LE((*found)->lower, truth * (1 + 1e-12L)) << q << " " << z << " " << epsilon;
-          EXPECT_GE((*found)->upper, truth * (1 - 1e-12L)) << q << " " << z << " " << epsilon;
-          wide += (*found)->upper - (*found)->lower > 0.1 * truth;
+  int wide[2] = {}, answered[2] = {};
+  for (const bool add : {false, true}) {
+    for (const double q : {1e-5, 1e-3, 0.02}) {
+      for (const double z : {0.6, 1.0, 2.0}) {
+        for (const double epsilon : {0.0, 1e-4, 0.01, 0.3, 2.0}) {
+          const Widths steps = EndsOfWidth({{q, {z, z}, 1}}, add);
+          const Real mu = 1 / static_cast<Real>(z);
+          if (add && epsilon >= -std::log1p(-q)) continue;  // δ = 0
+          const Real truth =
+              add ? exact::AddDelta(q, mu, epsilon) : exact::RemoveDelta(q, mu, epsilon);
+          if (!(truth > 1e-40L)) continue;
+          for (const double share : {0.7, 0.0, -1.0, -3.0, -8.0}) {
+            const auto found = DeltaByJumpsTo(share, steps, epsilon, {});
+            ASSERT_TRUE(found.ok());
+            if (!found->has_value()) continue;
+            ++answered[add];
+            EXPECT_LE((*found)->lower, truth * (1 + 1e-12L))
+                << add << q << " " << z << " " << epsilon;
+            EXPECT_GE((*found)->upper, truth * (1 - 1e-12L))
+                << add << q << " " << z << " " << epsilon;
+            wide[add] += (*found)->upper - (*found)->lower > 0.1 * truth;
+          }
         }
       }
     }
   }
-  EXPECT_GT(answered, 60);
-  EXPECT_GT(wide, 20) << "no share was great";
+  EXPECT_GT(answered[false], 60);
+  EXPECT_GT(wide[false], 20) << "no share was great";
+  EXPECT_GT(answered[true], 20);
+  EXPECT_GT(wide[true], 5) << "no share was great";
 }
 
 // Goals so high that aliases and the line's end are a large share of δ.

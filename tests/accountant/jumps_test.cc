@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "accountant/accountant.h"
 #include "accountant/contour/contour.h"
@@ -72,6 +73,32 @@ TEST(Jumps, EpsilonOfOneAndTwoStepsContainsTheProfilesInverse) {
   }
   EXPECT_GE(answered, 10);
   EXPECT_GE(narrow, 10);
+}
+
+// Of two steps, with shares so great that the top, what is neglected and each part's errors are
+// much of δ: a term that forgets how many steps there are is too small by half.
+TEST(Jumps, HoldForTwoStepsWhereEachErrorIsLarge) {
+  int answered = 0, wide = 0;
+  for (const bool add : {false, true}) {
+    for (const auto& [q, z] : {std::pair(1e-4, 0.7), std::pair(3e-3, 1.5), std::pair(0.05, 0.9)}) {
+      for (const double epsilon : {1e-4, 3e-3, 0.05, 0.6}) {
+        const Widths steps = EndsOfWidth({{q, {z, z}, 2}}, add);
+        const Real truth = DeltaOfTwo(add, q, 1 / static_cast<Real>(z), epsilon);
+        if (!(truth > 1e-30L)) continue;
+        for (const double share : {0.5, -0.5, -1.5, -3.0, -6.0}) {
+          const auto found = DeltaByJumpsTo(share, steps, epsilon, {});
+          ASSERT_TRUE(found.ok());
+          if (!found->has_value()) continue;
+          ++answered;
+          EXPECT_LE((*found)->lower, truth * (1 + 1e-10L)) << add << q << " " << epsilon;
+          EXPECT_GE((*found)->upper, truth * (1 - 1e-10L)) << add << q << " " << epsilon;
+          wide += (*found)->upper - (*found)->lower > 0.01 * truth;
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 30);
+  EXPECT_GT(wide, 20) << "no error was large";
 }
 
 // ε of two steps by nested quadrature at 30 digits (tests/oracle/few_jumps.py).
