@@ -14,8 +14,8 @@
 
 namespace dpledger::server {
 
-// NotAMessage (events/wire_errors.h) for bytes that are not a message of its type, or that nest deeper than
-// protobuf's limit of 100 levels.
+// NotAMessage (events/wire_errors.h) for bytes that are not a message of its type, or that nest
+// deeper than protobuf's limit of 100 levels.
 absl::Status ParseInto(const grpc::ByteBuffer& bytes, Message& message);
 // A new message of the type of `prototype`.
 absl::StatusOr<MessagePointer> ParseNew(const grpc::ByteBuffer& bytes, const Message& prototype);

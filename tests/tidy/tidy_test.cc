@@ -159,8 +159,9 @@ TEST(IncludeDirections, KeepsTheFftBehindItsInterface) {
   EXPECT_THAT(IncludeDirections({"tests/x.cc", "#include <fftw3.h>\n"}, none),
               ElementsAre(HasSubstr("fftw3.h does not belong here")));
   const Targets numeric("numeric | accountant/numeric/fft_fftw.cc | \n");
-  EXPECT_THAT(IncludeDirections({"accountant/numeric/fft_fftw.cc", "#include <fftw3.h>\n"}, numeric),
-              IsEmpty());
+  EXPECT_THAT(
+      IncludeDirections({"accountant/numeric/fft_fftw.cc", "#include <fftw3.h>\n"}, numeric),
+      IsEmpty());
 }
 
 TEST(BannedWords, NoticesUnsafeCallsAndUnfinishedWork) {
