@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "accountant/accountant.h"
@@ -99,6 +100,33 @@ TEST(Jumps, HoldForTwoStepsWhereEachErrorIsLarge) {
   }
   EXPECT_GT(answered, 30);
   EXPECT_GT(wide, 20) << "no error was large";
+}
+
+// Of many steps, against the narrow answer: a term that forgets their number is too small by far.
+TEST(Jumps, WideAnswersContainNarrowOnesOfManySteps) {
+  int answered = 0, wide = 0;
+  for (const bool add : {false, true}) {
+    for (const auto& [q, z, count] : {std::tuple(1e-5, 0.5, 300.0), std::tuple(1e-4, 0.7, 2000.0),
+                                      std::tuple(1e-4, 0.45, 50.0)}) {
+      for (const double epsilon : {1e-3, 0.02, 0.3}) {
+        const Widths steps = EndsOfWidth({{q, {z, z}, static_cast<uint64_t>(count)}}, add);
+        const auto narrow = DeltaByJumpsTo(std::log(1e-9), steps, epsilon, {});
+        ASSERT_TRUE(narrow.ok());
+        if (!narrow->has_value() || (*narrow)->RelativeGap() > 1e-4) continue;
+        for (const double share : {0.5, -0.5, -1.5, -3.0}) {
+          const auto found = DeltaByJumpsTo(share, steps, epsilon, {});
+          ASSERT_TRUE(found.ok());
+          if (!found->has_value()) continue;
+          ++answered;
+          EXPECT_LE((*found)->lower, (*narrow)->upper) << add << q << " " << epsilon;
+          EXPECT_GE((*found)->upper, (*narrow)->lower) << add << q << " " << epsilon;
+          wide += (*found)->RelativeGap() > 0.01;
+        }
+      }
+    }
+  }
+  EXPECT_GT(answered, 20);
+  EXPECT_GT(wide, 10) << "no error was large";
 }
 
 // ε of two steps by nested quadrature at 30 digits (tests/oracle/few_jumps.py).
