@@ -72,6 +72,25 @@ double FallsBelow(const std::function<double(double)>& excess, double guess, dou
   return falls;
 }
 
+// A point below `top` at which `surely` holds, within 0.01 `tolerance` of where it ceases to if it
+// does so once; 0 if it holds nowhere it was looked at. Its bound is good near one point only:
+// walks down from the top until it holds, then up again.
+double HoldsBelow(const std::function<bool(double)>& surely, double top, double tolerance) {
+  double above = top, holds = 0;
+  bool found = false;
+  for (double down = 0.1 * tolerance; above > 0 && !found; down *= 4) {
+    const double at = std::fmax(0, top - down);
+    found = surely(at);
+    (found ? holds : above) = at;
+  }
+  if (!found) return 0;
+  for (int i = 0; i < 40 && above - holds > 0.01 * tolerance; ++i) {
+    const double at = holds + (above - holds) / 2;
+    (surely(at) ? holds : above) = at;
+  }
+  return holds;
+}
+
 // A question about one quantity: its value on a mesh, in one direction.
 struct Question {
   double window_tail;  // of Composed
@@ -151,7 +170,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
     };
     const absl::StatusOr<Interval> found = attempt();
     if (found.ok()) {
-      const double before = best.value.RelativeGap();
+      const Interval before = best.value;
       best.gridded = true;
       best.value = Meet(best.value, "pld on coarser meshes", *found, "pld");
       if (!std::isfinite(best.value.upper)) break;  // no mesh changes what is infinite
@@ -160,8 +179,10 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
         best.met = true;
         return best;
       }
-      // No finer mesh within reach, or the mesh is not what keeps the bounds apart.
-      stalled = gap > 0.9 * before ? stalled + 1 : 0;
+      // No finer mesh within reach, or the mesh is not what keeps the bounds apart. (Those of pairs
+      // that differ stay apart, though a finer mesh may still move each.)
+      const bool moved = before.upper - best.value.upper > 0.5 * relative_gap * best.value.upper;
+      stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
       if (mesh * 0.999 <= finest_failed || (stalled > 1 && fine_enough)) break;
       // A tilt that was off makes the window's tails count for more.
@@ -280,28 +301,25 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                          double upper) -> absl::StatusOr<double> {
       if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
       if (losses.Empty() || !std::isfinite(upper)) return 0;
-      ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
-      const auto surely_more = [&](double at) { return composed.LogDeltaDown(at) - log_delta_up; };
-      // The bound is good near the tilt's ε only: walk down from the upper bound until it holds,
-      // then up again.
-      double above = upper, holds = 0;
-      bool found = false;
-      for (double down = 0.1 * relative_gap * upper; above > 0; down *= 4) {
-        const double at = std::fmax(0, upper - down);
-        if (surely_more(at) > 0) {
-          holds = at;
-          found = true;
-          break;
-        }
-        above = at;
+      const auto surely = [&](double tilt, double top) -> absl::StatusOr<double> {
+        ASSIGN_OR_RETURN(const Composed composed,
+                         Composed::Compose(losses, tilt, limits, question.window_tail));
+        return HoldsBelow([&](double at) { return composed.LogDeltaDown(at) > log_delta_up; }, top,
+                          relative_gap * upper);
+      };
+      ASSIGN_OR_RETURN(const double found, surely(e.tilt, upper));
+      if (upper - found <= 0.5 * upper) return found;
+      // The lower pairs are far from the upper ones: they have a saddle of their own.
+      Sketch below;
+      for (const DirectedLoss& loss : losses.losses()) {
+        below.Add(loss, losses.step(), Direction::kRemove);
       }
-      if (!found) return 0;
-      for (int i = 0; i < 40 && above - holds > 0.01 * relative_gap * upper; ++i) {
-        const double at = holds + (above - holds) / 2;
-        (surely_more(at) > 0 ? holds : above) = at;
-      }
-      return holds;
+      const Sketch::Estimate own = below.AtDelta(Direction::kRemove, log_delta_up);
+      const double spread = 2 * std::sqrt(own.at.variance) + 3 / own.tilt;
+      ASSIGN_OR_RETURN(const double again, surely(blunted(own.tilt, own.epsilon),
+                                                  std::fmin(std::fmin(upper, losses.GreatestLoss()),
+                                                            own.epsilon + spread)));
+      return std::fmax(found, again);
     };
     ASSIGN_OR_RETURN(bounds, Refine(steps, Needed(std::move(directions), steps), question, tail,
                                     relative_gap, limits));
@@ -346,9 +364,16 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
                          double upper) -> absl::StatusOr<double> {
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kLower);
-      ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
-      return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
+      const auto surely = [&](double tilt) -> absl::StatusOr<double> {
+        ASSIGN_OR_RETURN(const Composed composed,
+                         Composed::Compose(losses, tilt, limits, question.window_tail));
+        return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
+      };
+      ASSIGN_OR_RETURN(const double found, surely(e.tilt));
+      if (found >= 0.5 * upper) return found;
+      // The lower pairs are far from the upper ones: they have a saddle of their own.
+      ASSIGN_OR_RETURN(const double again, surely(losses.Tilt(epsilon, e.tilt)));
+      return std::fmax(found, again);
     };
     const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,
                                        sketch.AtEpsilon(Direction::kAdd, epsilon).log_delta);
