@@ -135,6 +135,14 @@ Pair BoundedRangePair(double epsilon, Bound bound) {
   return pair;
 }
 
+Pair NoisyMaxPair(double epsilon, Bound bound) {
+  if (epsilon == 0) return Pair::Nothing();
+  if (bound == Bound::kUpper) return LaplacePair(epsilon, bound);
+  // Odds of 2e^{ε/2} - 1; log1p and expm1 err by 2 ulp each, and neither is badly conditioned.
+  const double loss = std::log1p(2 * std::expm1(epsilon / 2)) * (1 - 16 * kUnitRoundoff);
+  return EpsilonDeltaPair(loss, 0, bound);
+}
+
 Pair MixturePair(const std::vector<double>& distances, const std::vector<double>& weights,
                  double relative_error, Bound bound) {
   DensityPiece piece{-INFINITY, INFINITY, -kHalfLogTwoPi, 0, -0.5, {}, {{0, 0}}};

@@ -121,24 +121,29 @@ absl::Status Resolver::Add(const ExponentialMechanism& m, uint64_t count) {
 
 absl::Status Resolver::Add(const PermuteAndFlip& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism permute_and_flip"));
-  composition_.warnings.insert("permute_and_flip is accounted as any ε-DP mechanism");
-  return AddPair(absl::StrCat("pure ", Bits(m.epsilon)),
-                 EpsilonDeltaPair(m.epsilon, 0, Bound::kUpper), Pair::Nothing(), count);
+  return AddPair(absl::StrCat("noisy_max ", Bits(m.epsilon)),
+                 NoisyMaxPair(m.epsilon, Bound::kUpper), NoisyMaxPair(m.epsilon, Bound::kLower),
+                 count);
 }
 
 // With exponential noise: permute-and-flip (Ding, Kifer, Sayed et al. 2021, arXiv 2105.07260); with
 // Gumbel noise: the exponential mechanism.
 absl::Status Resolver::Add(const ReportNoisyMax& m, uint64_t count) {
+  composition_.assumptions.insert(kFloatingPointNoise);
   const double ways = m.monotonic ? 1 : 2;
-  const double epsilon = MulUp(ways, Distance({m.noise_multiplier, m.noise_multiplier}).upper);
-  if (m.noise == ReportNoisyMax::Noise::kGumbel) {
+  const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
+  const double epsilon = MulUp(ways, distance.upper);
+  const double least = MulDown(ways, distance.lower);
+  using Noise = ReportNoisyMax::Noise;
+  if (m.noise == Noise::kGumbel) {
     return AddPair(absl::StrCat("bounded_range ", Bits(epsilon)),
-                   BoundedRangePair(epsilon, Bound::kUpper), Pair::Nothing(), count,
-                   BoundedRange{epsilon});
+                   BoundedRangePair(epsilon, Bound::kUpper), BoundedRangePair(least, Bound::kLower),
+                   count, BoundedRange{epsilon});
   }
-  composition_.warnings.insert("report_noisy_max is accounted as any ε-DP mechanism");
-  return AddPair(absl::StrCat("pure ", Bits(epsilon)), EpsilonDeltaPair(epsilon, 0, Bound::kUpper),
-                 Pair::Nothing(), count);
+  const bool exponential = m.noise == Noise::kExponential;
+  return AddPair(absl::StrCat(exponential ? "noisy_max " : "laplace_max ", Bits(epsilon)),
+                 NoisyMaxPair(epsilon, Bound::kUpper),
+                 exponential ? NoisyMaxPair(least, Bound::kLower) : Pair::Nothing(), count);
 }
 
 absl::Status Resolver::Add(const MixtureOfGaussians& m, uint64_t count) {

@@ -166,7 +166,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
     """
 
     def __init__(self, neighboring_relation: Any = Relation.ADD_OR_REMOVE_ONE,
-                 value_discretization_interval: Optional[float] = None, *, relative_gap: float = 1e-7,
+                 value_discretization_interval: Optional[float] = None, *, relative_gap: float = 5e-8,
                  method: str = "best") -> None:
         super().__init__(neighboring_relation)
         if neighboring_relation not in _ADJACENCY:

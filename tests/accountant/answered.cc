@@ -277,7 +277,7 @@ std::vector<Answered> AnsweredMechanisms() {
        [=](Adjacency, double epsilon, size_t) {
          return Selection(false, exponentials)(Adjacency::kZeroOut, epsilon, 1);
        },
-       {3, 3, 3}},
+       {1.01, 1.01, 1.01}},
       {"`report_noisy_max`",
        Of(ReportNoisyMax{2, ReportNoisyMax::Noise::kGumbel, false}),
        Selection(false, scaled(2, logistic)),
@@ -291,7 +291,7 @@ std::vector<Answered> AnsweredMechanisms() {
       {"`report_noisy_max`",
        Of(ReportNoisyMax{2, ReportNoisyMax::Noise::kExponential, false}),
        Selection(false, scaled(2, exponentials)),
-       {3, 3, 3},
+       {1.01, 1.01, 1.01},
        kGroups},
       {"`report_noisy_max`",
        Of(ReportNoisyMax{2, ReportNoisyMax::Noise::kLaplace, false}),

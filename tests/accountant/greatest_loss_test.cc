@@ -67,7 +67,7 @@ TEST(GreatestLoss, IsEpsilonAtDeltaZero) {
     EXPECT_GE(one.truth + slack, answer->value.lower) << one.name;
     EXPECT_LE(one.truth - slack, answer->value.upper) << one.name;
     EXPECT_NEAR(answer->value.upper, one.truth, 1e-13 * one.truth) << one.name;
-    // Permute-and-flip alone has no lower bound; the exponential mechanism's is that of ε/2.
+    // Lower bounds of selections are those of two candidates.
     if (one.name != "exponential mechanism" && one.name != "many") {
       EXPECT_NEAR(answer->value.lower, one.truth, 1e-13 * one.truth) << one.name;
     }

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
+#include <vector>
 
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/mechanism/composition.h"
@@ -126,6 +128,9 @@ std::vector<Case> Cases() {
       {"randomized response", RandomizedResponsePair(0.4, 3), response},
       {"pure", EpsilonDeltaPair(1.1, 0, Bound::kUpper), pure(1.1)},
       {"bounded range", BoundedRangePair(2, Bound::kUpper), bounded_range},
+      {"noisy max", NoisyMaxPair(1.3, Bound::kUpper), laplace(1.3)},
+      {"noisy max, below", NoisyMaxPair(1.3, Bound::kLower),
+       pure(std::log(2 * std::exp(0.65) - 1))},
       {"Gaussian", SampledGaussianPair(1, 1.5), gaussian(1.5)},
       {"sampled Gaussian", SampledGaussianPair(0.2, 1.5), sampled(0.2, gaussian(1.5))},
       {"sampled Laplace", PoissonSampledPair(0.2, LaplacePair(1.3, Bound::kUpper)),
@@ -317,6 +322,7 @@ TEST(Pairs, LowerIsBelowUpper) {
     }
   };
   check("bounded range", BoundedRangePair(2, Bound::kLower), BoundedRangePair(2, Bound::kUpper));
+  check("noisy max", NoisyMaxPair(2, Bound::kLower), NoisyMaxPair(2, Bound::kUpper));
   check("without replacement", SampledGaussianPair(0.3, 1), WithoutReplacementPair(0.3, 1));
   check("with replacement", WithReplacementPair(10, 4, 0.8, Bound::kLower),
         WithReplacementPair(10, 4, 0.8, Bound::kUpper));
@@ -326,6 +332,63 @@ TEST(Pairs, LowerIsBelowUpper) {
   }
   check("group", GroupSampledGaussianPair(5, 0.3, 1, Bound::kLower),
         GroupSampledGaussianPair(5, 0.3, 1, Bound::kUpper));
+}
+
+// The chance of each score to be the greatest, with noise of scale 1/rate: by the midpoint rule.
+std::vector<double> Winners(const std::vector<double>& scores, double rate, bool two_sided) {
+  const auto law = [&](double x) {
+    if (!two_sided) return x < 0 ? 0 : -std::expm1(-rate * x);
+    return x < 0 ? std::exp(rate * x) / 2 : 1 - std::exp(-rate * x) / 2;
+  };
+  constexpr double kCell = 0.01;
+  std::vector<double> chances(scores.size(), 0);
+  for (double x = -40; x < 40; x += kCell) {
+    for (size_t i = 0; i < scores.size(); ++i) {
+      double mass = law(x + kCell - scores[i]) - law(x - scores[i]);
+      for (size_t j = 0; j < scores.size(); ++j) {
+        if (j != i) mass *= law(x + kCell / 2 - scores[j]);
+      }
+      chances[i] += mass;
+    }
+  }
+  return chances;
+}
+
+// Noisy maxima of up to four scores, each of which moves by up to one, stay below the pair, whose
+// profile two scores reach. (They do not stay below that of bounded range.)
+TEST(Pairs, NoisyMaximaAreBelowTheirPair) {
+  constexpr double kEpsilon = 1.4;
+  const Pair pair = NoisyMaxPair(kEpsilon, Bound::kUpper);
+  const Pair range = BoundedRangePair(kEpsilon, Bound::kUpper);
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> gap(0, 3), within(-1, 1);
+  double nearest = 0;
+  bool above_range = false;
+  for (int i = 0; i < 240; ++i) {
+    const bool two_sided = i % 3 == 2;
+    std::vector<double> scores(2 + i % 4 % 3), moved;
+    for (double& score : scores) score = gap(random);
+    for (const double score : scores) {
+      const double by = within(random);
+      moved.push_back(score + (i % 2 == 0 ? std::copysign(1, by) : by));
+    }
+    const auto p = Winners(scores, kEpsilon / 2, two_sided);
+    const auto q = Winners(moved, kEpsilon / 2, two_sided);
+    for (const double epsilon : {0.0, 0.4, 1.0}) {
+      double delta = 0;
+      for (size_t k = 0; k < p.size(); ++k) {
+        delta += std::fmax(0, p[k] - std::exp(epsilon) * q[k]);
+      }
+      const double bound =
+          -std::expm1((epsilon - kEpsilon) / 2);  // Cases() compares it with the pair's
+      EXPECT_LE(delta, bound + 2e-5) << i << " " << epsilon;
+      nearest = std::fmax(nearest, delta / bound);
+      if (epsilon == 0.4 && !above_range)
+        above_range = delta > Profile(range, epsilon, false) + 1e-3;
+    }
+  }
+  EXPECT_GT(nearest, 0.99);
+  EXPECT_TRUE(above_range);
 }
 
 // The claim's comparison: among contributions of norm at most one, opposite ones are told apart

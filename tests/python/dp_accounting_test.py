@@ -146,6 +146,12 @@ class Accountant(unittest.TestCase):
         self.assertEqual((pure.get_epsilon(0), pure.get_delta(2.0)), (2.0, 0.0))
         self.assertGreater(pure.get_delta(1.9), 0)
 
+    def test_permute_and_flip_is_laplaces_pair(self):
+        for count in (1, 7):
+            both = [ours.LedgerAccountant().compose(event, count).get_epsilon(1e-5)
+                    for event in (theirs.PermuteAndFlipDpEvent(0.5), theirs.LaplaceDpEvent(2.0))]
+            self.assertAlmostEqual(both[0], both[1], delta=1e-7 * both[1])
+
     def test_refusals_name_the_part_and_the_relations(self):
         accountant = ours.LedgerAccountant()
         response = theirs.RandomizedResponseDpEvent(0.5, 3)
