@@ -32,9 +32,12 @@ constexpr double kLeastLogDelta = -600;
 // Below this ε is not sought.
 constexpr double kLeastEpsilon = 1e-12;
 
-// E[1 - N(t; at)] for t ~ N(mean, 1), from above, as a logarithm: 1 - N <= min(1, e^{(t - at)/w}).
+// E[1 - N(t; at)] for t ~ N(mean, 1), from above, as a logarithm: 1 - N <= min(1, e^{(t - at)/w}),
+// which only grows as `at` falls and w grows: so far, that exponents are below 2e5, and their
+// roundings below 1e-10.
 double LogCutUp(double at, double width, double mean) {
-  const double away = at - mean, slope = 1 / width;
+  constexpr double kFarthest = 300;
+  const double away = std::fmin(at, kFarthest) - mean, slope = std::fmin(1 / width, kFarthest);
   const double below = slope * (slope / 2 - away) + LogNormalTail(slope - away);
   const double above = LogNormalTail(away);
   return std::fmax(below, above) + std::log1p(std::exp(-std::fabs(below - above))) + 1e-9;

@@ -136,4 +136,29 @@ SumsAt Measure::Sums(double c) const {
   return sums;
 }
 
+double Measure::LogModulusFrom(const SumsAt& sums, double c, double y) const {
+  // Π |H|^T for a shell alone; else Π H^T Σ T |W|/H.
+  double log_product = 0, log_sum = -kInfinity;
+  for (size_t i = 0; i < shells_.size(); ++i) {
+    const Shell& shell = shells_[i];
+    const double count = shell.step().count, power = Power(shell.step(), c);
+    double best = kInfinity;
+    if (has_below()) {
+      ForHeights(shell.GreatestHeight(), [&](double eta) {
+        best = std::fmin(best, shell.LogIntegral(false, power, eta, -y));
+      });
+      best += std::log(count) - sums.log_high[i];
+      log_sum = std::fmax(log_sum, best) + std::log1p(std::exp(-std::fabs(best - log_sum)));
+    } else {
+      const double greatest = std::fmin(shell.GreatestHeight(), shell.GreatestEnvelopeHeight());
+      const double digits = 8 + std::log(count);
+      ForHeights(greatest, [&](double eta) {
+        best = std::fmin(best, shell.LogEnvelope(power, sums.log_high[i], eta, y, digits));
+      });
+      log_product += count * std::fmin(0, best);
+    }
+  }
+  return (has_below() ? log_sum : log_product) + sums.log_all;
+}
+
 }  // namespace dpledger::accountant::contour

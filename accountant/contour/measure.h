@@ -53,6 +53,9 @@ class Measure {
   // Near the best order for δ(ε).
   Chernoff ChernoffAt(double epsilon) const;
   SumsAt Sums(double c) const;
+  // log of a bound on the transform's modulus at c + iy', for every y' >= y > 0; as good as `sums`,
+  // which is Sums(c).
+  double LogModulusFrom(const SumsAt& sums, double c, double y) const;
 
   // Laying other nodes on them makes the functions above answer from those.
   std::vector<Shell>& shells() { return shells_; }

@@ -50,29 +50,7 @@ bool Part::ChoosePeriod(const Measure& measure, const Tilted& saddle, double log
 }
 
 double Part::LogPast(const Measure& measure, const SumsAt& sums, double y) const {
-  // Π |H|^T for a shell alone; else Π H^T Σ T |W|/H.
-  double log_product = 0, log_sum = -kInfinity;
-  for (size_t i = 0; i < measure.shells().size(); ++i) {
-    const Shell& shell = measure.shells()[i];
-    const double count = shell.step().count, power = Power(shell.step(), c_);
-    double best = kInfinity;
-    if (measure.has_below()) {
-      ForHeights(shell.GreatestHeight(), [&](double eta) {
-        best = std::fmin(best, shell.LogIntegral(false, power, eta, -y));
-      });
-      best += std::log(count) - sums.log_high[i];
-      log_sum = std::fmax(log_sum, best) + std::log1p(std::exp(-std::fabs(best - log_sum)));
-    } else {
-      const double greatest = std::fmin(shell.GreatestHeight(), shell.GreatestEnvelopeHeight());
-      const double digits = 8 + std::log(count);
-      ForHeights(greatest, [&](double eta) {
-        best = std::fmin(best, shell.LogEnvelope(power, sums.log_high[i], eta, y, digits));
-      });
-      log_product += count * std::fmin(0, best);
-    }
-  }
-  return (measure.has_below() ? log_sum : log_product) + sums.log_all + kScaleSlack -
-         c_ * laid_epsilon_ - std::log(kPi * y);
+  return measure.LogModulusFrom(sums, c_, y) + kScaleSlack - c_ * laid_epsilon_ - std::log(kPi * y);
 }
 
 bool Part::SumUp(const ShellsOnLine& line, double log_past, size_t nodes) {

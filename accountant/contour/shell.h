@@ -98,4 +98,12 @@ class Shell {
 // log(1 - q + q e^{μt - μ²/2}) = loss, for loss > 0.
 double PlaceOf(const Step& step, double loss);
 
+// Calls visit(eta) for the heights that are tried, from the greatest down. Any height is valid.
+template <typename F>
+void ForHeights(double greatest, F visit) {
+  constexpr int kHeights = 10;
+  constexpr double kStep = 0.62;
+  for (int i = 0; i < kHeights; ++i, greatest *= kStep) visit(greatest);
+}
+
 }  // namespace dpledger::accountant::contour

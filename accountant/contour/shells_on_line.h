@@ -12,14 +12,6 @@
 
 namespace dpledger::accountant::contour {
 
-// Calls visit(eta) for the heights that are tried, from the greatest down. Any height is valid.
-template <typename F>
-void ForHeights(double greatest, F visit) {
-  constexpr int kHeights = 10;
-  constexpr double kStep = 0.62;
-  for (int i = 0; i < kHeights; ++i, greatest *= kStep) visit(greatest);
-}
-
 class ShellsOnLine {
  public:
   // At y = k·spacing, k <= nodes, of the line at c; the error of the quadrature in t is wanted

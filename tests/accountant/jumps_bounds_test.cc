@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "accountant/contour/ladder.h"
@@ -124,7 +125,7 @@ TEST(ShellBounds, IntegralsAreAboveTheIntegralOfTheModuliAtTheSameHeight) {
     const Shell shell(of.step, of.window, 12);
     for (const double c : {0.5, 20.0}) {
       const double power = Power(of.step, c);
-      for (const double y : {-3e4, -400.0, -20.0, 0.0, 20.0}) {
+      for (const double y : {-3e4, -400.0, -20.0, 0.0, 20.0, 3e3, 2e4}) {
         for (double eta = shell.GreatestHeight(); eta > 1e-2; eta *= 0.4) {
           const Real truth = std::log(IntegralAtHeight(of, power, eta, y));
           EXPECT_GE(shell.LogIntegral(false, power, eta, y), truth - 1e-9L)
@@ -206,35 +207,43 @@ TEST(ShellBounds, HoldWhereTheEndsAreTheLargestError) {
   EXPECT_GT(short_ends, 8) << "no range was short";
 }
 
-// Nodes in t so far apart that the quadrature is the largest error on the line; runs of a few
-// steps.
+// Nodes in t so far apart that the quadrature is the largest error on the line, near y = 0 and
+// where the transform is so small that sums are lost in their errors; runs of a few steps.
 TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
-  int coarse = 0, answered = 0;
+  int coarse = 0, answered = 0, lost = 0;
   for (const Case& of : Cases()) {
-    for (const double count : {1.0, 3.0, 40.0}) {
+    for (const auto& [count, spacing] :
+         {std::pair{1.0, 1.5}, {3.0, 1.5}, {40.0, 1.5}, {1.0, 20.0}, {3.0, 20.0}}) {
+      constexpr double kC = 2;
+      constexpr size_t kNodes = 4;
       Step step = of.step;
       step.count = count;
+      const auto raised = [&](Complex z) {
+        Complex product = 1;
+        for (int i = 0; i < step.count; ++i) product *= z;
+        return product;
+      };
+      std::vector<Complex> truths;
+      for (size_t k = 0; k <= kNodes; ++k) {
+        const Real y = spacing * static_cast<Real>(k);
+        const Complex power(Power(step, kC), step.add ? -y : y);
+        const Complex shell = Transform(of, false, power);
+        if (std::isfinite(of.window.low)) {
+          const Complex below = Transform(of, true, power);
+          truths.push_back(raised(below + shell) - raised(below));
+        } else {
+          truths.push_back(raised(shell));
+        }
+      }
       for (const double digits : {-2.0, 0.0, 2.0, 6.0, 30.0}) {
-        constexpr double kC = 2, kSpacing = 1.5;
-        constexpr size_t kNodes = 4;
         Measure measure({step}, {of.window}, 34);
         const SumsAt sums = measure.Sums(kC);
-        const auto line = ShellsOnLine::Put(measure, sums, kC, kSpacing, kNodes, digits, {});
+        const auto line = ShellsOnLine::Put(measure, sums, kC, spacing, kNodes, digits, {});
         ASSERT_TRUE(line.ok());
         if (!line->has_value()) continue;
         ++answered;
         for (size_t k = 0; k <= kNodes; ++k) {
-          const Real y = kSpacing * static_cast<Real>(k);
-          const Complex power(Power(step, kC), step.add ? -y : y);
-          const Complex shell = Transform(of, false, power);
-          const Complex below = measure.has_below() ? Transform(of, true, power) : 0;
-          const auto raised = [&](Complex z) {
-            Complex product = 1;
-            for (int i = 0; i < count; ++i) product *= z;
-            return product;
-          };
-          const Complex truth =
-              measure.has_below() ? raised(below + shell) - raised(below) : raised(shell);
+          const Complex truth = truths[k];
           double error = 0;
           const std::complex<double> found = (*line)->At(k, error);
           const Real level = std::exp(static_cast<Real>((*line)->level()));
@@ -242,7 +251,8 @@ TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
           // The scale's own error comes on top.
           const Real scale = (*line)->level_error() * std::abs(truth / level) * 1.1L;
           EXPECT_LE(off, error + scale + 1e-15L)
-              << of.step.q << " " << count << " " << digits << " " << k;
+              << of.step.q << " " << count << " " << spacing << " " << digits << " " << k;
+          lost += found == 0.0;
           coarse += off > 1e-6L * std::abs(truth / level);
         }
       }
@@ -250,6 +260,7 @@ TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
   }
   EXPECT_GT(answered, 40);
   EXPECT_GT(coarse, 30) << "no nodes were far apart";
+  EXPECT_GT(lost, 5) << "no sum was lost in its error";
 }
 
 // Where one cut's exponent is beyond the range of doubles while the other's counts: the shell lost
@@ -328,7 +339,8 @@ TEST(PartBounds, HoldWhereAliasesAndTheEndAreTheLargestErrors) {
         EXPECT_GE(at.upper, truth * (1 - 1e-7L)) << of.step.q << " " << epsilon << " " << share;
         wide += at.upper - at.lower > 1e-3 * truth;
         // Far from where it was laid it holds too.
-        for (const double elsewhere : {0.3 * epsilon, 2 * epsilon}) {
+        for (const double times : {0.3, 2.0}) {
+          const double elsewhere = times * epsilon;
           const Real there = Delta(of, elsewhere);
           const PartOfDelta found = (*part)->At(elsewhere);
           EXPECT_LE(found.lower, there * (1 + 1e-6L) + 1e-25L) << elsewhere;
@@ -353,6 +365,38 @@ TEST(MeasureBounds, ChernoffIsAboveTheProfileEverywhere) {
       }
     }
   }
+}
+
+// What is left of the line is bounded by this alone. The number of steps counts where y is small.
+TEST(MeasureBounds, ModulusIsBelowItsBoundFromEachHeightOn) {
+  double nearest = kInfinity;
+  for (const Case& of : Cases()) {
+    for (const double c : {0.5, 5.0}) {
+      for (const double higher : {1e-3, 2.0, 8.0}) {
+        const Complex power(Power(of.step, c), of.step.add ? -higher : higher);
+        const bool any = std::isfinite(of.window.low);
+        const Complex shell = Transform(of, false, power);
+        const Complex under = any ? Transform(of, true, power) : 0;
+        for (const double count : {1.0, 3.0, 40.0}) {
+          Step step = of.step;
+          step.count = count;
+          const Measure measure({step}, {of.window}, 34);
+          const SumsAt sums = measure.Sums(c);
+          Complex product = 1, below = 1;
+          for (int i = 0; i < count; ++i) product *= shell + under, below *= under;
+          const Real truth = std::log(std::abs(any ? product - below : product));
+          for (const double y : {higher / 4, higher}) {
+            const double bound = measure.LogModulusFrom(sums, c, y);
+            EXPECT_GE(bound, truth - 1e-9L) << of.step.q << " " << count << " " << c << " " << y;
+            if (count == 40 && higher < 1) {
+              nearest = std::fmin(nearest, bound - static_cast<double>(truth));
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_LT(nearest, 1) << "no bound was near: the number of steps might be missing";
 }
 
 }  // namespace
