@@ -82,7 +82,13 @@ absl::Status Audit(const AuditFlags& flags, Output& out) {
                                   : accountant::AnswerAudit(RequestOf(flags));
   RETURN_IF_ERROR(answer.status());
   out.Answer(ToText(*answer), ToJson(*answer));
-  if (!answer->refuted()) return absl::OkStatus();
+  if (!answer->refuted() && !answer->curve().refuted()) return absl::OkStatus();
+  if (!answer->refuted()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "the claim is refuted: at confidence ", TextNear(answer->confidence()),
+                          " its trade-off curve cannot be")),
+                      {kClaimRefuted, {}});
+  }
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
                         "the claim is refuted: at confidence ", TextNear(answer->confidence()),
                         " epsilon is at least ", TextDown(answer->epsilon_lower_bound()),

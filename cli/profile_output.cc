@@ -138,6 +138,11 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
       Row("epsilon at least", absl::StrCat(TextDown(answer.epsilon_lower_bound()),
                                            "   at confidence ", TextNear(answer.confidence())));
   text += Row("delta", TextNear(answer.delta()));
+  if (answer.has_curve()) {
+    text += Row("as a Gaussian's",
+                absl::StrCat("at least ", TextDown(answer.curve().gaussian_epsilon()), ", mu ",
+                             TextDown(answer.curve().gaussian_mu())));
+  }
   if (answer.has_observed()) {
     text += Row("type I error", absl::StrCat("at most ", TextUp(answer.observed().type_one())));
     text += Row("type II error", absl::StrCat("at most ", TextUp(answer.observed().type_two())));
@@ -153,7 +158,8 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
     text += Row("claimed type II",
                 absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower())));
   }
-  text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
+  const bool refuted = answer.refuted() || answer.curve().refuted();
+  text += Row("the claim", refuted ? "is refuted" : "stands");
   return text + DetailsText(answer.details());
 }
 
@@ -162,6 +168,13 @@ JsonObject ToJson(const v1::AuditClaimResponse& answer) {
   object.AddNumber("epsilon_lower_bound", answer.epsilon_lower_bound());
   object.AddNumber("delta", answer.delta());
   object.AddNumber("confidence", answer.confidence());
+  if (answer.has_curve()) {
+    object.AddJson("curve", JsonObject()
+                                .AddNumber("gaussian_mu", answer.curve().gaussian_mu())
+                                .AddNumber("gaussian_epsilon", answer.curve().gaussian_epsilon())
+                                .AddFlag("refuted", answer.curve().refuted())
+                                .ToString());
+  }
   if (answer.has_observed()) {
     object.AddJson("observed", JsonObject()
                                    .AddNumber("type_one", answer.observed().type_one())

@@ -1,9 +1,15 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
 #include "accountant/audit/audit.h"
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/numeric/rounding.h"
 #include "accountant/profile/profile.h"
 #include "base/status.h"
 #include "ledger/profile_questions.h"
@@ -14,6 +20,49 @@ namespace {
 
 constexpr double kDefaultConfidence = 0.95;
 
+// The points at which a subject's trade-off curve is read: each 4 % above the one before.
+constexpr size_t kCurvePoints = 400;
+constexpr double kLeastPoint = 1e-7;
+
+// ε of the Gaussian mechanism of a μ, at δ, from below.
+double GaussianEpsilonDown(double mu, double delta) {
+  if (!(mu > 0)) return 0;
+  if (delta == 0) return std::numeric_limits<double>::infinity();
+  Composition composition;
+  const double z = DivUp(1, mu);
+  composition.steps.push_back({1, {z, z}, 1});
+  return gaussian::Epsilon(composition, delta).lower;
+}
+
+// Whether the counts refute the trade-off curve of `composition`.
+absl::StatusOr<bool> RefutesCurveOf(const Composition& composition, const audit::OneRun& run,
+                                    double confidence, const Options& options) {
+  std::vector<double> type_one;
+  for (size_t i = 0; i < kCurvePoints; ++i) {
+    const double share = static_cast<double>(i) / (kCurvePoints - 1);
+    type_one.push_back(std::pow(kLeastPoint, 1 - share));
+  }
+  ASSIGN_OR_RETURN(const profile::TradeOff curve,
+                   profile::ComputeTradeOff(composition, type_one, options));
+  // A test that finds more than this under one input has more false alarms than type_one[i].
+  std::vector<double> found(kCurvePoints);
+  double least = 1;
+  for (size_t i = kCurvePoints; i-- > 0;) {
+    // f does not rise, though bounds on it may.
+    if (i + 1 < kCurvePoints) least = found[i + 1];
+    found[i] = std::fmin(least, AddUp(1, -curve.points[i].symmetric.lower));
+  }
+  const auto least_other = [&](double x) {
+    const auto above = std::lower_bound(found.begin(), found.end(), x);
+    return above == found.begin() ? 0.0 : type_one[above - found.begin() - 1];
+  };
+  return audit::RefutesCurve(run, least_other, confidence);
+}
+
+audit::OneRun RunOf(const v1::OneRunAudit& run) {
+  return {run.canaries(), run.guesses(), run.correct()};
+}
+
 // What the counts say by themselves.
 absl::StatusOr<v1::AuditClaimResponse> Bound(const v1::AuditClaimRequest& request) {
   v1::AuditClaimResponse response;
@@ -23,10 +72,15 @@ absl::StatusOr<v1::AuditClaimResponse> Bound(const v1::AuditClaimRequest& reques
   switch (request.evidence_case()) {
     case v1::AuditClaimRequest::kOneRun: {
       const v1::OneRunAudit& run = request.one_run();
-      const absl::StatusOr<double> bound = audit::EpsilonLowerBound(
-          audit::OneRun{run.canaries(), run.guesses(), run.correct()}, request.delta(), confidence);
+      const absl::StatusOr<double> bound =
+          audit::EpsilonLowerBound(RunOf(run), request.delta(), confidence);
       RETURN_IF_ERROR(bound.status());
       response.set_epsilon_lower_bound(*bound);
+      if (run.guesses() <= audit::kGreatestCurveGuesses) {
+        ASSIGN_OR_RETURN(const double mu, audit::GaussianLowerBound(RunOf(run), confidence));
+        response.mutable_curve()->set_gaussian_mu(mu);
+        response.mutable_curve()->set_gaussian_epsilon(GaussianEpsilonDown(mu, request.delta()));
+      }
       return response;
     }
     case v1::AuditClaimRequest::kManyRuns: {
@@ -84,6 +138,12 @@ absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
     const Interval& least = curve.points[0].symmetric;
     *response.mutable_claimed_type_two() = ToProto(least);
     refuted |= response.observed().type_two() < least.lower;
+  }
+  if (response.has_curve()) {
+    ASSIGN_OR_RETURN(const bool curve_refuted,
+                     RefutesCurveOf(question.composition, RunOf(request.one_run()),
+                                    response.confidence(), question.options));
+    response.mutable_curve()->set_refuted(curve_refuted);
   }
   response.set_refuted(refuted);
   PlanOf(subject, question.composition, question.details);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/audit/binomial.h"
 #include "accountant/limits.h"
+#include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -28,14 +29,49 @@ absl::Status CheckConfidence(double confidence) {
   return FieldError("confidence", absl::StrCat("must be in (0, 1), got ", confidence));
 }
 
-absl::Status CheckRun(const OneRun& run, double delta, double confidence) {
+absl::Status CheckRun(const OneRun& run, uint64_t most_guesses, double confidence) {
+  RETURN_IF_ERROR(CheckArithmetic());
   RETURN_IF_ERROR(CheckCount("canaries", run.canaries, 1, kGreatestCanaries));
-  RETURN_IF_ERROR(CheckCount("guesses", run.guesses, 1, std::min(run.canaries, kGreatestTrials)));
+  RETURN_IF_ERROR(CheckCount("guesses", run.guesses, 1, std::min(run.canaries, most_guesses)));
   RETURN_IF_ERROR(CheckCount("correct", run.correct, 0, run.guesses));
+  return CheckConfidence(confidence);
+}
+
+absl::Status CheckDelta(double delta) {
   if (!(delta >= 0 && delta < 1)) {
     return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
   }
-  return CheckConfidence(confidence);
+  return absl::OkStatus();
+}
+
+// At most the least probability of any outcome of `guesses` guesses, if at least `correct` are
+// right with probability `significance` (CLAIM.md, section 2): above 1, that is impossible.
+double TotalDown(const OneRun& run, const std::function<double(double)>& least_other,
+                 double significance) {
+  // Of B_k <= P(at least k right): the current one, and the sum of those for greater k. Everything
+  // grows with both, so that rounding down is on the safe side.
+  const double canaries = static_cast<double>(run.canaries);
+  double current = significance, above = 0;
+  for (uint64_t k = run.correct; k > 0 && current <= 1; --k) {
+    const double right = AddDown(MulDown(static_cast<double>(k), current), above);
+    const double wrong = MulDown(canaries, least_other(std::fmax(0, DivDown(right, canaries))));
+    above = AddDown(above, current);
+    current = std::fmax(current,
+                        DivDown(AddDown(wrong, above), static_cast<double>(run.guesses - k + 1)));
+  }
+  return current;
+}
+
+// Φ(Φ^{-1}(x) - mu) from below, x in [0, 1].
+double GaussianOther(double mu, double x) {
+  if (!(x > 1e-290)) return 0;
+  x = std::fmin(x, 1 - kUnitRoundoff);
+  // A t with P(N > t) <= x.
+  double t = NormalTailInverse(x);
+  for (double more = 1e-9; NormalTail(t) * (1 + 2 * kNormalTailError) > x; more *= 2) {
+    t += more * (1 + std::fabs(t));
+  }
+  return NormalTail(AddUp(t, mu)) * (1 - 2 * kNormalTailError);
 }
 
 // A value at which `refuted`, which tends to fall, was seen to be positive, the largest that a
@@ -73,10 +109,28 @@ double PValue(const OneRun& run, double epsilon, double delta) {
 }
 
 absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence) {
-  RETURN_IF_ERROR(CheckArithmetic());
-  RETURN_IF_ERROR(CheckRun(run, delta, confidence));
+  RETURN_IF_ERROR(CheckRun(run, kGreatestTrials, confidence));
+  RETURN_IF_ERROR(CheckDelta(delta));
   const double significance = NextDown(1 - confidence);
   const auto refuted = [&](double epsilon) { return significance - PValue(run, epsilon, delta); };
+  return LastPositive(refuted, 0);
+}
+
+absl::StatusOr<bool> RefutesCurve(const OneRun& run,
+                                  const std::function<double(double x)>& least_other,
+                                  double confidence) {
+  RETURN_IF_ERROR(CheckRun(run, kGreatestCurveGuesses, confidence));
+  return TotalDown(run, least_other, NextDown(1 - confidence)) > 1;
+}
+
+absl::StatusOr<double> GaussianLowerBound(const OneRun& run, double confidence) {
+  RETURN_IF_ERROR(CheckRun(run, kGreatestCurveGuesses, confidence));
+  const double significance = NextDown(1 - confidence);
+  const auto refuted = [&](double mu) {
+    return TotalDown(
+               run, [mu](double x) { return GaussianOther(mu, x); }, significance) -
+           1;
+  };
   return LastPositive(refuted, 0);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/statusor.h"
 
@@ -28,6 +29,25 @@ absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double
 // An upper bound on the probability that an auditor of an (epsilon, delta)-DP mechanism makes at
 // least run.correct right guesses. epsilon in [0, 700].
 double PValue(const OneRun& run, double epsilon, double delta);
+
+// The same counts against a whole trade-off curve (Mahloujifar, Melis, Chaudhuri 2024, arXiv
+// 2410.22235): for curves near a Gaussian's it shows about twice the ε.
+//
+// The most guesses it takes: its work is that many values of the curve.
+inline constexpr uint64_t kGreatestCurveGuesses = 100'000;
+
+// Whether `run` refutes that every set of outputs of probability x in [0, 1] under one of two
+// neighbouring inputs has at least `least_other(x)` under the other, which must not fall as x
+// grows: the inverse of 1 - f, f a trade-off curve for both directions. Refutes what is true with
+// probability at most 1 - confidence. INVALID_ARGUMENT naming the field.
+absl::StatusOr<bool> RefutesCurve(const OneRun& run,
+                                  const std::function<double(double x)>& least_other,
+                                  double confidence);
+
+// The largest μ found for which `run` refutes that the mechanism is μ-Gaussian DP at that
+// confidence; 0 if none. If the mechanism is μ-GDP, the bound exceeds μ with probability at most 1
+// - confidence. INVALID_ARGUMENT naming the field.
+absl::StatusOr<double> GaussianLowerBound(const OneRun& run, double confidence);
 
 // Many runs, each with the record in or out, and a test of each output that says "in" or "out".
 struct ManyRuns {

@@ -27,8 +27,8 @@ namespace {
 
 constexpr char kAbout[] =
     R"(Audits the example trainer: trains once on canaries, each put in or left out by a coin, guesses the coins
-from the model, and holds the lower bound on epsilon that follows (Steinke, Nasr, Jagielski 2023, at 95 %
-confidence) against the epsilon of the run's ledger. Exit code 3 if the ledger's claim is refuted.
+from the model, and holds the lower bounds on epsilon that follow (Steinke, Nasr, Jagielski 2023; Mahloujifar, Melis,
+Chaudhuri 2024; each at 95 % confidence) against the epsilon of the run's ledger. Exit code 3 if the ledger's claim is refuted.
 
 Examples:
   canary_audit --server 127.0.0.1:7070 --ledger audit
@@ -128,8 +128,8 @@ absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplie
     const auto made = flags.guesses / 2 * 2;
     const auto correct = static_cast<uint64_t>(std::llround(share * static_cast<double>(made)));
     ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer, Audit(flags, "", delta, {made, correct}));
-    std::printf("to be expected     epsilon at least %.2f, %s\n", answer.epsilon_lower_bound(),
-                name);
+    std::printf("to be expected     epsilon at least %.2f, by the curve %.2f, %s\n",
+                answer.epsilon_lower_bound(), answer.curve().gaussian_epsilon(), name);
   }
   return absl::OkStatus();
 }
@@ -165,10 +165,13 @@ absl::StatusOr<int> Run(const Flags& flags) {
               static_cast<unsigned long long>(guesses.made));
   std::printf("audit              epsilon at least %.4f at delta %g, confidence %g\n",
               answer.epsilon_lower_bound(), answer.delta(), answer.confidence());
+  std::printf("by the curve       epsilon at least %.4f, as a Gaussian mechanism's\n",
+              answer.curve().gaussian_epsilon());
   std::printf("ledger             epsilon [%.6f, %.6f]\n", answer.claimed_epsilon().lower(),
               answer.claimed_epsilon().upper());
-  std::printf("the claim          %s\n", answer.refuted() ? "is refuted" : "stands");
-  return answer.refuted() ? kExitRefuted : 0;
+  const bool refuted = answer.refuted() || answer.curve().refuted();
+  std::printf("the claim          %s\n", refuted ? "is refuted" : "stands");
+  return refuted ? kExitRefuted : 0;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 from . import _decoding
 from .interval import Interval
 from .messages import (AnswerDetails, AuditClaimResponse, BayesSuccess, CalibrateResponse, CalibrationByMethod,
+                       CurveAudit,
                        ComputeProfileResponse, ComputeTuningCostResponse, ErrorRateBounds, ErrorRates, GaussianFit,
                        ProfilePoint, Trials, TuningAnalysis)
 
@@ -318,6 +319,11 @@ class AuditResult(Detailed):
     def confidence(self) -> float:
         """With which the bound holds."""
         return self._response.confidence
+
+    @property
+    def curve(self) -> Optional[CurveAudit]:
+        """One run of at most 100,000 guesses: what it shows of trade-off curves."""
+        return self._response.curve
 
     @property
     def observed(self) -> Optional[ErrorRateBounds]:

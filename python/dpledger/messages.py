@@ -1175,6 +1175,7 @@ class AuditClaimResponse(Message):
         below the subject's least for observed.type_one.
     observed: many runs
     claimed_type_two: many runs: the subject's least type II error at observed.type_one
+    curve: one run of at most 100,000 guesses
     """
     epsilon_lower_bound: float = 0.0
     claimed_epsilon: Optional[Interval] = None
@@ -1184,6 +1185,7 @@ class AuditClaimResponse(Message):
     observed: Optional[ErrorRateBounds] = None
     claimed_type_two: Optional[Interval] = None
     details: Optional[AnswerDetails] = None
+    curve: Optional[CurveAudit] = None
     _wire = (
         (1, "epsilon_lower_bound", "double", ""),
         (2, "claimed_epsilon", "Interval", ""),
@@ -1192,7 +1194,27 @@ class AuditClaimResponse(Message):
         (5, "confidence", "double", ""),
         (6, "observed", "ErrorRateBounds", ""),
         (7, "claimed_type_two", "Interval", ""),
-        (8, "details", "AnswerDetails", ""),)
+        (8, "details", "AnswerDetails", ""),
+        (9, "curve", "CurveAudit", ""),)
+
+
+@dataclass(repr=False, eq=False)
+class CurveAudit(Message):
+    """One run against whole trade-off curves (Mahloujifar, Melis, Chaudhuri 2024): where a mechanism's is near a
+    Gaussian's it shows about twice the ε of epsilon_lower_bound. Each of the two holds at the confidence; both do at
+    1 - 2(1 - confidence).
+
+    gaussian_mu: the largest μ found such that the mechanism is not μ-Gaussian DP; 0 if none
+    gaussian_epsilon: ε at delta of the Gaussian mechanism of that μ, rounded down
+    refuted: the subject's own trade-off curve cannot be
+    """
+    gaussian_mu: float
+    gaussian_epsilon: float
+    refuted: bool
+    _wire = (
+        (1, "gaussian_mu", "double", ""),
+        (2, "gaussian_epsilon", "double", ""),
+        (3, "refuted", "bool", ""),)
 
 
 @dataclass(repr=False, eq=False)

@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "accountant/audit/binomial.h"
+#include "accountant/numeric/normal.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant::audit {
@@ -111,6 +116,99 @@ TEST(OneRun, FewerCanariesADeltaOrMoreConfidenceNeverRaiseIt) {
   EXPECT_EQ(EpsilonLowerBound(run, 0.5, 0.95).value(), 0);
 }
 
+// Randomized response with every canary guessed by its answer: the number of right guesses is
+// binomial.
+TEST(OneRunCurve, RefutesATrueClaimNoMoreOftenThanItSays) {
+  const auto least_other = [](double epsilon) {
+    return [epsilon](double x) {
+      return std::fmax(std::exp(-epsilon) * x, 1 - std::exp(epsilon) * (1 - x));
+    };
+  };
+  int refuted = 0, wrongly = 0;
+  for (const double epsilon : {0.2, 1.0, 3.0}) {
+    for (const uint64_t n : {1, 2, 12, 40}) {
+      const double p = 1 / (1 + std::exp(-epsilon));
+      double tail = 0, weight = std::pow(p, static_cast<double>(n));
+      for (uint64_t v = n; v > 0; --v) {
+        tail += weight;  // P(W >= v)
+        weight *= static_cast<double>(v) / static_cast<double>(n - v + 1) * (1 - p) / p;
+        for (const double significance : {0.9, 0.5, 0.2, 0.05, 0.01, 1e-4}) {
+          const auto found = RefutesCurve({n, n, v}, least_other(epsilon), 1 - significance);
+          ASSERT_TRUE(found.ok()) << found.status();
+          refuted += *found;
+          if (*found) {
+            EXPECT_LT(tail, significance * (1 + 1e-12)) << epsilon << " " << n << " " << v;
+          }
+          // The control: a claim that is false.
+          wrongly += tail >= significance &&
+                     *RefutesCurve({n, n, v}, least_other(0.7 * epsilon), 1 - significance);
+        }
+      }
+    }
+  }
+  EXPECT_GT(refuted, 100);
+  EXPECT_GT(wrongly, 10);
+}
+
+// The rule as its authors write it, by two sums from the top down.
+bool RefutesByTheirRule(const OneRun& run, double mu, long double significance) {
+  const auto m = static_cast<long double>(run.canaries), n = static_cast<long double>(run.guesses),
+             v = static_cast<long double>(run.correct);
+  long double r = significance * v / m, h = significance * (n - v) / m;
+  for (long double i = v - 1; i >= 0; --i) {
+    const double t = NormalTailInverse(static_cast<double>(std::fmin(r, 1 - 1e-16L)));
+    const long double next = std::fmax(h, static_cast<long double>(NormalTail(t + mu)));
+    r = std::fmin(1.0L, r + i / (n - i) * (next - h));
+    h = next;
+  }
+  return r + h > n / m;
+}
+
+TEST(OneRunCurve, GaussianBoundIsWhereTheirRuleCeasesToRefute) {
+  for (const OneRun run : {OneRun{10000, 200, 170}, OneRun{10000, 1000, 790}, OneRun{50, 50, 45},
+                           OneRun{3, 1, 1}, OneRun{100000, 100000, 60000}}) {
+    for (const double confidence : {0.5, 0.95, 0.999}) {
+      const auto mu = GaussianLowerBound(run, confidence);
+      ASSERT_TRUE(mu.ok()) << mu.status();
+      EXPECT_FALSE(RefutesByTheirRule(run, *mu + 1e-6, 1 - confidence)) << run.guesses;
+      if (*mu > 0) {
+        EXPECT_TRUE(RefutesByTheirRule(run, *mu - 1e-6, 1 - confidence)) << run.guesses;
+      }
+    }
+  }
+}
+
+// Scores of N(0, 1) for canaries that are out and N(mu, 1) for those in, the outermost ones
+// guessed.
+OneRun IdealRun(double mu, uint64_t canaries, uint64_t guesses, std::mt19937_64& random) {
+  std::normal_distribution<double> noise;
+  std::vector<std::pair<double, bool>> scores;
+  for (uint64_t i = 0; i < canaries; ++i) {
+    const bool in = (random() >> 63) != 0;
+    scores.emplace_back(noise(random) + (in ? mu : 0), in);
+  }
+  std::sort(scores.begin(), scores.end());
+  OneRun run{canaries, guesses, 0};
+  for (uint64_t i = 0; i < guesses / 2; ++i) {
+    run.correct += !scores[i].second;
+    run.correct += scores[canaries - 1 - i].second;
+  }
+  return run;
+}
+
+// ε = 4 at δ = 1e-8 is μ = 0.716; half of it μ = 0.382. The binomial bound does not show it.
+TEST(OneRunCurve, ShowsHalfOfWhatAGaussianMechanismSpends) {
+  constexpr double kMu = 0.7161, kHalf = 0.3819;
+  std::mt19937_64 random(5);
+  for (int trial = 0; trial < 20; ++trial) {
+    const OneRun run = IdealRun(kMu, 10000, 500, random);
+    const double mu = GaussianLowerBound(run, 0.95).value();
+    EXPECT_GT(mu, kHalf) << trial;
+    EXPECT_LT(mu, kMu) << trial;  // 19 of 20 times at least
+    EXPECT_LT(EpsilonLowerBound(run, 1e-8, 0.95).value(), 2) << trial;
+  }
+}
+
 TEST(ManyRuns, RatesAndBoundAreJustOutsideTheOracles) {
   const auto oracle = ReadJsonFile("tests/data/audit_oracle.json");
   ASSERT_GE(ListAt(oracle, "many_runs").size(), 5);
@@ -149,6 +247,8 @@ TEST(Audit, RefusesCountsThatCannotBe) {
   EXPECT_EQ(one({10, 5, 5}, 1, 0.95), "delta: must be in [0, 1), got 1");
   EXPECT_EQ(one({10, 5, 5}, std::nan(""), 0.95), "delta: must be in [0, 1), got nan");
   EXPECT_EQ(one({10, 5, 5}, 0, 1), "confidence: must be in (0, 1), got 1");
+  EXPECT_EQ(GaussianLowerBound({1000000, 100001, 5}, 0.95).status().message(),
+            "guesses: must be in [1, 100000], got 100001");
   EXPECT_EQ(BoundErrorRates({10, 11, 10, 0}, 0.95).status().message(),
             "detected_with: must be in [0, 10], got 11");
   EXPECT_EQ(BoundErrorRates({10, 1, 0, 0}, 0.95).status().message(),

@@ -260,8 +260,9 @@ class Audit : public Profile {
 
 TEST_F(Audit, BoundAloneNeedsNoClaim) {
   const JsonObject answer(Run(OneRun("100", {"--json"})).out);
-  EXPECT_THAT(answer.Keys(),
-              ElementsAre("assumptions", "confidence", "delta", "epsilon_lower_bound", "version"));
+  EXPECT_THAT(answer.Keys(), ElementsAre("assumptions", "confidence", "curve", "delta",
+                                         "epsilon_lower_bound", "version"));
+  EXPECT_NEAR(answer.Number("curve.gaussian_epsilon"), 5.549, 1e-3);
   EXPECT_LE(answer.Number("epsilon_lower_bound"), 3.4653763478110467);
   EXPECT_GE(answer.Number("epsilon_lower_bound"), 3.465376);
   EXPECT_EQ(answer.Number("confidence"), 0.95);
@@ -270,7 +271,7 @@ TEST_F(Audit, BoundAloneNeedsNoClaim) {
 
 TEST_F(Audit, AClaimThatStandsIsExitZeroARefutedOneIsExitThree) {
   // ε(1e-5) of the Gaussian with μ = 1 is 4.38.
-  const JsonObject stands(Run(OneRun("100", {"--events", Gaussian(), "--json"})).out);
+  const JsonObject stands(Run(OneRun("85", {"--events", Gaussian(), "--json"})).out);
   EXPECT_FALSE(stands.Has("error"));
   EXPECT_NEAR(stands.Number("claimed_epsilon.upper"), 4.377, 1e-2);
   const std::string small = folder_.Write("small.jsonl", PoissonRounds("1", "2", "1"));
@@ -281,6 +282,15 @@ TEST_F(Audit, AClaimThatStandsIsExitZeroARefutedOneIsExitThree) {
   EXPECT_THAT(refuted.out, HasSubstr("\"refuted\":true"));
   EXPECT_THAT(refuted.err, StartsWith("dpledger: the claim is refuted: at confidence 0.95 epsilon "
                                       "is at least 3.465376, the claim is "));
+}
+
+// Every guess right refutes μ = 1.2, whose ε is 5.5, though the bound for one ε is 3.5.
+TEST_F(Audit, OneRunIsHeldAgainstTheWholeCurve) {
+  const RunResult refuted = Dpledger(OneRun("100", {"--events", Gaussian()}));
+  EXPECT_EQ(refuted.exit_code, 3);
+  EXPECT_THAT(refuted.out, HasSubstr("\nthe claim          is refuted"));
+  EXPECT_EQ(refuted.err,
+            "dpledger: the claim is refuted: at confidence 0.95 its trade-off curve cannot be\n");
 }
 
 // TPR .3 at FPR .02 is beyond what μ = 1 allows (.15), though one δ alone does not show it.
@@ -309,7 +319,7 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
   };
   Run(on(CreateLedger("audited", "d", {"--planned-rounds", "3"})));
   Run(on({"ledger", "append", "audited", "--events", Gaussian()}));
-  const RunResult stands = Run(on(OneRun("100", {"--ledger", "audited", "--json"})));
+  const RunResult stands = Run(on(OneRun("85", {"--ledger", "audited", "--json"})));
   EXPECT_EQ(JsonObject(stands.out).Text("ledgers.0.name"), "projects/default/ledgers/audited");
   const JsonObject profile(Run(on({"profile", "--epsilons", "1", "--trade-off", "--alphas", "0.1",
                                    "--ledger", "audited", "--json"}))

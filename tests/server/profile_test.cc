@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tests/accountant/field_rules.h"
 #include "tests/server/running_server.h"
 
@@ -75,6 +76,32 @@ TEST_F(ProfileCalls, AuditAnswersWithAndWithoutAClaim) {
                  std::string(kGaussian))));
   EXPECT_TRUE(audit_.refuted());
   EXPECT_LT(audit_.observed().type_two(), audit_.claimed_type_two().lower());
+}
+
+// The curve is read at points: that may cost a few right guesses.
+TEST_F(ProfileCalls, AuditHoldsOneRunAgainstTheClaimsOwnCurve) {
+  const auto audit = [&](int correct) {
+    return Audit(absl::StrCat(
+        "delta: 1e-8 one_run { canaries: 10000 guesses: 500 correct: ", correct, " } ", kGaussian));
+  };
+  const auto bound_alone = [&](int correct) {
+    return Audit(absl::StrCat("one_run { canaries: 10000 guesses: 500 correct: ", correct, " }"));
+  };
+  int least = 400;
+  do {
+    ASSERT_TRUE(IsOk(bound_alone(++least)));
+  } while (least < 500 && audit_.curve().gaussian_mu() < 1);
+  ASSERT_TRUE(IsOk(audit(least - 1)));
+  EXPECT_FALSE(audit_.curve().refuted());
+  ASSERT_TRUE(IsOk(audit(least + 8)));
+  EXPECT_TRUE(audit_.curve().refuted());
+  EXPECT_FALSE(audit_.refuted());  // the bound for one ε shows less
+  ASSERT_TRUE(IsOk(audit(470)));
+  EXPECT_GT(audit_.curve().gaussian_epsilon(), audit_.epsilon_lower_bound());
+  ASSERT_TRUE(IsOk(Audit("one_run { canaries: 1000000 guesses: 100001 correct: 99000 }")));
+  EXPECT_FALSE(audit_.has_curve());
+  ASSERT_TRUE(IsOk(Audit("one_run { canaries: 100 guesses: 50 correct: 50 }")));
+  EXPECT_EQ(audit_.curve().gaussian_epsilon(), std::numeric_limits<double>::infinity());
 }
 
 TEST_F(ProfileCalls, BadRequestsNameTheField) {
