@@ -184,7 +184,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
       const bool moved = before.upper - best.value.upper > 0.5 * relative_gap * best.value.upper;
       stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
-      if (mesh * 0.999 <= finest_failed || (stalled > 1 && fine_enough)) break;
+      if (mesh * 0.999 <= finest_failed || (i > 0 && stalled > 0 && fine_enough)) break;
       // A tilt that was off makes the window's tails count for more.
       question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
       if (stalled > 0) {  // the mesh is not what keeps the bounds apart: as fine as the law asks
