@@ -1,17 +1,14 @@
 #include "accountant/accountant.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/contour/contour.h"
-#include "accountant/gaussian/gaussian.h"
-#include "accountant/gaussian/sampled_once.h"
+#include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
-#include "accountant/pld/pld.h"
-#include "accountant/rdp/rdp.h"
+#include "accountant/question.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -42,111 +39,120 @@ std::string WiderThanAsked(const Interval& interval, const Options& options) {
                       ", wanted ", options.relative_gap);
 }
 
-// ε in closed form, where there is one; without a direction the larger of the two.
-std::optional<Interval> ClosedEpsilon(const Composition& composition,
-                                      std::optional<Direction> direction, double delta) {
-  if (gaussian::Applies(composition)) return gaussian::Epsilon(composition, delta);
-  if (gaussian::AppliesOnce(composition))
-    return gaussian::EpsilonOnce(composition, direction, delta);
-  if (composition.OnlyGaussians() && gaussian::TotalVariationUp(composition) <= delta)
-    return Interval{0, 0};
-  return std::nullopt;
+// The narrower of two answers, with what both leave.
+Answer Narrower(Answer a, Answer b) {
+  const Interval both = Meet(a.value, MethodName(a.method), b.value, MethodName(b.method));
+  Answer answer = b.value.RelativeGap() <= a.value.RelativeGap() ? std::move(b) : std::move(a);
+  answer.value = both;
+  return answer;
 }
 
-std::optional<Interval> ClosedDelta(const Composition& composition,
-                                    std::optional<Direction> direction, double epsilon) {
-  if (gaussian::Applies(composition)) return gaussian::Delta(composition, epsilon);
-  if (gaussian::AppliesOnce(composition))
-    return gaussian::DeltaOnce(composition, direction, epsilon);
-  return std::nullopt;
-}
+// What a method, or the best of all that apply, answers to one question.
+class Asking {
+ public:
+  Asking(const Question& question, const Options& options)
+      : question_(question), options_(options) {}
 
-// One question with the functions that answer it by each method; `gaussian` where it can.
-template <typename Gaussian, typename Rdp, typename Pld, typename Contour>
-absl::StatusOr<Answer> Dispatch(const Composition& composition, const Options& options,
-                                Gaussian gaussian, Rdp rdp, Pld pld, Contour contour) {
-  const auto by_rdp = [&](std::vector<std::string> warnings) -> absl::StatusOr<Answer> {
-    ASSIGN_OR_RETURN(const rdp::Converted converted, rdp());
-    warnings.push_back(kNoLowerBound);
-    return Answer{{0, converted.value}, Method::kRdp, std::move(warnings)};
-  };
-  const auto by_pld = [&]() -> absl::StatusOr<Answer> {
-    ASSIGN_OR_RETURN(const pld::Bounds bounds, pld());
-    if (!bounds.gridded) {
-      return by_rdp(
-          {"the privacy loss distribution is out of reach of the loss grid; answered by rdp"});
-    }
-    Answer answer{bounds.value, Method::kPld, {}};
-    if (!bounds.met) {
-      answer.warnings.push_back(WiderThanAsked(bounds.value, options));
-    }
-    return answer;
-  };
-  const auto by_contour =
-      [&](const std::function<absl::StatusOr<Answer>()>& otherwise) -> absl::StatusOr<Answer> {
-    if (!composition.OnlyGaussians()) return otherwise();
-    ASSIGN_OR_RETURN(const std::optional<Interval> interval, contour());
-    if (interval.has_value() && interval->RelativeGap() <= options.relative_gap) {
-      return Answer{*interval, Method::kContour, {}};
-    }
-    ASSIGN_OR_RETURN(Answer other, otherwise());
-    if (!interval.has_value()) return other;
-    const Interval both =
-        Meet(*interval, MethodName(Method::kContour), other.value, MethodName(other.method));
-    if (other.value.RelativeGap() <= interval->RelativeGap()) {
-      other.value = both;
-      return other;
-    }
-    Answer answer{both, Method::kContour, {}};
-    if (!(both.RelativeGap() <= options.relative_gap)) {
-      answer.warnings.push_back(WiderThanAsked(both, options));
-    }
-    return answer;
-  };
-  switch (options.method) {
-    case Method::kBest:
-      if (const std::optional<Interval> closed = gaussian(); closed.has_value())
-        return Answer{*closed, Method::kGaussian, {}};
-      return by_contour([&]() -> absl::StatusOr<Answer> {
-        absl::StatusOr<Answer> answer = by_pld();
-        // Some steps are known by a Rényi curve alone.
-        if (ReasonOf(answer.status()).reason == "METHOD_DOES_NOT_APPLY") return by_rdp({});
-        return answer;
-      });
-    case Method::kGaussian:
-      if (const std::optional<Interval> closed = gaussian(); closed.has_value())
-        return Answer{*closed, Method::kGaussian, {}};
-      return DoesNotApply(Method::kGaussian,
-                          "applies to unsampled Gaussians, and to one sampled step");
-    case Method::kRdp:
-      return by_rdp({});
-    case Method::kPld:
-      return by_pld();
-    case Method::kContour:
-      return by_contour([&]() -> absl::StatusOr<Answer> {
-        ASSIGN_OR_RETURN(Answer answer, by_pld());
-        answer.warnings.push_back(
-            "the contour integral does not close for these steps; answered by another method");
-        return answer;
-      });
+  absl::StatusOr<Answer> By(Method method, const Composition& composition) const;
+
+ private:
+  // Without a word on whether the interval is as narrow as asked for.
+  absl::StatusOr<Answer> Known(Method method, const Composition& composition) const;
+  absl::StatusOr<Answer> Exactly(Method method, const Composition& composition) const;
+  absl::StatusOr<Answer> Between(Method method, const Composition& composition) const;
+  absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
+  absl::StatusOr<Answer> ByPld(const Composition& composition) const;
+
+  bool Met(const Answer& answer) const {
+    return answer.value.RelativeGap() <= options_.relative_gap;
   }
-  return absl::InternalError("unknown method");
+
+  const Question& question_;
+  const Options& options_;
+};
+
+absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
+  ASSIGN_OR_RETURN(const double upper, question_.Rdp(composition, options_.limits));
+  return Answer{{0, upper}, Method::kRdp, {kNoLowerBound}};
 }
 
-// What is known by a Rényi curve alone has no lower bound; the rest does, and more only costs more.
-template <typename Ask>
-absl::StatusOr<Answer> WithRest(const Composition& composition, const Options& options,
-                                absl::StatusOr<Answer> answer, Ask ask) {
-  if (!answer.ok() || composition.curves.empty() || options.method != Method::kBest) return answer;
-  Composition rest = composition;
-  rest.curves.clear();
-  if (rest.Empty()) return answer;
-  ASSIGN_OR_RETURN(const Answer below, ask(rest));
-  answer->value =
-      Meet({below.value.lower, kInfinity}, absl::StrCat(MethodName(below.method), " of a part"),
-           answer->value, MethodName(answer->method));
-  std::erase(answer->warnings, kNoLowerBound);
-  answer->warnings.push_back(kCurvesLeftOut);
+absl::StatusOr<Answer> Asking::ByPld(const Composition& composition) const {
+  ASSIGN_OR_RETURN(const pld::Bounds bounds,
+                   question_.Pld(composition, options_.relative_gap, options_.limits));
+  if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
+  ASSIGN_OR_RETURN(Answer answer, ByRdp(composition));
+  answer.warnings.insert(
+      answer.warnings.begin(),
+      "the privacy loss distribution is out of reach of the loss grid; answered by rdp");
+  return answer;
+}
+
+// Of an exact composition: the contour, then pld, then rdp, until the interval is as narrow as
+// asked for; what all of them leave.
+absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composition) const {
+  std::optional<Answer> by_contour;
+  if (method != Method::kPld && composition.OnlyGaussians()) {
+    ASSIGN_OR_RETURN(const std::optional<Interval> interval,
+                     question_.Contour(composition, options_.limits));
+    if (interval.has_value()) by_contour = Answer{*interval, Method::kContour, {}};
+    if (by_contour.has_value() && Met(*by_contour)) return *by_contour;
+  }
+  ASSIGN_OR_RETURN(Answer answer, ByPld(composition));
+  if (method == Method::kContour) {
+    answer.warnings.push_back(
+        "the contour integral does not close for these steps; answered by another method");
+  }
+  if (by_contour.has_value()) answer = Narrower(*std::move(by_contour), std::move(answer));
+  if (method == Method::kBest && !Met(answer) && answer.method != Method::kRdp) {
+    ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
+    answer = Narrower(by_rdp, std::move(answer));
+  }
+  return answer;
+}
+
+// Of a composition that is not exact: the upper bound of one above it, or that of its Rényi curve
+// where it is less; the lower bound of one below it.
+absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) const {
+  const Composition below = Below(composition);
+  ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
+  const bool best = method == Method::kBest;
+  // The pair of curves alone says what they say.
+  if (best && below.Empty() && composition.pairs.empty()) return by_rdp;
+  Answer answer = best ? by_rdp : Answer{{0, kInfinity}, method, {}};
+  ASSIGN_OR_RETURN(const Composition above,
+                   Above(composition, question_.Negligible(by_rdp.value.upper), options_.limits));
+  ASSIGN_OR_RETURN(Answer upper, Known(method, above));
+  if (upper.value.upper < answer.value.upper) answer = std::move(upper);
+  answer.value.lower = 0;
+  if (!below.Empty()) {
+    ASSIGN_OR_RETURN(const Answer least, Known(method, below));
+    answer.value = Meet({least.value.lower, kInfinity}, "what is below", answer.value,
+                        MethodName(answer.method));
+    std::erase(answer.warnings, kNoLowerBound);
+  }
+  if (!composition.curves.empty()) answer.warnings.push_back(kCurvesLeftOut);
+  return answer;
+}
+
+absl::StatusOr<Answer> Asking::Known(Method method, const Composition& composition) const {
+  if (method == Method::kRdp) return ByRdp(composition);
+  if (method == Method::kBest || method == Method::kGaussian) {
+    if (const std::optional<Interval> closed = question_.Closed(composition); closed.has_value())
+      return Answer{*closed, Method::kGaussian, {}};
+  }
+  if (method == Method::kGaussian) {
+    return DoesNotApply(Method::kGaussian,
+                        "applies to unsampled Gaussians, and to one sampled step");
+  }
+  return IsExact(composition) ? Exactly(method, composition) : Between(method, composition);
+}
+
+absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) const {
+  ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
+  // Where curves are left out, or rdp answers, that says why.
+  const bool explained = answer.method == Method::kRdp || !composition.curves.empty();
+  if (!explained && answer.value.RelativeGap() > options_.relative_gap)
+    answer.warnings.push_back(WiderThanAsked(answer.value, options_));
   return answer;
 }
 
@@ -206,81 +212,49 @@ absl::Status CheckEpsilon(double epsilon) {
   return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
 }
 
-}  // namespace
-
-absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
-                                      const Options& options) {
-  RETURN_IF_ERROR(CheckDelta(delta));
-  RETURN_IF_ERROR(CheckOptions(options));
-  if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
-  const Interval greatest = GreatestLoss(composition, std::nullopt);
-  if (delta == 0) return AtDeltaZero(composition, greatest, options);
-  absl::StatusOr<Answer> answer = Dispatch(
-      composition, options, [&] { return ClosedEpsilon(composition, std::nullopt, delta); },
-      [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
-      [&] { return pld::Epsilon(composition, delta, options.relative_gap, options.limits); },
-      [&] { return contour::Epsilon(composition, delta, options.limits); });
-  return AtMost(greatest,
-                WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
-                  return ComputeEpsilon(rest, delta, options);
-                }));
-}
-
-absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
-                                    const Options& options) {
-  RETURN_IF_ERROR(CheckEpsilon(epsilon));
-  RETURN_IF_ERROR(CheckOptions(options));
-  if (composition.non_private) return Answer{{1, 1}, options.method, {}};
-  if (IsDeltaZero(composition, std::nullopt, epsilon, options)) {
-    return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
-  }
-  absl::StatusOr<Answer> answer = Dispatch(
-      composition, options, [&] { return ClosedDelta(composition, std::nullopt, epsilon); },
-      [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
-      [&] { return pld::Delta(composition, epsilon, options.relative_gap, options.limits); },
-      [&] { return contour::Delta(composition, epsilon, options.limits); });
-  return WithRest(composition, options, std::move(answer),
-                  [&](const Composition& rest) { return ComputeDelta(rest, epsilon, options); });
-}
-
-absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
-                                        double delta, const Options& options) {
+absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<Direction> direction,
+                                 double delta, const Options& options) {
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
   const Interval greatest = GreatestLoss(composition, direction);
   if (delta == 0) return AtDeltaZero(composition, greatest, options);
-  absl::StatusOr<Answer> answer = Dispatch(
-      composition, options, [&] { return ClosedEpsilon(composition, direction, delta); },
-      [&] { return rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, options.limits); },
-      [&] {
-        return pld::EpsilonIn(direction, composition, delta, options.relative_gap, options.limits);
-      },
-      [&] { return contour::EpsilonIn(direction, composition, delta, options.limits); });
-  return AtMost(greatest,
-                WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
-                  return ComputeEpsilonIn(direction, rest, delta, options);
-                }));
+  const Question question{Question::Of::kEpsilon, delta, direction};
+  return AtMost(greatest, Asking(question, options).By(options.method, composition));
 }
 
-absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
-                                      double epsilon, const Options& options) {
+absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Direction> direction,
+                               double epsilon, const Options& options) {
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
   if (IsDeltaZero(composition, direction, epsilon, options)) {
     return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
   }
-  absl::StatusOr<Answer> answer = Dispatch(
-      composition, options, [&] { return ClosedDelta(composition, direction, epsilon); },
-      [&] { return rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, options.limits); },
-      [&] {
-        return pld::DeltaIn(direction, composition, epsilon, options.relative_gap, options.limits);
-      },
-      [&] { return contour::DeltaIn(direction, composition, epsilon, options.limits); });
-  return WithRest(composition, options, std::move(answer), [&](const Composition& rest) {
-    return ComputeDeltaIn(direction, rest, epsilon, options);
-  });
+  const Question question{Question::Of::kDelta, epsilon, direction};
+  return Asking(question, options).By(options.method, composition);
+}
+
+}  // namespace
+
+absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
+                                      const Options& options) {
+  return EpsilonOf(composition, std::nullopt, delta, options);
+}
+
+absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
+                                    const Options& options) {
+  return DeltaOf(composition, std::nullopt, epsilon, options);
+}
+
+absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
+                                        double delta, const Options& options) {
+  return EpsilonOf(composition, direction, delta, options);
+}
+
+absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
+                                      double epsilon, const Options& options) {
+  return DeltaOf(composition, direction, epsilon, options);
 }
 
 }  // namespace dpledger::accountant

@@ -1,0 +1,21 @@
+// Two compositions of exact pairs, between which a composition lies. Private to the accountant's
+// front door (accountant.h).
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/composition.h"
+
+namespace dpledger::accountant {
+
+// Whether all that is known of each step is a pair of distributions, up to rounding.
+bool IsExact(const Composition& composition);
+
+// Dominates the composition and is exact. Of δ it may put `negligible` > 0 at infinity.
+absl::StatusOr<Composition> Above(const Composition& composition, double negligible,
+                                  const Limits& limits);
+
+// Is dominated by the composition and is exact.
+Composition Below(const Composition& composition);
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,59 @@
+#include "accountant/question.h"
+
+#include <cmath>
+
+#include "accountant/contour/contour.h"
+#include "accountant/gaussian/gaussian.h"
+#include "accountant/gaussian/sampled_once.h"
+#include "accountant/rdp/rdp.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+
+double Question::Negligible(double bound) const {
+  // 1e-9 of δ is about 1e-10 of ε; an upper bound on δ may be some powers of ten too great.
+  return std::fmax(1e-290, epsilon() ? 1e-9 * at : 1e-13 * bound);
+}
+
+std::optional<Interval> Question::Closed(const Composition& composition) const {
+  if (gaussian::Applies(composition)) {
+    return epsilon() ? gaussian::Epsilon(composition, at) : gaussian::Delta(composition, at);
+  }
+  if (gaussian::AppliesOnce(composition)) {
+    return epsilon() ? gaussian::EpsilonOnce(composition, direction, at)
+                     : gaussian::DeltaOnce(composition, direction, at);
+  }
+  if (epsilon() && composition.OnlyGaussians() && gaussian::TotalVariationUp(composition) <= at)
+    return Interval{0, 0};
+  return std::nullopt;
+}
+
+absl::StatusOr<double> Question::Rdp(const Composition& composition, const Limits& limits) const {
+  const rdp::ApproximateCurve curve = rdp::CurveOf(composition);
+  ASSIGN_OR_RETURN(const rdp::Converted converted, epsilon()
+                                                       ? rdp::EpsilonFromCurve(curve, at, limits)
+                                                       : rdp::DeltaFromCurve(curve, at, limits));
+  return converted.value;
+}
+
+absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double relative_gap,
+                                          const Limits& limits) const {
+  if (direction.has_value()) {
+    return epsilon() ? pld::EpsilonIn(*direction, composition, at, relative_gap, limits)
+                     : pld::DeltaIn(*direction, composition, at, relative_gap, limits);
+  }
+  return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits)
+                   : pld::Delta(composition, at, relative_gap, limits);
+}
+
+absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& composition,
+                                                          const Limits& limits) const {
+  if (direction.has_value()) {
+    return epsilon() ? contour::EpsilonIn(*direction, composition, at, limits)
+                     : contour::DeltaIn(*direction, composition, at, limits);
+  }
+  return epsilon() ? contour::Epsilon(composition, at, limits)
+                   : contour::Delta(composition, at, limits);
+}
+
+}  // namespace dpledger::accountant

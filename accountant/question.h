@@ -1,0 +1,36 @@
+// One question about a composition, and what each method says of it. Private to the accountant's
+// front door (accountant.h).
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "accountant/interval.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/pld/pld.h"
+
+namespace dpledger::accountant {
+
+// ε for a δ, or δ for an ε; in one direction or, without one, the larger of both.
+struct Question {
+  enum class Of { kEpsilon, kDelta };
+  Of of;
+  double at;  // the δ or ε that is given
+  std::optional<Direction> direction;
+
+  bool epsilon() const { return of == Of::kEpsilon; }
+  // A share of δ that nobody misses. `bound`: an upper bound on what is asked for.
+  double Negligible(double bound) const;
+
+  // In closed form, where there is one.
+  std::optional<Interval> Closed(const Composition& composition) const;
+  // An upper bound. (Where rdp bounds only the larger of both directions, that.)
+  absl::StatusOr<double> Rdp(const Composition& composition, const Limits& limits) const;
+  absl::StatusOr<pld::Bounds> Pld(const Composition& composition, double relative_gap,
+                                  const Limits& limits) const;
+  absl::StatusOr<std::optional<Interval>> Contour(const Composition& composition,
+                                                  const Limits& limits) const;
+};
+
+}  // namespace dpledger::accountant
