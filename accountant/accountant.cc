@@ -116,13 +116,20 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   const Composition below = Below(composition);
   ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
   const bool best = method == Method::kBest;
-  // The pair of curves alone says what they say.
-  if (best && below.Empty() && composition.pairs.empty()) return by_rdp;
+  if (best && IsCurvesAlone(composition)) return by_rdp;
   Answer answer = best ? by_rdp : Answer{{0, kInfinity}, method, {}};
-  ASSIGN_OR_RETURN(const Composition above,
-                   Above(composition, question_.Negligible(by_rdp.value.upper), options_.limits));
-  ASSIGN_OR_RETURN(Answer upper, Known(method, above));
-  if (upper.value.upper < answer.value.upper) answer = std::move(upper);
+  const auto from_above = [&]() -> absl::StatusOr<Answer> {
+    ASSIGN_OR_RETURN(const Composition above,
+                     Above(composition, question_.Delta(by_rdp.value.upper), options_.limits));
+    return Known(method, above);
+  };
+  absl::StatusOr<Answer> upper = from_above();
+  if (best && absl::IsDeadlineExceeded(upper.status())) {
+    answer.warnings.push_back("the question ran out of its time; answered by rdp");
+    return answer;
+  }
+  RETURN_IF_ERROR(upper.status());
+  if (upper->value.upper < answer.value.upper) answer = *std::move(upper);
   answer.value.lower = 0;
   if (!below.Empty()) {
     ASSIGN_OR_RETURN(const Answer least, Known(method, below));
@@ -130,7 +137,7 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
                         MethodName(answer.method));
     std::erase(answer.warnings, kNoLowerBound);
   }
-  if (!composition.curves.empty()) answer.warnings.push_back(kCurvesLeftOut);
+  if (HasCurvesAlone(composition)) answer.warnings.push_back(kCurvesLeftOut);
   return answer;
 }
 
@@ -149,8 +156,9 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
 
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) const {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
-  // Where curves are left out, or rdp answers, that says why.
-  const bool explained = answer.method == Method::kRdp || !composition.curves.empty();
+  // Where curves are left out, or rdp alone answers, that says why.
+  const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower == 0;
+  const bool explained = rdp_alone || HasCurvesAlone(composition);
   if (!explained && answer.value.RelativeGap() > options_.relative_gap)
     answer.warnings.push_back(WiderThanAsked(answer.value, options_));
   return answer;

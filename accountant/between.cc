@@ -1,16 +1,58 @@
 #include "accountant/between.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "accountant/rdp/curve_profile.h"
+#include "accountant/selection/chosen_profile.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
 namespace {
 
+constexpr double kNegligible = 1e-9;
+constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
+
 // Whether the step's pairs bound it, rather than being what it is.
 bool IsLoose(const PairStep& step) {
   return step.renyi.has_value() || (step.lower == Pair::Nothing() && !(step.upper == step.lower));
+}
+
+// The selection that a step is, if it has a pair.
+const BestOf* SelectionOf(const CurveStep& step) {
+  const auto* best = std::get_if<BestOf>(&step.renyi);
+  return best != nullptr && selection::HasPair(*best) ? best : nullptr;
+}
+
+// The lower bounds of `count` runs of a composition. Too many of a step are left out.
+void AddRuns(const Composition& run, uint64_t count, Composition& below) {
+  const auto runs = [count](const auto& step) {
+    return step.count <= kGreatestCount / count ? step.count * count : 0;
+  };
+  for (SampledGaussian step : run.steps) {
+    step.count = runs(step);
+    const auto same = std::find_if(below.steps.begin(), below.steps.end(), [&](const auto& other) {
+      return other.sampling_probability == step.sampling_probability &&
+             other.noise_multiplier.lower == step.noise_multiplier.lower &&
+             other.noise_multiplier.upper == step.noise_multiplier.upper;
+    });
+    if (same != below.steps.end()) {
+      same->count += step.count;
+    } else if (step.count > 0) {
+      below.steps.push_back(step);
+    }
+  }
+  for (PairStep step : run.pairs) {
+    step.count = runs(step);
+    if (step.count > 0) below.pairs.push_back(std::move(step));
+  }
+  for (AllocatedGaussian step : run.allocations) {
+    step.count = runs(step);
+    if (step.count > 0) below.allocations.push_back(step);
+  }
 }
 
 }  // namespace
@@ -20,9 +62,32 @@ bool IsExact(const Composition& composition) {
          std::none_of(composition.pairs.begin(), composition.pairs.end(), IsLoose);
 }
 
-absl::StatusOr<Composition> Above(const Composition& composition, double negligible,
+bool HasCurvesAlone(const Composition& composition) {
+  return std::any_of(composition.curves.begin(), composition.curves.end(),
+                     [](const CurveStep& step) { return SelectionOf(step) == nullptr; });
+}
+
+bool IsCurvesAlone(const Composition& composition) {
+  return composition.steps.empty() && composition.pairs.empty() &&
+         composition.allocations.empty() &&
+         std::all_of(composition.curves.begin(), composition.curves.end(),
+                     [](const CurveStep& step) { return SelectionOf(step) == nullptr; });
+}
+
+absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits) {
-  ASSIGN_OR_RETURN(Composition above, rdp::WithPairForCurves(composition, negligible, limits));
+  Composition above = composition;
+  above.curves.clear();
+  for (const CurveStep& step : composition.curves) {
+    const BestOf* const best = SelectionOf(step);
+    if (best == nullptr) {
+      above.curves.push_back(step);
+      continue;
+    }
+    ASSIGN_OR_RETURN(Pair pair, selection::PairOf(*best, delta, limits));
+    above.pairs.push_back({pair, std::move(pair), std::nullopt, step.count});
+  }
+  ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));
   for (PairStep& step : above.pairs) {
     if (!IsLoose(step)) continue;
     step.lower = step.upper;
@@ -34,6 +99,11 @@ absl::StatusOr<Composition> Above(const Composition& composition, double negligi
 Composition Below(const Composition& composition) {
   Composition below = composition;
   below.curves.clear();
+  for (const CurveStep& step : composition.curves) {
+    // With a constant score the best of one or more runs is one run. (A Poisson number may be 0.)
+    const auto* best = std::get_if<BestOf>(&step.renyi);
+    if (best != nullptr && std::isfinite(best->eta)) AddRuns(Below(*best->run), step.count, below);
+  }
   std::erase_if(below.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
   for (PairStep& step : below.pairs) {
     if (!IsLoose(step)) continue;

@@ -10,9 +10,9 @@
 
 namespace dpledger::accountant {
 
-double Question::Negligible(double bound) const {
-  // 1e-9 of δ is about 1e-10 of ε; an upper bound on δ may be some powers of ten too great.
-  return std::fmax(1e-290, epsilon() ? 1e-9 * at : 1e-13 * bound);
+double Question::Delta(double bound) const {
+  // A Rényi bound on δ may be some powers of ten too great.
+  return std::fmax(1e-280, epsilon() ? at : 1e-4 * bound);
 }
 
 std::optional<Interval> Question::Closed(const Composition& composition) const {

@@ -20,8 +20,8 @@ struct Question {
   std::optional<Direction> direction;
 
   bool epsilon() const { return of == Of::kEpsilon; }
-  // A share of δ that nobody misses. `bound`: an upper bound on what is asked for.
-  double Negligible(double bound) const;
+  // About the δ that matters. `bound`: an upper bound on what is asked for.
+  double Delta(double bound) const;
 
   // In closed form, where there is one.
   std::optional<Interval> Closed(const Composition& composition) const;

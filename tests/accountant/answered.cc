@@ -127,14 +127,16 @@ Truth SampledWorst(double q, double epsilon, double delta) {
   return Neighbours(with, without);
 }
 
-// The best of K results of a noisy sum, K geometric with this mean.
+// The best of K results of a noisy sum, K geometric with this mean; by the result itself or, as the
+// score may be anything, by a constant.
 Truth BestSum(small::Noise noise, double mean) {
-  return [=](Adjacency adjacency, double epsilon, size_t) {
+  return [=](Adjacency adjacency, double epsilon, size_t group) {
     const auto best = [&](const small::DataSet& data) {
       return small::BestOf(small::NoisySum(small::Everyone(), noise)(data),
                            [mean](double x) { return x / (mean - (mean - 1) * x); });
     };
-    return small::WorstDelta(best, 1, adjacency, epsilon);
+    return std::fmax(small::WorstDelta(best, group, adjacency, epsilon, group),
+                     Sum(noise)(adjacency, epsilon, group));
   };
 }
 
