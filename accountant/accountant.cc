@@ -91,7 +91,7 @@ absl::StatusOr<Answer> Asking::ByPld(const Composition& composition) const {
 // asked for; what all of them leave.
 absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composition) const {
   std::optional<Answer> by_contour;
-  if (method != Method::kPld && composition.OnlyGaussians()) {
+  if (method != Method::kPld) {
     ASSIGN_OR_RETURN(const std::optional<Interval> interval,
                      question_.Contour(composition, options_.limits));
     if (interval.has_value()) by_contour = Answer{*interval, Method::kContour, {}};

@@ -48,6 +48,7 @@ absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double
 
 absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& composition,
                                                           const Limits& limits) const {
+  if (!contour::Applies(composition)) return std::nullopt;
   if (direction.has_value()) {
     return epsilon() ? contour::EpsilonIn(*direction, composition, at, limits)
                      : contour::DeltaIn(*direction, composition, at, limits);

@@ -7,8 +7,10 @@
 #include "accountant/contour/ladder.h"
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/line.h"
+#include "accountant/contour/pair_loss.h"
 #include "accountant/contour/saddle.h"
 #include "accountant/contour/steps_of.h"
+#include "accountant/mechanism/greatest_loss.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
@@ -71,12 +73,6 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasOf(const std::vector<
   return result;
 }
 
-Found DeltaOf(const std::vector<Step>& steps, double epsilon, const Limits& limits) {
-  ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> found,
-                   DeltasOf(steps, {epsilon}, limits));
-  return found[0];
-}
-
 // An upper bound from the one end of μ, a lower from the other.
 template <typename Question>
 Found Both(const Widths& widths, const Question& question) {
@@ -85,6 +81,44 @@ Found Both(const Widths& widths, const Question& question) {
   ASSIGN_OR_RETURN(const std::optional<Interval> lower, question(widths.lower));
   if (!lower.has_value()) return std::nullopt;
   return Interval{lower->lower, upper->upper};
+}
+
+// What is left of δ beside the infinite losses.
+Interval Finite(double delta, const std::vector<Step>& steps) {
+  const Interval infinite = InfiniteMass(steps);
+  if (infinite.upper == 0) return {delta, delta};
+  return {AddDown(delta, -infinite.upper), AddUp(delta, -infinite.lower)};
+}
+
+// EpsilonOf and DeltaOf for steps that may have infinite losses.
+Found EpsilonWithInfinite(const std::vector<Step>& steps, double delta, const Limits& limits,
+                          double& order) {
+  const Interval left = Finite(delta, steps);
+  if (!(left.lower > 0)) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<Interval> least,
+                   EpsilonOf(steps, left.upper, limits, order));
+  if (left.lower == left.upper || !least.has_value()) return least;
+  ASSIGN_OR_RETURN(const std::optional<Interval> most, EpsilonOf(steps, left.lower, limits, order));
+  if (!most.has_value()) return std::nullopt;
+  return Interval{least->lower, most->upper};
+}
+absl::StatusOr<std::vector<std::optional<Interval>>> DeltasWithInfinite(
+    const std::vector<Step>& steps, const std::vector<double>& epsilons, const Limits& limits) {
+  ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> found, DeltasOf(steps, epsilons, limits));
+  const Interval infinite = InfiniteMass(steps);
+  if (infinite.upper == 0) return found;
+  for (std::optional<Interval>& delta : found) {
+    if (!delta.has_value()) continue;
+    delta = Interval{AddDown(delta->lower, infinite.lower),
+                     std::fmin(1, AddUp(delta->upper, infinite.upper))};
+  }
+  return found;
+}
+
+Found DeltaOf(const std::vector<Step>& steps, double epsilon, const Limits& limits) {
+  ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> found,
+                   DeltasWithInfinite(steps, {epsilon}, limits));
+  return found[0];
 }
 
 // The relative gap above which a line is not taken as it is: by jumps it may be narrower.
@@ -104,52 +138,62 @@ bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) 
 }
 
 // In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
-Found EpsilonIn(bool add, const std::vector<SampledGaussian>& steps, double delta,
-                const Limits& limits, double& order) {
-  const Widths widths = StepsOf(steps, add);
+Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
+                double& order) {
+  const Widths widths = StepsOf(composition, add);
   ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
                    Both(widths, [&](const std::vector<Step>& at) {
-                     return EpsilonOf(at, delta, limits, order);
+                     return EpsilonWithInfinite(at, delta, limits, order);
                    }));
-  if (IsEnough(on_one_line, widths)) return on_one_line;
+  if (!composition.pairs.empty() || IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
-                   EpsilonByJumps(EndsOfWidth(steps, add), delta, limits));
+                   EpsilonByJumps(EndsOfWidth(composition.steps, add), delta, limits));
   return Narrower(on_one_line, by_jumps);
 }
 
-Found DeltaIn(bool add, const std::vector<SampledGaussian>& steps, double epsilon,
-              const Limits& limits) {
-  const Widths widths = StepsOf(steps, add);
+Found DeltaIn(bool add, const Composition& composition, double epsilon, const Limits& limits) {
+  const Widths widths = StepsOf(composition, add);
   ASSIGN_OR_RETURN(
       const std::optional<Interval> on_one_line,
       Both(widths, [&](const std::vector<Step>& at) { return DeltaOf(at, epsilon, limits); }));
-  if (IsEnough(on_one_line, widths)) return on_one_line;
+  if (!composition.pairs.empty() || IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
-                   DeltaByJumps(EndsOfWidth(steps, add), epsilon, limits));
+                   DeltaByJumps(EndsOfWidth(composition.steps, add), epsilon, limits));
   return Narrower(on_one_line, by_jumps);
 }
 
 }  // namespace
+
+bool Applies(const Composition& composition) {
+  const auto known = [](const Pair& pair) {
+    return PairLoss::Of(pair, false) != nullptr && PairLoss::Of(pair, true) != nullptr;
+  };
+  return (!composition.steps.empty() || composition.pairs.empty()) &&
+         composition.allocations.empty() && composition.curves.empty() &&
+         std::all_of(composition.pairs.begin(), composition.pairs.end(),
+                     [&](const PairStep& step) { return known(step.upper) && known(step.lower); });
+}
 
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
                                                 const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   EpsilonIn(false, composition.steps, delta, limits, order));
+                   EpsilonIn(false, composition, delta, limits, order));
   if (!remove.has_value()) return std::nullopt;
   // δ(0) is the total variation, the same in both directions.
   if (remove->upper == 0) return remove;
   // The guarantee is the worse of the two directions.
-  const double greatest_add = GreatestAddLossUp(composition.steps);
+  const double greatest_add = GreatestLoss(composition, Direction::kAdd).upper;
   if (greatest_add <= remove->lower) return remove;
-  const Widths reversed = StepsOf(composition.steps, true);
-  Tilting tilting(reversed.upper, limits);
-  if (OrderShowingBelow(tilting, delta, remove->lower, order) > 0) return remove;
-  ASSIGN_OR_RETURN(std::optional<Interval> add,
-                   EpsilonIn(true, composition.steps, delta, limits, order));
+  const std::vector<Step> reversed = StepsOf(composition, true).upper;
+  const double left = Finite(delta, reversed).lower;
+  if (!(left > 0)) return std::nullopt;
+  Tilting tilting(reversed, limits);
+  if (OrderShowingBelow(tilting, left, remove->lower, order) > 0) return remove;
+  ASSIGN_OR_RETURN(std::optional<Interval> add, EpsilonIn(true, composition, delta, limits, order));
   if (!add.has_value()) {
-    add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, delta, order))};
+    add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, left, order))};
   }
   const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
   if (!(worse.RelativeGap() <= kUsefulGap)) return std::nullopt;
@@ -164,9 +208,11 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
   ASSIGN_OR_RETURN(std::optional<Interval> add,
                    DeltaIn(Direction::kAdd, composition, epsilon, limits));
   if (!add.has_value()) {
-    if (epsilon >= GreatestAddLossUp(composition.steps)) return remove;
-    Tilting tilting(StepsOf(composition.steps, true).upper, limits);
-    add = Interval{0, DeltaUpByChernoff(tilting, epsilon)};
+    if (epsilon >= GreatestLoss(composition, Direction::kAdd).upper) return remove;
+    const std::vector<Step> reversed = StepsOf(composition, true).upper;
+    Tilting tilting(reversed, limits);
+    add = Interval{
+        0, std::fmin(1, AddUp(DeltaUpByChernoff(tilting, epsilon), InfiniteMass(reversed).upper))};
   }
   const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
   if (!(worse.RelativeGap() <= kUsefulGap)) return std::nullopt;
@@ -178,13 +224,13 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
-  return EpsilonIn(direction == Direction::kAdd, composition.steps, delta, limits, order);
+  return EpsilonIn(direction == Direction::kAdd, composition, delta, limits, order);
 }
 
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits) {
   if (composition.steps.empty()) return Interval{0, 0};
-  return DeltaIn(direction == Direction::kAdd, composition.steps, epsilon, limits);
+  return DeltaIn(direction == Direction::kAdd, composition, epsilon, limits);
 }
 
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
@@ -194,12 +240,12 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction directio
   if (composition.steps.empty()) {
     return std::vector<std::optional<Interval>>(epsilons.size(), Interval{0, 0});
   }
-  const Widths widths = StepsOf(composition.steps, direction == Direction::kAdd);
+  const Widths widths = StepsOf(composition, direction == Direction::kAdd);
   ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> upper,
-                   DeltasOf(widths.upper, epsilons, limits));
+                   DeltasWithInfinite(widths.upper, epsilons, limits));
   if (widths.narrow) return upper;
   ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> lower,
-                   DeltasOf(widths.lower, epsilons, limits));
+                   DeltasWithInfinite(widths.lower, epsilons, limits));
   for (size_t i = 0; i < epsilons.size(); ++i) {
     if (!upper[i].has_value()) continue;
     if (lower[i].has_value()) {

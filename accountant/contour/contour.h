@@ -14,11 +14,15 @@
 
 namespace dpledger::accountant::contour {
 
+// Whether the contour knows every step: Poisson-sampled and unsampled Gaussians, and beside them
+// pairs of point masses and of densities whose logarithm is linear. (It is the Gaussians that make
+// a line end.)
+bool Applies(const Composition& composition);
+
 // Where one line takes too many nodes (few effective steps, or very heavy tails), δ is split by the
 // size of the largest jump (ladder.h). nullopt where that takes too many too, or the interval's
-// relative gap stays above 1e-3: another method must answer. Precondition:
-// !composition.non_private. δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only
-// errors.
+// relative gap stays above 1e-3: another method must answer. Precondition: Applies(composition). δ
+// in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only errors.
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
                                                 const Limits& limits);
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,

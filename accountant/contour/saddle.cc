@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "accountant/contour/pair_loss.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::contour {
@@ -68,6 +69,7 @@ bool Tilting::Reach(double c) {
 
 Tilt Tilting::StepAt(size_t i, double c) {
   const Step& step = steps_[i];
+  if (step.pair != nullptr) return step.pair->TiltAt(c);
   const double power = Power(step, c);
   if (step.q == 1) return TiltUnsampled(step, power);
   return TiltAt(step, rules_[i], loss_.data() + at_[i], power, scratch_.data());

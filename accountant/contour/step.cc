@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "accountant/contour/pair_loss.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 
@@ -151,6 +152,7 @@ bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double 
   result.log_modulus.resize(nodes);
   result.phase.resize(nodes);
   result.error.resize(nodes);
+  if (step.pair != nullptr) return step.pair->PutOnLine(c, spacing, nodes, work, result);
   if (step.q == 1) {
     PutUnsampled(step, c, spacing, nodes, result);
     return true;

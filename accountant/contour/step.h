@@ -1,17 +1,20 @@
-// One Poisson-sampled Gaussian step on a vertical line Re z = c of the complex plane: its log-MGF
-// there, as trapezoid sums over t with proved errors. Private to contour/; derivations in
-// contour/CLAIM.md.
+// One step, a Poisson-sampled Gaussian or a pair (pair_loss.h), on a vertical line Re z = c of the
+// complex plane: its log-MGF there, as trapezoid sums over t with proved errors. Private to
+// contour/; derivations in contour/CLAIM.md.
 //
 // K(z) = log E[e^{zL}] is log A(z+1) for remove and log A(-z) for add, A(w) = E_{t~N(0,1)}[(1 - q +
 // q e^{μt - μ²/2})^w]. The power w at z = c is called the step's power.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "accountant/contour/kernels.h"
 
 namespace dpledger::accountant::contour {
+
+class PairLoss;
 
 struct Step {
   double q;
@@ -19,6 +22,9 @@ struct Step {
   double spread;  // μ is known to this relative error
   double count;
   bool add;  // the direction
+  // Another pair's loss in that direction; then q = 1 and mu = 0, so that nothing of a Gaussian
+  // is left to it.
+  std::shared_ptr<const PairLoss> pair;
 };
 
 inline double Power(const Step& step, double c) { return step.add ? -c : c + 1; }

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "accountant/contour/pair_loss.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::contour {
@@ -39,14 +41,32 @@ Widths EndsOfWidth(const std::vector<SampledGaussian>& steps, bool add) {
   return widths;
 }
 
-double GreatestAddLossUp(const std::vector<SampledGaussian>& steps) {
-  double sum = 0;
-  for (const SampledGaussian& step : steps) {
-    // (log1p within 2 ulp)
-    const double one = NextUp(NextUp(NextUp(-std::log1p(-step.sampling_probability))));
-    sum = AddUp(sum, MulUp(NextUp(static_cast<double>(step.count)), one));
+Widths StepsOf(const Composition& composition, bool add) {
+  Widths widths = StepsOf(composition.steps, add);
+  for (const PairStep& step : composition.pairs) {
+    Step upper{1, 0, 0, static_cast<double>(step.count), add, PairLoss::Of(step.upper, add)};
+    Step lower = upper;
+    if (!(step.lower == step.upper)) {
+      lower.pair = PairLoss::Of(step.lower, add);
+      widths.narrow = false;
+    }
+    // What is infinite is taken from δ, and differs between the bounds by its rounding.
+    if (upper.pair->infinite() > 0) widths.narrow = false;
+    widths.upper.push_back(std::move(upper));
+    widths.lower.push_back(std::move(lower));
   }
-  return sum;
+  return widths;
+}
+
+// 1 - Π (1 - infinite)^count.
+Interval InfiniteMass(const std::vector<Step>& steps) {
+  double log_finite = 0;
+  for (const Step& step : steps) {
+    if (step.pair == nullptr) continue;
+    log_finite += step.count * std::log1p(-std::fmin(step.pair->infinite(), 1 - 1e-16));
+  }
+  const double infinite = -std::expm1(log_finite);
+  return {infinite * (1 - 1e-12), std::fmin(1, infinite * (1 + 1e-12))};
 }
 
 bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon) {

@@ -11,17 +11,18 @@
 namespace dpledger::accountant::contour {
 
 struct Widths {
-  std::vector<Step> upper, lower;  // with the greatest and the least μ
+  std::vector<Step> upper, lower;  // with the greatest and the least μ; the upper and lower pairs
   bool narrow;                     // `upper` serves for both: its spread covers the interval
 };
 Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add);
+// Precondition: Applies(composition) (contour.h).
+Widths StepsOf(const Composition& composition, bool add);
+
+// P(L = infinity) of all steps together.
+Interval InfiniteMass(const std::vector<Step>& steps);
 
 // The same with no width left: bounds from each end of μ's interval.
 Widths EndsOfWidth(const std::vector<SampledGaussian>& steps, bool add);
-
-// An upper bound on the greatest loss in the add direction, -Σ T log(1-q): ε is at most that, at
-// any δ.
-double GreatestAddLossUp(const std::vector<SampledGaussian>& steps);
 
 // An order at which Chernoff's bound shows that ε(delta) is at most `epsilon`; 0 if the search from
 // `start` finds none.

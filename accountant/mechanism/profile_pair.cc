@@ -79,6 +79,9 @@ std::vector<Node> NodesOf(std::vector<ProfilePoint> remove, std::vector<ProfileP
   return nodes;
 }
 
+// Above the least normal double, and by so much that a product keeps its digits.
+constexpr double kLeastMass = 1e-290;
+
 // A value that may come by the identity.
 double RoundedUp(double value) { return std::fmin(1, value * (1 + 8 * kUnitRoundoff)); }
 
@@ -102,7 +105,14 @@ Pair PairOfProfile(std::vector<ProfilePoint> remove, std::vector<ProfilePoint> a
                             i + 1 < kept.size() ? &kept[i + 1] : nullptr);
     const double mass = NextUp(std::fmax(0, kink.mass) + kink.error);
     const double other = MulUp(mass, ExpUp(-std::fabs(kept[i].at)));
-    pair.atoms.push_back(kept[i].at >= 0 ? Atom{mass, other} : Atom{other, mass});
+    const bool above = kept[i].at >= 0;
+    if (other < kLeastMass) {
+      // Its loss would have no digits: as two outcomes, each of which shows all.
+      pair.atoms.push_back(above ? Atom{mass, 0} : Atom{0, mass});
+      pair.atoms.push_back(above ? Atom{0, other} : Atom{other, 0});
+    } else {
+      pair.atoms.push_back(above ? Atom{mass, other} : Atom{other, mass});
+    }
   }
   if (kept.back().remove > 0) pair.atoms.push_back({RoundedUp(kept.back().remove), 0});
   if (kept.front().add > 0) pair.atoms.push_back({0, RoundedUp(kept.front().add)});

@@ -43,7 +43,7 @@ RunProfile::RunProfile(const Composition& run, double epsilon, double delta, con
   if (run.OnlyGaussians() && (gaussian::Applies(run) || gaussian::AppliesOnce(run))) {
     engine_ = Method::kGaussian;
     symmetric_ = gaussian::Applies(run);
-  } else if (run.OnlyGaussians()) {
+  } else if (contour::Applies(run)) {
     engine_ = Method::kContour;
     const auto probe = contour::DeltasIn(Direction::kRemove, run_, {epsilon}, limits_);
     if (!probe.ok()) {
