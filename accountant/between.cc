@@ -16,9 +16,19 @@ namespace {
 constexpr double kNegligible = 1e-9;
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
-// Whether the step's pairs bound it, rather than being what it is.
+// Whether two pairs are made alike, and so may be one pair but for rounding.
+bool AreMadeAlike(const Pair& a, const Pair& b) {
+  return a.atoms.size() == b.atoms.size() &&
+         std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(),
+                    [](const DensityPiece& x, const DensityPiece& y) {
+                      return x.p.size() == y.p.size() && x.q.size() == y.q.size();
+                    });
+}
+
+// Whether the step's pairs bound it, rather than being what it is. No bound rests on this: it
+// decides whether both are asked at once or each by itself.
 bool IsLoose(const PairStep& step) {
-  return step.renyi.has_value() || (step.lower == Pair::Nothing() && !(step.upper == step.lower));
+  return step.renyi.has_value() || !AreMadeAlike(step.upper, step.lower);
 }
 
 // The selection that a step is, if it has a pair.
