@@ -1,6 +1,7 @@
 # One shape for every target, so that the arrows between rooms can be read in the build.
 #
 #   dpledger_library(NAME x SRCS ... DEPS ...)     a static library dpledger_x, alias dpledger::x
+#   dpledger_c_library(NAME x OUTPUT_NAME name EXPORTS map SRCS ... DEPS ...)     libname.so
 #   dpledger_program(NAME x SRCS ... DEPS ...)     a program in build/<preset>/bin
 #   dpledger_test(NAME x SRCS ... DEPS ... [LABELS slow] [ARGS ...] [TIMEOUT seconds])
 #
@@ -61,6 +62,40 @@ function(dpledger_library)
   target_compile_features(dpledger_${ARG_NAME} PUBLIC cxx_std_20)
   # Our warnings are not for the code of another project that links this.
   target_link_libraries(dpledger_${ARG_NAME} PRIVATE $<BUILD_INTERFACE:dpledger_options> PUBLIC ${ARG_DEPS})
+endfunction()
+
+dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of self-contained libraries alone
+# A shared library with an interface in C, of sources as for dpledger_library: exports.map says what it shows. Of one
+# build, such libraries share protobuf's messages, each of which registers in one table of the whole process, and which
+# ends the process if two libraries bring the same: dpledger::messages is named first, so that nothing is taken of
+# dpledger::proto. A self-contained library (cmake/StaticLibraries.cmake) has its own protobuf, and its own table.
+function(dpledger_c_library)
+  cmake_parse_arguments(ARG "" "NAME;OUTPUT_NAME;EXPORTS" "SRCS;DEPS" ${ARGN})
+  dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
+  add_library(dpledger_${ARG_NAME} SHARED ${ARG_SRCS})
+  add_library(dpledger::${ARG_NAME} ALIAS dpledger_${ARG_NAME})
+  set(messages dpledger::messages)
+  set(self_contained)
+  if(DPLEDGER_STATIC_LIBRARIES)
+    set(messages)
+    set(self_contained -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+    target_sources(dpledger_${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/old_glibc.c)
+  endif()
+  target_link_libraries(dpledger_${ARG_NAME} PRIVATE ${messages} dpledger_options ${ARG_DEPS})
+  target_include_directories(dpledger_${ARG_NAME} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  set_target_properties(dpledger_${ARG_NAME} PROPERTIES
+    EXPORT_NAME ${ARG_NAME}
+    OUTPUT_NAME ${ARG_OUTPUT_NAME}
+    VERSION 1.0
+    SOVERSION 1  # the ABI's major version, which the header states
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+    BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN"
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    LINK_DEPENDS ${ARG_EXPORTS})
+  target_link_options(dpledger_${ARG_NAME} PRIVATE ${self_contained} -Wl,--version-script=${ARG_EXPORTS}
+    $<$<NOT:$<BOOL:${DPLEDGER_SANITIZER}>>:-Wl,--no-undefined>)
 endfunction()
 
 function(dpledger_program)

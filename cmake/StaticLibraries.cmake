@@ -1,6 +1,7 @@
-# With DPLEDGER_STATIC_LIBRARIES, the folder that cmake/static_libraries.sh prints, libdpledger_accounting.so is
-# self-contained: protobuf, Abseil, Highway and libcrypto are in it, and it needs glibc alone. Read after Packages.cmake:
-# the packages' headers stay, their libraries are replaced.
+# With DPLEDGER_STATIC_LIBRARIES, the folder that cmake/static_libraries.sh prints, the two libraries with an interface
+# in C are self-contained: gRPC, protobuf, Abseil, Highway and OpenSSL are in them. libdpledger_accounting.so needs glibc
+# alone; libdpledger.so also the folder's MPFR and GMP, which are looked for beside it. Read after Packages.cmake: the
+# packages' headers stay, their libraries are replaced.
 set(folder ${DPLEDGER_STATIC_LIBRARIES}/lib)
 
 function(dpledger_replace_library target file)
@@ -22,7 +23,16 @@ foreach(archive ${archives})
   endif()
 endforeach()
 dpledger_replace_library(protobuf::libprotobuf ${folder}/libprotobuf.a)
-find_library(static_crypto libcrypto.a REQUIRED)
-dpledger_replace_library(OpenSSL::Crypto ${static_crypto})
+set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES ${folder}/libre2.a)
+foreach(pair gRPC::grpc++=grpc++ gRPC::grpc=grpc gRPC::gpr=gpr gRPC::upb=upb gRPC::address_sorting=address_sorting
+        c-ares::cares=cares OpenSSL::SSL=ssl OpenSSL::Crypto=crypto ZLIB::ZLIB=z)
+  string(REPLACE "=" ";" pair ${pair})
+  list(GET pair 0 target)
+  list(GET pair 1 name)
+  find_library(static_${name} lib${name}.a REQUIRED)
+  dpledger_replace_library(${target} ${static_${name}})
+endforeach()
+set_target_properties(PkgConfig::MPFR PROPERTIES INTERFACE_LINK_LIBRARIES
+  "${folder}/libdpledger-mpfr.so.6;-Wl,-rpath-link,${folder}")
 # HWY_SHARED_DEFINE is for the shared library alone.
 set_target_properties(PkgConfig::HWY PROPERTIES INTERFACE_LINK_LIBRARIES ${folder}/libhwy.a INTERFACE_COMPILE_OPTIONS "")

@@ -1,26 +1,32 @@
 #!/bin/sh
-# Builds the static libraries that the Python wheel's libraries are made of, and prints the folder they are in:
+# Builds the libraries that the Python wheel's libraries are made of, and prints the folder they are in:
 #
 #   cmake/static_libraries.sh [--cached]      --cached: fails, and builds nothing, unless they are there already
 #
-# Debian's own archives of protobuf, Abseil and Highway are not position independent, or not there. They are built from
-# Debian's source packages, with Debian's patches, in exactly the versions whose headers are installed: headers and
-# archives are then of one piece. apt checks the sources' signatures. Nothing is written to the system or the clone:
-# sources and archives are below ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder named by all that they depend on.
+# Debian's own archives of protobuf, Abseil, Highway and re2 are not position independent, or not there. They are built
+# from Debian's source packages, with Debian's patches, in exactly the versions whose headers are installed: headers and
+# archives are then of one piece. (Debian's archives of gRPC, OpenSSL, c-ares and zlib fit as they are.) MPFR and GMP are
+# LGPL, and so stay shared objects that a user can replace: Debian's own, under names of ours, so that they are neither
+# taken from another part of the process nor given to one. apt checks all signatures. Nothing is written to the system
+# or the clone: sources and results are below ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder named by all that they
+# depend on.
 set -eu
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dpledger
-headers='libprotobuf-dev libabsl-dev libhwy-dev'
+headers='libprotobuf-dev libabsl-dev libhwy-dev libre2-dev'
+shared='libmpfr6 libgmp10'
 # shellcheck disable=SC2086 # one word for each package
 versions=$(dpkg-query -W -f '${source:Package}=${source:Version}\n' $headers)
-key=$( (echo "$versions"; c++ --version; cat "$0") | sha256sum | cut -c 1-16)
+# shellcheck disable=SC2086
+copied=$(dpkg-query -W -f '${source:Package}=${source:Version}\n' $shared)
+key=$( (echo "$versions $copied"; c++ --version; cat "$0") | sha256sum | cut -c 1-16)
 done=$cache/static-$key
 if [ -e "$done/complete" ]; then
   echo "$done"
   exit
 fi
 if [ "${1-}" = --cached ]; then
-  echo "static_libraries: $done is not there; run $0 once (4 minutes, 40 MB from Debian's archive)" >&2
+  echo "static_libraries: $done is not there; run $0 once (3 minutes, 40 MB from Debian's archive)" >&2
   exit 1
 fi
 
@@ -32,6 +38,7 @@ trap 'rm -rf "$work"' EXIT
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 signed='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
 cat > "$work/sources.list" <<EOF
+deb $signed http://deb.debian.org/debian $release main
 deb-src $signed http://deb.debian.org/debian $release main
 deb-src $signed http://deb.debian.org/debian $release-updates main
 deb-src $signed http://deb.debian.org/debian-security $release-security main
@@ -46,10 +53,13 @@ apt update
 cd "$work/sources"
 # shellcheck disable=SC2086
 apt source $versions
+apt download patchelf
 cd "$work"
 
 # sections: what the libraries do not use is left out of them. hidden: nothing of it shows, or is taken from elsewhere.
-flags='-O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections -DNDEBUG'
+# prefix-map: messages name files, and two builds are the same bytes.
+flags="-O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections -DNDEBUG"
+flags="$flags -ffile-prefix-map=$work=."
 build() {  # name, options...: a source package's static libraries, into $work/lib
   name=$1
   shift
@@ -66,15 +76,30 @@ target='' build abseil
 target=libprotobuf build protobuf -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF \
   -Dprotobuf_WITH_ZLIB=OFF
 target=hwy build highway -DHWY_ENABLE_TESTS=OFF -DHWY_ENABLE_EXAMPLES=OFF -DHWY_ENABLE_CONTRIB=OFF
+# Debian's source of re2 is without three tables, which its build makes from Unicode's. Those of Debian's archive are
+# data alone, which is position independent.
+(cd "$work/sources/re2"-*/re2 && touch perl_groups.cc unicode_casefold.cc unicode_groups.cc)
+target=re2 build re2 -DRE2_BUILD_TESTING=OFF
+mkdir "$work/tables"
+(cd "$work/tables" && ar x "$(c++ -print-file-name=libre2.a)" perl_groups.o unicode_casefold.o unicode_groups.o &&
+  ar q ../lib/libre2.a ./*.o)
+
+# One change a call: with two, this patchelf (0.14) writes one over the other.
+dpkg -x "$work"/sources/patchelf_*.deb "$work/patchelf"
+rename() {  # library, its soname here: a copy of Debian's in $work/lib
+  cp -L "$(c++ -print-file-name="$1")" "$work/lib/$2"
+  "$work/patchelf/usr/bin/patchelf" --set-soname "$2" "$work/lib/$2"
+}
+rename libgmp.so.10 libdpledger-gmp.so.10
+rename libmpfr.so.6 libdpledger-mpfr.so.6
+"$work/patchelf/usr/bin/patchelf" --replace-needed libgmp.so.10 libdpledger-gmp.so.10 "$work/lib/libdpledger-mpfr.so.6"
+# shellcheck disable=SC2016 # the loader's variable
+"$work/patchelf/usr/bin/patchelf" --set-rpath '$ORIGIN' "$work/lib/libdpledger-mpfr.so.6"
 
 result=$work/result
 mkdir "$result"
 mv "$work/lib" "$result/lib"
-mkdir "$result/licences"  # which the wheel carries
-for name in abseil protobuf highway; do
-  cp "$work/sources/$name"-*/debian/copyright "$result/licences/$name"
-done
-echo "$versions" > "$result/versions"
+printf '%s\n%s\n' "$versions" "$copied" > "$result/versions"
 touch "$result/complete"
 # Another build may have been first: its libraries are the same.
 mv -T "$result" "$done" 2>/dev/null || [ -e "$done/complete" ]
