@@ -65,6 +65,7 @@ function(dpledger_library)
 endfunction()
 
 dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of self-contained libraries alone
+
 # A shared library with an interface in C, of sources as for dpledger_library: exports.map says what it shows. Of one
 # build, such libraries share protobuf's messages, each of which registers in one table of the whole process, and which
 # ends the process if two libraries bring the same: dpledger::messages is named first, so that nothing is taken of

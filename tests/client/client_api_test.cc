@@ -3,14 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "dpledger/client.h"
+#include "tests/support/targets.h"
 
 namespace dpledger {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAreArray;
+using ::testing::Gt;
 using ::testing::Not;
 
 // Clipped to 1, from norm 5.
@@ -55,6 +60,38 @@ TEST(RankSum, TakesAnotherClipNormOnceItIsClear) {
   EXPECT_THAT(ValuesOf(*sum), ElementsAreArray({0, 0}));
   EXPECT_EQ(sum->SetClipNorm(2), absl::OkStatus());
   EXPECT_EQ(sum->clip_norm(), 2);
+}
+
+// Highway's state is one for the process: libdpledger dispatches by it, too. HWY_STATIC_TARGET is
+// what every processor of this architecture has (on x86-64 SSE2): there it stands for a machine
+// with nothing newer.
+TEST(RankSum, SumsTheSameIntegersOnEveryInstructionSet) {
+  constexpr size_t kRowCount = 37, kDimension = 1003;
+  std::vector<float> rows(kRowCount * kDimension);
+  uint32_t word = 1;
+  for (float& value : rows) {
+    word = word * 1664525 + 1013904223;
+    value = static_cast<float>(static_cast<int32_t>(word)) * 0x1p-35f;
+  }
+  PrivatizerOptions options;
+  options.groups = {{"weights", kDimension, 1.0}};
+  options.noise_multiplier = 1;
+  const auto sums = [&] {
+    const auto sum = RankSum::Create(options);
+    EXPECT_TRUE(sum.ok()) << sum.status();
+    EXPECT_EQ((*sum)->Accumulate({rows.data(), kRowCount}), absl::OkStatus());
+    return ValuesOf(**sum);
+  };
+  const std::vector<int64_t> expected = sums();
+  EXPECT_THAT(expected, Contains(Gt(1 << 20)));
+  const auto check = [&](const std::string& target) {
+    ASSERT_FALSE(hwy::GetChosenTarget().IsInitialized()) << target;
+    EXPECT_TRUE(sums() == expected) << target;  // a thousand numbers are not for reading
+    EXPECT_TRUE(hwy::GetChosenTarget().IsInitialized()) << "the library has not looked: " << target;
+  };
+  testing::OnEveryTarget(check);
+  const testing::OnlyTargets oldest(HWY_STATIC_TARGET);
+  check("the oldest");
 }
 
 TEST(CyclicBatch, TakesTurns) {
