@@ -1,8 +1,8 @@
 """examples/python/dp_sgd.py: a model that learns, a ledger that verifies, a kill and a second run in one ledger."""
 import json
-import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -19,20 +19,18 @@ EXAMPLE = str(support.SOURCE / "examples/python/dp_sgd.py")
 class Example(support.WithServer):
     def start(self, ledger, *flags):
         return subprocess.Popen(
-            ["/usr/bin/python3", EXAMPLE, "--server", self.server.address, "--ledger", ledger, "--spool",
+            [sys.executable, EXAMPLE, "--server", self.server.address, "--ledger", ledger, "--spool",
              str(self.folder / ledger), "--noise-multiplier", "2", "--epochs", "10", "--batch-size", "64", *flags],
-            env=dict(os.environ, PYTHONPATH=str(support.SOURCE / "python")), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def epsilon(self, ledger):
         return json.loads(self.server.program("epsilon", "--delta", "1e-5", "--ledger", ledger, "--json"))
 
     def test_the_noise_for_a_target_is_found_in_the_same_process(self):
         trainer = subprocess.run(
-            ["/usr/bin/python3", EXAMPLE, "--server", self.server.address, "--ledger", "target", "--spool",
+            [sys.executable, EXAMPLE, "--server", self.server.address, "--ledger", "target", "--spool",
              str(self.folder / "target"), "--target-epsilon", "1", "--epochs", "1", "--batch-size", "160"],
-            env=dict(os.environ, PYTHONPATH=str(support.SOURCE / "python")), capture_output=True, text=True,
-            timeout=120)
+            capture_output=True, text=True, timeout=120)
         self.assertEqual(trainer.returncode, 0, trainer.stderr)
         spent = self.epsilon("target")["epsilon"]["upper"]
         self.assertLessEqual(spent, 1)
