@@ -1,4 +1,4 @@
-"""docs/python.md, block by block, against a server; and the reference against the docstrings."""
+"""docs/python.md and the README's Python, block by block, against a server; the reference against the docstrings."""
 import contextlib
 import doctest
 import os
@@ -19,27 +19,25 @@ try:
 except ImportError:
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "stand_ins"))
 
-PAGE = support.SOURCE / "docs/python.md"
-
 
 class Docs(support.WithServer):
-    def test_every_block_runs_and_prints_what_it_shows(self):
-        text = PAGE.read_text().replace("127.0.0.1:7070", self.server.address)
+    def run_page(self, name, *kinds):
+        """Runs the page's blocks of these kinds, in one namespace, and compares what they print. How many they are."""
+        text = (support.SOURCE / name).read_text().replace("127.0.0.1:7070", self.server.address)
         text = re.sub(r"<!-- not run -->\n```\w+\n.*?```", "", text, flags=re.S)
-        blocks = re.findall(r"```(\w+)\n(.*?)```", text, re.S)
-        self.assertGreaterEqual(len(blocks), 8)
+        blocks = [block for block in re.findall(r"```(\w+)\n(.*?)```", text, re.S) if block[0] in kinds]
         names = {}
         before = os.getcwd()
         self.addCleanup(os.chdir, before)
         os.chdir(self.folder)  # spools are made here
         for number, (kind, block) in enumerate(blocks):
-            with self.subTest(block=number):
+            with self.subTest(page=name, block=number):
                 if kind == "console":
                     for line in re.findall(r"^\$ dpledger (.*)$", block, re.M):
                         subprocess.run([str(support.BIN / "dpledger"), *line.split()], check=True,
                                        capture_output=True)
                 elif ">>>" in block:
-                    test = doctest.DocTestParser().get_doctest(block, names, "docs/python.md", str(PAGE), 0)
+                    test = doctest.DocTestParser().get_doctest(block, names, name, name, 0)
                     runner = doctest.DocTestRunner(
                         optionflags=doctest.ELLIPSIS)
                     said = []
@@ -48,9 +46,15 @@ class Docs(support.WithServer):
                     self.assertEqual(runner.failures, 0, "".join(said))
                     self.assertGreater(runner.tries, 0)
                 else:
-                    self.assertEqual(kind, "python")
                     with contextlib.redirect_stdout(None):
-                        exec(compile(block, "docs/python.md, block %d" % number, "exec"), names)
+                        exec(compile(block, "%s, block %d" % (name, number), "exec"), names)
+        return len(blocks)
+
+    def test_every_block_runs_and_prints_what_it_shows(self):
+        self.assertGreaterEqual(self.run_page("docs/python.md", "python", "console"), 8)
+
+    def test_the_readme_s_python_runs_and_prints_what_it_shows(self):
+        self.assertEqual(self.run_page("README.md", "python"), 1)
 
     def test_the_reference_is_what_the_docstrings_say(self):
         ran = subprocess.run([sys.executable, str(support.SOURCE / "python/generate_reference.py"), "--check"],

@@ -1,8 +1,8 @@
 """The wheel, installed into clean environments without a network, answers and keeps ledgers; two builds are the same
 bytes. The package's own tests are run from it, beside Debian's torch and numpy if they are there."""
-import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,12 +36,24 @@ def run(*command, **options):
     return done.stdout
 
 
-def install(wheel, folder, *options):
-    """The interpreter of a new environment that has the wheel."""
-    run("/usr/bin/python3", "-m", "venv", *options, folder)
+def install(wheel, folder):
+    """The interpreter of a new environment that has the wheel and nothing else."""
+    run("/usr/bin/python3", "-m", "venv", folder)
     python = folder / "bin/python"
     run(python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps", wheel)
     return python
+
+
+def install_by_the_page(work):
+    """What docs/python.md says, with its folders below `work`: the wheel and the environment."""
+    page = (ROOT / "docs/python.md").read_text()
+    block = re.search(r"## Install\n.*?```console\n(.*?)```", page, re.S)[1]
+    commands = re.findall(r"^\$ (.*)$", block, re.M)
+    assert len(commands) == 3, commands
+    for command in commands:
+        run("sh", "-c", re.sub(r"\b(dist|venv)(?=/|$)", r"%s/\1" % work, command), cwd=ROOT,
+            env=dict(os.environ, PATH="/usr/bin:" + os.environ["PATH"]))  # Debian's Python is the one with torch
+    return next((work / "dist").glob("*.whl")), work / "venv/bin/python"
 
 
 def main():
@@ -50,13 +62,13 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        wheels = [pathlib.Path(run(ROOT / "python/build_wheel", work / name).split()[-1]) for name in ("one", "two")]
-        digests = {hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels}
-        assert len(digests) == 1, "two builds differ"
-        size = wheels[0].stat().st_size
+        wheel = pathlib.Path(run(ROOT / "python/build_wheel", work / "again").split()[-1])
+        paged, beside_torch = install_by_the_page(work)
+        assert wheel.read_bytes() == paged.read_bytes(), "two builds differ"
+        size = wheel.stat().st_size
         assert size <= LARGEST, size
 
-        python = install(wheels[0], work / "alone")
+        python = install(wheel, work / "alone")
         # -I: not the clone's package, whatever the folder and PYTHONPATH.
         where = run(python, "-I", "-c", "import dpledger; print(dpledger.__path__[0])").strip()
         assert where.startswith(str(work)), where
@@ -64,15 +76,14 @@ def main():
         assert raw.startswith('0 {"epsilon":{"lower":6.18771238'), raw
         line = run(python, "-I", "-c", LINE)
         assert "6.18771" in line, line
-        print("%s: %d bytes; %s" % (wheels[0].name, size, line.strip()), flush=True)
+        print("%s: %d bytes; %s" % (wheel.name, size, line.strip()), flush=True)
 
         # What points at the clone is for finding the server, the program and the pages; the package reads none of it.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DPLEDGER_", "PYTHON"))}
         wanted = {name: os.environ[name] for name in ("DPLEDGER_SOURCE", "DPLEDGER_BIN", "DPLEDGER_TEST_ADULT")
                   if name in os.environ}
         tests = subprocess.run(
-            [str(install(wheels[0], work / "venv", "--system-site-packages")), "-m", "unittest", *TESTS],
-            cwd=ROOT / "tests/wheel", env=dict(
+            [str(beside_torch), "-m", "unittest", *TESTS], cwd=ROOT / "tests/wheel", env=dict(
                 kept, **wanted, DPLEDGER_TEST_INSTALLED="1", PYTHONDONTWRITEBYTECODE="1",
                 PYTHONPATH="%s:%s" % (ROOT / "tests/python", ROOT / "tests/wheel")))
         return tests.returncode
