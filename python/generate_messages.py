@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes dpledger/messages.py: the dataclasses and field numbers of what the Python package says and hears.
+"""Writes dpledger/messages.py: the classes and field numbers of what the Python package says and hears.
 
 usage: generate_messages.py [--check]    --check: fails if the file is not what the .proto files give today
 
@@ -181,28 +181,32 @@ class Writer:
         label = "*" if field.repeated else "?" if field.optional or field.oneof is not None else ""
         return '(%d, "%s", "%s", "%s")' % (field.number, field.name, kind, label)
 
-    def dataclass(self, name, comment, fields, outer=(), event=True):
+    def message(self, name, comment, fields, outer=(), event=True):
         """`outer` stand beside the oneof. What an event says must be stated; answers and questions have defaults."""
         taken = {field.name for field in fields}
         outer = [field for field in outer if field.name not in taken]
-        self.lines += ["", "", "@dataclass(repr=False, eq=False)", "class %s(Message):" % name]
+        self.lines += ["", "", "class %s(Message):" % name]
         self.doc(comment, [*fields, *outer])
         required = [field for field in fields if event and field.kind != ENUM and not field.optional
                     and field.oneof is None and field.name not in HAVE_DEFAULTS]
-        for field in required:  # dataclasses want what has no default first
-            self.lines.append("    %s: %s" % (field.name, self.annotation(field)))
+        members = [(field.name, self.annotation(field), "") for field in required]  # first, as arguments want it
         for field in [*fields, *outer]:
             if field in outer and field.name == "count":
-                self.lines.append("    count: int = 1")
+                members.append(("count", "int", " = 1"))
             elif field not in required:
                 default = self.default(field)
                 annotation = self.annotation(field)
                 if default == "None" and not annotation.startswith("Optional"):
                     annotation = "Optional[%s]" % annotation
-                self.lines.append("    %s: %s = %s" % (field.name, annotation, default))
+                members.append((field.name, annotation, " = " + default))
+        self.lines += ["    %s: %s%s" % member for member in members]
         self.wires("_wire", fields)
         if outer:
             self.wires("_beside", outer)
+        if members:  # a dataclass would make it when the module is imported: half of the package's time
+            arguments = ", ".join(["self"] + ["%s: %s%s" % member for member in members])
+            self.lines += ["", "    " + self.fill("def __init__(%s) -> None:" % arguments, "                 ", 4)]
+            self.lines += ["        self.%s = %s" % (member[0], member[0]) for member in members]
 
     def wires(self, name, fields):
         self.lines.append("    %s = (%s)" % (name, "".join("\n        " + self.wire(field) + "," for field in fields)))
@@ -236,7 +240,6 @@ Made by python/generate_messages.py from proto/dpledger/v1: change those, and ru
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Optional, Sequence, Union
 
 from .interval import Interval
@@ -269,10 +272,10 @@ def generate():
                 if field.oneof is None or messages[field.type].folded:
                     continue
                 case = messages[field.type]
-                writer.dataclass(class_of(message, field, messages), case.comment or field.comment, case.fields, beside)
+                writer.message(class_of(message, field, messages), case.comment or field.comment, case.fields, beside)
         elif name not in cases:
             is_event = not name.endswith(("Request", "Response")) and name not in ENVELOPES
-            writer.dataclass(name, message.comment, message.fields, event=is_event)
+            writer.message(name, message.comment, message.fields, event=is_event)
     lines = writer.lines
     lines += ["", ""]
     for message in reversed(folded):  # Event is declared first, and holds the others

@@ -52,10 +52,11 @@ def of_module(name):
             continue
         start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"),
                      None)
-        title = signature(start).replace("__init__", node.name, 1).split(" -> ")[0] if start else node.name
-        if start is None:  # a dataclass: its fields
+        if start is not None and "Message" not in map(ast.unparse, node.bases):
+            title = signature(start).replace("__init__", node.name, 1).split(" -> ")[0]
+        else:  # its fields are what its constructor takes
             fields = [ast.unparse(part) for part in node.body if isinstance(part, ast.AnnAssign)]
-            title += "(%s)" % ", ".join(fields) if fields else ""
+            title = node.name + ("(%s)" % ", ".join(fields) if fields else "")
         text = [documented(node)]
         for part in node.body:
             if isinstance(part, ast.FunctionDef) and public(part) and documented(part):

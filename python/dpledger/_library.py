@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
 from typing import Any, List, Optional, Tuple
 
 from . import _decoding
@@ -17,17 +16,17 @@ BINARY = 0  # encoding of dpledger_accounting_call
 def load(name: str) -> ctypes.CDLL:
     """Opens `name`, which is beside this file in an installed package. LibraryNotFound if it cannot be opened."""
     stated = os.environ.get(LIBRARY_PATH)
-    folders = [pathlib.Path(stated)] if stated else []
-    folders.append(pathlib.Path(__file__).resolve().parent)
+    folders = [stated] if stated else []
+    folders.append(os.path.dirname(os.path.realpath(__file__)))
     for folder in folders:
-        path = folder / name
-        if path.exists():
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
             try:
-                return ctypes.CDLL(str(path))
+                return ctypes.CDLL(path)
             except OSError as failed:
                 raise LibraryNotFound("%s cannot be opened: %s" % (path, failed), "FAILED_PRECONDITION") from None
     raise LibraryNotFound("%s is not in %s; a wheel of dpledger holds it, and %s names a folder that does"
-                          % (name, " or ".join(map(str, folders)), LIBRARY_PATH), "NOT_FOUND")
+                          % (name, " or ".join(folders), LIBRARY_PATH), "NOT_FOUND")
 
 
 _accounting: Optional[ctypes.CDLL] = None

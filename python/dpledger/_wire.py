@@ -16,7 +16,7 @@ ZEROS = {"double": 0.0, "uint64": 0, "bool": False, "string": "", "bytes": b""}
 
 
 class Message:
-    """A message of the API as a dataclass; equal to another one of its class with equal fields."""
+    """A message of the API; equal to another one of its class with equal fields."""
 
     _wire: Tuple[Tuple[int, str, str, str], ...] = ()
     _beside: Tuple[Tuple[int, str, str, str], ...] = ()  # fields of the message whose case this is

@@ -1,7 +1,6 @@
 """What the accountant answers. Every number is an interval that contains the true value; `upper` is to be reported."""
 from __future__ import annotations
 
-import html
 from typing import Any, List, Optional, Sequence, Tuple
 
 from . import _decoding
@@ -62,6 +61,7 @@ class Detailed:
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
+        import html  # elsewhere it is not needed
         rows = [(name.replace("_", " "), value) for name, value in self._rows() if value is not None]
         for name in ("method", "adjacency", "schemes", "assumptions", "warnings"):
             value = getattr(self, name)

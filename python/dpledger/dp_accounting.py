@@ -7,6 +7,7 @@
 """
 from __future__ import annotations
 
+import copy
 import math
 from fractions import Fraction
 from statistics import NormalDist
@@ -359,5 +360,6 @@ def _times(message: messages.MechanismEvent, count: int) -> messages.MechanismEv
         return message
     if isinstance(message, messages.SelfComposed):
         return messages.SelfComposed(message, count)
-    import dataclasses
-    return dataclasses.replace(message, count=message.count * count)
+    repeated = copy.copy(message)
+    repeated.count *= count
+    return repeated

@@ -4,7 +4,6 @@ Made by python/generate_messages.py from proto/dpledger/v1: change those, and ru
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Optional, Sequence, Union
 
 from .interval import Interval
@@ -19,7 +18,6 @@ DeclarationSource = Literal["", "declared", "assumed", "stated"]
 Unknown = Literal["", "noise-multiplier", "steps", "sampling-probability"]
 
 
-@dataclass(repr=False, eq=False)
 class SamplingEvent(Message):
     """Opens round `round` of its writer. A second sampling event for the same round, or one for an earlier round
     than the writer's last, is FAILED_PRECONDITION.
@@ -32,8 +30,11 @@ class SamplingEvent(Message):
         (1, "round", "uint64", ""),
         (2, "scheme", "SamplingScheme", ""),)
 
+    def __init__(self, round: int, scheme: SamplingScheme) -> None:
+        self.round = round
+        self.scheme = scheme
 
-@dataclass(repr=False, eq=False)
+
 class SumQueryEvent(Message):
     """A noised sum over the sample of round `round`. Without a sampling event for that round the query counts as
     unsampled (full batch)."""
@@ -43,8 +44,11 @@ class SumQueryEvent(Message):
         (1, "round", "uint64", ""),
         (2, "query", "SumQuery", ""),)
 
+    def __init__(self, round: int, query: SumQuery) -> None:
+        self.round = round
+        self.query = query
 
-@dataclass(repr=False, eq=False)
+
 class RoundsEvent(Message):
     """`count` rounds that each drew a fresh sample by `scheme` and released all of `queries` on it.
 
@@ -59,8 +63,12 @@ class RoundsEvent(Message):
         (2, "queries", "SumQuery", "*"),
         (3, "count", "uint64", ""),)
 
+    def __init__(self, scheme: SamplingScheme, queries: Sequence[SumQuery], count: int) -> None:
+        self.scheme = scheme
+        self.queries = queries
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class SumQuery(Message):
     """As the API has it.
 
@@ -83,8 +91,15 @@ class SumQuery(Message):
         (4, "noise", "NoiseKind", ""),
         (5, "grid", "double", ""),)
 
+    def __init__(self, l2_norm_bound: float, noise_stddev: float, group: str = "", noise: NoiseKind = "gaussian",
+                 grid: float = 0.0) -> None:
+        self.l2_norm_bound = l2_norm_bound
+        self.noise_stddev = noise_stddev
+        self.group = group
+        self.noise = noise
+        self.grid = grid
 
-@dataclass(repr=False, eq=False)
+
 class Poisson(Message):
     """each record independently
 
@@ -98,8 +113,11 @@ class Poisson(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, probability: float, population_size: int = 0) -> None:
+        self.probability = probability
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class WithoutReplacement(Message):
     """As the API has it.
 
@@ -113,8 +131,11 @@ class WithoutReplacement(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, sample_size: int, population_size: int = 0) -> None:
+        self.sample_size = sample_size
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class WithReplacement(Message):
     """As the API has it.
 
@@ -128,8 +149,11 @@ class WithReplacement(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, sample_size: int, population_size: int = 0) -> None:
+        self.sample_size = sample_size
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class FullBatch(Message):
     """every record
 
@@ -140,8 +164,10 @@ class FullBatch(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, population_size: int = 0) -> None:
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class DisjointBatches(Message):
     """shuffled epochs: each record in one batch an epoch
 
@@ -158,8 +184,12 @@ class DisjointBatches(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, batches_per_epoch: int, epoch: int = 0, population_size: int = 0) -> None:
+        self.batches_per_epoch = batches_per_epoch
+        self.epoch = epoch
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class RandomAllocation(Message):
     """each record into one uniformly chosen round of an epoch
 
@@ -176,8 +206,12 @@ class RandomAllocation(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, rounds_per_epoch: int, epoch: int = 0, population_size: int = 0) -> None:
+        self.rounds_per_epoch = rounds_per_epoch
+        self.epoch = epoch
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class TruncatedPoisson(Message):
     """Poisson, with the sample cut to a greatest size
 
@@ -194,8 +228,12 @@ class TruncatedPoisson(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
+    def __init__(self, probability: float, max_sample_size: int, population_size: int = 0) -> None:
+        self.probability = probability
+        self.max_sample_size = max_sample_size
+        self.population_size = population_size
 
-@dataclass(repr=False, eq=False)
+
 class NoOp(Message):
     """As the API has it.
 
@@ -206,8 +244,10 @@ class NoOp(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class NonPrivate(Message):
     """releases the data: ε is infinite
 
@@ -218,8 +258,10 @@ class NonPrivate(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class Unsupported(Message):
     """stored; every answer that includes it is refused
 
@@ -233,8 +275,11 @@ class Unsupported(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, description: str, count: int = 1) -> None:
+        self.description = description
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class Gaussian(Message):
     """As the API has it.
 
@@ -248,8 +293,11 @@ class Gaussian(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_multiplier: float, count: int = 1) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class Laplace(Message):
     """As the API has it.
 
@@ -263,8 +311,11 @@ class Laplace(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_multiplier: float, count: int = 1) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class DiscreteLaplace(Message):
     """As the API has it.
 
@@ -281,8 +332,12 @@ class DiscreteLaplace(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_parameter: float, sensitivity: int, count: int = 1) -> None:
+        self.noise_parameter = noise_parameter
+        self.sensitivity = sensitivity
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class DiscreteGaussian(Message):
     """Noise P(k) ∝ e^{-k²/2σ²} on each whole-number coordinate. In one dimension its exact privacy loss is used,
     else that it is Δ²/2σ²-zCDP.
@@ -303,8 +358,13 @@ class DiscreteGaussian(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, sigma: float, sensitivity: int, dimension: Optional[int] = None, count: int = 1) -> None:
+        self.sigma = sigma
+        self.sensitivity = sensitivity
+        self.dimension = dimension
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class RandomizedResponse(Message):
     """As the API has it.
 
@@ -321,8 +381,12 @@ class RandomizedResponse(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_parameter: float, num_buckets: int, count: int = 1) -> None:
+        self.noise_parameter = noise_parameter
+        self.num_buckets = num_buckets
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class EpsilonDelta(Message):
     """As the API has it.
 
@@ -339,8 +403,12 @@ class EpsilonDelta(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, epsilon: float, delta: float, count: int = 1) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class ZCDp(Message):
     """As the API has it.
 
@@ -357,8 +425,12 @@ class ZCDp(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, rho: float, xi: float = 0.0, count: int = 1) -> None:
+        self.rho = rho
+        self.xi = xi
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class ExponentialMechanism(Message):
     """As the API has it.
 
@@ -372,8 +444,11 @@ class ExponentialMechanism(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, epsilon: float, count: int = 1) -> None:
+        self.epsilon = epsilon
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class PermuteAndFlip(Message):
     """As the API has it.
 
@@ -387,8 +462,11 @@ class PermuteAndFlip(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, epsilon: float, count: int = 1) -> None:
+        self.epsilon = epsilon
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class MixtureOfGaussians(Message):
     """As the API has it.
 
@@ -408,8 +486,14 @@ class MixtureOfGaussians(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, standard_deviation: float, sensitivities: Sequence[float], sampling_probs: Sequence[float],
+                 count: int = 1) -> None:
+        self.standard_deviation = standard_deviation
+        self.sensitivities = sensitivities
+        self.sampling_probs = sampling_probs
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class PoissonSampled(Message):
     """As the API has it.
 
@@ -425,8 +509,12 @@ class PoissonSampled(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, sampling_probability: float, event: MechanismEvent, count: int = 1) -> None:
+        self.sampling_probability = sampling_probability
+        self.event = event
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class SampledWithoutReplacement(Message):
     """As the API has it.
 
@@ -445,8 +533,13 @@ class SampledWithoutReplacement(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, source_dataset_size: int, sample_size: int, event: MechanismEvent, count: int = 1) -> None:
+        self.source_dataset_size = source_dataset_size
+        self.sample_size = sample_size
+        self.event = event
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class SampledWithReplacement(Message):
     """As the API has it.
 
@@ -465,8 +558,13 @@ class SampledWithReplacement(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, source_dataset_size: int, sample_size: int, event: MechanismEvent, count: int = 1) -> None:
+        self.source_dataset_size = source_dataset_size
+        self.sample_size = sample_size
+        self.event = event
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class TruncatedSubsampledGaussian(Message):
     """As the API has it.
 
@@ -489,8 +587,15 @@ class TruncatedSubsampledGaussian(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, dataset_size: int, sampling_probability: float, truncated_batch_size: int, noise_multiplier:
+                 float, count: int = 1) -> None:
+        self.dataset_size = dataset_size
+        self.sampling_probability = sampling_probability
+        self.truncated_batch_size = truncated_batch_size
+        self.noise_multiplier = noise_multiplier
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class SingleEpochTreeAggregation(Message):
     """As the API has it.
 
@@ -507,8 +612,12 @@ class SingleEpochTreeAggregation(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_multiplier: float, step_counts: Sequence[int], count: int = 1) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.step_counts = step_counts
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class RepeatAndSelect(Message):
     """Private selection: run `event` a random number of times, release the best result.
 
@@ -527,8 +636,13 @@ class RepeatAndSelect(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, event: MechanismEvent, mean: float, shape: float, count: int = 1) -> None:
+        self.event = event
+        self.mean = mean
+        self.shape = shape
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class SelfComposed(Message):
     """As the API has it.
 
@@ -540,8 +654,11 @@ class SelfComposed(Message):
         (1, "event", "MechanismEvent", ""),
         (2, "count", "uint64", ""),)
 
+    def __init__(self, event: MechanismEvent, count: int) -> None:
+        self.event = event
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class Composed(Message):
     """As the API has it.
 
@@ -555,8 +672,11 @@ class Composed(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, events: Sequence[MechanismEvent], count: int = 1) -> None:
+        self.events = events
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class MatrixMechanism(Message):
     """A linear mechanism with correlated noise: C x + noise is released, or what is computed from it. Its cost is
     that of one Gaussian mechanism of the L2 sensitivity of C x to one record over the whole run.
@@ -582,8 +702,16 @@ class MatrixMechanism(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_stddev: float, sensitivity: Optional[float] = None, tree: Optional[TreeEncoder] = None,
+                 toeplitz: Optional[ToeplitzEncoder] = None, noise: NoiseKind = "gaussian", count: int = 1) -> None:
+        self.noise_stddev = noise_stddev
+        self.sensitivity = sensitivity
+        self.tree = tree
+        self.toeplitz = toeplitz
+        self.noise = noise
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class RenyiCurve(Message):
     """A user-supplied Rényi curve: R(orders[i]) <= epsilons[i]. Valid under the declared adjacency only.
 
@@ -600,8 +728,12 @@ class RenyiCurve(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, orders: Sequence[float], epsilons: Sequence[float], count: int = 1) -> None:
+        self.orders = orders
+        self.epsilons = epsilons
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class ReportNoisyMax(Message):
     """Adds independent noise to every score and releases the index of the greatest.
 
@@ -620,8 +752,14 @@ class ReportNoisyMax(Message):
     _beside = (
         (1, "count", "uint64", "?"),)
 
+    def __init__(self, noise_multiplier: float, noise: NoisyMaxNoise = "laplace-noise", monotonic: bool = False,
+                 count: int = 1) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.noise = noise
+        self.monotonic = monotonic
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class Participation(Message):
     """In which steps a record's contributions may be: at most max_participations, any two at least min_separation
     apart.
@@ -635,8 +773,11 @@ class Participation(Message):
         (1, "max_participations", "uint64", ""),
         (2, "min_separation", "uint64", ""),)
 
+    def __init__(self, max_participations: int, min_separation: int) -> None:
+        self.max_participations = max_participations
+        self.min_separation = min_separation
 
-@dataclass(repr=False, eq=False)
+
 class TreeEncoder(Message):
     """The sums over all complete dyadic intervals of the steps (DP-FTRL; Kairouz et al. 2021).
 
@@ -648,8 +789,11 @@ class TreeEncoder(Message):
         (1, "steps", "uint64", ""),
         (2, "participation", "Participation", ""),)
 
+    def __init__(self, steps: int, participation: Participation) -> None:
+        self.steps = steps
+        self.participation = participation
 
-@dataclass(repr=False, eq=False)
+
 class ToeplitzEncoder(Message):
     """The lower-triangular Toeplitz matrix of these coefficients, from the diagonal down (banded, where they end).
 
@@ -664,8 +808,12 @@ class ToeplitzEncoder(Message):
         (2, "coefficients", "double", "*"),
         (3, "participation", "Participation", ""),)
 
+    def __init__(self, steps: int, coefficients: Sequence[float], participation: Participation) -> None:
+        self.steps = steps
+        self.coefficients = coefficients
+        self.participation = participation
 
-@dataclass(repr=False, eq=False)
+
 class Subject(Message):
     """What a question is about: one or several ledgers (composed), or events given here, or ledgers plus what-if
     events."""
@@ -673,8 +821,10 @@ class Subject(Message):
     _wire = (
         (2, "events", "Event", "*"),)
 
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self.events = events
 
-@dataclass(repr=False, eq=False)
+
 class AccountingOptions(Message):
     """How a question is to be answered.
 
@@ -697,8 +847,15 @@ class AccountingOptions(Message):
         (4, "relative_gap", "double", ""),
         (5, "group_size", "uint64", ""),)
 
+    def __init__(self, method: Method = "", adjacency: Adjacency = "", parameters: Parameters = "", relative_gap:
+                 float = 0.0, group_size: int = 0) -> None:
+        self.method = method
+        self.adjacency = adjacency
+        self.parameters = parameters
+        self.relative_gap = relative_gap
+        self.group_size = group_size
 
-@dataclass(repr=False, eq=False)
+
 class AnswerDetails(Message):
     """What an answer is worth.
 
@@ -731,8 +888,21 @@ class AnswerDetails(Message):
         (11, "declaration_source", "DeclarationSource", ""),
         (12, "group_size", "uint64", ""),)
 
+    def __init__(self, method: str = "", adjacency: Adjacency = "", parameters: Parameters = "", schemes:
+                 Sequence[str] = (), assumptions: Sequence[str] = (), warnings: Sequence[str] = (), entries: int = 0,
+                 version: str = "", declaration_source: DeclarationSource = "", group_size: int = 0) -> None:
+        self.method = method
+        self.adjacency = adjacency
+        self.parameters = parameters
+        self.schemes = schemes
+        self.assumptions = assumptions
+        self.warnings = warnings
+        self.entries = entries
+        self.version = version
+        self.declaration_source = declaration_source
+        self.group_size = group_size
 
-@dataclass(repr=False, eq=False)
+
 class ComputeEpsilonRequest(Message):
     """As the API has it.
 
@@ -746,8 +916,13 @@ class ComputeEpsilonRequest(Message):
         (2, "delta", "double", ""),
         (3, "options", "AccountingOptions", ""),)
 
+    def __init__(self, subject: Optional[Subject] = None, delta: float = 0.0, options: Optional[AccountingOptions] =
+                 None) -> None:
+        self.subject = subject
+        self.delta = delta
+        self.options = options
 
-@dataclass(repr=False, eq=False)
+
 class ComputeEpsilonResponse(Message):
     """As the API has it.
 
@@ -761,8 +936,13 @@ class ComputeEpsilonResponse(Message):
         (2, "delta", "double", ""),
         (3, "details", "AnswerDetails", ""),)
 
+    def __init__(self, epsilon: Optional[Interval] = None, delta: float = 0.0, details: Optional[AnswerDetails] =
+                 None) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.details = details
 
-@dataclass(repr=False, eq=False)
+
 class ComputeDeltaRequest(Message):
     """As the API has it.
 
@@ -776,8 +956,13 @@ class ComputeDeltaRequest(Message):
         (2, "epsilon", "double", ""),
         (3, "options", "AccountingOptions", ""),)
 
+    def __init__(self, subject: Optional[Subject] = None, epsilon: float = 0.0, options: Optional[AccountingOptions]
+                 = None) -> None:
+        self.subject = subject
+        self.epsilon = epsilon
+        self.options = options
 
-@dataclass(repr=False, eq=False)
+
 class ComputeDeltaResponse(Message):
     """As the API has it."""
     delta: Optional[Interval] = None
@@ -788,8 +973,13 @@ class ComputeDeltaResponse(Message):
         (2, "epsilon", "double", ""),
         (3, "details", "AnswerDetails", ""),)
 
+    def __init__(self, delta: Optional[Interval] = None, epsilon: float = 0.0, details: Optional[AnswerDetails] =
+                 None) -> None:
+        self.delta = delta
+        self.epsilon = epsilon
+        self.details = details
 
-@dataclass(repr=False, eq=False)
+
 class CalibrateRequest(Message):
     """Either one parameter of `steps` rounds of one Gaussian sum query under Poisson sampling (`solve`; give all but
     the one solved for), or any one number in a list of events (`events` and `hole`).
@@ -823,8 +1013,21 @@ class CalibrateRequest(Message):
         (9, "hole", "string", ""),
         (10, "compare_methods", "bool", ""),)
 
+    def __init__(self, epsilon: float = 0.0, delta: float = 0.0, solve: Unknown = "", noise_multiplier: float = 0.0,
+                 sampling_probability: float = 0.0, steps: int = 0, options: Optional[AccountingOptions] = None,
+                 events: Sequence[Event] = (), hole: str = "", compare_methods: bool = False) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.solve = solve
+        self.noise_multiplier = noise_multiplier
+        self.sampling_probability = sampling_probability
+        self.steps = steps
+        self.options = options
+        self.events = events
+        self.hole = hole
+        self.compare_methods = compare_methods
 
-@dataclass(repr=False, eq=False)
+
 class CalibrationByMethod(Message):
     """What one method alone gives: a value, or why it has none."""
     method: str
@@ -839,8 +1042,14 @@ class CalibrationByMethod(Message):
         (4, "epsilon", "Interval", ""),
         (5, "error", "string", ""),)
 
+    def __init__(self, method: str, value: float, optimum: Interval, epsilon: Interval, error: str) -> None:
+        self.method = method
+        self.value = value
+        self.optimum = optimum
+        self.epsilon = epsilon
+        self.error = error
 
-@dataclass(repr=False, eq=False)
+
 class CalibrateResponse(Message):
     """As the API has it.
 
@@ -868,8 +1077,21 @@ class CalibrateResponse(Message):
         (7, "details", "AnswerDetails", ""),
         (9, "by_method", "CalibrationByMethod", "*"),)
 
+    def __init__(self, noise_multiplier: Optional[float] = None, steps: Optional[int] = None, sampling_probability:
+                 Optional[float] = None, value: Optional[float] = None, optimum: Optional[Interval] = None, epsilon:
+                 Optional[Interval] = None, delta: float = 0.0, details: Optional[AnswerDetails] = None, by_method:
+                 Sequence[CalibrationByMethod] = ()) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.steps = steps
+        self.sampling_probability = sampling_probability
+        self.value = value
+        self.optimum = optimum
+        self.epsilon = epsilon
+        self.delta = delta
+        self.details = details
+        self.by_method = by_method
 
-@dataclass(repr=False, eq=False)
+
 class NegativeBinomialTrials(Message):
     """As the API has it.
 
@@ -882,8 +1104,11 @@ class NegativeBinomialTrials(Message):
         (1, "eta", "double", ""),
         (2, "mean", "double", ""),)
 
+    def __init__(self, eta: float, mean: float) -> None:
+        self.eta = eta
+        self.mean = mean
 
-@dataclass(repr=False, eq=False)
+
 class PoissonTrials(Message):
     """As the API has it.
 
@@ -893,8 +1118,10 @@ class PoissonTrials(Message):
     _wire = (
         (1, "mean", "double", ""),)
 
+    def __init__(self, mean: float) -> None:
+        self.mean = mean
 
-@dataclass(repr=False, eq=False)
+
 class FixedTrials(Message):
     """Exactly `count` runs.
 
@@ -904,8 +1131,10 @@ class FixedTrials(Message):
     _wire = (
         (1, "count", "uint64", ""),)
 
+    def __init__(self, count: int) -> None:
+        self.count = count
 
-@dataclass(repr=False, eq=False)
+
 class BinomialTrials(Message):
     """Each of `trials` runs takes place with this probability.
 
@@ -918,8 +1147,11 @@ class BinomialTrials(Message):
         (1, "trials", "uint64", ""),
         (2, "probability", "double", ""),)
 
+    def __init__(self, trials: int, probability: float) -> None:
+        self.trials = trials
+        self.probability = probability
 
-@dataclass(repr=False, eq=False)
+
 class LeastCostTrials(Message):
     """Whichever distribution with this mean costs least, among those that make at most one run (no search) with at
     most this probability; the response says which.
@@ -933,8 +1165,11 @@ class LeastCostTrials(Message):
         (1, "mean", "double", ""),
         (2, "at_most_one_probability", "double", ""),)
 
+    def __init__(self, mean: float, at_most_one_probability: float) -> None:
+        self.mean = mean
+        self.at_most_one_probability = at_most_one_probability
 
-@dataclass(repr=False, eq=False)
+
 class ComputeTuningCostRequest(Message):
     """As the API has it.
 
@@ -950,8 +1185,14 @@ class ComputeTuningCostRequest(Message):
         (3, "trials", "Trials", ""),
         (4, "options", "AccountingOptions", ""),)
 
+    def __init__(self, subject: Optional[Subject] = None, delta: float = 0.0, trials: Optional[Trials] = None,
+                 options: Optional[AccountingOptions] = None) -> None:
+        self.subject = subject
+        self.delta = delta
+        self.trials = trials
+        self.options = options
 
-@dataclass(repr=False, eq=False)
+
 class TuningAnalysis(Message):
     """One way to bound the cost of a search: "profile" (through the privacy profile), "rdp", "composition" (of all
     runs there can be; holds even if every run is released)."""
@@ -961,8 +1202,11 @@ class TuningAnalysis(Message):
         (1, "name", "string", ""),
         (2, "epsilon", "Interval", ""),)
 
+    def __init__(self, name: str, epsilon: Interval) -> None:
+        self.name = name
+        self.epsilon = epsilon
 
-@dataclass(repr=False, eq=False)
+
 class ComputeTuningCostResponse(Message):
     """As the API has it.
 
@@ -993,8 +1237,21 @@ class ComputeTuningCostResponse(Message):
         (8, "trials", "Trials", ""),
         (9, "at_most_one_probability", "double", ""),)
 
+    def __init__(self, epsilon: Optional[Interval] = None, single_run_epsilon: Optional[Interval] = None, delta:
+                 float = 0.0, gamma: float = 0.0, details: Optional[AnswerDetails] = None, analysis: str = "",
+                 analyses: Sequence[TuningAnalysis] = (), trials: Optional[Trials] = None, at_most_one_probability:
+                 float = 0.0) -> None:
+        self.epsilon = epsilon
+        self.single_run_epsilon = single_run_epsilon
+        self.delta = delta
+        self.gamma = gamma
+        self.details = details
+        self.analysis = analysis
+        self.analyses = analyses
+        self.trials = trials
+        self.at_most_one_probability = at_most_one_probability
 
-@dataclass(repr=False, eq=False)
+
 class ComputeProfileRequest(Message):
     """Every list has at most 1000 values; at least one list or gaussian_least_delta must be given.
 
@@ -1020,8 +1277,18 @@ class ComputeProfileRequest(Message):
         (6, "priors", "double", "*"),
         (7, "gaussian_least_delta", "double", ""),)
 
+    def __init__(self, subject: Optional[Subject] = None, options: Optional[AccountingOptions] = None, epsilons:
+                 Sequence[float] = (), deltas: Sequence[float] = (), type_one_errors: Sequence[float] = (), priors:
+                 Sequence[float] = (), gaussian_least_delta: float = 0.0) -> None:
+        self.subject = subject
+        self.options = options
+        self.epsilons = epsilons
+        self.deltas = deltas
+        self.type_one_errors = type_one_errors
+        self.priors = priors
+        self.gaussian_least_delta = gaussian_least_delta
 
-@dataclass(repr=False, eq=False)
+
 class ComputeProfileResponse(Message):
     """As the API has it.
 
@@ -1042,8 +1309,17 @@ class ComputeProfileResponse(Message):
         (5, "gaussian_fit", "GaussianFit", ""),
         (6, "details", "AnswerDetails", ""),)
 
+    def __init__(self, points: Sequence[ProfilePoint] = (), advantage: Optional[Interval] = None, trade_off:
+                 Sequence[ErrorRates] = (), bayes_success: Sequence[BayesSuccess] = (), gaussian_fit:
+                 Optional[GaussianFit] = None, details: Optional[AnswerDetails] = None) -> None:
+        self.points = points
+        self.advantage = advantage
+        self.trade_off = trade_off
+        self.bayes_success = bayes_success
+        self.gaussian_fit = gaussian_fit
+        self.details = details
 
-@dataclass(repr=False, eq=False)
+
 class ProfilePoint(Message):
     """As the API has it.
 
@@ -1055,8 +1331,11 @@ class ProfilePoint(Message):
         (1, "epsilon", "Interval", ""),
         (2, "delta", "Interval", ""),)
 
+    def __init__(self, epsilon: Interval, delta: Interval) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
 
-@dataclass(repr=False, eq=False)
+
 class ErrorRates(Message):
     """The least type II error of a test whose type I error is as given. 1 - β is the true positive rate at false
     positive rate type_one, and bounds the success of reconstructing a record that is guessed without the output with
@@ -1076,8 +1355,13 @@ class ErrorRates(Message):
         (3, "add", "Interval", ""),
         (4, "symmetric", "Interval", ""),)
 
+    def __init__(self, type_one: float, remove: Interval, add: Interval, symmetric: Interval) -> None:
+        self.type_one = type_one
+        self.remove = remove
+        self.add = add
+        self.symmetric = symmetric
 
-@dataclass(repr=False, eq=False)
+
 class BayesSuccess(Message):
     """The chance to tell rightly which of two neighbouring inputs it was, one of which had `prior`; the larger over
     which."""
@@ -1087,8 +1371,11 @@ class BayesSuccess(Message):
         (1, "prior", "double", ""),
         (2, "success", "Interval", ""),)
 
+    def __init__(self, prior: float, success: Interval) -> None:
+        self.prior = prior
+        self.success = success
 
-@dataclass(repr=False, eq=False)
+
 class GaussianFit(Message):
     """The smallest μ for which a Gaussian mechanism of noise multiplier 1/μ, run once, is at least as revealing for
     δ in a range.
@@ -1107,8 +1394,13 @@ class GaussianFit(Message):
         (3, "least_delta", "double", ""),
         (4, "greatest_delta", "double", ""),)
 
+    def __init__(self, mu: Interval, regret: Interval, least_delta: float, greatest_delta: float) -> None:
+        self.mu = mu
+        self.regret = regret
+        self.least_delta = least_delta
+        self.greatest_delta = greatest_delta
 
-@dataclass(repr=False, eq=False)
+
 class AuditClaimRequest(Message):
     """As the API has it.
 
@@ -1130,8 +1422,17 @@ class AuditClaimRequest(Message):
         (5, "one_run", "OneRunAudit", "?"),
         (6, "many_runs", "ManyRunsAudit", "?"),)
 
+    def __init__(self, subject: Optional[Subject] = None, options: Optional[AccountingOptions] = None, delta: float =
+                 0.0, confidence: float = 0.0, one_run: Optional[OneRunAudit] = None, many_runs:
+                 Optional[ManyRunsAudit] = None) -> None:
+        self.subject = subject
+        self.options = options
+        self.delta = delta
+        self.confidence = confidence
+        self.one_run = one_run
+        self.many_runs = many_runs
 
-@dataclass(repr=False, eq=False)
+
 class OneRunAudit(Message):
     """One run with canaries, each in or out by a fair coin; the auditor guessed which for some (Steinke, Nasr,
     Jagielski 2023).
@@ -1147,8 +1448,12 @@ class OneRunAudit(Message):
         (2, "guesses", "uint64", ""),
         (3, "correct", "uint64", ""),)
 
+    def __init__(self, canaries: int, guesses: int, correct: int) -> None:
+        self.canaries = canaries
+        self.guesses = guesses
+        self.correct = correct
 
-@dataclass(repr=False, eq=False)
+
 class ManyRunsAudit(Message):
     """Runs with and without one record, and a test of each output.
 
@@ -1164,8 +1469,13 @@ class ManyRunsAudit(Message):
         (3, "without_record", "uint64", ""),
         (4, "detected_without", "uint64", ""),)
 
+    def __init__(self, with_record: int, detected_with: int, without_record: int, detected_without: int) -> None:
+        self.with_record = with_record
+        self.detected_with = detected_with
+        self.without_record = without_record
+        self.detected_without = detected_without
 
-@dataclass(repr=False, eq=False)
+
 class AuditClaimResponse(Message):
     """As the API has it.
 
@@ -1216,8 +1526,19 @@ class CurveAudit(Message):
         (2, "gaussian_epsilon", "double", ""),
         (3, "refuted", "bool", ""),)
 
+    def __init__(self, epsilon_lower_bound: float = 0.0, claimed_epsilon: Optional[Interval] = None, refuted: bool =
+                 False, delta: float = 0.0, confidence: float = 0.0, observed: Optional[ErrorRateBounds] = None,
+                 claimed_type_two: Optional[Interval] = None, details: Optional[AnswerDetails] = None) -> None:
+        self.epsilon_lower_bound = epsilon_lower_bound
+        self.claimed_epsilon = claimed_epsilon
+        self.refuted = refuted
+        self.delta = delta
+        self.confidence = confidence
+        self.observed = observed
+        self.claimed_type_two = claimed_type_two
+        self.details = details
 
-@dataclass(repr=False, eq=False)
+
 class ErrorRateBounds(Message):
     """Upper bounds on the error rates of the test, both true at the confidence."""
     type_one: float
@@ -1225,6 +1546,10 @@ class ErrorRateBounds(Message):
     _wire = (
         (1, "type_one", "double", ""),
         (2, "type_two", "double", ""),)
+
+    def __init__(self, type_one: float, type_two: float) -> None:
+        self.type_one = type_one
+        self.type_two = type_two
 
 
 Trials = Union[
