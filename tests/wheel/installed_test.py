@@ -90,7 +90,7 @@ class Wheel(support.WithServer):
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("libdpledger.so is not in %s/dpledger; a wheel of dpledger holds it, and DPLEDGER_LIBRARY_PATH "
                       "names a folder that does" % copy, ran.stderr)
-        line = "import dpledger; print(dpledger.epsilon(noise_multiplier=1.0, sample_rate=0.1, steps=1, delta=1e-5).epsilon)"
+        line = "import dpledger; print(dpledger.epsilon(dpledger.Gaussian(1.0), delta=1e-5).epsilon)"
         self.assertIn("Interval", python(line, PYTHONPATH=str(copy)).stdout)  # the accounting needs it not
 
     def test_one_process_holds_it_beside_torch_and_protobuf(self):
