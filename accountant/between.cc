@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "accountant/mechanism/bounded_range.h"
+#include "accountant/mechanism/profile_pair.h"
 #include "accountant/rdp/curve_profile.h"
 #include "accountant/selection/chosen_profile.h"
 #include "base/status.h"
@@ -65,6 +67,24 @@ void AddRuns(const Composition& run, uint64_t count, Composition& below) {
   }
 }
 
+// In place of a pair for every run, one pair for all of them, chosen one after the other; where
+// that takes too long, their curve.
+absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
+                     std::vector<CurveStep>& curves) {
+  const auto* range = std::get_if<BoundedRange>(&*step.renyi);
+  if (range == nullptr || step.count == 1) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::vector<ProfilePoint> profile,
+                   BoundedRangeProfile(range->epsilon, step.count, negligible, limits));
+  if (profile.empty()) {
+    curves.push_back({*std::exchange(step.renyi, std::nullopt), std::exchange(step.count, 0)});
+    return absl::OkStatus();
+  }
+  step.upper = PairOfProfile(profile, profile);
+  step.upper.symmetric = true;
+  step.count = 1;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsExact(const Composition& composition) {
@@ -97,6 +117,12 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     ASSIGN_OR_RETURN(Pair pair, selection::PairOf(*best, delta, limits));
     above.pairs.push_back({pair, std::move(pair), std::nullopt, step.count});
   }
+  for (PairStep& step : above.pairs) {
+    if (step.renyi.has_value()) {
+      RETURN_IF_ERROR(Tighten(kNegligible * delta, limits, step, above.curves));
+    }
+  }
+  std::erase_if(above.pairs, [](const PairStep& step) { return step.count == 0; });
   ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));
   for (PairStep& step : above.pairs) {
     if (!IsLoose(step)) continue;
