@@ -109,12 +109,17 @@ Sketch::Cumulants Sketch::At(Direction direction, double s) const {
 
 double Sketch::Mesh(Direction direction, double tilt, double variance) const {
   std::vector<double> distance, mass, weight;
+  // Points of a lattice keep their place on a mesh that the lattice is made of; alone they are
+  // asked for too, in case that is finer than what the question needs.
+  const bool lattice_alone =
+      std::all_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.smooth == 0; });
   for (const Step& step : steps_) {
     Tilted(step, direction, tilt, weight);
     double total = 0;
     for (double w : weight) total += w;
     if (!(total > 0)) continue;
-    for (size_t i = 0; i < std::min(step.smooth, weight.size()); ++i) {
+    const size_t moved = lattice_alone ? weight.size() : std::min(step.smooth, weight.size());
+    for (size_t i = 0; i < moved; ++i) {
       const double share = step.count * weight[i] / total;
       if (share < 1e-9 * variance) continue;  // even at a mesh of one
       distance.push_back(std::fabs(step.loss[i] - step.origin));
