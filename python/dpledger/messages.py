@@ -1507,8 +1507,21 @@ class AuditClaimResponse(Message):
         (8, "details", "AnswerDetails", ""),
         (9, "curve", "CurveAudit", ""),)
 
+    def __init__(self, epsilon_lower_bound: float = 0.0, claimed_epsilon: Optional[Interval] = None, refuted: bool =
+                 False, delta: float = 0.0, confidence: float = 0.0, observed: Optional[ErrorRateBounds] = None,
+                 claimed_type_two: Optional[Interval] = None, details: Optional[AnswerDetails] = None, curve:
+                 Optional[CurveAudit] = None) -> None:
+        self.epsilon_lower_bound = epsilon_lower_bound
+        self.claimed_epsilon = claimed_epsilon
+        self.refuted = refuted
+        self.delta = delta
+        self.confidence = confidence
+        self.observed = observed
+        self.claimed_type_two = claimed_type_two
+        self.details = details
+        self.curve = curve
 
-@dataclass(repr=False, eq=False)
+
 class CurveAudit(Message):
     """One run against whole trade-off curves (Mahloujifar, Melis, Chaudhuri 2024): where a mechanism's is near a
     Gaussian's it shows about twice the ε of epsilon_lower_bound. Each of the two holds at the confidence; both do at
@@ -1526,17 +1539,10 @@ class CurveAudit(Message):
         (2, "gaussian_epsilon", "double", ""),
         (3, "refuted", "bool", ""),)
 
-    def __init__(self, epsilon_lower_bound: float = 0.0, claimed_epsilon: Optional[Interval] = None, refuted: bool =
-                 False, delta: float = 0.0, confidence: float = 0.0, observed: Optional[ErrorRateBounds] = None,
-                 claimed_type_two: Optional[Interval] = None, details: Optional[AnswerDetails] = None) -> None:
-        self.epsilon_lower_bound = epsilon_lower_bound
-        self.claimed_epsilon = claimed_epsilon
+    def __init__(self, gaussian_mu: float, gaussian_epsilon: float, refuted: bool) -> None:
+        self.gaussian_mu = gaussian_mu
+        self.gaussian_epsilon = gaussian_epsilon
         self.refuted = refuted
-        self.delta = delta
-        self.confidence = confidence
-        self.observed = observed
-        self.claimed_type_two = claimed_type_two
-        self.details = details
 
 
 class ErrorRateBounds(Message):
