@@ -4,13 +4,14 @@
 
 #include <complex>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace dpledger::accountant {
 
 struct FftPlan;  // of the implementation
 
-// A transform of one size. Plans are cached for the process. Thread safe.
+// A transform of one size. Plans of sizes used lately are kept for the process. Thread safe.
 class RealFft {
  public:
   // An even 2^a 3^b 5^c.
@@ -25,7 +26,7 @@ class RealFft {
 
  private:
   size_t size_;
-  const FftPlan* plan_;  // owned by the cache
+  std::shared_ptr<const FftPlan> plan_;
 };
 
 // The e for which |computed F_k - F_k| <= e·Σ|x_j| for every k; for Inverse, |computed x_j - x_j|

@@ -9,7 +9,8 @@
 
 namespace dpledger::accountant {
 
-// FFTW's planner is not thread safe; executing a plan is. Plans are made for unaligned arrays.
+// FFTW's planner is not thread safe, and neither is destroying a plan; executing one is. Plans are
+// made for unaligned arrays.
 struct FftPlan {
   explicit FftPlan(size_t size) {
     std::vector<double> real(size);
@@ -18,6 +19,12 @@ struct FftPlan {
     auto* const bins = reinterpret_cast<fftw_complex*>(spectrum.data());
     forward = fftw_plan_dft_r2c_1d(n, real.data(), bins, FFTW_ESTIMATE | FFTW_UNALIGNED);
     inverse = fftw_plan_dft_c2r_1d(n, bins, real.data(), FFTW_ESTIMATE | FFTW_UNALIGNED);
+  }
+
+  FftPlan(const FftPlan&) = delete;
+  ~FftPlan() {
+    fftw_destroy_plan(forward);
+    fftw_destroy_plan(inverse);
   }
 
   fftw_plan forward, inverse;

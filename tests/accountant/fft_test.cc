@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <random>
+#include <thread>
 #include <vector>
 
+#include "accountant/numeric/fft_plans.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant {
@@ -124,6 +127,47 @@ TEST(Fft, TheBoundIsThatOfTheClaim) {
   EXPECT_EQ(FftRelativeError(1024), 40 * kUnitRoundoff);
   EXPECT_EQ(FftRelativeError(1080), 44 * kUnitRoundoff);
 #endif
+}
+
+// A plan that counts the points of all that there are.
+struct CountedPlan {
+  explicit CountedPlan(size_t n) : size(n) { points += size; }
+  ~CountedPlan() { points -= size; }
+  size_t size;
+  static std::atomic<size_t> points;
+};
+std::atomic<size_t> CountedPlan::points = 0;
+
+// A server is asked about all sizes; their plans once filled its memory.
+TEST(FftPlans, ThoseOfSizesUsedLatelyAreKept) {
+  const auto first = PlanFor<CountedPlan>(64);
+  EXPECT_EQ(PlanFor<CountedPlan>(64), first);
+  for (size_t size = 1 << 20; size < (1 << 20) + 100; size += 2) {
+    PlanFor<CountedPlan>(size);
+    EXPECT_LE(CountedPlan::points, kKeptPoints + 64);
+    EXPECT_EQ(PlanFor<CountedPlan>(size)->size, size);
+  }
+  EXPECT_GT(CountedPlan::points, kKeptPoints / 2);
+  EXPECT_EQ(first->size, 64u);  // in use still, though it is kept no more
+  EXPECT_NE(PlanFor<CountedPlan>(64), first);
+  EXPECT_EQ(PlanFor<CountedPlan>(2 * kKeptPoints)->size, 2 * kKeptPoints);
+  EXPECT_EQ(CountedPlan::points, 2 * kKeptPoints + 64);
+}
+
+TEST(FftPlans, ThreadsMayDropWhatOthersUse) {
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < 4; ++k) {
+    threads.emplace_back([k] {
+      std::vector<double> pulse(8);
+      for (size_t size = 8; size < 4000; size += 2 * (k + 1)) {
+        EXPECT_EQ(PlanFor<CountedPlan>(size * 1000)->size, size * 1000);
+        pulse.assign(8, 0);
+        pulse[k] = 1;
+        EXPECT_NEAR(RealFft(8).Forward(pulse)[0].real(), 1, 1e-15);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
