@@ -24,12 +24,12 @@ constexpr double kFirstTail = -4, kTailStep = 0.05;
 // least ε by a part in 10^5.
 constexpr double kFirstOrder = -7, kLastOrder = 14, kOrderStep = 0.02;
 
-// ε for falling δ, from one direction's curve. Every order gives a bound; the search keeps to the
-// one that was best before, as the best order grows while δ falls.
+// ε for falling δ. Every order gives a bound; the search keeps to the one that was best before, as
+// the best order grows while δ falls.
 class Descent {
  public:
-  Descent(Curve curve, const std::vector<double>& corners, double failure)
-      : curve_(std::move(curve)), failure_(failure), orders_(corners) {
+  explicit Descent(const ApproximateCurve& curve)
+      : curve_(curve.curve), failure_(curve.failure), orders_(curve.orders) {
     for (double at = kFirstOrder; at < kLastOrder; at += kOrderStep)
       orders_.push_back(1 + std::exp(at));
     std::sort(orders_.begin(), orders_.end());
@@ -78,9 +78,9 @@ class Descent {
   bool first_ = true;
 };
 
-absl::StatusOr<std::vector<ProfilePoint>> Profile(Curve curve, const ApproximateCurve& whole,
-                                                  double negligible, const Limits& limits) {
-  Descent descent(std::move(curve), whole.orders, whole.failure);
+absl::StatusOr<std::vector<ProfilePoint>> Profile(const ApproximateCurve& curve, double negligible,
+                                                  const Limits& limits) {
+  Descent descent(curve);
   std::vector<ProfilePoint> points;
   const double last = std::log(negligible);
   for (double tail = kFirstTail;; tail += kTailStep) {
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<ProfilePoint>> Profile(Curve curve, const Approximate
     const double log_delta = LogNormalTail(tail);
     const double epsilon = descent.EpsilonAt(log_delta);
     if (epsilon > kGreatestProfileEpsilon || log_delta < last) break;
-    const double delta = AddUp(whole.failure, ExpUp(log_delta));
+    const double delta = AddUp(curve.failure, ExpUp(log_delta));
     if (delta < 1) points.push_back({std::fmax(0, epsilon), delta});
   }
   // The points with the same ε say what the last of them says.
@@ -108,15 +108,10 @@ absl::StatusOr<Composition> WithPairForCurves(const Composition& composition, do
   Composition only_curves, result = composition;
   only_curves.curves = std::exchange(result.curves, {});
   const ApproximateCurve curve = CurveOf(only_curves, limits);
-  const bool same = curve.remove == nullptr;
-  ASSIGN_OR_RETURN(const std::vector<ProfilePoint> remove,
-                   Profile(same ? curve.curve : curve.remove, curve, negligible, limits));
-  std::vector<ProfilePoint> add = remove;
-  if (!same) {
-    ASSIGN_OR_RETURN(add, Profile(curve.add, curve, negligible, limits));
-  }
-  Pair pair = PairOfProfile(remove, std::move(add));
-  pair.symmetric = same;
+  // What is known by a curve alone has one for both directions.
+  ASSIGN_OR_RETURN(const std::vector<ProfilePoint> points, Profile(curve, negligible, limits));
+  Pair pair = PairOfProfile(points, points);
+  pair.symmetric = true;
   result.pairs.push_back({std::move(pair), Pair::Nothing(), std::nullopt, 1});
   return result;
 }

@@ -276,8 +276,10 @@ TEST(CurvesBesidePairs, FailuresAddUp) {
   Composition run;
   const Pair upper = EpsilonDeltaPair(0.1, 1e-7, Bound::kUpper);
   run.pairs.push_back({upper, upper, std::nullopt, 1});
-  Composition composition = run;
-  composition.curves.push_back({BestOf{std::make_shared<const Composition>(run), 1, 5}, 1});
+  Composition composition = run, searched = run;
+  // A run that is known by a curve alone, so that the search is too.
+  searched.curves.push_back({ZeroConcentrated{1e-4, 0}, 1});
+  composition.curves.push_back({BestOf{std::make_shared<const Composition>(searched), 1, 5}, 1});
   // 6 times 1e-7 fails at most; below that there is no ε.
   EXPECT_TRUE(std::isinf(Best(composition, 5.9e-7).value.upper));
   EXPECT_LT(Best(composition, 1e-6).value.upper, 1.2);
