@@ -6,10 +6,10 @@
 
 #include "base/status.h"
 #include "ledger_store/descriptors.h"
-#include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/authenticator.h"
 #include "server/own_ledgers.h"
+#include "server/signed_root.h"
 #include "server/stored_history.h"
 #include "server/summaries/stored_summary.h"
 
@@ -39,16 +39,6 @@ RecomputeOptions RecomputeOf(const ServerOptions& options) {
   RecomputeOptions recompute = options.recompute;
   recompute.shared_store = options.signing.store_folder.empty();
   return recompute;
-}
-
-SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
-  return [store, signing](const std::string& ledger, uint64_t size,
-                          const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
-    ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
-                     signing->AwaitSigned(ledger, size, {limits.deadline, limits.cancelled}));
-    LogReader reader(*store, ledger, std::move(checkpoint));
-    return reader.RootAt("subject.up_to_sequence", size);
-  };
 }
 
 // Of the server itself, which needs no right.

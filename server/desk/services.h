@@ -15,9 +15,10 @@ struct Services {
   LedgerService* ledgers;
   AccountingService* accounting;
   AuditService* audit;
-  ListingService* lists;
-  StatementService* statements;
-  RecomputeService* recompute;
+  // Null: this process has no such service, and the table no rows for it.
+  ListingService* lists = nullptr;
+  StatementService* statements = nullptr;
+  RecomputeService* recompute = nullptr;
   AdminService* admin = nullptr;  // null: the server knows no callers, and has no tokens
 };
 

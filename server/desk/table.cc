@@ -347,11 +347,11 @@ std::vector<std::string> ServedServices() {
 std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health) {
   std::vector<Method> rows;
   AddLedgerService(services.ledgers, append_window, rows);
-  AddLists(services.lists, rows);
+  if (services.lists != nullptr) AddLists(services.lists, rows);
   AddAccountingService(services.accounting, rows);
   AddAuditService(services.audit, rows);
-  AddStatementService(services.statements, rows);
-  AddRecomputeService(services.recompute, rows);
+  if (services.statements != nullptr) AddStatementService(services.statements, rows);
+  if (services.recompute != nullptr) AddRecomputeService(services.recompute, rows);
   AddAdminService(services.admin, rows);
   rows.push_back(HealthCheckRow(health));
   rows.push_back(HealthWatchRow(health));

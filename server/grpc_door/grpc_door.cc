@@ -84,6 +84,12 @@ void GrpcDoor::Take(int descriptor) {
   acceptor_->HandleNewConnection(&connection);
 }
 
+std::shared_ptr<grpc::Channel> GrpcDoor::InProcess() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);  // what this process sends itself is the desk's to bound
+  return server_->InProcessChannel(arguments);
+}
+
 void GrpcDoor::Close() {
   if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now());

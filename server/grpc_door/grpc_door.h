@@ -2,6 +2,7 @@
 // (front/front.h) gives it connections that have been accepted and whose TLS has ended.
 #pragma once
 
+#include <grpcpp/channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -31,6 +32,10 @@ class GrpcDoor {
 
   // Serves a connected stream socket, and owns it from here on. Thread safe.
   void Take(int descriptor);
+
+  // A channel to the door from this process, over no socket. Its calls come as those of a peer
+  // "inproc". Must be gone before Close.
+  std::shared_ptr<grpc::Channel> InProcess();
 
   // Cancels what is left: calls past the deadline of Desk::Close, and those that only watch.
   void Close();
