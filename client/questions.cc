@@ -94,9 +94,8 @@ absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& 
   return high;
 }
 
-absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const ServerAccess& server,
-                                                          const std::string& ledger, double delta) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
+absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
+    const std::shared_ptr<grpc::Channel>& channel, const std::string& ledger, double delta) {
   const auto stub = v1::AccountingService::NewStub(channel);
   v1::ComputeEpsilonRequest request;
   request.mutable_subject()->add_ledgers(ledger);

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "client/correlated_options.h"
 #include "client/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
+#include "grpcpp/channel.h"
 
 namespace dpledger::client {
 
@@ -29,8 +31,8 @@ absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& 
 absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
                                       CorrelatedOptions options, v1::Adjacency adjacency);
 
-// Of a whole ledger, `ledger` its full name.
-absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(const ServerAccess& server,
-                                                          const std::string& ledger, double delta);
+// Of a whole ledger, `ledger` its full name, over the channel of its recorder.
+absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
+    const std::shared_ptr<grpc::Channel>& channel, const std::string& ledger, double delta);
 
 }  // namespace dpledger::client

@@ -23,7 +23,7 @@ constexpr size_t kMaxQueries = 9999;
 constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
 
 absl::Status CheckOptions(const RecorderOptions& options) {
-  RETURN_IF_ERROR(Complete(options.server).status());
+  if (options.connect == nullptr) RETURN_IF_ERROR(Complete(options.server).status());
   RETURN_IF_ERROR(events::CheckToken("writer", options.writer));
   if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
     return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
@@ -80,7 +80,19 @@ absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderO
   return recorder;
 }
 
+absl::Status PrivacyRecorder::Connect() {
+  if (options_.connect != nullptr) {
+    ASSIGN_OR_RETURN(channel_, options_.connect());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const ServerAccess server, Complete(options_.server));
+  ASSIGN_OR_RETURN(log_keys_, LogKeys::Parse(server.log_key));
+  ASSIGN_OR_RETURN(channel_, client::Connect(server));
+  return absl::OkStatus();
+}
+
 absl::Status PrivacyRecorder::Start() {
+  RETURN_IF_ERROR(Connect());
   ASSIGN_OR_RETURN(spool_, Spool::Open({.folder = options_.spool_folder,
                                         .ledger = options_.ledger,
                                         .writer = options_.writer,
@@ -88,11 +100,8 @@ absl::Status PrivacyRecorder::Start() {
                                         .synced = options_.policy == v1::SPOOL}));
   // A killed process may have left what it had not synced, and it is sent at once.
   if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
-  ASSIGN_OR_RETURN(const ServerAccess server, Complete(options_.server));
-  ASSIGN_OR_RETURN(log_keys_, LogKeys::Parse(server.log_key));
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
-  stub_ = v1::LedgerService::NewStub(channel);
-  audits_ = v1::AuditService::NewStub(channel);
+  stub_ = v1::LedgerService::NewStub(channel_);
+  audits_ = v1::AuditService::NewStub(channel_);
   const absl::Time deadline = absl::Now() + options_.open_timeout;
   const absl::Status reached = Reconcile(deadline);
   if (!reached.ok() && !MayGoOnAfter(reached)) return reached;

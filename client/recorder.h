@@ -1,5 +1,5 @@
-// Writes the rounds of one training run into a ledger on a server, so that no noise is released
-// before its event is durable.
+// Writes the rounds of one training run into a ledger, on a server or in a folder of this machine,
+// so that no noise is released before its event is durable.
 //
 //   auto recorder = PrivacyRecorder::Open(options);
 //   auto round = (*recorder)->RecordRound(scheme, queries);  // as each step begins
@@ -50,12 +50,17 @@
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "grpcpp/channel.h"
 
 namespace dpledger::client {
 
 struct RecorderOptions {
   ServerAccess server;  // "host:port", or with certificates and a token
-  std::string ledger;   // `x`, or projects/{project}/ledgers/{ledger}
+  // Instead of the way to `server`, which is not looked at then: to ledgers in a folder
+  // (local/local_ledgers.h). Called once by Open, before the spool is looked at; its error ends
+  // Open.
+  std::function<absl::StatusOr<std::shared_ptr<grpc::Channel>>()> connect;
+  std::string ledger;  // `x`, or projects/{project}/ledgers/{ledger}
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
   // restart. The name belongs to the first caller that writes under it in the ledger; another
   // caller's batches are PERMISSION_DENIED (docs/identity.md).
@@ -130,6 +135,8 @@ class PrivacyRecorder : public EventRecorder {
   DrainStatus drain_status() const;
   const std::string& ledger() const { return options_.ledger; }  // full name
   const std::string& writer() const { return options_.writer; }
+  // For questions about the ledger.
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // The token of this opening, and of the one that the spool carries on (empty: none).
   const std::string& incarnation() const { return incarnation_; }
   const std::string& previous_incarnation() const { return previous_incarnation_; }
@@ -140,6 +147,7 @@ class PrivacyRecorder : public EventRecorder {
  private:
   explicit PrivacyRecorder(RecorderOptions options);
 
+  absl::Status Connect();
   absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AppendOpened() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Delivers what an earlier process left, and brings spool and ledger to one state.
@@ -169,6 +177,7 @@ class PrivacyRecorder : public EventRecorder {
   v1::EpochProgress known_epoch_;  // of the server, when it was asked
   uint64_t entries_before_ = 0;    // of the writer, as the spool counts them, before this opening
   std::unique_ptr<Spool> spool_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;
   std::unique_ptr<internal::Delivery> delivery_;

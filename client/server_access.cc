@@ -131,6 +131,14 @@ absl::Status Check(const ServerAccess& access) {
 
 }  // namespace
 
+absl::StatusOr<bool> IsServerMeant(const ServerAccess& given) {
+  for (const Part& part : kParts) {
+    if (!(given.*part.member).empty()) return true;
+  }
+  ASSIGN_OR_RETURN(const ServerAccess file, FromFile(ConfigFolder()));
+  return !FromEnvironment().address.empty() || !file.address.empty();
+}
+
 absl::StatusOr<ServerAccess> Complete(ServerAccess given) {
   TakeFrom(FromEnvironment(), given);
   ASSIGN_OR_RETURN(const ServerAccess file, FromFile(ConfigFolder()));

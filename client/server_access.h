@@ -37,6 +37,11 @@ struct ServerAccess {
 // not go together; also if there is no server at all.
 absl::StatusOr<ServerAccess> Complete(ServerAccess given);
 
+// Whether there is anything that Complete would complete: `given` says something, or the
+// environment or client.conf names a server. INVALID_ARGUMENT for a client.conf that cannot be
+// read.
+absl::StatusOr<bool> IsServerMeant(const ServerAccess& given);
+
 // What a complete access says of its channel.
 bool UsesTls(const ServerAccess& access);
 // "host:port".

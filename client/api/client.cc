@@ -82,10 +82,11 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(const RecorderOptions& 
   c.certificate_key = text(options.certificate_key);
   c.token_file = text(options.token_file);
   c.log_key = text(options.log_key);
+  c.path = text(options.path);
   c.ledger = options.ledger.c_str();
   c.writer = options.writer.c_str();
   c.declaration = &declaration;
-  c.spool_folder = options.spool_folder.c_str();
+  c.spool_folder = text(options.spool_folder);
   c.spool_bound_bytes = options.spool_bound_bytes;
   c.policy = static_cast<int32_t>(options.policy);
   c.plan_varies = options.plan_varies ? 1 : 0;

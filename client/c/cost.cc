@@ -25,9 +25,9 @@ dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double
     RETURN_IF_ERROR(CheckGiven(cost, "cost"));
     *cost = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    const dpledger::client::c::Opened& opened = *recorder->opened;
-    ASSIGN_OR_RETURN(auto answer, dpledger::client::ComputeEpsilon(
-                                      opened.server, opened.recorder->ledger(), delta));
+    const dpledger::client::PrivacyRecorder& opened = *recorder->opened->recorder;
+    ASSIGN_OR_RETURN(auto answer,
+                     dpledger::client::ComputeEpsilon(opened.channel(), opened.ledger(), delta));
     if (answer.details().ledgers_size() != 1) {
       return absl::InternalError("server: its answer names no ledger");
     }

@@ -23,7 +23,6 @@ namespace dpledger::client::c {
 struct Opened {
   std::unique_ptr<RunState> state;
   std::unique_ptr<PrivacyRecorder> recorder;  // destroyed before `state`
-  ServerAccess server;
   // The state has one place for each.
   std::atomic<bool> has_sampler = false, has_run = false;
 };

@@ -55,7 +55,6 @@ dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
     *recorder = nullptr;
     ASSIGN_OR_RETURN(auto read, dpledger::client::c::ReadRecorderOptions(options));
     auto opened = std::make_shared<Opened>();
-    opened->server = read.server;
     ASSIGN_OR_RETURN(opened->state, dpledger::client::c::OpenState(options, read.spool_folder));
     if (opened->state != nullptr) {
       read.carries_epochs = [state = opened->state.get()](const RunPosition& position) {

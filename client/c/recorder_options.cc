@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "client/c/local.h"
 #include "client/c/options.h"
 #include "client/c/read.h"
 
@@ -64,6 +65,28 @@ absl::Status ReadSeconds(std::string_view field, double seconds, absl::Duration&
   return absl::OkStatus();
 }
 
+// The folder of a local ledger; empty: it is on a server.
+absl::StatusOr<std::string> ReadPath(const dpledger_recorder_options& read,
+                                     const RecorderOptions& options) {
+  ASSIGN_OR_RETURN(const std::string path, ReadText("path", read.path, ""));
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(const bool on_server, IsServerMeant(options.server));
+    // To callers that were compiled before there were local ledgers, no server is an error.
+    if (on_server || read.struct_size <= offsetof(dpledger_recorder_options, path)) return path;
+    return DefaultPath(options.ledger);
+  }
+  for (const auto& [field, value] :
+       {std::pair("server", read.server), std::pair("ca", read.ca),
+        std::pair("certificate", read.certificate),
+        std::pair("certificate_key", read.certificate_key),
+        std::pair("token_file", read.token_file), std::pair("log_key", read.log_key)}) {
+    if (value == nullptr || *value == '\0') continue;
+    return FieldError("path", absl::StrCat("must not be given together with ", field,
+                                           ", which speaks of a server"));
+  }
+  return path;
+}
+
 absl::StatusOr<dpledger_recorder_options> ReadOptions(const dpledger_recorder_options* given) {
   return ReadStruct<dpledger_recorder_options>("options", given,
                                                offsetof(dpledger_recorder_options, state));
@@ -83,7 +106,12 @@ absl::StatusOr<RecorderOptions> ReadRecorderOptions(const dpledger_recorder_opti
   ASSIGN_OR_RETURN(options.ledger, ReadText("ledger", read.ledger));
   ASSIGN_OR_RETURN(options.writer, ReadText("writer", read.writer, options.writer.c_str()));
   ASSIGN_OR_RETURN(options.declaration, ReadDeclaration(read.declaration));
-  ASSIGN_OR_RETURN(options.spool_folder, ReadText("spool_folder", read.spool_folder));
+  ASSIGN_OR_RETURN(const std::string path, ReadPath(read, options));
+  if (!path.empty()) options.connect = [path] { return OpenLocal(path); };
+  ASSIGN_OR_RETURN(
+      options.spool_folder,
+      ReadText("spool_folder", read.spool_folder,
+               (path.empty() ? LastName(options.ledger) + ".spool" : path + "/spool").c_str()));
   if (read.spool_bound_bytes != 0) options.spool_bound_bytes = read.spool_bound_bytes;
   RETURN_IF_ERROR(CheckConstant("policy", read.policy, 0, DPLEDGER_SPOOL));
   if (read.policy != 0) options.policy = static_cast<v1::SpoolPolicy>(read.policy);

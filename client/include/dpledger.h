@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 3
+#define DPLEDGER_ABI_MINOR 4
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -168,7 +168,7 @@ typedef struct dpledger_run_state {
 typedef struct dpledger_recorder_options {
   size_t struct_size;
   // "host:port": TLS, unless it is of this machine and nothing is said about certificates;
-  // "http://host:port" is never TLS. NULL: DPLEDGER_SERVER, or that of client.conf.
+  // "http://host:port" is never TLS. NULL: `path`, DPLEDGER_SERVER, or that of client.conf.
   const char* server;
   const char* ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
@@ -179,7 +179,9 @@ typedef struct dpledger_recorder_options {
   // The ledger is made with it if it does not exist, and must have been made with an equal one if
   // it does.
   const dpledger_declaration* declaration;
-  const char* spool_folder;    // on a disk that survives the trainer; made if missing
+  // On a disk that survives the trainer; made if missing. NULL: `path`/spool; with a server
+  // NAME.spool in the working folder, NAME the ledger's last name.
+  const char* spool_folder;
   uint64_t spool_bound_bytes;  // 0: 256 MiB
   int32_t policy;              // 0: FAIL_CLOSED
   // 1: the declared plan, FIXED, has rounds of more than one configuration. 0: the first round
@@ -205,9 +207,17 @@ typedef struct dpledger_recorder_options {
   // The verifier key of the server's log, or two with a blank between them: only what one of them
   // has signed counts as acknowledged. NULL: as above (DPLEDGER_LOG_KEY). Since minor version 3.
   const char* log_key;
+  // A folder with the ledger, instead of a server: made with mode 0700 if missing, with a signing
+  // key of its own. One process at a time has it open, and whoever may write it may append;
+  // otherwise all is as with a server (docs/local-ledgers.md). What speaks of a server must be NULL
+  // then. NULL, where nothing names a server: NAME.ledger in the working folder, NAME the ledger's
+  // last name, which is said on stderr; a caller of an older version gets INVALID_ARGUMENT (server)
+  // instead. Since minor version 4.
+  const char* path;
 } dpledger_recorder_options;
 
-// Writes the rounds of one training run into a ledger on a server. Thread safe.
+// Writes the rounds of one training run into a ledger. Thread safe. Where its options have a path,
+// "the server" below is the ledger's folder.
 typedef struct dpledger_recorder dpledger_recorder;
 
 // Opens the spool and the ledger, delivers what an earlier process left, and notes the restart if
@@ -216,7 +226,10 @@ typedef struct dpledger_recorder dpledger_recorder;
 // they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached in time (under SPOOL
 // only as long as this spool has never seen the ledger with this declaration). With a state:
 // NOT_FOUND without the key file, FAILED_PRECONDITION if others may read it or a file is of another
-// key, ledger, writer or incarnation, DATA_LOSS if a file is torn.
+// key, ledger, writer or incarnation, DATA_LOSS if a file is torn. With a path: INVALID_ARGUMENT
+// (path) if the folder holds something else, FAILED_PRECONDITION if another process has it open
+// (STORE_IN_USE), in a fork of a process that had one open (FORKED), or if its key is missing, of
+// another ledger or exposed to others; DATA_LOSS if what it holds was changed.
 DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
                                                     dpledger_recorder** recorder,
                                                     dpledger_error* error);

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 from . import _library
 from .errors import Error, LibraryNotFound, WrongType, error
 
-ABI_MAJOR, ABI_MINOR = 1, 3  # that this module was written against
+ABI_MAJOR, ABI_MINOR = 1, 4  # that this module was written against
 
 _text, _size, _number = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_double
 _constant, _count, _pointer = ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p
@@ -44,7 +44,8 @@ RecorderOptions = _struct(
     ("policy", _constant), ("plan_varies", _constant), ("open_timeout_seconds", _number),
     ("release_timeout_seconds", _number), ("full_spool_timeout_seconds", _number), ("close_timeout_seconds", _number),
     ("stall_timeout_seconds", _number), ("state", ctypes.POINTER(RunState)), ("ca", _text), ("certificate", _text),
-    ("certificate_key", _text), ("token_file", _text), ("log_key", _text))
+    ("certificate_key", _text), ("token_file", _text), ("log_key", _text),
+    ("path", _text))
 SumQuery = _struct(
     "dpledger_sum_query", ("group", _text), ("l2_norm_bound", _number), ("noise_stddev", _number),
     ("noise", _constant), ("reserved", _constant), ("grid", _number))

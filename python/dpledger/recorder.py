@@ -1,6 +1,6 @@
 """The ledger of a training run: what is released is written down first.
 
-    with dpledger.Recorder(server="127.0.0.1:7070", dataset="adult", unit="example") as ledger:
+    with dpledger.Recorder(path="run.ledger", dataset="adult", unit="example") as ledger:
         round = ledger.round(dpledger.Poisson(0.01), [dpledger.SumQuery(1.0, 1.1)])
         ...                         # noise of one's own; dpledger.torch and dpledger.sums have exact noise
         round.await_releasable()    # and only now the noised sum may leave
@@ -37,7 +37,7 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
 
 
 class Cost:
-    """What a ledger comes to, by the server's accountant.
+    """What a ledger comes to.
 
     epsilon: Interval of what was spent; report its upper bound, which may be infinite
     planned_epsilon: of the declared plan, while fewer rounds than planned are recorded; else None
@@ -82,16 +82,17 @@ class Recorder(Handle):
 
     dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to 256 bytes each
     server: "host:port"; None is what the environment (DPLEDGER_SERVER) or dpledger/client.conf says
-    path: a ledger in a local file, without a server
-    ledger: its name on the server; None is the data set's
+    path: a folder with the ledger, instead of a server, made if missing: one process at a time. None, where nothing
+        names a server, is LEDGER.ledger here, and stderr says so
+    ledger: its name on the server, or in the folder; None is the data set's
     writer: tells the writers of one ledger apart, the same at every restart
     adjacency: "add-or-remove-one", "replace-one" or "zero-out"
     parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at outputs, else
         "adaptive"
     planned_rounds: the number decided in advance; 0 if it is not stated
     filter: of an adaptive ledger: ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu)
-    spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here
-    policy: when a noised sum may leave: "fail-closed", once the server has its event, or "spool", once the disk has
+    spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here, or spool in `path`
+    policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool", once the disk has
     plan_varies: the declared plan has rounds of more than one configuration
     state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a kill; in
         state_folder, or beside the spool
@@ -102,8 +103,9 @@ class Recorder(Handle):
     leaves the writer open: the next process carries the run on. Without one the writer is closed, once all is
     delivered.
 
-    Raises Error: FAILED_PRECONDITION if the ledger has another declaration, is sealed, or the writer has closed;
-    UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached; DATA_LOSS, PERMISSION_DENIED.
+    Raises Error: FAILED_PRECONDITION if the ledger has another declaration, is sealed, the writer has closed, or another
+    process has the folder open; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached; DATA_LOSS,
+    PERMISSION_DENIED. InvalidArgument if the folder holds something else.
     """
 
     _shared = True
@@ -118,15 +120,10 @@ class Recorder(Handle):
                  full_spool_timeout: float = 0.0, close_timeout: float = 0.0, stall_timeout: float = 0.0,
                  ca: Optional[str] = None, certificate: Optional[str] = None, certificate_key: Optional[str] = None,
                  token_file: Optional[str] = None, log_key: Optional[str] = None) -> None:
-        if path is not None:
-            if server is not None:
-                raise InvalidArgument("path: give it or server, and not both", field="path")
-            raise NotImplementedError("path: this version keeps ledgers on a server only; give server")
         if not isinstance(dataset, str) or not isinstance(unit, str):
             raise WrongType("%s: must be text" % ("unit" if isinstance(dataset, str) else "dataset"), field="dataset")
         text, real = _client.utf8, _client.real
         name = dataset if ledger is None else ledger
-        folder = spool if spool is not None else name.rsplit("/", 1)[-1] + ".spool"
         declaration = _client.Declaration(
             dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"), released=text(released, "released"),
             description=text(description, "description"),
@@ -137,7 +134,7 @@ class Recorder(Handle):
             _put_filter(declaration, filter)
         options = _client.RecorderOptions(
             server=text(server, "server"), ledger=text(name, "ledger"), writer=text(writer, "writer"),
-            declaration=ctypes.pointer(declaration), spool_folder=text(folder, "spool"),
+            declaration=ctypes.pointer(declaration), spool_folder=text(spool, "spool"),
             spool_bound_bytes=_client.whole(spool_bound_bytes, "spool_bound_bytes"),
             policy=_client.word(policy, _client.POLICIES, "policy"), plan_varies=bool(plan_varies),
             open_timeout_seconds=real(open_timeout, "open_timeout"),
@@ -146,7 +143,7 @@ class Recorder(Handle):
             close_timeout_seconds=real(close_timeout, "close_timeout"),
             stall_timeout_seconds=real(stall_timeout, "stall_timeout"), ca=text(ca, "ca"),
             certificate=text(certificate, "certificate"), certificate_key=text(certificate_key, "certificate_key"),
-            token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"))
+            token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"), path=text(path, "path"))
         self.keeps_state = state_key is not None
         if state_key is not None:
             options.state = ctypes.pointer(_client.RunState(folder=text(state_folder, "state_folder"),
@@ -194,13 +191,13 @@ class Recorder(Handle):
         return Round(self, number.value)
 
     def undelivered(self) -> int:
-        """How many batches (a round is one) the server has not acknowledged yet."""
+        """How many batches (a round is one) the ledger has not acknowledged yet."""
         batches = ctypes.c_uint64()
         self._call("drain_status", ctypes.byref(batches), None)
         return batches.value
 
     def epsilon(self, *, delta: float) -> Cost:
-        """What the ledger has come to, as the server has it. Waits for a minute at most."""
+        """What the ledger has come to, as its server or folder has it. Waits for a minute at most."""
         cost, values = ctypes.c_void_p(), _client.CostValues()
         self._call("cost", ctypes.c_double(_client.real(delta, "delta")), ctypes.byref(cost))
         try:

@@ -1,4 +1,4 @@
-"""The ledger from Python: rounds, resumption, refusals, forks, a server that is away."""
+"""The ledger from Python, on a server and in a folder: rounds, resumption, refusals, forks, a server that is away."""
 import json
 import math
 import os
@@ -17,10 +17,10 @@ from dpledger import _client, sums
 QUERY = dpledger.SumQuery(1.0, 2.0, group="weights")
 SCHEME = dpledger.Poisson(0.1, population_size=1000)
 KILLED_TRAINER = textwrap.dedent("""
-    import os, signal, sys
+    import json, os, signal, sys
     import support, dpledger
-    server, spool, rounds, dies = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "dies"
-    with dpledger.Recorder(server=server, dataset="points", unit="point", ledger="killed", spool=spool) as ledger:
+    place, rounds, dies = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "dies"
+    with dpledger.Recorder(dataset="points", unit="point", ledger="killed", **place) as ledger:
         for step in range(rounds):
             ledger.round(dpledger.Poisson(0.1, 1000), dpledger.SumQuery(1.0, 2.0)).await_releasable()
             print(step, flush=True)
@@ -29,7 +29,9 @@ KILLED_TRAINER = textwrap.dedent("""
 """)
 
 
-class Recorder(support.WithServer):
+class Recording:
+    """What holds wherever the ledger is."""
+
     def test_rounds_are_in_the_ledger_and_cost_what_they_are(self):
         with self.recorder("rounds", planned_rounds=3) as ledger:
             self.assertEqual(ledger.name, "projects/default/ledgers/rounds")
@@ -42,7 +44,7 @@ class Recorder(support.WithServer):
         self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
         self.assertEqual(len(bytes.fromhex(spent.root)), 32)
         self.assertIsNone(spent.planned_epsilon)
-        self.server.program("ledger", "verify", "rounds", "--self-signed")
+        self.program("ledger", "verify", "rounds", "--self-signed")
 
     def test_every_scheme_is_taken(self):
         of_removal = (dpledger.Poisson(0.5), dpledger.FullBatch())
@@ -76,18 +78,17 @@ class Recorder(support.WithServer):
 
     def test_kill_9_and_a_resume_cost_at_least_every_release(self):
         def run(rounds, word):
-            return subprocess.run([sys.executable, "-c", KILLED_TRAINER, self.server.address,
-                                   str(self.folder / "spool"), str(rounds), word], capture_output=True, text=True,
-                                  cwd=str(support.pathlib.Path(__file__).parent), timeout=120)
+            return subprocess.run([sys.executable, "-c", KILLED_TRAINER, json.dumps(self.place()), str(rounds), word],
+                                  capture_output=True, text=True, cwd=str(support.pathlib.Path(__file__).parent), timeout=120)
         died = run(3, "dies")
         self.assertEqual(died.returncode, -signal.SIGKILL, died.stderr)
         self.assertEqual(died.stdout.split(), ["0", "1", "2"])
         ended = run(2, "ends")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        cost = self.server.program("epsilon", "--delta", "1e-5", "--ledger", "killed", "--json")
+        cost = self.program("epsilon", "--delta", "1e-5", "--ledger", "killed", "--json")
         truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=5, delta=1e-5)
         self.assertGreaterEqual(json.loads(cost)["epsilon"]["upper"], truth["lower"])
-        self.server.program("ledger", "verify", "killed", "--self-signed")
+        self.program("ledger", "verify", "killed", "--self-signed")
 
     def test_adaptive_ledgers_keep_to_their_filter_and_spools_release_alone(self):
         for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"), (("gdp", 1.5), "gdp")):
@@ -95,38 +96,11 @@ class Recorder(support.WithServer):
                                spool=str(self.folder / kind[0]), plan_varies=True) as ledger:
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 20.0)).await_releasable()
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 30.0)).await_releasable()
-            told = json.loads(self.server.program("epsilon", "--delta", "1e-5", "--ledger", "filter-" + kind[0],
+            told = json.loads(self.program("epsilon", "--delta", "1e-5", "--ledger", "filter-" + kind[0],
                                                   "--json"))
             spending = json.dumps(told)
             self.assertIn(shown, spending)
             self.assertIn('"bound": %s' % kind[-1], spending)
-
-    def test_the_environment_says_where_the_server_is(self):
-        os.environ["DPLEDGER_SERVER"] = self.server.address
-        self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")
-        with self.recorder("environment", server=None) as ledger:
-            ledger.round(SCHEME, QUERY).await_releasable()
-        os.environ["DPLEDGER_TOKEN_FILE"] = str(self.folder / "missing")
-        self.addCleanup(os.environ.pop, "DPLEDGER_TOKEN_FILE")
-        with self.assertRaisesRegex(dpledger.Error, "missing"):
-            self.recorder("environment2", spool=str(self.folder / "other"))
-
-    def test_wrong_arguments_are_named(self):
-        for words, kind, options in (
-                ("dataset: must be text", TypeError, dict(dataset=3)),
-                ("adjacency: must be one of", ValueError, dict(adjacency="close")),
-                ("policy: must be one of", ValueError, dict(policy=None)),
-                ("planned_rounds: must be a whole number", TypeError, dict(planned_rounds=1.5)),
-                ("planned_rounds: must be in", ValueError, dict(planned_rounds=-1)),
-                ("open_timeout: must be a number", TypeError, dict(open_timeout="long")),
-                ("open_timeout_seconds: must be", ValueError, dict(open_timeout=math.nan)),
-                ("ledger: must not hold a NUL", ValueError, dict(ledger="a\0b")),
-                ("filter: must be", ValueError, dict(filter=("renyi", 2))),
-                ("writer", ValueError, dict(writer="no blanks here")),
-                ("path: give it or server", ValueError, dict(path="run.ledger")),
-                ("state_folder: needs state_key", ValueError, dict(state_folder="x"))):
-            with self.subTest(words), self.assertRaisesRegex(kind, words):
-                self.recorder(options.pop("ledger", "wrong"), **options)
 
     def test_wrong_rounds_are_named_and_nothing_is_recorded(self):
         with self.recorder("refusals") as ledger:
@@ -187,6 +161,73 @@ class Recorder(support.WithServer):
         with self.assertRaisesRegex(dpledger.Error, "has been freed"):
             ledger.round(SCHEME, QUERY)
 
+    def test_several_threads_may_record(self):
+        with self.recorder("threads") as ledger:
+            failed = []
+
+            def work():
+                try:
+                    for _ in range(20):
+                        ledger.round(SCHEME, QUERY)
+                except Exception as error:
+                    failed.append(error)
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failed, [])
+            ledger.round(SCHEME, QUERY).await_releasable()
+            self.assertEqual(ledger.undelivered(), 0)
+
+    def test_an_epoch_goes_on_with_the_same_partition_after_a_kill(self):
+        key = self.folder / "key"
+        key.write_bytes(os.urandom(32))
+        key.chmod(0o600)
+        scheme = dpledger.DisjointBatches(4, population_size=40)
+        group = [sums.ClipGroup("all", 2, 1.0)]
+        drawn = []
+        for rounds in (2, 2):  # the second one is another recorder that finds what the first has left
+            ledger = self.recorder("epochs", state_key=str(key), adjacency="replace-one")
+            sampler = dpledger.Sampler(scheme, recorder=ledger)
+            privatizer = sums.Privatizer(group, 1.0, ledger)
+            for _ in range(rounds):
+                drawn += sampler.draw()
+                privatizer.begin(sampler)
+                privatizer.finish()
+            del sampler, privatizer
+            ledger.leave()
+        self.assertEqual(sorted(drawn), list(range(40)))
+
+
+class OnAServer(Recording, support.WithServer):
+    def test_the_environment_says_where_the_server_is(self):
+        os.environ["DPLEDGER_SERVER"] = self.server.address
+        self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")
+        with self.recorder("environment", server=None) as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+        os.environ["DPLEDGER_TOKEN_FILE"] = str(self.folder / "missing")
+        self.addCleanup(os.environ.pop, "DPLEDGER_TOKEN_FILE")
+        with self.assertRaisesRegex(dpledger.Error, "missing"):
+            self.recorder("environment2", spool=str(self.folder / "other"))
+
+    def test_wrong_arguments_are_named(self):
+        for words, kind, options in (
+                ("dataset: must be text", TypeError, dict(dataset=3)),
+                ("adjacency: must be one of", ValueError, dict(adjacency="close")),
+                ("policy: must be one of", ValueError, dict(policy=None)),
+                ("planned_rounds: must be a whole number", TypeError, dict(planned_rounds=1.5)),
+                ("planned_rounds: must be in", ValueError, dict(planned_rounds=-1)),
+                ("open_timeout: must be a number", TypeError, dict(open_timeout="long")),
+                ("open_timeout_seconds: must be", ValueError, dict(open_timeout=math.nan)),
+                ("ledger: must not hold a NUL", ValueError, dict(ledger="a\0b")),
+                ("filter: must be", ValueError, dict(filter=("renyi", 2))),
+                ("writer", ValueError, dict(writer="no blanks here")),
+                ("path: must not be given together with server", ValueError, dict(path="run.ledger")),
+                ("state_folder: needs state_key", ValueError, dict(state_folder="x"))):
+            with self.subTest(words), self.assertRaisesRegex(kind, words):
+                self.recorder(options.pop("ledger", "wrong"), **options)
+
     def test_a_server_that_is_away_is_an_error_not_a_crash(self):
         with self.assertRaises(dpledger.Error) as caught:
             self.recorder("away", server="127.0.0.1:9", open_timeout=0.3)
@@ -208,24 +249,9 @@ class Recorder(support.WithServer):
         with self.assertRaises(dpledger.Error):
             ledger.close()
 
-    def test_several_threads_may_record(self):
-        with self.recorder("threads") as ledger:
-            failed = []
 
-            def work():
-                try:
-                    for _ in range(20):
-                        ledger.round(SCHEME, QUERY)
-                except Exception as error:
-                    failed.append(error)
-            threads = [threading.Thread(target=work) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            self.assertEqual(failed, [])
-            ledger.round(SCHEME, QUERY).await_releasable()
-            self.assertEqual(ledger.undelivered(), 0)
+class InAFolder(Recording, support.WithPath):
+    pass
 
 
 class Samples(support.WithServer):
@@ -240,25 +266,6 @@ class Samples(support.WithServer):
         with self.assertRaises(dpledger.Error) as caught:
             dpledger.Sampler(dpledger.WithReplacement(3, 10))
         self.assertEqual(caught.exception.code, "UNIMPLEMENTED")
-
-    def test_an_epoch_goes_on_with_the_same_partition_after_a_kill(self):
-        key = self.folder / "key"
-        key.write_bytes(os.urandom(32))
-        key.chmod(0o600)
-        scheme = dpledger.DisjointBatches(4, population_size=40)
-        group = [sums.ClipGroup("all", 2, 1.0)]
-        drawn = []
-        for rounds in (2, 2):  # the second one is another recorder that finds what the first has left
-            ledger = self.recorder("epochs", state_key=str(key), adjacency="replace-one")
-            sampler = dpledger.Sampler(scheme, recorder=ledger)
-            privatizer = sums.Privatizer(group, 1.0, ledger)
-            for _ in range(rounds):
-                drawn += sampler.draw()
-                privatizer.begin(sampler)
-                privatizer.finish()
-            del sampler, privatizer
-            ledger.leave()
-        self.assertEqual(sorted(drawn), list(range(40)))
 
 
 if __name__ == "__main__":

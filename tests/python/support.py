@@ -61,6 +61,12 @@ def epsilon_by_program(*, noise_multiplier, sample_rate, steps, delta):
     return json.loads(ran.stdout)["epsilon"]
 
 
+def _recorder(self, ledger, **options):
+    import dpledger
+    values = dict(self.place(), dataset="points", unit="point", ledger=ledger, open_timeout=20.0)
+    return dpledger.Recorder(**dict(values, **options))
+
+
 class WithFolder(unittest.TestCase):
     """A test with a folder of its own."""
 
@@ -79,8 +85,32 @@ class WithServer(WithFolder):
         cls.server = Server(cls.store)
         cls.addClassCleanup(cls.server.stop)
 
-    def recorder(self, ledger, **options):
-        import dpledger
-        values = dict(server=self.server.address, dataset="points", unit="point", ledger=ledger,
-                      spool=str(self.folder / "spool"), open_timeout=20.0)
-        return dpledger.Recorder(**dict(values, **options))
+    def place(self):
+        """What says where a recorder's ledger is."""
+        return dict(server=self.server.address, spool=str(self.folder / "spool"))
+
+    def program(self, *arguments):
+        return self.server.program(*arguments)
+
+    recorder = _recorder
+
+
+class WithPath(WithFolder):
+    """Tests with ledgers in a folder of their own, without a server."""
+
+    @property
+    def path(self):
+        return self.folder / "run.ledger"
+
+    def place(self):
+        return dict(path=str(self.path))
+
+    def program(self, *arguments):
+        """What the program `dpledger` prints of the folder, once no process has it open: a server shows it."""
+        server = Server(self.path)
+        try:
+            return server.program(*arguments)
+        finally:
+            server.stop()
+
+    recorder = _recorder

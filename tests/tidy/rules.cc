@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolders[] = {"base",   "merkle", "accountant", "ledger_store", "server",
                                     "client", "events", "ledger",     "cli",          "proto",
                                     "tests",  "bench",  "witness",    "examples",     "cmake",
-                                    "deploy", "docs",   "identity",   "accounting"};
+                                    "deploy", "docs",   "identity",   "accounting",   "local"};
 
 // Where a third-party library may be included, by the beginning of the header's name.
 struct Home {
@@ -39,7 +39,7 @@ const std::vector<Home>& Homes() {
        {"witness/", "server/witness_client", "tests/witness/", "front/", "tests/front/", "http/"}},
       {"boost/beast",
        {"witness/", "server/witness_client", "tests/witness/", "front/", "tests/front/", "http/"}},
-      {"grpcpp/", {"server/", "client/", "cli/", "examples/", "tests/", "bench/"}},
+      {"grpcpp/", {"server/", "client/", "local/", "cli/", "examples/", "tests/", "bench/"}},
       {"google/protobuf/",
        {"accounting/", "events/", "ledger/", "ledger_store/", "server/", "client/", "cli/",
         "examples/", "tests/", "bench/"}},
@@ -142,7 +142,7 @@ Complaints BannedWords(const SourceFile& file) {
   };
   static const std::set<std::string> libraries = {
       "base",   "merkle",  "events",   "accountant", "ledger", "ledger_store", "server",
-      "client", "witness", "identity", "http",       "front",  "accounting"};
+      "client", "witness", "identity", "http",       "front",  "accounting",   "local"};
   const bool library = libraries.count(FolderOf(file.path)) > 0;
   Complaints complaints;
   int number = 0;

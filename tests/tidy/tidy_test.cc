@@ -68,7 +68,11 @@ TEST_F(Sources, KeepTheirRoomsApart) {
   EXPECT_FALSE(targets_->Reaches("staging", "PkgConfig::LIBPQ"));
   EXPECT_FALSE(targets_->Reaches("server_core", "embedded")) << "services know no engine";
   EXPECT_FALSE(targets_->Reaches("server_core", "grpc")) << "services know no transport";
-  EXPECT_FALSE(targets_->Reaches("client", "store"));
+  EXPECT_FALSE(targets_->Reaches("recorder", "store")) << "one recorder for every way to a ledger";
+  for (const char* of_a_server :
+       {"front", "http_door", "metrics", "PkgConfig::LIBPQ", "CLI11::CLI11"}) {
+    EXPECT_FALSE(targets_->Reaches("c", of_a_server)) << "a trainer's library is no server";
+  }
   EXPECT_FALSE(targets_->Reaches("witness", "store")) << "a witness reads entries, and no more";
   EXPECT_FALSE(targets_->Reaches("witness", "events"));
   EXPECT_FALSE(targets_->Reaches("identity", "proto")) << "who a caller is, no wire says";

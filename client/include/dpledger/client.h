@@ -104,6 +104,7 @@ struct RunState {
 struct RecorderOptions {
   // As dpledger_recorder_options has them; empty stands for NULL.
   std::string server, ca, certificate, certificate_key, token_file, log_key;
+  std::string path;  // of a ledger in a folder, without a server
   std::string ledger;
   std::string writer = "trainer";
   Declaration declaration;

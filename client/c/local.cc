@@ -1,0 +1,41 @@
+#include "client/c/local.h"
+
+#include <cstdio>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status.h"
+#ifdef DPLEDGER_LOCAL_LEDGER
+#include "local/local_ledgers.h"
+#endif
+
+namespace dpledger::client::c {
+
+std::string LastName(const std::string& ledger) { return ledger.substr(ledger.rfind('/') + 1); }
+
+std::string DefaultPath(const std::string& ledger) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const said = new std::set<std::string>;
+  const std::string path = absl::StrCat(LastName(ledger), ".ledger");
+  absl::MutexLock lock(&mutex);
+  if (said->insert(path).second) {
+    std::fprintf(stderr, "dpledger: no server is named: the ledger is kept in this folder, in %s\n",
+                 path.c_str());
+  }
+  return path;
+}
+
+#ifdef DPLEDGER_LOCAL_LEDGER
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder) {
+  return local::OpenLedgers(folder);
+}
+#else
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string&) {
+  return FieldError("path",
+                    "must not be given to this library, which was built without local ledgers "
+                    "(DPLEDGER_LOCAL_LEDGER); give a server");
+}
+#endif
+
+}  // namespace dpledger::client::c

@@ -1,0 +1,22 @@
+// The recorder's ledger in a folder, for the C interface.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/channel.h"
+
+namespace dpledger::client::c {
+
+// "adult" of "projects/p/ledgers/adult".
+std::string LastName(const std::string& ledger);
+
+// The folder of a ledger for which neither a server nor a folder is named. Says so on stderr, once
+// for each.
+std::string DefaultPath(const std::string& ledger);
+
+// local::OpenLedgers; INVALID_ARGUMENT (path) where the library was built without local ledgers.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder);
+
+}  // namespace dpledger::client::c

@@ -1,0 +1,32 @@
+// Ledgers in a folder of this machine, for the process that opens it: the services of a server over
+// an embedded store, and gRPC's channel within the process in place of a port. What is asked over
+// the channel means what it means with a server, and the bytes on the disk are a server's:
+// docs/formats.md, section 2, says what is in the folder.
+//
+//  1. One process at a time has a folder open. In one process all who ask for a folder share it.
+//  2. Nothing listens, and nobody is asked who he is: whoever may write the folder may append.
+//  3. The folder is signed by a key of its own, made with it; when the last channel is gone, all
+//     that was appended has been signed.
+//  4. A folder that holds anything else is not touched.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/channel.h"
+
+namespace dpledger::local {
+
+// A channel to the ledgers in `folder`, which is made with mode 0700 if there is none. When all
+// copies of the pointer are gone, the folder is closed.
+//
+// INVALID_ARGUMENT (path) if the name is empty, is that of a file, or of a folder with something
+// else in it; FAILED_PRECONDITION if another process has it open (STORE_IN_USE), after a fork of a
+// process that had one open (FORKED), if its key is missing, of another store or exposed to others
+// (SIGNING_KEY_MISSING, KEY_MISMATCH, KEY_FILE_EXPOSED), or if its second place is missing
+// (CHECKPOINT_COPY_MISSING); DATA_LOSS if what it holds was changed or is damaged; UNAVAILABLE and
+// errors of errno from the disk. Thread safe.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLedgers(const std::string& folder);
+
+}  // namespace dpledger::local
