@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "bench/program.h"
 #include "cli/bundle_check.h"
-#include "cli/bundle_file.h"
+#include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/writer.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
@@ -124,7 +124,7 @@ bundle::Evidence EvidenceOf(const merkle::Hash& root) {
 void WriteBundle(const std::string& path) {
   merkle::CompactTree tree;
   for (uint64_t i = 0; i <= kEvents; ++i) tree.Append(merkle::LeafHash(EntryAt(i)));
-  auto file = cli::NewFile::Make(path);
+  auto file = bundle::NewFile::Make(path);
   bench::Check(file.status());
   auto writer = bundle::BundleWriter::Begin(&*file, EvidenceOf(tree.Root()));
   bench::Check(writer.status());

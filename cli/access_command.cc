@@ -12,7 +12,6 @@
 #include "cli/help.h"
 #include "cli/json.h"
 #include "cli/server_calls.h"
-#include "cli/server_ledger.h"
 #include "dpledger/v1/access.pb.h"
 #include "events/proto_json.h"
 
@@ -99,7 +98,7 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
                                 : flags.month;
   const std::string ledger = absl::StrCat("projects/access-record/ledgers/", month);
   ServerCalls server(flags.server);
-  EntryStream entries(ledger, &server);
+  bundle::EntryStream entries(ledger, &server);
   std::vector<std::string> shown;
   while (true) {
     absl::StatusOr<std::string> bytes = entries.Next();

@@ -154,7 +154,7 @@ absl::StatusOr<accountant::LedgerPart> LedgerCheck::Part() const {
   return part;
 }
 
-absl::Status LedgerCheck::VerifyFile(FileSource& file) {
+absl::Status LedgerCheck::VerifyFile(bundle::FileSource& file) {
   WatchedSource source(&file, &verifier_);
   return bundle::VerifyBundle(source, verifier_);
 }
@@ -174,7 +174,7 @@ absl::StatusOr<VerifiedLineage> VerifyFiles(const std::vector<std::string>& path
           path, ": is of no use here, ", NameOf(*lineage.ledgers.back()), " is not a fork"));
     }
     NextLedger next = NextOf(lineage, options);
-    ASSIGN_OR_RETURN(FileSource file, FileSource::Open(path));
+    ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(path));
     lineage.ledgers.push_back(std::make_unique<LedgerCheck>(std::move(next.options), next.counted));
     RETURN_IF_ERROR(In(path, lineage.ledgers.back()->VerifyFile(file)));
     RETURN_IF_ERROR(In(path, CheckParent(lineage)));

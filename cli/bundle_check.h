@@ -9,11 +9,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cli/bundle_file.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger/questions.h"
 #include "ledger/subject.h"
+#include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/verifier.h"
 #include "merkle/compact_tree.h"
 
@@ -26,7 +26,7 @@ class LedgerCheck {
   LedgerCheck(bundle::VerifierOptions options, uint64_t counted);
   LedgerCheck(const LedgerCheck&) = delete;
 
-  absl::Status VerifyFile(FileSource& file);
+  absl::Status VerifyFile(bundle::FileSource& file);
   absl::Status VerifyOnServer(const std::string& name, ServerCalls& server);
 
   const bundle::Verifier& verifier() const { return verifier_; }

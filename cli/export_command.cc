@@ -6,15 +6,14 @@
 #include "base/status.h"
 #include "cli/answer_output.h"
 #include "cli/answer_parts.h"
-#include "cli/bundle_file.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
-#include "cli/ledger_output.h"
 #include "cli/progress.h"
-#include "cli/server_ledger.h"
-#include "ledger_store/bundle/writer.h"
+#include "cli/server_calls.h"
+#include "ledger_store/bundle/export.h"
+#include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -26,23 +25,6 @@ struct ExportFlags {
   std::string output;
   double delta = 0;  // 0: no statement
 };
-
-// Copies the entries, and their text into `events`.
-absl::Status CopyEntries(const std::string& ledger, ServerCalls& server,
-                         bundle::BundleWriter& writer, ScratchFile& events) {
-  const uint64_t size = writer.checkpoint().size;
-  Progress progress("read");
-  EntryStream entries(ledger, &server);
-  while (writer.missing() > 0) {
-    ASSIGN_OR_RETURN(std::string entry, entries.Next());
-    // What cannot be shown is taken home all the same: it is what was signed.
-    const absl::StatusOr<std::string> line = EntryToLine(entry);
-    RETURN_IF_ERROR(events.Write(line.ok() ? absl::StrCat(*line, "\n") : "{}\n"));
-    RETURN_IF_ERROR(writer.Add(std::move(entry)));
-    progress.Show(size - writer.missing(), size);
-  }
-  return writer.FinishTree();
-}
 
 absl::StatusOr<std::string> Statement(const ExportFlags& flags, uint64_t size,
                                       ServerCalls& server) {
@@ -57,23 +39,19 @@ absl::StatusOr<std::string> Statement(const ExportFlags& flags, uint64_t size,
 absl::Status Export(const ExportFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   SetInterruptNote(absl::StrCat("interrupted; ", flags.output, " was not written"));
-  ASSIGN_OR_RETURN(const bundle::Evidence evidence, ReadEvidence(flags.name, server));
-  ASSIGN_OR_RETURN(NewFile file, NewFile::Make(flags.output));
-  ASSIGN_OR_RETURN(ScratchFile events, ScratchFile::Make(flags.output));
-  ASSIGN_OR_RETURN(bundle::BundleWriter writer, bundle::BundleWriter::Begin(&file, evidence));
-  RETURN_IF_ERROR(CopyEntries(flags.name, server, writer, events));
-  if (events.size() <= bundle::kMaxMemberBytes) {
-    RETURN_IF_ERROR(writer.AddEvents(events, events.size()));
-  }
+  ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(flags.output));
+  RemoveOnInterrupt(file.Partial());
+  Progress progress("read");
+  bundle::ExportHooks hooks;
+  hooks.progress = [&](uint64_t read, uint64_t size) { progress.Show(read, size); };
   if (flags.delta > 0) {
-    ASSIGN_OR_RETURN(const std::string statement,
-                     Statement(flags, writer.checkpoint().size, server));
-    RETURN_IF_ERROR(writer.AddStatement(statement));
+    hooks.statement = [&](uint64_t size) { return Statement(flags, size, server); };
   }
-  RETURN_IF_ERROR(writer.Finish());
-  RETURN_IF_ERROR(file.Commit());
-
-  const merkle::Checkpoint& checkpoint = writer.checkpoint();
+  const absl::StatusOr<merkle::Checkpoint> exported =
+      bundle::ExportLedger(flags.name, server, file, hooks);
+  RemoveOnInterrupt("");
+  RETURN_IF_ERROR(exported.status());
+  const merkle::Checkpoint& checkpoint = *exported;
   const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
   JsonObject json;
   json.AddText("name", flags.name);

@@ -20,6 +20,7 @@
 #include "cli/trust_flags.h"
 #include "events/names.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -49,7 +50,7 @@ struct Copied {
 
 // Reads the entries of a bundle, one after the other, and its checkpoint. Whether they are what was
 // verified shows in the root.
-absl::StatusOr<Copied> ReadEntries(FileSource& file,
+absl::StatusOr<Copied> ReadEntries(bundle::FileSource& file,
                                    const std::function<absl::Status(std::string_view)>& take) {
   RETURN_IF_ERROR(file.Rewind());
   bundle::UstarReader reader(&file);
@@ -170,7 +171,7 @@ class Copier {
 
 absl::Status Import(const ImportFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(bundle::VerifierOptions options, flags.trust.Options());
-  ASSIGN_OR_RETURN(FileSource file, FileSource::Open(flags.file));
+  ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(flags.file));
   LedgerCheck check(options, 0);
   RETURN_IF_ERROR(check.VerifyFile(file));
   const bundle::EvidenceCheck& evidence = check.verifier().evidence();

@@ -13,6 +13,7 @@
 #include "cli/ledger_flags.h"
 #include "cli/ledger_output.h"
 #include "cli/server_calls.h"
+#include "events/entry_json.h"
 
 namespace dpledger::cli {
 namespace {
@@ -188,7 +189,7 @@ absl::Status Read(const LedgerFlags& flags, uint64_t first, Output& out) {
   do {
     ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, server.Read(request));
     for (const std::string& bytes : page.entries()) {
-      ASSIGN_OR_RETURN(std::string line, EntryToLine(bytes));
+      ASSIGN_OR_RETURN(std::string line, events::EntryToLine(bytes));
       if (out.json()) {
         entries.push_back(std::move(line));
       } else {

@@ -70,27 +70,6 @@ std::string Json(const v1::WriterStatus& writer) {
   return object.ToString();
 }
 
-// Copies of copies are shown so deep; what lies below stays as its bytes.
-constexpr int kShownCopies = 8;
-
-// False for bytes that are no entry.
-bool EntryToJson(const std::string& bytes, int depth, std::string& json) {
-  v1::LedgerEntry entry;
-  if (!entry.ParseFromString(bytes)) return false;
-  std::string copied;
-  const bool shown = entry.has_imported() && depth < kShownCopies &&
-                     EntryToJson(entry.imported().entry(), depth + 1, copied);
-  if (shown) entry.clear_imported();
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  if (!google::protobuf::util::MessageToJsonString(entry, &json, options).ok()) return false;
-  if (shown) {
-    json.pop_back();
-    absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"imported\":", copied, "}");
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string ToText(const v1::Ledger& ledger) {
@@ -158,14 +137,6 @@ std::string ToLine(const v1::Ledger& ledger) {
   return absl::StrFormat("%s  %s  size %d  %s, %s\n", ledger.name(),
                          v1::LedgerState_Name(ledger.state()), ledger.size(),
                          ledger.declaration().dataset(), ledger.declaration().unit_of_privacy());
-}
-
-absl::StatusOr<std::string> EntryToLine(const std::string& bytes) {
-  std::string line;
-  if (!EntryToJson(bytes, 0, line)) {
-    return absl::DataLossError("entries: the server sent bytes that are not a ledger entry");
-  }
-  return line;
 }
 
 }  // namespace dpledger::cli

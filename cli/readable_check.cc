@@ -14,9 +14,9 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
-#include "cli/bundle_file.h"
-#include "cli/ledger_output.h"
+#include "events/entry_json.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/file.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -64,7 +64,7 @@ class Lines {
 // Whether the line is this entry in JSON. Versions may spell an entry in different ways: then what
 // counts is what the line comes to.
 bool Says(const std::string& line, const std::string& entry) {
-  const absl::StatusOr<std::string> own = EntryToLine(entry);
+  const absl::StatusOr<std::string> own = events::EntryToLine(entry);
   if (line == (own.ok() ? *own : "{}")) return true;
   v1::LedgerEntry stated, signed_entry;
   return google::protobuf::util::JsonStringToMessage(line, &stated).ok() &&
@@ -221,13 +221,13 @@ void NameAsTheServer(const VerifiedLineage& lineage, v1::ComputeEpsilonResponse&
 }  // namespace
 
 absl::StatusOr<bool> CheckEvents(const std::string& path, const LedgerCheck& check) {
-  ASSIGN_OR_RETURN(FileSource lines_file, FileSource::Open(path));
+  ASSIGN_OR_RETURN(bundle::FileSource lines_file, bundle::FileSource::Open(path));
   bundle::UstarReader lines_reader(&lines_file);
   ASSIGN_OR_RETURN(const auto events, Find(lines_reader, bundle::kEventsMember));
   if (!events.has_value()) return false;
   Lines lines(&lines_reader);
 
-  ASSIGN_OR_RETURN(FileSource entries_file, FileSource::Open(path));
+  ASSIGN_OR_RETURN(bundle::FileSource entries_file, bundle::FileSource::Open(path));
   bundle::UstarReader entries_reader(&entries_file);
   const merkle::Checkpoint& checkpoint = check.verifier().evidence().checkpoint();
   merkle::CompactTree tree;
@@ -247,7 +247,7 @@ absl::StatusOr<bool> CheckEvents(const std::string& path, const LedgerCheck& che
                                             " entries, and it must have a line for each"));
       }
       if (!Says(*line, std::string(entry))) {
-        const absl::StatusOr<std::string> own = EntryToLine(std::string(entry));
+        const absl::StatusOr<std::string> own = events::EntryToLine(std::string(entry));
         return bundle::Differs(bundle::kEventsClass, where,
                                absl::StrCat("what entry ", tree.size(), " says, ",
                                             bundle::Quoted(own.ok() ? *own : "{}")),

@@ -15,10 +15,11 @@
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/recompute_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
+#include "ledger_store/bundle/served_ledger.h"
 
 namespace dpledger::cli {
 
-class ServerCalls {
+class ServerCalls : public bundle::ServedLedgers {
  public:
   // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
   // says why.
@@ -39,22 +40,24 @@ class ServerCalls {
   absl::StatusOr<v1::ListRecomputedResponse> List(const v1::ListRecomputedRequest& request);
 
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
-  // With at most 1000 writers, from the first one that is not before `first_writer`.
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const std::string& first_writer = "");
+  absl::StatusOr<v1::Ledger> Get(const std::string& name,
+                                 const std::string& first_writer = "") override;
   absl::StatusOr<v1::ListLedgersResponse> List(const v1::ListLedgersRequest& request);
   absl::StatusOr<v1::ListDatasetsResponse> List(const v1::ListDatasetsRequest& request);
   // Calls `take` with each answer until it gives an error, which is returned, or the stream ends.
   absl::Status Watch(const v1::WatchLedgersRequest& request,
                      const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take);
   absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
-  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request);
+  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) override;
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request);
 
-  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request);
-  absl::StatusOr<v1::GetInclusionProofResponse> Ask(const v1::GetInclusionProofRequest& request);
-  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request);
-  absl::StatusOr<v1::ListRegistrationsResponse> Ask(const v1::ListRegistrationsRequest& request);
+  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request) override;
+  absl::StatusOr<v1::GetInclusionProofResponse> Ask(
+      const v1::GetInclusionProofRequest& request) override;
+  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) override;
+  absl::StatusOr<v1::ListRegistrationsResponse> Ask(
+      const v1::ListRegistrationsRequest& request) override;
 
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> List(const v1::ListTokensRequest& request);

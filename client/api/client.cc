@@ -154,6 +154,11 @@ absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
   return answer;
 }
 
+absl::Status Recorder::Export(const std::string& file) const {
+  return Run(
+      [&](dpledger_error* error) { return dpledger_recorder_export(get(), file.c_str(), error); });
+}
+
 absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
                                       double sampling_probability, uint64_t steps) {
   return Get<double>([&](double* noise_multiplier, dpledger_error* error) {

@@ -633,6 +633,14 @@ typedef struct dpledger_cost_values {
 // Of the recorder's ledger as the server has it, also after dpledger_recorder_close.
 DPLEDGER_API dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double delta,
                                                     dpledger_cost** cost, dpledger_error* error);
+// Writes the recorder's ledger, with what proves that it is the one that was signed, into the file
+// `file`, which gets its name when it is whole and replaces one of that name. `dpledger ledger
+// verify` checks it, and `dpledger ledger import` makes a sealed copy on a server. Has at least
+// every entry that was acknowledged before. Each of its calls waits for a minute at most; errors of
+// the server and of the disk; ABORTED if another process is writing the same file. Since minor
+// version 4.
+DPLEDGER_API dpledger_status dpledger_recorder_export(const dpledger_recorder* recorder,
+                                                      const char* file, dpledger_error* error);
 // `values`, whose struct_size is set, gets what its struct has.
 DPLEDGER_API dpledger_status dpledger_cost_read(const dpledger_cost* cost,
                                                 dpledger_cost_values* values,

@@ -206,6 +206,11 @@ class Recorder(Handle):
         finally:
             _client.library().dpledger_cost_free(cost)
 
+    def export(self, file: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the ledger, with what proves that it is the one that was signed, into a file, which gets its name when
+        it is whole: a bundle. `dpledger ledger verify` checks it, `dpledger ledger import` copies it to a server."""
+        self._call("export", _client.utf8(file, "file"))  # type: ignore[arg-type]
+
     def close(self) -> None:
         """Ends this writer's part of the ledger and waits until everything is delivered. It can never be opened again.
         After an Error it may be called again."""

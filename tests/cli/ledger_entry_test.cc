@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/ledger_output.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "events/entry_json.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"
 #include "tests/cli/process.h"
@@ -153,11 +154,11 @@ TEST(LedgerOutput, CopiedEntriesAreShownInside) {
   twice.mutable_imported()->set_entry(copied.SerializeAsString());
   const std::string inner = R"({"sequence":"5","writer":"importer",)"
                             R"("imported":{"sequence":"4","writer":"w","note":{"text":"there"}}})";
-  EXPECT_EQ(*cli::EntryToLine(copied.SerializeAsString()), inner);
-  EXPECT_EQ(*cli::EntryToLine(twice.SerializeAsString()), R"({"imported":)" + inner + "}");
+  EXPECT_EQ(*events::EntryToLine(copied.SerializeAsString()), inner);
+  EXPECT_EQ(*events::EntryToLine(twice.SerializeAsString()), R"({"imported":)" + inner + "}");
   // What is no entry stays as its bytes.
   copied.mutable_imported()->set_entry("\xff");
-  EXPECT_EQ(*cli::EntryToLine(copied.SerializeAsString()),
+  EXPECT_EQ(*events::EntryToLine(copied.SerializeAsString()),
             R"({"sequence":"5","writer":"importer","imported":{"entry":"/w=="}})");
 }
 

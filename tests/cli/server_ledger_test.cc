@@ -12,6 +12,7 @@
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/served_ledger.h"
 #include "merkle/tlog_proof.h"
 #include "tests/ledger_store/bundle_sample.h"
 
@@ -62,12 +63,13 @@ TEST(ServerLedger, MustBeTheOneThatWasAskedFor) {
   SampleLedger ledger;
   const OneLedgerServer hostile(EvidenceOf(bundle::RegistryOf(ledger)));
   ServerCalls server(hostile.address());
-  const absl::Status other = ReadEvidence("projects/default/ledgers/dear", server).status();
+  const absl::Status other = bundle::ReadEvidence("projects/default/ledgers/dear", server).status();
   EXPECT_EQ(bundle::ClassOf(other), "checkpoint");
   EXPECT_THAT(std::string(other.message()),
               HasSubstr("registry.example/projects/default/ledgers/dear"));
   // The one that it shows is only short of tiles.
-  const absl::Status same = ReadEvidence("projects/default/ledgers/sample", server).status();
+  const absl::Status same =
+      bundle::ReadEvidence("projects/default/ledgers/sample", server).status();
   EXPECT_EQ(bundle::ClassOf(same), "");
   EXPECT_EQ(same.code(), absl::StatusCode::kUnimplemented) << same;
 }

@@ -334,6 +334,10 @@ static void recorders(void) {
   CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
                 "declaration.filter_order: must be 0 for this filter, got 2");
   declaration.filter_order = 0;
+  given.path = "line.ledger";
+  CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
+                "path: must not be given together with server");
+  given.path = NULL;
   given.spool_folder = folder;
   given.policy = 9;
   CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
@@ -359,6 +363,11 @@ static void recorders(void) {
   CHECK(dpledger_error_status(error) == DPLEDGER_UNAVAILABLE ||
         dpledger_error_status(error) == DPLEDGER_DEADLINE_EXCEEDED);
   CHECK(recorder == NULL && *dpledger_error_message(error) != '\0');
+  // A trainer of before there were ledgers in folders, whose server's name got lost.
+  given.server = NULL;
+  given.struct_size = offsetof(dpledger_recorder_options, path);
+  CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
+                "server: must be given as host:port");
 }
 
 static void no_memory(void) {

@@ -152,9 +152,7 @@ TEST_F(LocalLedgers, AreOpenInOneProcessAtATime) {
                                           "--store",
                                           In("store"),
                                           "--port-file",
-                                          port,
-                                          "--http",
-                                          "127.0.0.1:0"};
+                                          port};
   {
     const auto channel = OpenLedgers(Path());
     ASSERT_TRUE(channel.ok()) << channel.status();

@@ -79,7 +79,8 @@ class Recording:
     def test_kill_9_and_a_resume_cost_at_least_every_release(self):
         def run(rounds, word):
             return subprocess.run([sys.executable, "-c", KILLED_TRAINER, json.dumps(self.place()), str(rounds), word],
-                                  capture_output=True, text=True, cwd=str(support.pathlib.Path(__file__).parent), timeout=120)
+                                  capture_output=True, text=True, timeout=120,
+                                  cwd=str(support.pathlib.Path(__file__).parent))
         died = run(3, "dies")
         self.assertEqual(died.returncode, -signal.SIGKILL, died.stderr)
         self.assertEqual(died.stdout.split(), ["0", "1", "2"])
@@ -251,7 +252,121 @@ class OnAServer(Recording, support.WithServer):
 
 
 class InAFolder(Recording, support.WithPath):
-    pass
+    def in_a_process(self, code, *arguments, **options):
+        return subprocess.run([sys.executable, "-c", "import sys, support, dpledger\n" + textwrap.dedent(code),
+                               *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                              **dict(cwd=str(self.folder), env=dict(
+                                  os.environ, PYTHONPATH=str(support.pathlib.Path(__file__).parent)), **options))
+
+    def test_a_bundle_is_verified_and_imported_by_the_program(self):
+        bundle, imported = self.folder / "run.bundle", self.folder / "server"
+        with self.recorder("taken-home") as ledger:
+            for _ in range(3):
+                ledger.round(SCHEME, QUERY).await_releasable()
+            ledger.export(bundle)  # while the run goes on
+            spent = ledger.epsilon(delta=1e-5)
+            with self.assertRaises(dpledger.Error) as caught:
+                ledger.export(self.folder / "missing" / "run.bundle")
+            self.assertEqual(caught.exception.code, "NOT_FOUND")
+        dpledger_program = str(support.BIN / "dpledger")
+        check = [dpledger_program, "ledger", "verify", str(bundle), "--self-signed", "--delta", "1e-5", "--json"]
+        verified = subprocess.run(check, capture_output=True, text=True)
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        self.assertIn(spent.root, verified.stdout)
+        imported.mkdir()
+        server = support.Server(imported)
+        self.addCleanup(server.stop)
+        server.program("ledger", "import", str(bundle), "--self-signed")
+        told = json.loads(server.program("epsilon", "--delta", "1e-5", "--ledger", "taken-home", "--json"))
+        self.assertAlmostEqual(told["epsilon"]["upper"], spent.epsilon.upper, delta=1e-6)
+        changed = bytearray(bundle.read_bytes())
+        at = changed.index(b"weights")
+        changed[at:at + 7] = b"weighty"
+        bundle.write_bytes(changed)
+        self.assertEqual(subprocess.run(check, capture_output=True).returncode, 3, "a changed bundle is found")
+
+    def test_without_any_place_the_ledger_is_in_the_working_folder_and_stderr_says_so(self):
+        ran = self.in_a_process("""
+            for _ in range(2):
+                with dpledger.Recorder(dataset="points", unit="point", writer="w%d" % _) as ledger:
+                    ledger.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+                    name = ledger.name
+            print(name)
+        """)
+        self.assertEqual((ran.returncode, ran.stdout), (0, "projects/default/ledgers/points\n"), ran.stderr)
+        self.assertEqual(ran.stderr,
+                         "dpledger: no server is named: the ledger is kept in this folder, in points.ledger\n")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["points.ledger"])
+        self.assertEqual((self.folder / "points.ledger").stat().st_mode & 0o777, 0o700)
+        # Who means a server is not given a folder.
+        for place in ('token_file="x"', 'log_key="x"', 'ca="x"'):
+            with self.subTest(place):
+                ran = self.in_a_process('dpledger.Recorder(dataset="points", unit="point", %s)' % place)
+                self.assertIn("server: must be given as host:port", ran.stderr)
+
+    def test_kills_in_the_midst_lose_nothing_that_was_released(self):
+        released, place = 0, json.dumps(self.place())
+        for lines in (1, 2, 3, 7, 12):  # of the rounds that the killed process says it has released
+            process = subprocess.Popen([sys.executable, "-c", KILLED_TRAINER, place, "1000000", "ends"], text=True,
+                                       stdout=subprocess.PIPE, cwd=str(support.pathlib.Path(__file__).parent))
+            self.addCleanup(process.stdout.close)
+            for _ in range(lines):
+                self.assertNotEqual(process.stdout.readline(), "")
+            process.kill()
+            released += lines + len(process.stdout.read().split())
+            self.assertEqual(process.wait(), -signal.SIGKILL)
+        with self.recorder("killed") as ledger:
+            spent = ledger.epsilon(delta=1e-5)
+            ledger.export(self.folder / "run.bundle")
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=released, delta=1e-5)
+        self.assertGreaterEqual(spent.epsilon.upper, truth["lower"])
+        # A round is two entries; each opening is one, and the declaration. Each kill may leave a round more.
+        self.assertIn((spent.entries - 7) // 2 - released, range(6))
+        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", str(self.folder / "run.bundle"),
+                        "--self-signed"], check=True, capture_output=True)
+
+    def test_another_process_is_refused_while_it_is_open(self):
+        code = 'dpledger.Recorder(dataset="points", unit="point", writer="other", path=sys.argv[1]).leave()'
+        with self.recorder("locked"):
+            refused = self.in_a_process(code, self.path)
+        self.assertIn("path: another process has %s open" % self.path, refused.stderr)
+        self.assertEqual(self.in_a_process(code, self.path).returncode, 0)
+
+    def test_a_process_may_end_without_letting_go(self):
+        ran = self.in_a_process("""
+            import os
+            kept = dpledger.Recorder(dataset="points", unit="point", path=sys.argv[1])
+            kept.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+            kept._finalize.detach()  # as a program in C that frees nothing
+        """, self.path)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+    def test_a_fork_can_open_no_folder_and_harms_none(self):
+        ran = self.in_a_process("""
+            import os
+            with dpledger.Recorder(dataset="points", unit="point", path=sys.argv[1]) as ledger:
+                for step in range(20):
+                    recorded = ledger.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0))
+                    child = os.fork()
+                    if child == 0:  # as a DataLoader's worker
+                        try:
+                            dpledger.Recorder(dataset="points", unit="point", path=sys.argv[1] + str(step))
+                        except dpledger.Error as failed:
+                            os._exit(7 if failed.reason == "FORKED" else 8)
+                        os._exit(9)
+                    recorded.await_releasable()
+                    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), end="")
+                print(ledger.epsilon(delta=1e-5).entries)
+        """, self.path)
+        self.assertEqual(ran.stdout, "7" * 20 + "42\n", ran.stderr)
+
+    def test_a_path_that_is_no_ledgers_is_refused(self):
+        (self.folder / "mine").mkdir()
+        (self.folder / "mine" / "notes.txt").write_text("mine")
+        with self.assertRaisesRegex(dpledger.InvalidArgument, "holds something else") as caught:
+            self.recorder("foreign", path=str(self.folder / "mine"))
+        self.assertEqual(caught.exception.field, "path")
+        self.assertEqual(os.listdir(self.folder / "mine"), ["notes.txt"])
 
 
 class Samples(support.WithServer):

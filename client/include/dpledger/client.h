@@ -154,6 +154,7 @@ class Recorder {
 
   absl::Status Close();
   absl::StatusOr<Cost> ComputeCost(double delta) const;
+  absl::Status Export(const std::string& file) const;
   std::string ledger() const;
   // For the functions of dpledger.h that have no other name here.
   dpledger_recorder* get() const { return handle_.get(); }

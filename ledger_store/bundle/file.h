@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "ledger_store/bundle/ustar.h"
 
-namespace dpledger::cli {
+namespace dpledger::bundle {
 
 class FileDescriptor {
  public:
@@ -25,7 +25,7 @@ class FileDescriptor {
   int fd_;
 };
 
-class FileSource : public bundle::ByteSource {
+class FileSource : public ByteSource {
  public:
   static absl::StatusOr<FileSource> Open(const std::string& path);
   absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override;
@@ -41,7 +41,7 @@ class FileSource : public bundle::ByteSource {
 
 // A file without a name, which disappears with the program. It lies in the folder of `path`, whose
 // disk needs the room anyway.
-class ScratchFile : public bundle::ByteSink, public bundle::ByteSource {
+class ScratchFile : public ByteSink, public ByteSource {
  public:
   static absl::StatusOr<ScratchFile> Make(const std::string& path);
   absl::Status Write(std::string_view bytes) override;
@@ -59,8 +59,8 @@ class ScratchFile : public bundle::ByteSink, public bundle::ByteSource {
   uint64_t read_ = 0;
 };
 
-// A file that is named `path`.partial until Commit. Ctrl-C and the destructor remove it.
-class NewFile : public bundle::ByteSink {
+// A file that is named `path`.partial until Commit. The destructor removes it.
+class NewFile : public ByteSink {
  public:
   // ABORTED if another process is writing the same file.
   static absl::StatusOr<NewFile> Make(const std::string& path);
@@ -70,10 +70,12 @@ class NewFile : public bundle::ByteSink {
   // Makes the file durable and gives it its name.
   absl::Status Commit();
   uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+  // What a program removes that is interrupted.
+  std::string Partial() const { return path_ + ".partial"; }
 
  private:
   NewFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-  std::string Partial() const { return path_ + ".partial"; }
   absl::Status Flush();
 
   FileDescriptor fd_;
@@ -82,4 +84,4 @@ class NewFile : public bundle::ByteSink {
   uint64_t size_ = 0;
 };
 
-}  // namespace dpledger::cli
+}  // namespace dpledger::bundle

@@ -1,4 +1,4 @@
-#include "cli/bundle_file.h"
+#include "ledger_store/bundle/file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,9 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "cli/interrupt.h"
 
-namespace dpledger::cli {
+namespace dpledger::bundle {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
@@ -97,7 +96,6 @@ absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
     return absl::AbortedError(absl::StrCat(partial, ": another process is writing it"));
   }
   if (::ftruncate(fd.get(), 0) != 0) return ErrnoError(errno, "truncate", partial);
-  RemoveOnInterrupt(partial);
   return NewFile(std::move(fd), path);
 }
 
@@ -110,7 +108,6 @@ NewFile::NewFile(NewFile&& other) noexcept
 NewFile::~NewFile() {
   if (path_.empty()) return;
   ::unlink(Partial().c_str());
-  RemoveOnInterrupt("");
 }
 
 absl::Status NewFile::Flush() {
@@ -131,9 +128,8 @@ absl::Status NewFile::Commit() {
   if (::rename(Partial().c_str(), path_.c_str()) != 0) {
     return ErrnoError(errno, "rename", Partial());
   }
-  RemoveOnInterrupt("");
   const std::string folder = std::filesystem::path(std::exchange(path_, "")).parent_path().string();
   return SyncDirectory(folder.empty() ? "." : folder);
 }
 
-}  // namespace dpledger::cli
+}  // namespace dpledger::bundle

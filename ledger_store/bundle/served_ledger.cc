@@ -1,0 +1,153 @@
+#include "ledger_store/bundle/served_ledger.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/members.h"
+#include "merkle/checkpoint.h"
+#include "merkle/tlog_proof.h"
+#include "registry/head.h"
+
+namespace dpledger::bundle {
+namespace {
+
+constexpr char kRegistry[] = "";  // as a log of the audit service
+
+absl::Status Misshapen(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("the server's answer: ", what));
+}
+
+template <typename Hashes>
+absl::StatusOr<std::string> ProofText(uint64_t index, const Hashes& hashes,
+                                      const merkle::Note& checkpoint) {
+  merkle::TlogProof proof;
+  proof.index = index;
+  proof.checkpoint = checkpoint;
+  for (const std::string& hash : hashes) {
+    if (hash.size() != merkle::kHashBytes) return Misshapen("a proof has a hash of another size");
+    std::copy(hash.begin(), hash.end(), proof.hashes.emplace_back().begin());
+  }
+  return merkle::TlogProofText(proof);
+}
+
+// Another ledger of the registry may be as well signed, and cost less.
+absl::Status CheckOrigin(const std::string& ledger, const std::string& registry_origin,
+                         const std::string& checkpoint) {
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(checkpoint);
+  const absl::StatusOr<merkle::Checkpoint> own =
+      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  const std::string asked = absl::StrCat(registry_origin, "/", ledger);
+  if (!own.ok() || own->origin == asked)
+    return absl::OkStatus();  // a malformed checkpoint is reported later
+  return Differs(kCheckpointClass, kCheckpointMember,
+                 absl::StrCat("that of ", Quoted(asked), ", which was asked for"),
+                 Quoted(own->origin));
+}
+
+// Walks through the registry until all keys are found. Each key stands after the one before.
+absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::Note& note,
+                            uint64_t registry_size, ServedLedgers& server, Evidence& evidence) {
+  for (uint64_t first = 0; first < registry_size && evidence.key_entries.size() < keys.size();
+       first += merkle::kTileWidth) {
+    const uint64_t index = first / merkle::kTileWidth;
+    const int width = merkle::TileWidthIn(registry_size, {0, index});
+    v1::GetTileRequest request;
+    request.set_log(kRegistry);
+    request.set_path(merkle::EntriesPath(index, width));
+    ASSIGN_OR_RETURN(const v1::GetTileResponse tile, server.Ask(request));
+    ASSIGN_OR_RETURN(const std::vector<std::string_view> entries,
+                     merkle::DecodeEntryBundle(tile.content(), width));
+    for (size_t i = 0; i < entries.size() && evidence.key_entries.size() < keys.size(); ++i) {
+      v1::LedgerEntry entry;
+      if (!entry.ParseFromArray(entries[i].data(), static_cast<int>(entries[i].size())) ||
+          entry.key_rotate().verifier_key() != keys[evidence.key_entries.size()]) {
+        continue;
+      }
+      v1::GetInclusionProofRequest prove;
+      prove.set_log(kRegistry);
+      prove.set_index(first + i);
+      prove.set_size(registry_size);
+      ASSIGN_OR_RETURN(const v1::GetInclusionProofResponse proof, server.Ask(prove));
+      ASSIGN_OR_RETURN(std::string text, ProofText(first + i, proof.proof(), note));
+      evidence.key_entries.push_back({std::string(entries[i]), std::move(text)});
+    }
+  }
+  if (evidence.key_entries.size() == keys.size()) return absl::OkStatus();
+  return Misshapen(
+      absl::StrCat("no entry of the registry names ", keys[evidence.key_entries.size()]));
+}
+
+absl::StatusOr<std::string> ReadPoints(const std::string& ledger, uint64_t registry_size,
+                                       ServedLedgers& server) {
+  std::string points;
+  v1::ListRegistrationsRequest request;
+  request.set_log(ledger);
+  request.set_registry_size(registry_size);
+  while (true) {
+    ASSIGN_OR_RETURN(const v1::ListRegistrationsResponse page, server.Ask(request));
+    points += page.points();
+    request.set_first(points.size() / registry::kPointBytes);
+    if (page.points().empty() || request.first() >= page.total() || points.size() > kMaxPointsBytes)
+      return points;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& server) {
+  ASSIGN_OR_RETURN(const v1::Ledger head, server.Get(ledger));
+  v1::GetCheckpointRequest request;
+  request.set_log(ledger);
+  request.set_at_least(head.size());
+  ASSIGN_OR_RETURN(const v1::GetCheckpointResponse answer, server.Ask(request));
+
+  Evidence evidence;
+  evidence.checkpoint = answer.note();
+  evidence.registry_checkpoint = answer.registry().note();
+  evidence.registered = answer.registry().entry();
+  ASSIGN_OR_RETURN(const merkle::Note note, merkle::Note::Parse(evidence.registry_checkpoint));
+  ASSIGN_OR_RETURN(const merkle::Checkpoint registry, merkle::ParseCheckpoint(note.text));
+  RETURN_IF_ERROR(CheckOrigin(ledger, registry.origin, evidence.checkpoint));
+  ASSIGN_OR_RETURN(evidence.registered_proof,
+                   ProofText(answer.registry().index(), answer.registry().proof(), note));
+  if (!answer.registry().map_entry().empty()) {
+    evidence.map_entry = answer.registry().map_entry();
+    evidence.map_path = answer.registry().map_path();
+    ASSIGN_OR_RETURN(evidence.map_proof,
+                     ProofText(registry.size - 1, answer.registry().map_proof(), note));
+    ASSIGN_OR_RETURN(evidence.points, ReadPoints(ledger, registry.size, server));
+  }
+  const std::vector<std::string> keys(answer.verifier_keys().begin(), answer.verifier_keys().end());
+  if (keys.empty() || keys.size() > kMaxKeys) {
+    return Misshapen(absl::StrCat("must have 1 to ", kMaxKeys, " keys, got ", keys.size()));
+  }
+  for (const std::string& key : keys) absl::StrAppend(&evidence.keys, key, "\n");
+  RETURN_IF_ERROR(ReadKeyEntries(keys, note, registry.size, server, evidence));
+  return evidence;
+}
+
+absl::StatusOr<std::string> EntryStream::Next() {
+  while (page_.empty()) {
+    if (at_end_) {
+      return absl::OutOfRangeError(absl::StrCat(ledger_, ": has no entry ", next_));
+    }
+    v1::ReadEntriesRequest request;
+    request.set_ledger(ledger_);
+    request.set_first_sequence(next_);
+    request.set_page_size(10'000);
+    ASSIGN_OR_RETURN(v1::ReadEntriesResponse page, server_.Read(request));
+    for (std::string& entry : *page.mutable_entries()) page_.push_back(std::move(entry));
+    next_ += page_.size();
+    at_end_ = page.next_sequence() == 0;
+    if (page_.empty() && !at_end_) return Misshapen("a page of entries is empty");
+  }
+  std::string entry = std::move(page_.front());
+  page_.pop_front();
+  return entry;
+}
+
+}  // namespace dpledger::bundle

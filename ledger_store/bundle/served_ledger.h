@@ -1,0 +1,57 @@
+// Reads a ledger from those who keep it, as if from a bundle: its evidence and entries at one
+// signed size. Nothing is verified here. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "ledger_store/bundle/evidence.h"
+
+namespace dpledger::bundle {
+
+// The calls that a ledger is read by. Errors are those of the services.
+class ServedLedgers {
+ public:
+  virtual ~ServedLedgers() = default;
+
+  // With at most 1000 writers, from the first one that is not before `first_writer`.
+  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name,
+                                         const std::string& first_writer = "") = 0;
+  virtual absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetCheckpointResponse> Ask(
+      const v1::GetCheckpointRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetInclusionProofResponse> Ask(
+      const v1::GetInclusionProofRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListRegistrationsResponse> Ask(
+      const v1::ListRegistrationsRequest& request) = 0;
+};
+
+// The evidence at the ledger's present size or a later one. Reads the registry up to the last entry
+// that names a key. DATA_LOSS if the server's answers are malformed; a difference (of class
+// "checkpoint") if the server shows another ledger.
+absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& server);
+
+// The entries of a ledger, in order.
+class EntryStream {
+ public:
+  // `server` must outlive the stream.
+  EntryStream(std::string ledger, ServedLedgers* server)
+      : ledger_(std::move(ledger)), server_(*server) {}
+  // OUT_OF_RANGE after the last.
+  absl::StatusOr<std::string> Next();
+
+ private:
+  const std::string ledger_;
+  ServedLedgers& server_;
+  std::deque<std::string> page_;
+  uint64_t next_ = 0;  // sequence after the page
+  bool at_end_ = false;
+};
+
+}  // namespace dpledger::bundle
