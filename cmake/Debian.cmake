@@ -66,9 +66,9 @@ With a witness, systemd units, alert rules for Prometheus, man pages and
 completions of bash, zsh and fish.")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION
  "privacy accounting: recorder and samplers for trainers in plain C or by ctypes
-Records a trainer's rounds with a dpledger server before their noise is
-released, draws samples, clips and adds exact noise; answers questions about
-events without a server.")
+Records a trainer's rounds with a dpledger server, or in a folder of the
+trainer's own, before their noise is released, draws samples, clips and adds
+exact noise; answers questions about events without a server.")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
  "privacy accounting: headers and static libraries
 The trainer's library in C++ and C, and the accountant's mathematics, with

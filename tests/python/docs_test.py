@@ -1,4 +1,5 @@
-"""docs/python.md and the README's Python, block by block, against a server; the reference against the docstrings."""
+"""The Python of docs/python.md, docs/local-ledgers.md and the README, block by block; the reference against the
+docstrings."""
 import contextlib
 import doctest
 import os
@@ -52,6 +53,11 @@ class Docs(support.WithServer):
 
     def test_every_block_runs_and_prints_what_it_shows(self):
         self.assertGreaterEqual(self.run_page("docs/python.md", "python", "console"), 8)
+
+    def test_the_page_of_local_ledgers_runs_and_its_bundle_verifies(self):
+        self.assertGreaterEqual(self.run_page("docs/local-ledgers.md", "python"), 1)
+        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", "run.bundle", "--self-signed"], check=True,
+                       capture_output=True, cwd=self.folder)
 
     def test_the_readme_s_python_runs_and_prints_what_it_shows(self):
         self.assertEqual(self.run_page("README.md", "python"), 1)
