@@ -55,7 +55,9 @@ absl::Status PrepareFolder(const std::string& folder) {
   if (::stat(folder.c_str(), &found) != 0) {
     if (errno != ENOENT) return ErrnoError(errno, "look at", folder);
     std::error_code error;
-    const fs::path parent = fs::path(folder).lexically_normal().parent_path();
+    fs::path place = fs::path(folder).lexically_normal();
+    if (!place.has_filename()) place = place.parent_path();  // "run.ledger/"
+    const fs::path parent = place.parent_path();
     if (!parent.empty()) fs::create_directories(parent, error);
     if (error) return ErrnoError(error.value(), "create", parent.string());
     // Of two processes that begin at the same time, one makes it.

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dpledger/v1/ledger.pb.h"
+#include "cli/ledger_output.h"
 #include "events/entry_json.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"

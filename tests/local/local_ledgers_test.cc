@@ -108,6 +108,13 @@ TEST_F(LocalLedgers, AreMadeForTheirOwnerAlone) {
   EXPECT_TRUE(fs::is_regular_file(In("store.checkpoint")));
 }
 
+TEST_F(LocalLedgers, AreMadeWithTheFoldersAboveThem) {
+  const std::string below = folder_.File("runs/of/today/");
+  ASSERT_EQ(OpenLedgers(below).status(), absl::OkStatus());
+  EXPECT_EQ(ModeOf(below), 0700u);
+  EXPECT_EQ(OpenLedgers(folder_.File("runs/of/../of/today")).status(), absl::OkStatus());
+}
+
 TEST_F(LocalLedgers, AnswerWhatTheyCostAsTheCommandLineDoes) {
   const auto recorder = Open(Options());
   Release(*recorder, 50);

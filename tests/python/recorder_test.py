@@ -325,6 +325,13 @@ class InAFolder(Recording, support.WithPath):
         subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", str(self.folder / "run.bundle"),
                         "--self-signed"], check=True, capture_output=True)
 
+    def test_a_path_goes_before_the_server_that_the_environment_names(self):
+        os.environ["DPLEDGER_SERVER"], os.environ["DPLEDGER_LOG_KEY"] = "127.0.0.1:9", "of another log"
+        for name in ("DPLEDGER_SERVER", "DPLEDGER_LOG_KEY"):
+            self.addCleanup(os.environ.pop, name)
+        with self.recorder("here") as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+
     def test_another_process_is_refused_while_it_is_open(self):
         code = 'dpledger.Recorder(dataset="points", unit="point", writer="other", path=sys.argv[1]).leave()'
         with self.recorder("locked"):
