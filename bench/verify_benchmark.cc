@@ -134,14 +134,14 @@ void WriteBundle(const std::string& path) {
   bench::Check(file->Commit());
 }
 
-cli::FileSource Open(const std::string& path) {
-  auto file = cli::FileSource::Open(path);
+bundle::FileSource Open(const std::string& path) {
+  auto file = bundle::FileSource::Open(path);
   bench::Check(file.status());
   return *std::move(file);
 }
 
 void Verify(const std::string& path) {
-  cli::FileSource file = Open(path);
+  bundle::FileSource file = Open(path);
   bundle::Verifier verifier({});
   bench::Check(bundle::VerifyBundle(file, verifier));
 }
@@ -153,7 +153,7 @@ void Audit(const std::string& path) {
 }
 
 void ReadAndHash(const std::string& path) {
-  cli::FileSource file = Open(path);
+  bundle::FileSource file = Open(path);
   std::string buffer(size_t{1} << 20, '\0');
   while (true) {
     const auto n = file.Read(buffer.data(), buffer.size());
