@@ -1,6 +1,7 @@
 """The wheel alone, in the environment that wheel_test.py has made: its libraries and no others, beside torch and Python's
 own protobuf, over TLS, and a whole training run. The server and the program `dpledger` are the build's."""
 import csv
+import importlib.util
 import json
 import math
 import os
@@ -45,6 +46,9 @@ event.rounds.count = 3
 assert type(event).FromString(event.SerializeToString()).rounds.count == 3
 assert torch.ones(3).sum() == 3
 """
+
+
+needs_torch = unittest.skipIf(importlib.util.find_spec("torch") is None, "torch is not installed")
 
 
 def clean(**variables):
@@ -93,6 +97,7 @@ class Wheel(support.WithServer):
         line = "import dpledger; print(dpledger.epsilon(dpledger.Gaussian(1.0), delta=1e-5).epsilon)"
         self.assertIn("Interval", python(line, PYTHONPATH=str(copy)).stdout)  # the accounting needs it not
 
+    @needs_torch
     def test_one_process_holds_it_beside_torch_and_protobuf(self):
         protos = self.folder / "protos"
         subprocess.run(["protoc", "-I", "proto", "--include_imports", "--descriptor_set_out", str(protos),
@@ -161,6 +166,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+@needs_torch
 class DpSgd(support.WithServer):
     """examples/python/dp_sgd.py by the wheel, on UCI Adult if DPLEDGER_TEST_ADULT names its adult.data, else on a file
     made up in Adult's shape."""
