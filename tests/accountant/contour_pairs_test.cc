@@ -191,6 +191,70 @@ TEST(ContourPairs, TheMassesErrorIsInTheInterval) {
   }
 }
 
+// The same at the nodes of a line, where K's error is apart.
+TEST(ContourPairs, TheMassesErrorIsInTheTransform) {
+  constexpr double kOff = 1e-7;
+  for (const auto& [name, pair] : Cases()) {
+    if (!pair.pieces.empty()) continue;
+    Pair about = pair, moved = pair;
+    about.relative_error = kOff;
+    for (size_t i = 0; i < moved.atoms.size(); ++i) {
+      const double sign = i % 2 == 0 ? 0.95 : -0.95;
+      moved.atoms[i].p *= 1 + sign * kOff;
+      moved.atoms[i].q *= 1 - sign * kOff;
+    }
+    contour::StepOnLine line, truth;
+    for (contour::StepOnLine* on : {&line, &truth}) {
+      on->log_modulus.resize(40);
+      on->phase.resize(40);
+      on->error.resize(40);
+    }
+    double work = 1e9;
+    ASSERT_TRUE(contour::PairLoss::Of(about, false)->PutOnLine(2, 0.1, 40, work, line));
+    ASSERT_TRUE(contour::PairLoss::Of(moved, false)->PutOnLine(2, 0.1, 40, work, truth));
+    EXPECT_LE(std::fabs(line.log_mgf - truth.log_mgf), line.log_mgf_error) << name;
+    for (size_t k = 0; k < 40; ++k) {
+      const double off = std::hypot(line.log_modulus[k] - truth.log_modulus[k],
+                                    std::remainder(line.phase[k] - truth.phase[k], 2 * M_PI));
+      EXPECT_LE(off, line.error[k]) << name << " " << k;
+    }
+  }
+}
+
+// Of so many runs the rounding of one run's transform is the greatest error.
+TEST(ContourPairs, TheRoundingOfARunCountsInEveryRun) {
+  constexpr double kEach = 1e-5;
+  constexpr int kCount = 100'000'000;
+  const Composition composition = Beside(EpsilonDeltaPair(kEach, 0, Bound::kUpper), kCount, 1.25);
+  for (const double epsilon : {0.5, 2.0, 4.0}) {
+    // The binomial law of the loss, ten standard deviations of it.
+    const long double log_p = -std::log1p(std::exp(-static_cast<long double>(kEach)));
+    const auto log_mass = [&](long double i) {
+      return std::lgamma(kCount + 1.0L) - std::lgamma(i + 1) - std::lgamma(kCount - i + 1) +
+             kCount * log_p - (kCount - i) * static_cast<long double>(kEach);
+    };
+    const int middle = kCount / 2 + 250;
+    long double truth = 0;
+    for (const int sign : {-1, 1}) {
+      long double mass = std::exp(log_mass(middle));
+      for (int i = middle, k = 0; k < 50000; ++k, i += sign) {
+        if (sign > 0 || k > 0)
+          truth += mass * GaussianDelta(0.8L, epsilon - (2.0L * i - kCount) * kEach);
+        const long double e = std::exp(static_cast<long double>(kEach));
+        mass *= sign > 0 ? (kCount - i) / (i + 1.0L) * e : i / (kCount - i + 1.0L) / e;
+      }
+    }
+    const auto found = contour::DeltaIn(Direction::kRemove, composition, epsilon, Limits{});
+    ASSERT_TRUE(found.ok() && found->has_value());
+    // (The law's own sum is good to 1e-9.)
+    EXPECT_LE((*found)->lower, static_cast<double>(truth) * (1 + 1e-9)) << epsilon;
+    EXPECT_GE((*found)->upper, static_cast<double>(truth) * (1 - 1e-9)) << epsilon;
+    // Less than a rounding for every run is not to be believed.
+    EXPECT_GE((*found)->RelativeGap(), 1e-9) << epsilon;
+    EXPECT_LE((*found)->RelativeGap(), 1e-4) << epsilon;
+  }
+}
+
 // An infinite loss is δ at every ε, and leaves that much less of it.
 TEST(ContourPairs, InfiniteLossesComeOnTop) {
   const Pair fails = EpsilonDeltaPair(0.5, 1e-6, Bound::kUpper);

@@ -124,6 +124,15 @@ TEST(SearchBeside, FailuresStayInfinite) {
   EXPECT_LT(Epsilon(composition, 1.2e-7).upper, 10);
 }
 
+TEST(SearchBeside, EverySearchCounts) {
+  Composition twice = Searched(Trained(), 1, 10), apart = twice;
+  const double once = Epsilon(twice, 1e-6).upper;
+  apart.curves.push_back(apart.curves[0]);
+  twice.curves[0].count = 2;
+  EXPECT_GT(Epsilon(twice, 1e-6).upper, 1.3 * once);
+  EXPECT_NEAR(Epsilon(twice, 1e-6).upper, Epsilon(apart, 1e-6).upper, 1e-6 * once);
+}
+
 TEST(SearchBeside, CostsLessThanByRenyi) {
   Composition composition = Searched(Trained(), 1, 10);
   composition.steps = Trained().steps;
