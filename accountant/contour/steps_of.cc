@@ -65,6 +65,7 @@ Interval InfiniteMass(const std::vector<Step>& steps) {
     if (step.pair == nullptr) continue;
     log_finite += step.count * std::log1p(-std::fmin(step.pair->infinite(), 1 - 1e-16));
   }
+  if (log_finite == 0) return {0, 0};
   const double infinite = -std::expm1(log_finite);
   return {infinite * (1 - 1e-12), std::fmin(1, infinite * (1 + 1e-12))};
 }
