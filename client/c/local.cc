@@ -27,10 +27,14 @@ std::string DefaultPath(const std::string& ledger) {
 }
 
 #ifdef DPLEDGER_LOCAL_LEDGER
+bool HasLocalLedgers() { return true; }
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder) {
   return local::OpenLedgers(folder);
 }
 #else
+bool HasLocalLedgers() { return false; }
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string&) {
   return FieldError("path",
                     "must not be given to this library, which was built without local ledgers "

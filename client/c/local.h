@@ -16,6 +16,9 @@ std::string LastName(const std::string& ledger);
 // for each.
 std::string DefaultPath(const std::string& ledger);
 
+// Whether this library was built with them.
+bool HasLocalLedgers();
+
 // local::OpenLedgers; INVALID_ARGUMENT (path) where the library was built without local ledgers.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder);
 

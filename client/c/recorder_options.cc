@@ -72,7 +72,9 @@ absl::StatusOr<std::string> ReadPath(const dpledger_recorder_options& read,
   if (path.empty()) {
     ASSIGN_OR_RETURN(const bool on_server, IsServerMeant(options.server));
     // To callers that were compiled before there were local ledgers, no server is an error.
-    if (on_server || read.struct_size <= offsetof(dpledger_recorder_options, path)) return path;
+    if (on_server || !HasLocalLedgers() ||
+        read.struct_size <= offsetof(dpledger_recorder_options, path))
+      return path;
     return DefaultPath(options.ledger);
   }
   for (const auto& [field, value] :
