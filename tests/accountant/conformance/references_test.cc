@@ -52,18 +52,6 @@ constexpr Exception kExceptions[] = {
     {"tpr-q0.01-s1-T1000-fpr0.01", Verdict::kWeAreLooser, kTradeOff},
 };
 
-// Kinds of events with a reason of their own; adjacency is not told apart.
-struct KindException {
-  const char* kind;
-  Verdict verdict;
-  const char* reason;
-};
-constexpr KindException kKinds[] = {
-    {"permute_and_flip", Verdict::kWeAreLooser,
-     "theirs is the Laplace mechanism's loss, proved for two candidates only; ours is that of any "
-     "pure mechanism"},
-};
-
 std::string NameOf(Verdict verdict) {
   switch (verdict) {
     case Verdict::kAgrees:
@@ -88,9 +76,6 @@ const char* ReasonFor(const ReferenceCase& reference, Verdict verdict) {
   for (const Exception& exception : kExceptions) {
     if (exception.id == reference.id && exception.verdict == verdict) return exception.reason;
   }
-  for (const KindException& exception : kKinds) {
-    if (exception.kind == reference.kind && exception.verdict == verdict) return exception.reason;
-  }
   return nullptr;
 }
 
@@ -110,7 +95,7 @@ std::set<std::string> JudgeAll(const std::vector<ReferenceCase>& cases) {
                                << NameOf(judgement.verdict) << ": " << judgement.why;
     if (reason == nullptr) continue;
     ++counts[NameOf(judgement.verdict) + ", " + reference.kind + ": " + reason];
-    excused.insert({reference.id, reference.kind});
+    excused.insert(reference.id);
   }
   for (const auto& [name, count] : counts) std::cout << count << " " << name << "\n";
   return excused;
@@ -123,8 +108,6 @@ TEST(References, GoogleDpAgreesOrIsListed) {
   // No exception outlives its reason.
   for (const Exception& exception : kExceptions)
     EXPECT_EQ(excused.count(exception.id), 1u) << exception.id;
-  for (const KindException& exception : kKinds)
-    EXPECT_EQ(excused.count(exception.kind), 1u) << exception.kind;
 }
 
 TEST(References, PeersAgreeOrAreListed) {
