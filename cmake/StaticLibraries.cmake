@@ -1,5 +1,5 @@
 # With DPLEDGER_STATIC_LIBRARIES, the folder that cmake/static_libraries.sh prints, the two libraries with an interface
-# in C are self-contained: gRPC, protobuf, Abseil, Highway and OpenSSL are in them. libdpledger_accounting.so needs glibc
+# in C are self-contained: gRPC, protobuf, Abseil, Highway, RocksDB and OpenSSL are in them. libdpledger_accounting.so needs glibc
 # alone; libdpledger.so also the folder's MPFR and GMP, which are looked for beside it. Read after Packages.cmake: the
 # packages' headers stay, their libraries are replaced.
 set(folder ${DPLEDGER_STATIC_LIBRARIES}/lib)
@@ -24,6 +24,11 @@ foreach(archive ${archives})
 endforeach()
 dpledger_replace_library(protobuf::libprotobuf ${folder}/libprotobuf.a)
 set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES ${folder}/libre2.a)
+if(TARGET RocksDB::rocksdb-shared)
+  dpledger_replace_library(RocksDB::rocksdb-shared ${folder}/librocksdb.a)
+  find_library(static_snappy libsnappy.a REQUIRED)
+  set_target_properties(RocksDB::rocksdb-shared PROPERTIES INTERFACE_LINK_LIBRARIES "${static_snappy};Threads::Threads")
+endif()
 foreach(pair gRPC::grpc++=grpc++ gRPC::grpc=grpc gRPC::gpr=gpr gRPC::upb=upb gRPC::address_sorting=address_sorting
         c-ares::cares=cares OpenSSL::SSL=ssl OpenSSL::Crypto=crypto ZLIB::ZLIB=z)
   string(REPLACE "=" ";" pair ${pair})

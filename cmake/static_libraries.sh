@@ -3,17 +3,17 @@
 #
 #   cmake/static_libraries.sh [--cached]      --cached: fails, and builds nothing, unless they are there already
 #
-# Debian's own archives of protobuf, Abseil, Highway and re2 are not position independent, or not there. They are built
-# from Debian's source packages, with Debian's patches, in exactly the versions whose headers are installed: headers and
-# archives are then of one piece. (Debian's archives of gRPC, OpenSSL, c-ares and zlib fit as they are.) MPFR and GMP are
-# LGPL, and so stay shared objects that a user can replace: Debian's own, under names of ours, so that they are neither
-# taken from another part of the process nor given to one. apt checks all signatures. Nothing is written to the system
-# or the clone: sources and results are below ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder named by all that they
-# depend on.
+# Debian's own archives of protobuf, Abseil, Highway, re2 and RocksDB are not position independent, or not there. They
+# are built from Debian's source packages, with Debian's patches, in exactly the versions whose headers are installed:
+# headers and archives are then of one piece. (Debian's archives of gRPC, OpenSSL, c-ares, Snappy and zlib fit as they
+# are.) MPFR and GMP are LGPL, and so stay shared objects that a user can replace: Debian's own, under names of ours, so
+# that they are neither taken from another part of the process nor given to one. apt checks all signatures. Nothing is
+# written to the system or the clone: sources and results are below ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder
+# named by all that they depend on.
 set -eu
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dpledger
-headers='libprotobuf-dev libabsl-dev libhwy-dev libre2-dev'
+headers='libprotobuf-dev libabsl-dev libhwy-dev libre2-dev librocksdb-dev'
 shared='libmpfr6 libgmp10'
 # shellcheck disable=SC2086 # one word for each package
 versions=$(dpkg-query -W -f '${source:Package}=${source:Version}\n' $headers)
@@ -80,6 +80,10 @@ target=hwy build highway -DHWY_ENABLE_TESTS=OFF -DHWY_ENABLE_EXAMPLES=OFF -DHWY_
 # data alone, which is position independent.
 (cd "$work/sources/re2"-*/re2 && touch perl_groups.cc unicode_casefold.cc unicode_groups.cc)
 target=re2 build re2 -DRE2_BUILD_TESTING=OFF
+# Snappy is what a server's store is compressed by. PORTABLE: for any processor, not for this one.
+target=rocksdb build rocksdb -DPORTABLE=ON -DROCKSDB_BUILD_SHARED=OFF -DUSE_RTTI=ON -DWITH_SNAPPY=ON \
+  -DWITH_GFLAGS=OFF -DWITH_LIBURING=OFF -DWITH_TESTS=OFF -DWITH_TOOLS=OFF -DWITH_CORE_TOOLS=OFF \
+  -DWITH_BENCHMARK_TOOLS=OFF -DFAIL_ON_WARNINGS=OFF
 mkdir "$work/tables"
 (cd "$work/tables" && ar x "$(c++ -print-file-name=libre2.a)" perl_groups.o unicode_casefold.o unicode_groups.o &&
   ar q ../lib/libre2.a ./*.o)
