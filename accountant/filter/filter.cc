@@ -30,6 +30,16 @@ Composition GaussianOfBound(const GdpFilter& filter) {
   return composition;
 }
 
+// What a mixture filter says nothing of.
+absl::Status Below(const char* reason, const char* field, double declared, double asked) {
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          field, ": must be at least ", declared, ", got ", asked,
+          ": a mixture filter holds at the epsilon and the delta that were declared; no theorem "
+          "gives another pair")),
+      {reason, {{"field", field}, {"declared", absl::StrCat(declared)}}});
+}
+
 Answer UpperBound(double value, Method method) { return {{0, value}, method, {kNoLowerBound}}; }
 
 }  // namespace
@@ -37,12 +47,15 @@ Answer UpperBound(double value, Method method) { return {{0, value}, method, {kN
 std::string Name(const Filter& filter) {
   if (const auto* rdp = std::get_if<RdpFilter>(&filter))
     return absl::StrCat("rdp at order ", rdp->order);
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter))
+    return absl::StrCat("mixture at delta ", mixture->delta);
   return std::holds_alternative<ZcdpFilter>(filter) ? "zcdp" : "gdp";
 }
 
 double BoundOf(const Filter& filter) {
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) return rdp->epsilon;
   if (const auto* zcdp = std::get_if<ZcdpFilter>(&filter)) return zcdp->rho;
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) return mixture->epsilon;
   return std::get<GdpFilter>(filter).mu;
 }
 
@@ -51,6 +64,7 @@ Method MethodOf(const Filter& filter) {
 }
 
 bool Crossed(const Filter& filter, double spent) {
+  if (std::holds_alternative<MixtureFilter>(filter)) return !(spent <= BoundOf(filter));
   return !(spent <= WithAllowance(BoundOf(filter)) * (1 - 4 * kUnitRoundoff));
 }
 
@@ -64,13 +78,18 @@ absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters) {
       return WithReason(absl::FailedPreconditionError(
                             absl::StrCat("filters ", Name(total), " and ", Name(other),
                                          " have no common bound: ledgers with filters are composed "
-                                         "if all are zcdp, all gdp, or all rdp at one order")),
+                                         "if all are zcdp, all gdp, all mixture, or all rdp at one "
+                                         "order")),
                         {"FILTERS_DIFFER", {{"field", "declaration.filter"}}});
     }
     if (rdp != nullptr) {
       rdp->epsilon = AddUp(rdp->epsilon, other_rdp->epsilon);
     } else if (auto* zcdp = std::get_if<ZcdpFilter>(&total)) {
       zcdp->rho = AddUp(zcdp->rho, std::get<ZcdpFilter>(other).rho);
+    } else if (auto* mixture = std::get_if<MixtureFilter>(&total)) {
+      const auto& other_mixture = std::get<MixtureFilter>(other);
+      mixture->epsilon = AddUp(mixture->epsilon, other_mixture.epsilon);
+      mixture->delta = AddUp(mixture->delta, other_mixture.delta);
     } else {
       double& mu = std::get<GdpFilter>(total).mu;
       mu = NextUp(NextUp(NextUp(std::hypot(mu, std::get<GdpFilter>(other).mu))));
@@ -83,7 +102,11 @@ absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limit
   RETURN_IF_ERROR(CheckArithmetic());
   if (!(delta >= 0 && delta < 1))
     return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
-  // The worst composition within a bound of any kind is a Gaussian.
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) {
+    if (delta < mixture->delta) return Below("FILTER_DELTA", "delta", mixture->delta, delta);
+    return UpperBound(mixture->epsilon, Method::kRdp);
+  }
+  // The worst composition within a bound of any other kind is a Gaussian.
   if (delta == 0) return UpperBound(std::numeric_limits<double>::infinity(), MethodOf(filter));
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
     const double epsilon =
@@ -104,6 +127,11 @@ absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limit
   RETURN_IF_ERROR(CheckArithmetic());
   if (!(epsilon >= 0 && std::isfinite(epsilon)))
     return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) {
+    if (epsilon < mixture->epsilon)
+      return Below("FILTER_EPSILON", "epsilon", mixture->epsilon, epsilon);
+    return UpperBound(std::fmin(1, mixture->delta), Method::kRdp);
+  }
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
     const double log_delta = rdp::LogDeltaAt(WithAllowance(rdp->epsilon), rdp->order, epsilon, 0);
     return UpperBound(std::fmin(1, ExpUp(log_delta)), Method::kRdp);

@@ -33,9 +33,19 @@ struct GdpFilter {
   bool operator==(const GdpFilter&) const = default;
 };
 
-using Filter = std::variant<RdpFilter, ZcdpFilter, GdpFilter>;
+// Rényi divergences of several orders at once, under equal weights: the run keeps
+// MixtureEpsilon(orders, Σ R_i, delta) <= epsilon, and so is (epsilon, delta)-DP. It needs no order
+// that fits the run, and speaks of no smaller delta.
+struct MixtureFilter {
+  double epsilon;              // > 0
+  double delta;                // in (0, 1)
+  std::vector<double> orders;  // > 1, ascending, at most 64
+  bool operator==(const MixtureFilter&) const = default;
+};
 
-// "rdp at order 8", "zcdp", "gdp".
+using Filter = std::variant<RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter>;
+
+// "rdp at order 8", "zcdp", "gdp", "mixture at delta 1e-06".
 std::string Name(const Filter& filter);
 // epsilon, rho or mu.
 double BoundOf(const Filter& filter);
@@ -43,24 +53,36 @@ double BoundOf(const Filter& filter);
 Method MethodOf(const Filter& filter);
 
 // What the composition spends of the filter, in the units of BoundOf, rounded up; infinite for a
-// non-private composition. It is no guarantee by itself. FAILED_PRECONDITION (reason
+// non-private composition. Of a mixture filter, a run that has begun spends at once what its orders
+// and delta cost. It is no guarantee by itself. FAILED_PRECONDITION (reason
 // FILTER_CANNOT_COUNT, naming the step) for a step without a bound in the filter's measure.
 absl::StatusOr<double> Spent(const Filter& filter, const Composition& composition,
                              const Limits& limits);
 
+// With a probability of at least 1 - filter.delta over the run's own outputs, at all times, the
+// privacy loss of what the composition released is at most this, rounded up, whatever the filter's
+// epsilon; infinite for a non-private composition. It bounds the loss of the run that happened, and
+// is no differential privacy. Errors are those of Spent.
+absl::StatusOr<double> Odometer(const MixtureFilter& filter, const Composition& composition,
+                                const Limits& limits);
+
 // EpsilonOf and DeltaOf answer for a bound greater by this share. So a filter can be spent
-// completely although Spent rounds up.
+// completely although Spent rounds up. A mixture filter's spending is no sum of equal parts, which
+// could meet its bound exactly: it has no allowance.
 inline constexpr double kAllowance = 1e-9;
-// Whether `spent` exceeds the bound with its allowance.
+// Whether `spent` exceeds the bound with its allowance, if it has one.
 bool Crossed(const Filter& filter, double spent);
 
 // The filter that several ledgers are within together, each being within its own.
 // FAILED_PRECONDITION (reason FILTERS_DIFFER) unless all are of one kind, and RDP filters of one
-// order. Precondition: not empty.
+// order. Of mixture filters epsilon and delta add, whatever their orders; the sum shows the first
+// one's. Precondition: not empty.
 absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters);
 
 // ε for a delta in [0, 1), and δ for an epsilon >= 0, of the bound: of the worst composition that
-// stays within it. RDP and zCDP give an upper bound only (lower is 0).
+// stays within it. All but GDP give an upper bound only (lower is 0). A mixture filter answers with
+// the declared numbers: FAILED_PRECONDITION below them, with reason FILTER_DELTA for a smaller
+// delta and FILTER_EPSILON for a smaller epsilon.
 absl::StatusOr<Answer> EpsilonOf(const Filter& filter, double delta, const Limits& limits);
 absl::StatusOr<Answer> DeltaOf(const Filter& filter, double epsilon, const Limits& limits);
 

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/filter/filter.h"
+#include "accountant/filter/mixture.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -135,8 +137,10 @@ absl::StatusOr<double> SumOver(const Filter& filter, const Measure& measure,
   return sum;
 }
 
-absl::StatusOr<double> RenyiSpent(const RdpFilter& filter, Composition composition,
-                                  const Limits& limits) {
+// The divergences of these orders, each in both directions; refused where no order's is finite.
+absl::StatusOr<std::vector<double>> Divergences(const Filter& filter,
+                                                const std::vector<double>& orders,
+                                                Composition composition, const Limits& limits) {
   // An epoch is set before its first round, which so spends for all of them: a run that may stop
   // within an epoch for what it saw is no shorter epoch.
   for (AllocatedGaussian& epoch : composition.allocations) epoch.missing = 0;
@@ -146,12 +150,17 @@ absl::StatusOr<double> RenyiSpent(const RdpFilter& filter, Composition compositi
     return CannotCount(filter, "a mechanism that may fail with a probability delta",
                        "its Rényi divergence is infinite");
   }
-  const double spent = curve.curve(filter.order);
-  if (std::isinf(spent)) {
-    return CannotCount(filter, "a mechanism of the ledger",
-                       "no finite Rényi divergence of this order is known of it");
+  std::vector<double> divergences;
+  for (const double order : orders) {
+    const double divergence = curve.curve(order);
+    divergences.push_back(std::isnan(divergence) ? kInfinity : std::fmax(0, divergence));
+    RETURN_IF_ERROR(limits.Check());
   }
-  return std::fmax(0, spent);
+  if (*std::min_element(divergences.begin(), divergences.end()) == kInfinity) {
+    return CannotCount(filter, "a mechanism of the ledger",
+                       "no finite Rényi divergence of the filter's orders is known of it");
+  }
+  return divergences;
 }
 
 }  // namespace
@@ -172,12 +181,28 @@ absl::StatusOr<double> Spent(const Filter& filter, const Composition& compositio
                              const Limits& limits) {
   if (composition.non_private) return kInfinity;
   if (composition.Empty()) return 0;
-  if (const auto* rdp = std::get_if<RdpFilter>(&filter))
-    return RenyiSpent(*rdp, composition, limits);
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
+    ASSIGN_OR_RETURN(const auto divergences,
+                     Divergences(filter, {rdp->order}, composition, limits));
+    return divergences.front();
+  }
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) {
+    ASSIGN_OR_RETURN(const auto divergences,
+                     Divergences(filter, mixture->orders, composition, limits));
+    return MixtureEpsilon(mixture->orders, divergences, mixture->delta);
+  }
   if (std::holds_alternative<ZcdpFilter>(filter))
     return SumOver(filter, Concentrated(), composition);
   ASSIGN_OR_RETURN(const double square, SumOver(filter, GaussianSquared(), composition));
   return NextUp(std::sqrt(square));
+}
+
+absl::StatusOr<double> Odometer(const MixtureFilter& filter, const Composition& composition,
+                                const Limits& limits) {
+  if (composition.non_private) return kInfinity;
+  if (composition.Empty()) return 0;
+  ASSIGN_OR_RETURN(const auto divergences, Divergences(filter, filter.orders, composition, limits));
+  return MixtureOdometer(filter.orders, divergences, filter.delta);
 }
 
 }  // namespace dpledger::accountant::filter
