@@ -49,13 +49,20 @@ std::string Json(const v1::LedgerReference& ledger) {
   return object.ToString();
 }
 
+// A mixture filter's delta is never 0.
+bool HasOdometer(const v1::FilterSpending& spending) { return spending.delta() > 0; }
+
 std::string Json(const v1::FilterSpending& spending) {
-  return JsonObject()
-      .AddText("ledger", spending.ledger())
-      .AddText("filter", spending.filter())
-      .AddNumber("bound", spending.bound())
-      .AddNumber("spent", spending.spent())
-      .ToString();
+  JsonObject object;
+  object.AddText("ledger", spending.ledger());
+  object.AddText("filter", spending.filter());
+  object.AddNumber("bound", spending.bound());
+  object.AddNumber("spent", spending.spent());
+  if (HasOdometer(spending)) {
+    object.AddNumber("odometer", spending.odometer());
+    object.AddNumber("delta", spending.delta());
+  }
+  return object.ToString();
 }
 
 const char* SourceText(v1::DeclarationSource source) {
@@ -150,6 +157,11 @@ std::string DetailsText(const v1::AnswerDetails& details) {
     text += Row("filter",
                 absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()), ": spent ",
                              TextUp(spending.spent()), " by ", spending.ledger()));
+    if (HasOdometer(spending)) {
+      text +=
+          Row("odometer", absl::StrCat(TextUp(spending.odometer()), " but for a probability of ",
+                                       spending.delta(), ": the loss of the run that happened"));
+    }
   }
   for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
   for (const std::string& warning : details.warnings()) text += Row("warning", warning);

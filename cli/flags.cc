@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/address.h"
+#include "events/declaration_rules.h"
 #include "events/names.h"
 
 namespace dpledger::cli {
@@ -189,11 +190,16 @@ CLI::Option* AddFilter(CLI::App& app, v1::Filter& value) {
                        absl::SimpleAtod(parts[2], &second) && kFinitePositive.contains(second)) {
               value.mutable_rdp()->set_order(first);
               value.mutable_rdp()->set_epsilon(second);
+            } else if (parts.size() == 3 && parts[0] == "mixture" &&
+                       absl::SimpleAtod(parts[1], &first) && kFinitePositive.contains(first) &&
+                       absl::SimpleAtod(parts[2], &second) && second > 0 && second < 1) {
+              value = events::MixtureFilter(first, second);
             } else {
-              Refuse("--filter",
-                     "must be rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU, with an order above 1 and "
-                     "positive bounds",
-                     text);
+              Refuse(
+                  "--filter",
+                  "must be mixture:EPSILON:DELTA, rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU, with an "
+                  "order above 1, positive bounds and a delta below 1",
+                  text);
             }
           },
           "adaptive only: the bound that the ledger is held to, whatever its outputs show; its "

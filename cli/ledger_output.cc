@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/hex.h"
 #include "cli/answer_parts.h"
 
@@ -39,6 +40,10 @@ std::string FilterText(const v1::Filter& filter) {
       return absl::StrCat("zcdp, rho at most ", filter.zcdp().rho());
     case v1::Filter::kGdp:
       return absl::StrCat("gdp, mu at most ", filter.gdp().mu());
+    case v1::Filter::kMixture:
+      return absl::StrCat("mixture of orders ", absl::StrJoin(filter.mixture().orders(), ", "),
+                          " at delta ", filter.mixture().delta(), ", epsilon at most ",
+                          filter.mixture().epsilon());
     case v1::Filter::KIND_NOT_SET:
       break;
   }

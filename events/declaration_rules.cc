@@ -11,6 +11,24 @@ constexpr size_t kMaxName = 256;
 constexpr size_t kMaxReleased = 1024;
 constexpr size_t kMaxDescription = 4096;
 
+constexpr double kMixtureOrders[] = {2, 3, 4, 5, 6, 8, 12, 24};
+constexpr int kMaxMixtureOrders = 64;
+
+absl::Status CheckMixture(const v1::MixtureFilter& mixture) {
+  RETURN_IF_ERROR(Positive("epsilon", mixture.epsilon()));
+  RETURN_IF_ERROR(
+      Must(mixture.delta() > 0 && mixture.delta() < 1, "be in (0, 1)", "delta", mixture.delta()));
+  RETURN_IF_ERROR(Must(mixture.orders_size() >= 1 && mixture.orders_size() <= kMaxMixtureOrders,
+                       "have 1 to 64 elements", "orders", mixture.orders_size()));
+  for (int i = 0; i < mixture.orders_size(); ++i) {
+    const std::string field = absl::StrCat("orders[", i, "]");
+    RETURN_IF_ERROR(GreaterThan(1, field, mixture.orders(i)));
+    if (i > 0 && !(mixture.orders(i) > mixture.orders(i - 1)))
+      return Must(false, "be greater than the one before it", field, mixture.orders(i));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFilter(const v1::Filter& filter) {
   RETURN_IF_ERROR(KindOf(filter).status());
   switch (filter.kind_case()) {
@@ -21,6 +39,8 @@ absl::Status CheckFilter(const v1::Filter& filter) {
       return Positive("zcdp.rho", filter.zcdp().rho());
     case v1::Filter::kGdp:
       return Positive("gdp.mu", filter.gdp().mu());
+    case v1::Filter::kMixture:
+      return Within("mixture", CheckMixture(filter.mixture()));
     case v1::Filter::KIND_NOT_SET:
       break;
   }
@@ -60,6 +80,14 @@ absl::Status CheckAdjacency(v1::Adjacency adjacency) {
                                     v1::Adjacency_IsValid(adjacency) ? v1::Adjacency_Name(adjacency)
                                                                      : absl::StrCat(adjacency)));
   }
+}
+
+v1::Filter MixtureFilter(double epsilon, double delta) {
+  v1::Filter filter;
+  filter.mutable_mixture()->set_epsilon(epsilon);
+  filter.mutable_mixture()->set_delta(delta);
+  for (const double order : kMixtureOrders) filter.mutable_mixture()->add_orders(order);
+  return filter;
 }
 
 const v1::Declaration& DeclarationOf(const v1::LedgerEntry& first_entry) {

@@ -20,10 +20,15 @@ absl::StatusOr<filter::Filter> FilterFromProto(const v1::Filter& filter) {
       return filter::ZcdpFilter{filter.zcdp().rho()};
     case v1::Filter::kGdp:
       return filter::GdpFilter{filter.gdp().mu()};
+    case v1::Filter::kMixture:
+      return filter::MixtureFilter{
+          filter.mixture().epsilon(),
+          filter.mixture().delta(),
+          {filter.mixture().orders().begin(), filter.mixture().orders().end()}};
     case v1::Filter::KIND_NOT_SET:
       break;
   }
-  return FieldError("declaration.filter", "one of rdp, zcdp, gdp must be set");
+  return FieldError("declaration.filter", "one of rdp, zcdp, gdp, mixture must be set");
 }
 
 // A filter bounds one record's loss under the declared adjacency, by its own method.
@@ -81,6 +86,11 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
     spending.set_filter(filter::Name(filter));
     spending.set_bound(filter::BoundOf(filter));
     spending.set_spent(spent);
+    if (const auto* mixture = std::get_if<filter::MixtureFilter>(&filter)) {
+      ASSIGN_OR_RETURN(const double odometer, filter::Odometer(*mixture, composition, limits));
+      spending.set_odometer(odometer);
+      spending.set_delta(mixture->delta);
+    }
     filters.push_back(filter);
     together.schemes.insert(composition.schemes.begin(), composition.schemes.end());
     together.assumptions.insert(composition.assumptions.begin(), composition.assumptions.end());
@@ -99,6 +109,11 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
       "the number is that of the declared filter's whole bound; what was spent of it is no "
       "guarantee");
   ASSIGN_OR_RETURN(const filter::Filter total, filter::Compose(filters));
+  if (std::holds_alternative<filter::MixtureFilter>(total)) {
+    details.add_warnings(
+        "an odometer bounds the privacy loss of the run that happened, at all times, with a "
+        "probability of at least 1 - delta over its own outputs; it is no differential privacy");
+  }
   const Method method = question.options.method;
   if (method != Method::kBest && method != filter::MethodOf(total)) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(

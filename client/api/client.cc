@@ -64,6 +64,10 @@ dpledger_declaration ToC(const Declaration& declaration) {
   } else if (const auto* gdp = std::get_if<GdpFilter>(&declaration.filter)) {
     c.filter = DPLEDGER_GDP_FILTER;
     c.filter_bound = gdp->mu;
+  } else if (const auto* mixture = std::get_if<MixtureFilter>(&declaration.filter)) {
+    c.filter = DPLEDGER_MIXTURE_FILTER;
+    c.filter_bound = mixture->epsilon;
+    c.filter_delta = mixture->delta;
   }
   return c;
 }

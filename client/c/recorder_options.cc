@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstddef>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -7,14 +8,20 @@
 #include "client/c/local.h"
 #include "client/c/options.h"
 #include "client/c/read.h"
+#include "events/declaration_rules.h"
 
 namespace dpledger::client::c {
 namespace {
 
+constexpr size_t kDeclarationOfVersion1 = offsetof(dpledger_declaration, filter_delta);
+
 absl::Status ReadFilter(const dpledger_declaration& read, v1::Declaration& declaration) {
-  RETURN_IF_ERROR(CheckConstant("declaration.filter", read.filter, 0, DPLEDGER_GDP_FILTER));
+  RETURN_IF_ERROR(CheckConstant("declaration.filter", read.filter, 0, DPLEDGER_MIXTURE_FILTER));
   if (read.filter != DPLEDGER_RDP_FILTER) {
     RETURN_IF_ERROR(CheckZero("declaration.filter_order", read.filter_order, " for this filter"));
+  }
+  if (read.filter != DPLEDGER_MIXTURE_FILTER) {
+    RETURN_IF_ERROR(CheckZero("declaration.filter_delta", read.filter_delta, " for this filter"));
   }
   switch (read.filter) {
     case DPLEDGER_RDP_FILTER:
@@ -27,13 +34,17 @@ absl::Status ReadFilter(const dpledger_declaration& read, v1::Declaration& decla
     case DPLEDGER_GDP_FILTER:
       declaration.mutable_filter()->mutable_gdp()->set_mu(read.filter_bound);
       return absl::OkStatus();
+    case DPLEDGER_MIXTURE_FILTER:
+      *declaration.mutable_filter() = events::MixtureFilter(read.filter_bound, read.filter_delta);
+      return absl::OkStatus();
     default:
       return CheckZero("declaration.filter_bound", read.filter_bound, " without a filter");
   }
 }
 
 absl::StatusOr<v1::Declaration> ReadDeclaration(const dpledger_declaration* given) {
-  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_declaration>("declaration", given));
+  ASSIGN_OR_RETURN(const auto read,
+                   ReadStruct<dpledger_declaration>("declaration", given, kDeclarationOfVersion1));
   v1::Declaration declaration;
   ASSIGN_OR_RETURN(*declaration.mutable_dataset(), ReadText("declaration.dataset", read.dataset));
   ASSIGN_OR_RETURN(*declaration.mutable_unit_of_privacy(),

@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 4
+#define DPLEDGER_ABI_MINOR 5
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -136,7 +136,9 @@ enum {                       // when a noised sum may leave
 enum {                       // the bound that an ADAPTIVE ledger keeps to
   DPLEDGER_RDP_FILTER = 1,   // filter_order > 1, filter_bound: epsilon > 0
   DPLEDGER_ZCDP_FILTER = 2,  // filter_bound: rho > 0
-  DPLEDGER_GDP_FILTER = 3    // filter_bound: mu > 0
+  DPLEDGER_GDP_FILTER = 3,   // filter_bound: mu > 0
+  // Of Rényi orders 2 to 24 at once (docs/concepts.md): filter_bound: epsilon > 0; filter_delta
+  DPLEDGER_MIXTURE_FILTER = 4
 };
 
 // What a trainer promises about the whole ledger (docs/concepts.md). The server checks it.
@@ -150,9 +152,10 @@ typedef struct dpledger_declaration {
   int32_t parameters;           // one of the two
   uint64_t planned_rounds;      // FIXED: the number decided in advance; 0 if it is not stated
   int32_t plan_independent;     // 1: the plan did not depend on outputs of other ledgers; else 0
-  int32_t filter;               // one of the three, ADAPTIVE only; 0 for none
+  int32_t filter;               // one of the four, ADAPTIVE only; 0 for none
   double filter_order;
   double filter_bound;
+  double filter_delta;  // of a mixture filter: in (0, 1)
 } dpledger_declaration;
 
 // Keeps what another process needs to carry on a run that was killed: an epoch's partition, the

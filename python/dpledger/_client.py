@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 from . import _library
 from .errors import Error, LibraryNotFound, WrongType, error
 
-ABI_MAJOR, ABI_MINOR = 1, 4  # that this module was written against
+ABI_MAJOR, ABI_MINOR = 1, 5  # that this module was written against
 
 _text, _size, _number = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_double
 _constant, _count, _pointer = ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p
@@ -36,7 +36,8 @@ SamplingScheme = _struct(
 Declaration = _struct(
     "dpledger_declaration", ("dataset", _text), ("unit_of_privacy", _text), ("released", _text),
     ("description", _text), ("adjacency", _constant), ("parameters", _constant), ("planned_rounds", _count),
-    ("plan_independent", _constant), ("filter", _constant), ("filter_order", _number), ("filter_bound", _number))
+    ("plan_independent", _constant), ("filter", _constant), ("filter_order", _number), ("filter_bound", _number),
+    ("filter_delta", _number))
 RunState = _struct("dpledger_run_state", ("folder", _text), ("key_file", _text))
 RecorderOptions = _struct(
     "dpledger_recorder_options", ("server", _text), ("ledger", _text), ("writer", _text),
@@ -74,7 +75,7 @@ SCHEMES = {"poisson": 1, "without_replacement": 2, "with_replacement": 3, "full_
 ADJACENCIES = {"add-or-remove-one": 1, "replace-one": 2, "zero-out": 3}
 PARAMETERS = {"fixed": 1, "adaptive": 2}
 POLICIES = {"fail-closed": 1, "spool": 2}
-FILTERS = {"rdp": 1, "zcdp": 2, "gdp": 3}
+FILTERS = {"rdp": 1, "zcdp": 2, "gdp": 3, "mixture": 4}
 NOISES = {"gaussian": 0, "rounded-gaussian": 1, "discrete-gaussian": 2}
 ALLOCATIONS = {"proportional": 0, "least-variance": 1}
 

@@ -90,7 +90,7 @@ class Recorder(Handle):
     parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at outputs, else
         "adaptive"
     planned_rounds: the number decided in advance; 0 if it is not stated
-    filter: of an adaptive ledger: ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu)
+    filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu)
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here, or spool in `path`
     policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool", once the disk has
     plan_varies: the declared plan has rounds of more than one configuration
@@ -233,15 +233,19 @@ class Recorder(Handle):
             self.leave()
 
 
+# What stands behind the kind's name, in this order.
+_FILTER_MEMBERS = {"mixture": ("filter_bound", "filter_delta"), "rdp": ("filter_order", "filter_bound"),
+                   "zcdp": ("filter_bound",), "gdp": ("filter_bound",)}
+
+
 def _put_filter(declaration: Any, filter: Tuple[Any, ...]) -> None:
     if not isinstance(filter, (tuple, list)) or not filter or filter[0] not in _client.FILTERS or (
-            len(filter) != (3 if filter[0] == "rdp" else 2)):
-        raise InvalidArgument('filter: must be ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu), got %r'
-                              % (filter,), field="filter")
+            len(filter) != 1 + len(_FILTER_MEMBERS[filter[0]])):
+        raise InvalidArgument('filter: must be ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp", rho) or '
+                              '("gdp", mu), got %r' % (filter,), field="filter")
     declaration.filter = _client.FILTERS[filter[0]]
-    if filter[0] == "rdp":
-        declaration.filter_order = _client.real(filter[1], "filter[1]")
-    declaration.filter_bound = _client.real(filter[-1], "filter[%d]" % (len(filter) - 1))
+    for position, member in enumerate(_FILTER_MEMBERS[filter[0]], 1):
+        setattr(declaration, member, _client.real(filter[position], "filter[%d]" % position))
 
 
 class Sampler(Handle):

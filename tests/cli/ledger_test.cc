@@ -351,6 +351,33 @@ TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
   ExpectError(question, "FAILED_PRECONDITION", "its filter zcdp is crossed: 0.625");
 }
 
+TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
+  Create({"--parameters", "adaptive", "--filter", "mixture:4:1e-6"});
+  EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,
+              HasSubstr("\nfilter             mixture of orders 2, 3, 4, 5, 6, 8, 12, 24 at delta "
+                        "1e-06, epsilon at most 4\n"));
+  Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "2000"))));
+  const JsonObject answer = Ok({"epsilon", "--delta", "1e-6", "--ledger", name_});
+  EXPECT_EQ(answer.Number("epsilon.upper"), 4);
+  const auto spending = answer.Array("filter_spending");
+  ASSERT_EQ(spending.size(), 1);
+  const auto& fields = spending[0].struct_value().fields();
+  EXPECT_EQ(fields.at("filter").string_value(), "mixture at delta 1e-06");
+  EXPECT_EQ(fields.at("bound").number_value(), 4);
+  EXPECT_NEAR(fields.at("spent").number_value(), 3.561, 1e-3);
+  EXPECT_GT(fields.at("odometer").number_value(), 3.9);
+  EXPECT_LT(fields.at("odometer").number_value(), 4.058 + 1e-3);
+  EXPECT_EQ(fields.at("delta").number_value(), 1e-6);
+  EXPECT_EQ(Ok({"delta", "--epsilon", "6", "--ledger", name_}).Number("delta.upper"), 1e-6);
+  ExpectError({"epsilon", "--delta", "1e-7", "--ledger", name_}, "FAILED_PRECONDITION",
+              "delta: must be at least 1e-06, got 1e-07");
+  ExpectError({"delta", "--epsilon", "3", "--ledger", name_}, "FAILED_PRECONDITION",
+              "epsilon: must be at least 4, got 3");
+  Ok(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "1", "2000"))));
+  ExpectError({"epsilon", "--delta", "1e-6", "--ledger", name_}, "FAILED_PRECONDITION",
+              "its filter mixture at delta 1e-06 is crossed");
+}
+
 TEST_F(Ledger, AdaptiveLedgersWithoutFilterAreStoredAndTheirEpsilonRefused) {
   Create({"--parameters", "adaptive"});
   Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "100"))));

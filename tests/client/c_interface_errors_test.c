@@ -334,6 +334,10 @@ static void recorders(void) {
   CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
                 "declaration.filter_order: must be 0 for this filter, got 2");
   declaration.filter_order = 0;
+  declaration.filter_delta = 0.5;
+  CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
+                "declaration.filter_delta: must be 0 for this filter, got 0.5");
+  declaration.filter_delta = 0;
   given.path = "line.ledger";
   CHECK_INVALID(dpledger_recorder_open(&given, &recorder, error),
                 "path: must not be given together with server");

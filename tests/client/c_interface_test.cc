@@ -44,7 +44,8 @@ static_assert(int{DPLEDGER_GAUSSIAN} == v1::GAUSSIAN &&
 
 // Adding members may make a struct longer; these are the lengths that callers of version 1 have.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(dpledger_sampling_scheme) == 56 && sizeof(dpledger_declaration) == 80 &&
+              (sizeof(dpledger_sampling_scheme) == 56 &&
+               offsetof(dpledger_declaration, filter_delta) == 80 &&
                offsetof(dpledger_recorder_options, state) == 104 &&
                sizeof(dpledger_sum_query) == 48 && sizeof(dpledger_clip_group) == 64 &&
                sizeof(dpledger_adaptive_clip_norm) == 64 &&

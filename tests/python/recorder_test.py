@@ -92,7 +92,8 @@ class Recording:
         self.program("ledger", "verify", "killed", "--self-signed")
 
     def test_adaptive_ledgers_keep_to_their_filter_and_spools_release_alone(self):
-        for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"), (("gdp", 1.5), "gdp")):
+        for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"), (("gdp", 1.5), "gdp"),
+                            (("mixture", 3.5, 1e-5), "mixture at delta 1e-05")):
             with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind, policy="spool",
                                spool=str(self.folder / kind[0]), plan_varies=True) as ledger:
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 20.0)).await_releasable()
@@ -101,7 +102,7 @@ class Recording:
                                                   "--json"))
             spending = json.dumps(told)
             self.assertIn(shown, spending)
-            self.assertIn('"bound": %s' % kind[-1], spending)
+            self.assertIn('"bound": %s' % kind[1 if kind[0] == "mixture" else -1], spending)
 
     def test_wrong_rounds_are_named_and_nothing_is_recorded(self):
         with self.recorder("refusals") as ledger:

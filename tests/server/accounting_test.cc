@@ -248,6 +248,18 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
                       StatusCode::FAILED_PRECONDITION, "FILTERS_DIFFER",
                       "filters gdp and zcdp have no common bound"));
 
+  // Mixtures add ε and δ.
+  held("projects/p/ledgers/mixed", "mixture { epsilon: 3 delta: 1e-6 orders: [2, 8] }");
+  held("projects/p/ledgers/mixed-too", "mixture { epsilon: 1 delta: 2e-6 orders: 4 }");
+  ASSERT_TRUE(Ask(AboutLedgers({"projects/p/ledgers/mixed", "projects/p/ledgers/mixed-too"})).ok());
+  EXPECT_NEAR(answer_.epsilon().upper(), 4, 1e-14);
+  EXPECT_EQ(answer_.details().filter_spending(0).delta(), 1e-6);
+  EXPECT_THAT(answer_.details().warnings(), Contains(HasSubstr("no differential privacy")));
+  v1::ComputeEpsilonRequest below = AboutLedgers({"projects/p/ledgers/mixed"});
+  below.set_delta(1e-9);
+  EXPECT_TRUE(IsError(Ask(below), StatusCode::FAILED_PRECONDITION, "FILTER_DELTA",
+                      "delta: must be at least 1e-06, got 1e-09"));
+
   // What-if events are spent of the one ledger's filter.
   v1::ComputeEpsilonRequest what_if = AboutLedgers({kLedger});
   *what_if.mutable_subject()->add_events() = Rounds(5);

@@ -230,6 +230,24 @@ TEST_F(BadRequest, DeclarationIsChecked) {
       {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
        "zcdp { rho: 0 } }",
        "declaration.filter.zcdp.rho", "must be finite and > 0, got 0"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 0 delta: 0.1 orders: 2 } }",
+       "declaration.filter.mixture.epsilon", "must be finite and > 0, got 0"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 1 delta: 1 orders: 2 } }",
+       "declaration.filter.mixture.delta", "must be in (0, 1), got 1"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 1 orders: 2 } }",
+       "declaration.filter.mixture.delta", "must be in (0, 1), got 0"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 1 delta: 0.1 } }",
+       "declaration.filter.mixture.orders", "must have 1 to 64 elements, got 0"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 1 delta: 0.1 orders: [1, 2] } }",
+       "declaration.filter.mixture.orders[0]", "must be finite and > 1, got 1"},
+      {"dataset: 'd' unit_of_privacy: 'u' adjacency: REPLACE_ONE parameters: ADAPTIVE filter { "
+       "mixture { epsilon: 1 delta: 0.1 orders: [3, 3] } }",
+       "declaration.filter.mixture.orders[1]", "must be greater than the one before it, got 3"},
   };
   for (const auto& bad : cases) {
     v1::CreateLedgerRequest request = CreateRequest("projects/p/ledgers/b");

@@ -81,6 +81,10 @@ struct ZcdpFilter {
 struct GdpFilter {
   double mu = 0;
 };
+// Of Rényi orders 2 to 24 at once: no order has to be chosen (docs/concepts.md).
+struct MixtureFilter {
+  double epsilon = 0, delta = 0;
+};
 
 // Adjacency and parameters have no default: the library refuses a declaration without them.
 struct Declaration {
@@ -90,7 +94,7 @@ struct Declaration {
   std::optional<Parameters> parameters;
   uint64_t planned_rounds = 0;
   bool plan_independent = false;
-  std::variant<std::monostate, RdpFilter, ZcdpFilter, GdpFilter> filter;
+  std::variant<std::monostate, RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter> filter;
   std::string released;
   std::string description;
 };

@@ -39,6 +39,7 @@ export function filterWords(filter: Filter | undefined): string {
   if (filter.rdp) return `Rényi order ${textNear(double(filter.rdp.order))}: at most ${textNear(double(filter.rdp.epsilon))}`;
   if (filter.zcdp) return `zCDP: ρ at most ${textNear(double(filter.zcdp.rho))}`;
   if (filter.gdp) return `Gaussian DP: μ at most ${textNear(double(filter.gdp.mu))}`;
+  if (filter.mixture) return `Mixture of Rényi orders: ε at most ${textNear(double(filter.mixture.epsilon))} at δ ${textNear(double(filter.mixture.delta))}`;
   return "unknown kind";
 }
 
