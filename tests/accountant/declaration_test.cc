@@ -50,7 +50,7 @@ std::vector<FieldRule> DeclarationRules() {
        {{"filter { zcdp { rho: 1 } }", "filter: must be unset unless parameters is ADAPTIVE"}}},
       {adaptive + "@",
        "filter { zcdp { rho: 0.5 } }",
-       {{"filter {}", "filter.kind: must be set to one of rdp, zcdp, gdp"},
+       {{"filter {}", "filter.kind: must be set to one of rdp, zcdp, gdp, mixture"},
         {"filter { zcdp {} }", "filter.zcdp.rho" + positive + "0"},
         {"filter { zcdp { rho: nan } }", "filter.zcdp.rho" + positive + "nan"}}},
       {adaptive + "filter { rdp { order: @ epsilon: 1 } }",
