@@ -26,7 +26,7 @@ if [ -e "$done/complete" ]; then
   exit
 fi
 if [ "${1-}" = --cached ]; then
-  echo "static_libraries: $done is not there; run $0 once (3 minutes, 40 MB from Debian's archive)" >&2
+  echo "static_libraries: $done is not there; run $0 once (10 minutes on two cores, 40 MB from Debian's archive)" >&2
   exit 1
 fi
 
