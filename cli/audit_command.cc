@@ -82,18 +82,15 @@ absl::Status Audit(const AuditFlags& flags, Output& out) {
                                   : accountant::AnswerAudit(RequestOf(flags));
   RETURN_IF_ERROR(answer.status());
   out.Answer(ToText(*answer), ToJson(*answer));
-  if (!answer->refuted() && !answer->curve().refuted()) return absl::OkStatus();
-  if (!answer->refuted()) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "the claim is refuted: at confidence ", TextNear(answer->confidence()),
-                          " its trade-off curve cannot be")),
-                      {kClaimRefuted, {}});
-  }
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "the claim is refuted: at confidence ", TextNear(answer->confidence()),
-                        " epsilon is at least ", TextDown(answer->epsilon_lower_bound()),
-                        ", the claim is ", TextUp(answer->claimed_epsilon().upper()))),
-                    {kClaimRefuted, {}});
+  if (!answer->refuted()) return absl::OkStatus();
+  const double bound = answer->epsilon_lower_bound(), claimed = answer->claimed_epsilon().upper();
+  const std::string why = claimed < bound ? absl::StrCat("epsilon is at least ", TextDown(bound),
+                                                         ", the claim is ", TextUp(claimed))
+                                          : "its trade-off curve cannot be";
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("the claim is refuted: at confidence ",
+                                                 TextNear(answer->confidence()), " ", why)),
+      {kClaimRefuted, {}});
 }
 
 }  // namespace

@@ -158,8 +158,7 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
     text += Row("claimed type II",
                 absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower())));
   }
-  const bool refuted = answer.refuted() || answer.curve().refuted();
-  text += Row("the claim", refuted ? "is refuted" : "stands");
+  text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
   return text + DetailsText(answer.details());
 }
 

@@ -144,6 +144,7 @@ absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
                      RefutesCurveOf(question.composition, RunOf(request.one_run()),
                                     response.confidence(), question.options));
     response.mutable_curve()->set_refuted(curve_refuted);
+    refuted |= curve_refuted;
   }
   response.set_refuted(refuted);
   PlanOf(subject, question.composition, question.details);

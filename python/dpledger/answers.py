@@ -307,7 +307,7 @@ class AuditResult(Detailed):
 
     @property
     def refuted(self) -> bool:
-        """The claim cannot be, at that confidence."""
+        """The claim cannot be: by the bound or by its trade-off curve, each at that confidence."""
         return self._response.refuted
 
     @property

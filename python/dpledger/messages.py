@@ -1481,8 +1481,8 @@ class AuditClaimResponse(Message):
 
     epsilon_lower_bound: at the confidence; 0 if the attack shows nothing
     claimed_epsilon: of the subject
-    refuted: The claim cannot be, at that confidence: claimed_epsilon.upper is below the bound, or observed.type_two
-        below the subject's least for observed.type_one.
+    refuted: The claim cannot be: claimed_epsilon.upper is below the bound, or observed.type_two below the subject's
+        least for observed.type_one, at that confidence; or curve.refuted.
     observed: many runs
     claimed_type_two: many runs: the subject's least type II error at observed.type_one
     curve: one run of at most 100,000 guesses
