@@ -9,7 +9,9 @@ import ast
 import inspect
 import pathlib
 import sys
+import textwrap
 
+WIDTH = 110
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "docs" / "python-api.md"
 MODULES = ("accounting", "answers", "interval", "errors", "recorder", "sums", "torch/exact_sum", "torch/optimizer",
@@ -40,7 +42,12 @@ def documented(node):
 
 
 def block(title, text):
-    return "%s\n\n%s\n" % (title, "```text\n%s\n```" % text if text else "")
+    """What is too long for a title stands below its name."""
+    title = title.replace("\n", " ")
+    if len(title) > WIDTH:
+        whole = textwrap.fill(title, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        title, text = title.split("(")[0], whole + ("\n\n" + text if text else "")
+    return "### `%s`\n\n%s\n" % (title, "```text\n%s\n```" % text if text else "")
 
 
 def of_module(name):
@@ -48,7 +55,7 @@ def of_module(name):
     out = ["## dpledger.%s\n" % name.replace("/", ": "), documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
     for node in filter(public, tree.body):
         if isinstance(node, ast.FunctionDef):
-            out.append(block("### `%s`" % signature(node).replace("\n", " "), documented(node)))
+            out.append(block(signature(node), documented(node)))
             continue
         start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"),
                      None)
@@ -62,7 +69,7 @@ def of_module(name):
             if isinstance(part, ast.FunctionDef) and public(part) and documented(part):
                 named = part.name if part.decorator_list else signature(part)
                 text.append("%s\n    %s" % (named, documented(part).replace("\n", "\n    ")))
-        out.append(block("### `%s`" % title.replace("\n", " "), "\n\n".join(filter(None, text))))
+        out.append(block(title, "\n\n".join(filter(None, text))))
     return out
 
 
