@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
-
 #include "accountant/numeric/fft_plans.h"
 
 namespace dpledger::accountant {
@@ -18,16 +16,13 @@ const int at_fork = pthread_atfork([] { planner_mutex.lock(); }, [] { planner_mu
 std::mutex& PlannerMutex() { return planner_mutex; }
 
 size_t NextFastSize(size_t n) {
-  size_t best = 2;
-  while (best < n) best *= 2;
-  for (size_t five = 1; five < best; five *= 5) {
-    for (size_t three = five; three < best; three *= 3) {
-      size_t size = std::max<size_t>(three, 2);
-      while (size < n) size *= 2;
-      if (size % 2 == 0) best = std::min(best, size);
-    }
+  if (n <= 8) return 8;
+  size_t power = 16;
+  while (power < n) power *= 2;
+  for (const size_t eighths : {size_t{5}, size_t{6}}) {
+    if (power / 8 * eighths >= n) return power / 8 * eighths;
   }
-  return best;
+  return power;
 }
 
 }  // namespace dpledger::accountant

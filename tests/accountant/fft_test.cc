@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -17,12 +18,19 @@
 namespace dpledger::accountant {
 namespace {
 
-TEST(Fft, NextFastSizeIsTheLeastEvenSmoothNumber) {
-  EXPECT_EQ(NextFastSize(2), 2u);
-  EXPECT_EQ(NextFastSize(7), 8u);
+TEST(Fft, SizesAreFewAndAtMostAThirdTooLarge) {
+  EXPECT_EQ(NextFastSize(2), 8u);
+  EXPECT_EQ(NextFastSize(9), 10u);
   EXPECT_EQ(NextFastSize(11), 12u);
-  EXPECT_EQ(NextFastSize(1025), 1080u);
-  EXPECT_EQ(NextFastSize(2049), 2160u);
+  EXPECT_EQ(NextFastSize(13), 16u);
+  std::set<size_t> sizes;
+  for (size_t n = 64; n <= 4096; ++n) {
+    const size_t size = NextFastSize(n);
+    EXPECT_GE(size, n);
+    EXPECT_LT(static_cast<double>(size), 4.0 / 3 * static_cast<double>(n));
+    sizes.insert(size);
+  }
+  EXPECT_EQ(sizes.size(), 19u);  // 64, and three for each of six doublings
 }
 
 // The bound of pld/CLAIM.md: against the sum itself in long double, for sizes of every
