@@ -29,14 +29,24 @@ Found EpsilonOf(const std::vector<Step>& steps, double delta, const Limits& limi
   return std::optional<Interval>(laid->epsilon);
 }
 
+// What the lines of a question may take, and how narrow they are wanted: of a question about one ε,
+// or of one about many.
+struct Lines {
+  double share, work;
+};
+constexpr Lines kOne{Line::kShare, Line::kGreatestWork}, kMany{1e-8, 1e7};
+// A line serves as far as it keeps this gap, or twice the gap it has where it was laid.
+constexpr double kSharedGap = 1e-5;
+
 // A line through the saddle of δ(epsilon); nothing if none is within reach.
-absl::StatusOr<std::optional<Line>> LineAt(Tilting& tilting, double epsilon, double order) {
+absl::StatusOr<std::optional<Line>> LineAt(Tilting& tilting, double epsilon, double order,
+                                           const Lines& lines) {
   // δ would be below the least double.
   if (tilting.At(1).log_mgf - epsilon < kLeastLogDelta) return std::nullopt;
   const Saddle saddle = tilting.ForEpsilon(epsilon, order);
   RETURN_IF_ERROR(tilting.stopped());
   if (!(saddle.log_mgf - saddle.c * epsilon > kLeastLogDelta)) return std::nullopt;
-  return Line::Through(tilting, saddle, epsilon);
+  return Line::Through(tilting, saddle, epsilon, 1, nullptr, lines.share, lines.work);
 }
 
 Interval DeltaOn(Line& line, double epsilon) {
@@ -46,29 +56,27 @@ Interval DeltaOn(Line& line, double epsilon) {
 
 bool Useful(const Interval& delta) { return delta.lower > 0 && delta.RelativeGap() <= kUsefulGap; }
 
-// At each of `epsilons`, ascending: a line serves as far as it keeps its gap.
+// At each of `epsilons`, ascending, up to the first at which no line closes: none does further out.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasOf(const std::vector<Step>& steps,
                                                               const std::vector<double>& epsilons,
+                                                              const Lines& lines,
                                                               const Limits& limits) {
-  // A line serves as far as it keeps this gap, or twice the gap it has where it was laid.
-  constexpr double kSharedGap = 1e-8;
   Tilting tilting(steps, limits);
   std::optional<Line> line;
   double order = 1, shared_gap = kSharedGap;
-  std::vector<std::optional<Interval>> result;
-  for (const double epsilon : epsilons) {
+  std::vector<std::optional<Interval>> result(epsilons.size());
+  for (size_t i = 0; i < epsilons.size(); ++i) {
     Interval delta{0, 1};
-    if (line.has_value()) delta = DeltaOn(*line, epsilon);
+    if (line.has_value()) delta = DeltaOn(*line, epsilons[i]);
     if (!(delta.lower > 0 && delta.RelativeGap() <= shared_gap)) {
-      ASSIGN_OR_RETURN(line, LineAt(tilting, epsilon, order));
-      if (line.has_value()) {
-        delta = DeltaOn(*line, epsilon);
-        order = line->c();
-        shared_gap = std::fmax(kSharedGap, 2 * delta.RelativeGap());
-      }
+      ASSIGN_OR_RETURN(line, LineAt(tilting, epsilons[i], order, lines));
+      if (!line.has_value()) break;
+      delta = DeltaOn(*line, epsilons[i]);
+      order = line->c();
+      shared_gap = std::fmax(kSharedGap, 2 * delta.RelativeGap());
     }
-    result.push_back(line.has_value() && Useful(delta) ? std::optional<Interval>(delta)
-                                                       : std::nullopt);
+    if (!Useful(delta)) break;
+    result[i] = delta;
   }
   return result;
 }
@@ -103,8 +111,10 @@ Found EpsilonWithInfinite(const std::vector<Step>& steps, double delta, const Li
   return Interval{least->lower, most->upper};
 }
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasWithInfinite(
-    const std::vector<Step>& steps, const std::vector<double>& epsilons, const Limits& limits) {
-  ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> found, DeltasOf(steps, epsilons, limits));
+    const std::vector<Step>& steps, const std::vector<double>& epsilons, const Lines& lines,
+    const Limits& limits) {
+  ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> found,
+                   DeltasOf(steps, epsilons, lines, limits));
   const Interval infinite = InfiniteMass(steps);
   if (infinite.upper == 0) return found;
   for (std::optional<Interval>& delta : found) {
@@ -117,7 +127,7 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasWithInfinite(
 
 Found DeltaOf(const std::vector<Step>& steps, double epsilon, const Limits& limits) {
   ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> found,
-                   DeltasWithInfinite(steps, {epsilon}, limits));
+                   DeltasWithInfinite(steps, {epsilon}, kOne, limits));
   return found[0];
 }
 
@@ -240,20 +250,26 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction directio
   if (composition.steps.empty()) {
     return std::vector<std::optional<Interval>>(epsilons.size(), Interval{0, 0});
   }
+  // No line passes the greatest loss, which takes long to find out.
+  const double greatest = GreatestLoss(composition, direction).upper;
+  const std::vector<double> below(epsilons.begin(),
+                                  std::lower_bound(epsilons.begin(), epsilons.end(), greatest));
   const Widths widths = StepsOf(composition, direction == Direction::kAdd);
   ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> upper,
-                   DeltasWithInfinite(widths.upper, epsilons, limits));
-  if (widths.narrow) return upper;
-  ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> lower,
-                   DeltasWithInfinite(widths.lower, epsilons, limits));
-  for (size_t i = 0; i < epsilons.size(); ++i) {
-    if (!upper[i].has_value()) continue;
-    if (lower[i].has_value()) {
-      upper[i]->lower = lower[i]->lower;
-    } else {
-      upper[i].reset();
+                   DeltasWithInfinite(widths.upper, below, kMany, limits));
+  if (!widths.narrow) {
+    ASSIGN_OR_RETURN(const std::vector<std::optional<Interval>> lower,
+                     DeltasWithInfinite(widths.lower, below, kMany, limits));
+    for (size_t i = 0; i < below.size(); ++i) {
+      if (!upper[i].has_value()) continue;
+      if (lower[i].has_value()) {
+        upper[i]->lower = lower[i]->lower;
+      } else {
+        upper[i].reset();
+      }
     }
   }
+  upper.resize(epsilons.size(), Interval{0, 0});
   return upper;
 }
 

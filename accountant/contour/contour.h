@@ -34,8 +34,8 @@ absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Limits& limits);
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
                                                 double epsilon, const Limits& limits);
-// DeltaIn at each of `epsilons`, which ascend. Cheaper than one by one: neighbouring ε share a
-// line.
+// DeltaIn at each of `epsilons`, which ascend, on lines that are soon laid: neighbouring ε share
+// one, with gaps up to 1e-5. nullopt from the first ε on at which none closes.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
                                                               const Composition& composition,
                                                               const std::vector<double>& epsilons,

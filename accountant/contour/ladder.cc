@@ -225,16 +225,22 @@ PartOfDelta Ladder::At(double epsilon) const {
 
 absl::StatusOr<double> Ladder::GuessEpsilon(double log_delta) {
   double low = 0, high = kInfinity, epsilon = 0.1;
+  double above = 0, below = 0;  // the estimate at low and at high, over log_delta
   for (int i = 0; i < 30; ++i) {
     ASSIGN_OR_RETURN(const double estimate, LogEstimate(epsilon));
     const double excess = estimate - log_delta;
     if (std::fabs(excess) < 0.05) break;
     (excess > 0 ? low : high) = epsilon;
+    (excess > 0 ? above : below) = excess;
     if (high < kLeastEpsilon || high < 1.01 * low) break;
     if (high == kInfinity) {
       epsilon *= 4;
+    } else if (low == 0) {
+      epsilon /= 8;
     } else {
-      epsilon = low == 0 ? epsilon / 8 : std::sqrt(low * high);
+      // The secant in log ε, kept off the ends.
+      const double share = std::clamp(above / (above - below), 0.1, 0.9);
+      epsilon = low * std::pow(high / low, std::isfinite(share) ? share : 0.5);
     }
   }
   return epsilon;

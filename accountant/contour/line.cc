@@ -19,7 +19,6 @@ constexpr double kPi = 3.14159265358979323846;
 // The quadrature in t, of δ, and the envelopes, of what they are wanted for.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
 // Nodes on the line times nodes in t, over all steps: about a tenth of a second.
-constexpr double kGreatestWork = 2e8;
 constexpr double kGreatestLineNodes = 1 << 16;
 // Numbers kept for all envelopes together: 64 MiB.
 constexpr size_t kGreatestKept = size_t{1} << 23;
@@ -85,7 +84,8 @@ bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, dou
 
 absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle& saddle,
                                                   double epsilon, double room,
-                                                  std::vector<Terms>* terms, double share) {
+                                                  std::vector<Terms>* terms, double share,
+                                                  double work) {
   const std::vector<Step>& steps = tilting.steps();
   Line line;
   line.c_ = saddle.c;
@@ -133,7 +133,6 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
   line.log_modulus_.assign(nodes, 0);
   line.phase_.assign(nodes, 0);
   line.error_.assign(nodes, 0);
-  double work = kGreatestWork;
   Terms each;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (i % 16 == 0 || nodes > 1000) RETURN_IF_ERROR(tilting.limits().Check());

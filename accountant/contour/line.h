@@ -21,6 +21,8 @@ class Line {
   // The share of δ that aliasing and truncation may each cost: far below what reports show, above
   // rounding.
   static constexpr double kShare = 1e-12;
+  // Products that a line may take, at most: some 20 ms.
+  static constexpr double kGreatestWork = 2e8;
 
   // What one run of a step adds to the line: K at its nodes, upper bounds on K where the aliases
   // are bounded (`up`, `down`), and a bound on the transform past the line's end (`envelope`).
@@ -29,13 +31,14 @@ class Line {
     double up = 0, down = 0, envelope = 0;
   };
 
-  // nullopt if it takes too many nodes. `room`: the period is this factor longer than this
-  // composition needs, for compositions that grow. `terms`, unless null, gets the terms of each
-  // step. The bounds hold for any `room` and `share`.
+  // nullopt if it takes too many nodes, or more than `work`. `room`: the period is this factor
+  // longer than this composition needs, for compositions that grow. `terms`, unless null, gets the
+  // terms of each step. The bounds hold for any `room` and `share`.
   static absl::StatusOr<std::optional<Line>> Through(Tilting& tilting, const Saddle& saddle,
                                                      double epsilon, double room = 1,
                                                      std::vector<Terms>* terms = nullptr,
-                                                     double share = kShare);
+                                                     double share = kShare,
+                                                     double work = kGreatestWork);
 
   // Adds count >= 1 runs of a step whose terms were made for this line.
   void Add(const Terms& terms, double count);

@@ -20,6 +20,7 @@ constexpr double kUnit = kUnitRoundoff;
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 // The end's bound is scaled by estimates, which may be off by this from the line's own sums.
 constexpr double kScaleSlack = 0.1;
+constexpr int kPatience = 4;  // lengths tried before the greatest one is
 
 }  // namespace
 
@@ -92,10 +93,15 @@ absl::StatusOr<std::optional<Part>> Part::Lay(Measure& measure, double epsilon, 
   const SumsAt sums = measure.Sums(part.c_);
   const double log_size = saddle.log_mgf - part.c_ * epsilon - log_goal;
   double nodes = std::sqrt(2 * std::fmax(2.0, log_size) / saddle.Curvature()) / part.spacing_;
-  for (;;) {
+  const double most = static_cast<double>(most_nodes);
+  for (int i = 0;; ++i) {
     RETURN_IF_ERROR(limits.Check());
     nodes = std::ceil(nodes);
-    if (!(nodes <= static_cast<double>(most_nodes))) return std::nullopt;
+    if (!(nodes <= most)) return std::nullopt;
+    // What is past the end falls slowly here: perhaps not far enough at any length.
+    if (i == kPatience && part.LogPast(measure, sums, most * part.spacing_) > log_goal) {
+      return std::nullopt;
+    }
     const double log_past = part.LogPast(measure, sums, nodes * part.spacing_);
     if (log_past <= log_goal) {
       const double digits = std::fmax(5.0, log_size) + 4;
