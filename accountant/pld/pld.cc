@@ -12,6 +12,7 @@
 #include "accountant/pld/search.h"
 #include "accountant/pld/sketch.h"
 #include "accountant/pld/steps.h"
+#include "accountant/pld/work.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
@@ -22,9 +23,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Mesh refinements at most. Each at least halves the gap where the error law holds; the first guess
 // usually does.
 constexpr int kRefinements = 6;
-// The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
-// mesh error.
-constexpr double kTailShare = 1e-7;
 // Beyond, rounding alone (a few u a step) would take the interval's digits.
 constexpr double kGreatestCount = 1e12;
 // The mesh's aim, a little finer than the error law asks for.
@@ -32,17 +30,14 @@ constexpr double kAim = 0.9;
 // A direction whose ε is expected below this share of the other's is only shown to be below it, on
 // a mesh kCoarser times as wide.
 constexpr double kClearlyLess = 0.97, kCoarser = 3;
-// Bins that are composed in some ten milliseconds.
-constexpr double kSoonComposed = 1 << 18;
-
-// The tilted mass let go beside the window moves δ by 10 to 1000 times as much.
-double WindowTail(double relative_gap) {
-  return std::clamp(1e-3 * relative_gap * relative_gap, 1e-13, 1e-9);
-}
+// A finer mesh that is no finer than this is not worth its time.
+constexpr double kWorthIt = 0.8;
 
 // A question about one quantity: its value on a mesh, in one direction.
 struct Question {
-  double window_tail;  // of Composed
+  double window_tail;    // of Composed
+  double work = 0;       // so far
+  size_t most_bins = 0;  // of one composition so far
   // Where the value is expected, and its saddle.
   std::function<Sketch::Estimate(Direction)> expect;
   std::function<absl::StatusOr<double>(const DirectedLosses&, Sketch::Estimate&)> upper;
@@ -53,13 +48,32 @@ struct Question {
   std::function<double(const Sketch::Estimate&)> value;
   // A mesh for which the relative gap should be as wanted.
   std::function<double(Direction, const Sketch::Estimate&)> mesh;
+
+  absl::StatusOr<Discretised> Discretise(const Steps& steps, double step, double tail,
+                                         const Limits& limits);
+  absl::StatusOr<Composed> Compose(const DirectedLosses& losses, double tilt, const Limits& limits);
 };
+
+absl::StatusOr<Discretised> Question::Discretise(const Steps& steps, double step, double tail,
+                                                 const Limits& limits) {
+  ASSIGN_OR_RETURN(Discretised made, steps.Discretise(steps.Aligned(step), tail, limits));
+  work += WorkOf(made);
+  return made;
+}
+
+absl::StatusOr<Composed> Question::Compose(const DirectedLosses& losses, double tilt,
+                                           const Limits& limits) {
+  ASSIGN_OR_RETURN(Composed made, Composed::Compose(losses, tilt, limits, window_tail));
+  most_bins = std::max(most_bins, made.bins());
+  work += WorkOfComposing(made.bins(), losses.losses().size());
+  return made;
+}
 
 // Refines the mesh until the bounds are as near as wanted, keeping the best of each. `limit` bounds
 // the value from above without any mesh.
-absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directions,
-                              Question& question, double tail, double relative_gap,
-                              const Limits& limits) {
+absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
+                              std::vector<Direction> directions, Question& question, double tail,
+                              double relative_gap, const Limits& limits) {
   std::vector<Sketch::Estimate> estimates;
   size_t main = 0;
   for (size_t i = 0; i < directions.size(); ++i) {
@@ -68,21 +82,18 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
   }
   std::swap(directions[0], directions[main]);
   std::swap(estimates[0], estimates[main]);
-  // Not finer at first than what is soon composed: something is known when time runs out.
   const double aim = kAim * question.mesh(directions[0], estimates[0]);
-  double mesh = std::fmax(aim, 16 * std::sqrt(estimates[0].at.variance) / kSoonComposed);
-  if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
-  // Never so coarse that single steps have no shape left.
-  mesh = std::clamp(mesh, 1e-14, 0.05);
+  double mesh = FirstMesh(sketch, estimates[0], aim);
   Bounds best{{0, kInfinity}, false, false};
   double finest_failed = 0;
   int stalled = 0;  // meshes that brought nothing, in a row
   // The second direction only matters as far as it is above the first.
   double other_upper = kInfinity;
   for (int i = 0; i < kRefinements; ++i) {
-    const double step = steps.Aligned(mesh);
+    const double work_before = question.work;
+    question.most_bins = 0;
     const auto attempt = [&]() -> absl::StatusOr<Interval> {
-      ASSIGN_OR_RETURN(const Discretised fine, steps.Discretise(step, tail, limits));
+      ASSIGN_OR_RETURN(const Discretised fine, question.Discretise(steps, mesh, tail, limits));
       Interval found{0, 0};
       const auto bound = [&](const Discretised& on, size_t k,
                              bool below_too) -> absl::StatusOr<Interval> {
@@ -101,7 +112,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
         if (other_upper > found.upper &&
             question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
           const absl::StatusOr<Discretised> coarse =
-              steps.Discretise(steps.Aligned(kCoarser * mesh), tail, limits);
+              question.Discretise(steps, kCoarser * mesh, tail, limits);
           if (coarse.ok()) {
             const absl::StatusOr<Interval> other = bound(*coarse, 1, false);
             if (other.ok()) other_upper = std::fmin(other_upper, other->upper);
@@ -133,18 +144,26 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, std::vector<Direction> directi
       const bool moved = before.upper - best.value.upper > 0.5 * relative_gap * best.value.upper;
       stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
-      if (mesh * 0.999 <= finest_failed || (i > 0 && stalled > 0 && fine_enough)) break;
+      if (i > 0 && stalled > 0 && fine_enough) break;
       // A tilt that was off makes the window's tails count for more.
       question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
+      double next = 0;
       if (stalled > 0) {  // the mesh is not what keeps the bounds apart: as fine as the law asks
-        mesh = std::fmax(std::fmin(mesh, std::fmax(aim, 0.25 * mesh)), 1.001 * finest_failed);
-        continue;
+        next = std::fmin(0.7 * mesh, std::fmax(aim, 0.25 * mesh));
+      } else {
+        // Where the gap is far from what the law says, it may be that of the pairs: half the mesh
+        // shows.
+        const double finest = i == 0 && gap > 10 * relative_gap ? 0.5 : 0.1;
+        next = mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), finest, 0.7);
       }
-      // Where the gap is far from what the law says, it may be that of the pairs: half the mesh
-      // shows.
-      const double finest = i == 0 && gap > 10 * relative_gap ? 0.5 : 0.1;
-      mesh = std::fmax(mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), finest, 0.7),
-                       1.001 * finest_failed);
+      // Atoms and bins are as many as the mesh is fine.
+      const double too_fine =
+          std::fmax(static_cast<double>(question.most_bins) /
+                        (0.95 * static_cast<double>(limits.max_fft_bins)),
+                    (question.work - work_before) / std::fmax(0, kMostWork - question.work));
+      next = std::fmax(next, std::fmax(too_fine * mesh, 1.001 * finest_failed));
+      if (!(next <= kWorthIt * mesh)) break;
+      mesh = next;
     } else if (absl::IsDeadlineExceeded(found.status()) && best.gridded) {
       break;  // a looser interval, said so, rather than none
     } else if (absl::IsResourceExhausted(found.status())) {
@@ -175,10 +194,6 @@ absl::Status CheckApplies(const Composition& composition) {
 std::vector<Direction> Needed(std::vector<Direction> directions, const Steps& steps) {
   if (steps.symmetric()) directions.resize(1);
   return directions;
-}
-
-double TailMass(const Composition& composition, double log_delta) {
-  return std::exp(std::fmax(-640.0, log_delta + std::log(kTailShare / composition.TotalCount())));
 }
 
 // The Rényi bound takes microseconds, and an answer whose time is up may still have it.
@@ -224,8 +239,7 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       if (e.from_bounds) e.tilt = blunted(losses.Tilt(e.epsilon, e.tilt), e.epsilon);
       double upper = kInfinity;
       for (int i = 0; i < 3; ++i) {
-        ASSIGN_OR_RETURN(const Composed composed,
-                         Composed::Compose(losses, e.tilt, limits, question.window_tail));
+        ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, e.tilt, limits));
         const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
         const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
         double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
@@ -251,8 +265,7 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
       if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
       if (losses.Empty() || !std::isfinite(upper)) return 0;
       const auto surely = [&](double tilt, double top) -> absl::StatusOr<double> {
-        ASSIGN_OR_RETURN(const Composed composed,
-                         Composed::Compose(losses, tilt, limits, question.window_tail));
+        ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, tilt, limits));
         return HoldsBelow([&](double at) { return composed.LogDeltaDown(at) > log_delta_up; }, top,
                           relative_gap * upper);
       };
@@ -270,8 +283,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                                             own.epsilon + spread)));
       return std::fmax(found, again);
     };
-    ASSIGN_OR_RETURN(bounds, Refine(steps, Needed(std::move(directions), steps), question, tail,
-                                    relative_gap, limits));
+    ASSIGN_OR_RETURN(bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
+                                    tail, relative_gap, limits));
   }
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
@@ -305,8 +318,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kUpper);
       e.tilt = losses.Tilt(epsilon, e.tilt);
-      ASSIGN_OR_RETURN(const Composed composed,
-                       Composed::Compose(losses, e.tilt, limits, question.window_tail));
+      ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, e.tilt, limits));
       return std::fmin(1, ExpUp(composed.LogDeltaUp(epsilon)));
     };
     question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
@@ -314,8 +326,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
       if (losses.Empty() || epsilon >= losses.GreatestLoss())
         return losses.InfiniteMass(Side::kLower);
       const auto surely = [&](double tilt) -> absl::StatusOr<double> {
-        ASSIGN_OR_RETURN(const Composed composed,
-                         Composed::Compose(losses, tilt, limits, question.window_tail));
+        ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, tilt, limits));
         return std::fmin(upper, ExpDown(composed.LogDeltaDown(epsilon)));
       };
       ASSIGN_OR_RETURN(const double found, surely(e.tilt));
@@ -327,7 +338,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
     const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,
                                        sketch.AtEpsilon(Direction::kAdd, epsilon).log_delta);
     ASSIGN_OR_RETURN(
-        bounds, Refine(steps, Needed(std::move(directions), steps), question,
+        bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
                        TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
   }
   bounds.value.upper = std::fmin(1, bounds.value.upper);

@@ -107,6 +107,17 @@ Sketch::Cumulants Sketch::At(Direction direction, double s) const {
   return sum;
 }
 
+double Sketch::Span() const {
+  double span = 0;
+  for (const Step& step : steps_) {
+    if (step.smooth == 0) continue;
+    const auto [least, greatest] = std::minmax_element(
+        step.loss.begin(), step.loss.begin() + static_cast<ptrdiff_t>(step.smooth));
+    span += *greatest - *least;
+  }
+  return span;
+}
+
 double Sketch::Mesh(Direction direction, double tilt, double variance) const {
   std::vector<double> distance, mass, weight;
   // Points of a lattice keep their place on a mesh that the lattice is made of; alone they are

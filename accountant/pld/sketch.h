@@ -24,6 +24,9 @@ class Sketch {
   // distance x from the point its grid is laid on adds x (h - x), or h²/6 on average.
   double Mesh(Direction direction, double tilt, double variance) const;
 
+  // How far the losses of the steps reach, together, where they are not on a lattice.
+  double Span() const;
+
   struct Estimate {
     double epsilon = 0, log_delta = 0;
     double tilt = 1;           // the saddle

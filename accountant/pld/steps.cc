@@ -13,9 +13,9 @@ namespace dpledger::accountant::pld {
 namespace {
 
 // A loss grid longer than this would take longer to build than any transform of it; all grids
-// together take at most about 512 MiB (two doubles an atom).
+// together take at most about 256 MiB (two doubles an atom, and as many while they are directed).
 constexpr size_t kGreatestAtoms = size_t{1} << 21;
-constexpr size_t kGreatestAtomsTogether = size_t{1} << 25;
+constexpr size_t kGreatestAtomsTogether = size_t{1} << 23;
 // An allocation's mesh for a first look.
 constexpr double kFirstLook = 0.1;
 

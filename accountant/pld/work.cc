@@ -1,0 +1,47 @@
+#include "accountant/pld/work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dpledger::accountant::pld {
+namespace {
+
+constexpr double kWorkOfAtom = 900;  // on a step's grid, for both pairs
+constexpr double kWorkOfBin = 20;    // in one transform, with what is read of it
+// Bins that are composed in some ten milliseconds.
+constexpr double kSoonComposed = 1 << 18;
+// The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
+// mesh error.
+constexpr double kTailShare = 1e-7;
+
+}  // namespace
+
+double WorkOf(const Discretised& made) {
+  double atoms = 0;
+  for (const Discretised::Counted& pair : made.pairs)
+    atoms += static_cast<double>(pair.upper.mass.size());
+  return kWorkOfAtom * atoms;
+}
+
+double WorkOfComposing(size_t bins, size_t losses) {
+  return kWorkOfBin * static_cast<double>(bins) * static_cast<double>(losses + 1);
+}
+
+double FirstMesh(const Sketch& sketch, const Sketch::Estimate& at, double wanted) {
+  double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / kSoonComposed);
+  mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / kMostWork);
+  if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
+  // Never so coarse that single steps have no shape left.
+  return std::clamp(mesh, 1e-14, 0.05);
+}
+
+// The tilted mass let go beside the window moves δ by 10 to 1000 times as much.
+double WindowTail(double relative_gap) {
+  return std::clamp(1e-3 * relative_gap * relative_gap, 1e-13, 1e-9);
+}
+
+double TailMass(const Composition& composition, double log_delta) {
+  return std::exp(std::fmax(-640.0, log_delta + std::log(kTailShare / composition.TotalCount())));
+}
+
+}  // namespace dpledger::accountant::pld

@@ -1,0 +1,29 @@
+// What a question may take, and how much of its accuracy the cuts may. Private to pld/.
+//
+// Work is counted in nanoseconds of one core of 2023 rather than timed, so that the same question
+// has the same answer on every machine, however busy.
+#pragma once
+
+#include <cstddef>
+
+#include "accountant/mechanism/composition.h"
+#include "accountant/pld/sketch.h"
+#include "accountant/pld/steps.h"
+
+namespace dpledger::accountant::pld {
+
+inline constexpr double kMostWork = 9e8;
+double WorkOf(const Discretised& made);
+// Of transforms of `bins` for each of `losses`, and back.
+double WorkOfComposing(size_t bins, size_t losses);
+
+// The mesh that is wanted, or a coarser one that is soon made: then something is known when time
+// runs out. Not a number is no wish.
+double FirstMesh(const Sketch& sketch, const Sketch::Estimate& at, double wanted);
+
+// The tilted mass that Composed may let go beside the window.
+double WindowTail(double relative_gap);
+// The mass that may be cut from each step on either side, where δ is e^{log_delta}.
+double TailMass(const Composition& composition, double log_delta);
+
+}  // namespace dpledger::accountant::pld
