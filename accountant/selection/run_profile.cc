@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -10,24 +9,20 @@
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/gaussian/sampled_once.h"
 #include "accountant/numeric/rounding.h"
-#include "accountant/pld/pld.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::selection {
 namespace {
 
-// Nodes that the contour leaves to the transform, at most: each takes as long as a question.
-constexpr int kMostByPld = 96;
 constexpr double kPldGap = 1e-3;
 // Past the even part of the lattice only the tails of the profile are left, which matter to
 // selections of very many runs: far out, and coarsely.
 constexpr double kGrowth = 1.02;
 constexpr size_t kTailNodes = 600;
-// Where a question by the transform is not worth its time: below this share of the δ that matters.
-constexpr double kTiny = 1e-3;
-// Below, the contour is slow to say that it has no answer.
-constexpr double kLeastByContour = 1e-100;
+// Below this share of the δ that matters the Rényi bound says enough. (The grid's cut tails do not
+// show less than a part in 10^7.)
+constexpr double kNegligible = 1e-9, kNegligibleOnGrid = 1e-6;
 
 Direction Opposite(Direction direction) {
   return direction == Direction::kRemove ? Direction::kAdd : Direction::kRemove;
@@ -36,7 +31,7 @@ Direction Opposite(Direction direction) {
 }  // namespace
 
 RunProfile::RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits)
-    : run_(run), limits_(limits), tiny_(delta * kTiny) {
+    : run_(run), limits_(limits), delta_(delta) {
   // A chord's excess in ε is spacing²(r + 1)/8 for a profile that falls as e^{-rε}: with r near
   // 10/ε for usual δ, about 2e-5 of ε here.
   spacing_ = std::fmin(epsilon / 256, std::fmax(0.02, epsilon / 1024));
@@ -52,13 +47,7 @@ RunProfile::RunProfile(const Composition& run, double epsilon, double delta, con
       engine_ = Method::kPld;
     }
   }
-  double evenly = 2 * epsilon;
-  if (engine_ == Method::kPld) {
-    spacing_ = epsilon / 12;
-    block_ = 1;
-    evenly = 4 * epsilon;
-  }
-  even_ = static_cast<size_t>(std::ceil(evenly / spacing_));
+  even_ = static_cast<size_t>(std::ceil(2 * epsilon / spacing_));
   last_ = even_ + kTailNodes;
 }
 
@@ -105,63 +94,57 @@ bool RunProfile::Applies(const Composition& run) {
   return !run.non_private && run.curves.empty() && run.allocations.empty();
 }
 
-// δ does not grow with ε: what the nearest node below that is known says of node `index`.
-double RunProfile::AtMost(Direction direction, size_t index) const {
-  const auto& blocks = blocks_[static_cast<int>(direction)];
-  const auto after = blocks.lower_bound(index);
-  return after == blocks.begin() ? 1 : std::prev(after)->second.back().upper;
-}
-
-absl::StatusOr<std::vector<Interval>> RunProfile::Compute(Direction direction, size_t from,
-                                                          size_t count) {
-  std::vector<Interval> result;
+absl::Status RunProfile::Compute(Direction direction, std::vector<Interval>& nodes) {
+  std::vector<double> epsilons;
+  for (size_t i = 0; i < kBlock; ++i) epsilons.push_back(At(nodes.size() + i));
   if (engine_ == Method::kGaussian) {
-    for (size_t i = from; i < from + count; ++i) {
-      result.push_back(symmetric_ ? gaussian::Delta(run_, At(i))
-                                  : gaussian::DeltaOnce(run_, direction, At(i)));
+    for (const double epsilon : epsilons) {
+      nodes.push_back(symmetric_ ? gaussian::Delta(run_, epsilon)
+                                 : gaussian::DeltaOnce(run_, direction, epsilon));
     }
-    return result;
+    return absl::OkStatus();
   }
-  double most = AtMost(direction, from);
-  std::vector<std::optional<Interval>> found(count);
-  if (engine_ == Method::kContour && most > kLeastByContour) {
-    std::vector<double> epsilons;
-    for (size_t i = from; i < from + count; ++i) epsilons.push_back(At(i));
+  double most = nodes.empty() ? 1 : nodes.back().upper;  // δ does not grow with ε
+  std::vector<std::optional<Interval>> found(kBlock);
+  if (engine_ == Method::kContour && most > kNegligible * delta_) {
     ASSIGN_OR_RETURN(found, contour::DeltasIn(direction, run_, epsilons, limits_));
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (!found[i].has_value() && most > tiny_ && answered_by_pld_ < kMostByPld) {
-      ++answered_by_pld_;
-      ASSIGN_OR_RETURN(const pld::Bounds bounds,
-                       pld::DeltaIn(direction, run_, At(from + i), kPldGap, limits_));
-      found[i] = bounds.value;
+  std::vector<Interval> block;
+  for (size_t i = 0; i < kBlock; ++i) {
+    if (!found[i].has_value() && most > kNegligibleOnGrid * delta_) {
+      ASSIGN_OR_RETURN(found[i], ByPld(direction, epsilons[i]));
     }
-    Interval node = found[i].has_value() ? *found[i] : Interval{0, RenyiDelta(At(from + i))};
-    node.upper = most = std::fmin(most, node.upper);
-    result.push_back(node);
+    block.push_back(found[i].has_value() ? *found[i] : Interval{0, RenyiDelta(epsilons[i])});
+    block.back().upper = most = std::fmin(most, block.back().upper);
   }
-  return result;
+  nodes.insert(nodes.end(), block.begin(), block.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Interval>> RunProfile::ByPld(Direction direction, double epsilon) {
+  const int which = static_cast<int>(direction);
+  if (!on_grid_[which].has_value() && !on_no_grid_[which]) {
+    absl::StatusOr<pld::GridProfile> made =
+        pld::GridProfile::Of(run_, direction, delta_, kPldGap, limits_);
+    on_no_grid_[which] = absl::IsResourceExhausted(made.status());
+    if (!on_no_grid_[which]) {
+      RETURN_IF_ERROR(made.status());
+      on_grid_[which] = *std::move(made);
+    }
+  }
+  if (on_no_grid_[which]) return std::nullopt;
+  return on_grid_[which]->DeltaAt(epsilon);
 }
 
 Interval RunProfile::Node(Direction direction, size_t index) {
-  const Direction kept = symmetric() ? Direction::kRemove : direction;
   index = std::min(index, last_);
-  const size_t first = index - index % block_;
-  auto& blocks = blocks_[static_cast<int>(kept)];
-  // In order where it is cheap: how small δ has become says where the contour need not be asked.
-  size_t next = engine_ == Method::kPld ? first : blocks.size() * block_;
-  auto block = blocks.find(first);
-  for (; block == blocks.end(); next += block_) {
+  const Direction kept = symmetric() ? Direction::kRemove : direction;
+  std::vector<Interval>& nodes = nodes_[static_cast<int>(kept)];
+  while (nodes.size() <= index) {
     if (!stopped_.ok()) return {0, 1};
-    absl::StatusOr<std::vector<Interval>> nodes = Compute(kept, next, block_);
-    if (!nodes.ok()) {
-      stopped_ = nodes.status();
-      return {0, 1};
-    }
-    blocks.emplace(next, *std::move(nodes));
-    block = blocks.find(first);
+    stopped_ = Compute(kept, nodes);
   }
-  Interval node = block->second[index - first];
+  Interval node = nodes[index];
   if (index == last_) node.lower = 0;  // stands for all that follow
   return node;
 }

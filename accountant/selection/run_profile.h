@@ -6,7 +6,7 @@
 // thread safe.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +14,7 @@
 #include "accountant/interval.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
+#include "accountant/pld/grid_profile.h"
 
 namespace dpledger::accountant::selection {
 
@@ -43,12 +44,14 @@ class RunProfile {
   const absl::Status& stopped() const { return stopped_; }
 
  private:
-  // How many nodes are computed at a time: they share lines of the contour.
+  // How many nodes are computed at a time: they share lines of the contour, or the transform's
+  // compositions.
   static constexpr size_t kBlock = 32;
 
   size_t Below(double epsilon) const;
-  double AtMost(Direction direction, size_t index) const;
-  absl::StatusOr<std::vector<Interval>> Compute(Direction direction, size_t from, size_t count);
+  // Appends a block of nodes.
+  absl::Status Compute(Direction direction, std::vector<Interval>& nodes);
+  absl::StatusOr<std::optional<Interval>> ByPld(Direction direction, double epsilon);
   double RenyiDelta(double epsilon);
 
   const Composition& run_;
@@ -59,10 +62,10 @@ class RunProfile {
   size_t even_;  // up to this node the spacing is even; from it on each ε is the one before times
                  // kGrowth
   size_t last_;
-  double tiny_;
-  size_t block_ = kBlock;
-  int answered_by_pld_ = 0;
-  std::map<size_t, std::vector<Interval>> blocks_[2];  // for each direction, by first node
+  double delta_;
+  std::optional<pld::GridProfile> on_grid_[2];  // for each direction, once it is needed
+  bool on_no_grid_[2] = {false, false};         // none is within reach
+  std::vector<Interval> nodes_[2];              // for each direction
   struct OrderBound {
     double order, log_moment;  // (order - 1) R(order)
   };

@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "absl/time/clock.h"
+#include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/pld/discrete_pair.h"
+#include "accountant/pld/grid_profile.h"
 #include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
 
@@ -165,6 +167,46 @@ TEST(Pld, ADeadlineDuringRefinementLeavesAValidInterval) {
   ASSERT_TRUE(bounds.ok()) << bounds.status();
   EXPECT_FALSE(bounds->met);
   EXPECT_TRUE(bounds->value.Contains(6.187712389971539));
+}
+
+// One mesh for many ε: it holds what the contour holds, nearly as narrow as asked for where δ
+// matters; the profile of a little more noise is noticed.
+TEST(GridProfile, ContainsTheContourAtEveryEpsilon) {
+  for (const double probability : {0.01, 0.05}) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      const double delta = 1e-6;
+      const Composition composition = One(probability, 1, 500), other = One(probability, 1.02, 500);
+      auto profile = pld::GridProfile::Of(composition, direction, delta, 1e-3, {});
+      ASSERT_TRUE(profile.ok()) << profile.status();
+      int narrow = 0, noticed = 0;
+      for (double epsilon = 0; epsilon < 50; epsilon = 0.05 + 1.06 * epsilon) {
+        const auto truth = contour::DeltaIn(direction, composition, epsilon, {});
+        const auto far = contour::DeltaIn(direction, other, epsilon, {});
+        ASSERT_TRUE(truth.ok() && far.ok());
+        if (!truth->has_value() || !far->has_value()) continue;
+        const auto found = profile->DeltaAt(epsilon);
+        ASSERT_TRUE(found.ok()) << found.status();
+        EXPECT_LE(found->lower, (*truth)->upper) << epsilon;
+        EXPECT_GE(found->upper, (*truth)->lower) << epsilon;
+        noticed += (*far)->upper < found->lower;
+        if ((*truth)->lower < 0.01 * delta || (*truth)->lower > 100 * delta) continue;
+        EXPECT_LE(found->RelativeGap(), 5e-3) << epsilon;
+        ++narrow;
+      }
+      EXPECT_GE(narrow, 1);
+      EXPECT_GE(noticed, 5);
+    }
+  }
+}
+
+TEST(GridProfile, IsExactBeyondTheGreatestLoss) {
+  const Composition composition = One(0.3, 1, 3);
+  auto profile = pld::GridProfile::Of(composition, Direction::kAdd, 1e-6, 1e-3, {});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const auto found = profile->DeltaAt(-3 * std::log1p(-0.3) + 0.1);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->lower, 0);
+  EXPECT_LE(found->upper, 1e-12);  // what the cut tails may hold
 }
 
 TEST(Pld, StopsWhenCancelledOrOutOfTime) {
