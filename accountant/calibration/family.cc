@@ -16,6 +16,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kEvaluations = 120;
 // How near the first, fast search has to come.
 constexpr double kRough = 0.02;
+// The relative gap at which a value is tried first: most are farther than that from the target.
+constexpr double kFirstGap = 0.01;
 
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
@@ -50,14 +52,19 @@ class Search {
     RETURN_IF_ERROR(options_.limits.Check());
     const double x = Value(y);
     ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
-    ASSIGN_OR_RETURN(const Answer answer, ComputeEpsilon(composition, delta_, options_));
-    const Point point{Place(x), std::log(answer.value.upper)};
+    Options rough = options_;
+    rough.relative_gap = std::fmax(kFirstGap, options_.relative_gap);
+    ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, rough));
+    const double upper = answer.value.upper, lower = answer.value.lower;
+    Point point{Place(x), std::log(lower > 0 ? std::sqrt(upper * lower) : upper)};
+    if (IsRough(answer) && !Tells(answer)) {
+      ASSIGN_OR_RETURN(answer, ComputeEpsilon(composition, delta_, options_));
+      point.log_epsilon = std::log(answer.value.upper);
+    }
     if (answer.value.lower > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
-    // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
-    // went through other roundings, is not told a hair more than the target.
-    if (answer.value.upper <= target_ * (1 - options_.relative_gap)) {
+    if (IsSafe(answer)) {
       if (!safe_ || point.y <= safe_->y) {
         safe_ = point;
         at_safe_ = answer;
@@ -97,7 +104,8 @@ class Search {
   // Looks for a value close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
     const double safe = Value(safe_->y);
-    for (double back = 2 * options_.relative_gap, units = 1; back < 1; back *= 2, units *= 2) {
+    double units = std::fmax(1, std::floor(2 * UnitsInGap()));
+    for (double back = 2 * options_.relative_gap; back < 1; back *= 2, units *= 2) {
       const double y = std::fmax(
           least_, family_.unit == 0
                       ? safe_->y - back
@@ -111,7 +119,12 @@ class Search {
   }
 
   const std::optional<Point>& safe() const { return safe_; }
-  const Answer& at_safe() const { return at_safe_; }
+  // At the gap that is asked for.
+  absl::StatusOr<Answer> AtSafe() const {
+    if (!IsRough(at_safe_)) return at_safe_;
+    ASSIGN_OR_RETURN(const Composition composition, family_.at(Value(safe_->y)));
+    return ComputeEpsilon(composition, delta_, options_);
+  }
   bool has_missed() const { return missed_.has_value(); }
 
   // In x's own terms, from the safe value and one that surely misses (of whole numbers: short of
@@ -123,6 +136,19 @@ class Search {
   }
 
  private:
+  // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
+  // went through other roundings, is not told a hair more than the target.
+  bool IsSafe(const Answer& answer) const {
+    return answer.value.upper <= target_ * (1 - options_.relative_gap);
+  }
+  // Another question, at the gap that is asked for, may say more.
+  bool IsRough(const Answer& answer) const {
+    return options_.relative_gap < kFirstGap &&
+           answer.value.RelativeGap() > options_.relative_gap && answer.value.lower > 0;
+  }
+  // On which side of the target a value is.
+  bool Tells(const Answer& answer) const { return answer.value.lower > target_ || IsSafe(answer); }
+
   // At least `step`, farther where ε is far from the target: ε falls about as fast as e^{-y}, or as
   // its square root.
   double Step(const Point& from, double step) const {
@@ -130,9 +156,16 @@ class Search {
     return std::isfinite(far) ? std::clamp(1.05 * far, step, 3.0) : std::fmax(step, 0.7);
   }
 
+  // How many units, about, are left open by the bounds on ε themselves.
+  double UnitsInGap() const {
+    const double gap = std::fmin(at_safe_.value.RelativeGap(), options_.relative_gap);
+    return family_.unit > 0 ? gap * Value(safe_->y) / family_.unit : 0;
+  }
+
   bool Closed(double tolerance) const {
     if (family_.unit > 0) {
-      return std::fabs(Value(safe_->y) - Value(missed_->y)) <= family_.unit * 1.5;
+      return std::fabs(Value(safe_->y) - Value(missed_->y)) <=
+             family_.unit * std::fmax(1.5, UnitsInGap() / 4);
     }
     return safe_->y - missed_->y <= tolerance;
   }
@@ -219,7 +252,8 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
   RETURN_IF_ERROR(search.Bracket(start));
   if (search.has_missed()) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
   RETURN_IF_ERROR(search.FindMiss());
-  return Solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
+  ASSIGN_OR_RETURN(Answer answer, search.AtSafe());
+  return Solution{search.Value(search.safe()->y), search.Optimum(), std::move(answer)};
 }
 
 }  // namespace dpledger::accountant
