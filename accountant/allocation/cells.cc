@@ -1,0 +1,198 @@
+#include "accountant/allocation/cells.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "accountant/numeric/normal.h"
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::allocation {
+namespace {
+
+// A sum takes about half of its square products: some ten milliseconds.
+constexpr size_t kMostPoints = 4096;
+// Below, a mass may have lost digits to underflow.
+constexpr double kFaintMass = 1e-290;
+
+// Gauss-Legendre's rule of eight points on [-1, 1].
+constexpr double kNodes[4] = {0.18343464249564980494, 0.52553240991632898582,
+                              0.79666647741362673959, 0.96028985649753623168};
+constexpr double kWeights[4] = {0.36268378337836198297, 0.31370664587788728734,
+                                0.22238103445337447054, 0.10122853629037625915};
+// |x| + 1 + μ times the width of a panel: the rule's error is then below 1e-17 of it (CLAIM.md).
+constexpr double kPanel = 0.248;
+
+// Of a grid's step at `place`, relative to the mesh.
+double StepAt(double place, double mean, double spread) {
+  return std::fmin(place, std::hypot(spread, place - mean));
+}
+
+// The steps' ends beyond `start` up to `end`, by `next`; empty if there are more than kMostPoints.
+std::vector<double> Outwards(double start, double end, const std::function<double(double)>& next) {
+  std::vector<double> points;
+  const double sign = end > start ? 1 : -1;
+  for (double at = start; sign * at < sign * end;) {
+    // At least to the next double: a step may be lost in the place's rounding.
+    at = sign > 0 ? std::fmax(next(at), NextUp(at)) : std::fmin(next(at), NextDown(at));
+    if (!(sign * at < sign * end)) at = end;
+    points.push_back(at);
+    if (points.size() > kMostPoints) return {};
+  }
+  return points;
+}
+
+// Points outwards from `start`, clipped to [from, to]; next(at, mesh, sign) is the step's other
+// end.
+std::vector<double> Points(double start, double from, double to, double mesh,
+                           const std::function<double(double, double, double)>& next) {
+  start = std::clamp(start, from, to);
+  for (;; mesh *= 1.5) {
+    const auto way = [&](double sign) {
+      return [&next, mesh, sign](double at) { return next(at, mesh, sign); };
+    };
+    std::vector<double> down = Outwards(start, from, way(-1)), up = Outwards(start, to, way(1));
+    if ((down.empty() && start > from) || (up.empty() && start < to) ||
+        down.size() + up.size() >= kMostPoints) {
+      continue;
+    }
+    std::reverse(down.begin(), down.end());
+    down.push_back(start);
+    down.insert(down.end(), up.begin(), up.end());
+    return down;
+  }
+}
+
+}  // namespace
+
+Atoms Split(const Cells& cells) {
+  const size_t n = cells.points.size();
+  Atoms atoms{cells.points, std::vector<double>(n, 0)};
+  for (size_t k = 0; k + 1 < n; ++k) {
+    atoms.q[k] += cells.low[k] + cells.lost;
+    atoms.q[k + 1] += cells.high[k] + cells.lost;
+  }
+  return atoms;
+}
+
+Atoms Merge(const Cells& cells) {
+  Atoms atoms;
+  for (size_t k = 0; k + 1 < cells.points.size(); ++k) {
+    const double q = cells.low[k] + cells.high[k];
+    if (q < kFaintMass) continue;
+    const double from = cells.points[k], to = cells.points[k + 1];
+    atoms.q.push_back(q);
+    atoms.place.push_back(from + (to - from) * (cells.high[k] / q));
+  }
+  return atoms;
+}
+
+double MergeError(const Cells& cells) {
+  double greatest = 0;
+  for (size_t k = 0; k + 1 < cells.points.size(); ++k) {
+    const double from = cells.points[k], to = cells.points[k + 1];
+    greatest = std::fmax(greatest, (to - from) / to);
+  }
+  // (b - a)·s of a mean a + (b - a)s, s off by twice the shares' error and a few roundings, is at
+  // most (b - a)/b of the mean: s/(a + (b - a)s) grows with s.
+  return greatest * (2 * cells.relative_error + 8 * kUnitRoundoff) + 4 * kUnitRoundoff;
+}
+
+std::vector<double> Grid(double mean, double spread, double mesh, double from, double to) {
+  return Points(mean, from, to, mesh, [=](double at, double g, double sign) {
+    return at + sign * g * StepAt(at, mean, spread);
+  });
+}
+
+Cells OneRound(double mu, double low, double high, double mesh, double spread) {
+  const auto ratio = [mu](double x) { return std::exp(mu * (x - mu / 2)); };
+  const std::vector<double> x =
+      Points(mu / 2, low, high, mesh, [&](double at, double g, double sign) {
+        const double v = ratio(at);
+        return at + sign * g * StepAt(v, 1, spread) / (mu * v);
+      });
+  Cells cells;
+  double greatest = 0;
+  for (const double at : x) {
+    cells.points.push_back(ratio(at));
+    greatest = std::fmax(greatest, std::fabs(at));
+  }
+  for (size_t k = 0; k + 1 < x.size(); ++k) {
+    const double width = x[k + 1] - x[k];
+    const double farthest = std::fmax(std::fabs(x[k]), std::fabs(x[k + 1]));
+    const double panels = std::ceil(width * (farthest + 1 + mu) / kPanel);
+    const double half = width / (2 * panels);
+    double below = 0, above = 0;
+    for (double panel = 0; panel < panels; ++panel) {
+      const double middle = (2 * panel + 1) * half;
+      for (int node = 0; node < 8; ++node) {
+        const double s = middle + half * (node < 4 ? -kNodes[node] : kNodes[node - 4]);
+        const double weight = kWeights[node % 4] * half * NormalDensity(x[k] + s);
+        above += weight * std::expm1(mu * s);
+        below += weight * std::exp(mu * s) * std::expm1(mu * (width - s));
+      }
+    }
+    const double whole = std::expm1(mu * width);
+    cells.low.push_back(below / whole);
+    cells.high.push_back(above / whole);
+    // Of the density 4x²u, of the exponentials a few u and 8u of their exponents, of the sums 8u a
+    // panel.
+    cells.relative_error =
+        std::fmax(cells.relative_error,
+                  (4 * farthest * farthest + 8 * mu * width + 8 * panels + 64) * kUnitRoundoff);
+  }
+  cells.place_error = (8 + 4 * mu * (greatest + mu)) * kUnitRoundoff;
+  return cells;
+}
+
+Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
+  const size_t cells = grid.size() - 1;
+  const bool square = &a == &b;
+  Cells sum{grid, std::vector<double>(cells, 0), std::vector<double>(cells, 0)};
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (size_t k = 0; k < cells; ++k) narrowest = std::fmin(narrowest, grid[k + 1] - grid[k]);
+  size_t first = 0;
+  for (size_t i = 0; i < a.q.size(); ++i) {
+    const double place = a.place[i];
+    const size_t begin = square ? i : 0;
+    // The first cell whose upper end is not below the sum.
+    while (first + 1 < cells && grid[first + 1] < place + b.place[begin]) ++first;
+    double below = 0, above = 0, mass = a.q[i];
+    size_t cell = first;
+    double from = grid[cell], to = grid[cell + 1];
+    for (size_t j = begin; j < b.q.size(); ++j) {
+      const double at = place + b.place[j];
+      if (at > to) {
+        sum.low[cell] += below;
+        sum.high[cell] += above;
+        below = above = 0;
+        while (cell + 1 < cells && grid[cell + 1] < at) ++cell;
+        from = grid[cell];
+        to = grid[cell + 1];
+      }
+      const double product = mass * b.q[j];
+      above += product * (at - from);
+      below += product * (to - at);
+      if (square && j == i) mass *= 2;
+    }
+    sum.low[cell] += below;
+    sum.high[cell] += above;
+  }
+  for (size_t k = 0; k < cells; ++k) {
+    const double width = grid[k + 1] - grid[k];
+    sum.low[k] /= width;
+    sum.high[k] /= width;
+  }
+  // A cell adds up at most as many runs of products as a has atoms, each of at most b's.
+  const double terms = static_cast<double>(a.q.size() + b.q.size());
+  sum.relative_error = (terms + 16) * kUnitRoundoff;
+  // Each of two products is off by half of the least double, one of them before it is divided by
+  // the width.
+  const double products = static_cast<double>(a.q.size()) * static_cast<double>(b.q.size());
+  sum.lost = products * (2 + 2 / narrowest) * std::numeric_limits<double>::denorm_min();
+  sum.place_error = 2 * kUnitRoundoff;
+  return sum;
+}
+
+}  // namespace dpledger::accountant::allocation
