@@ -172,8 +172,7 @@ absl::StatusOr<RatioLaw> Law(Bound bound, const Rounds& rounds, double mesh, dou
   const double rest = static_cast<double>(rounds.missing) / static_cast<double>(rounds.rounds);
   for (double& r : law.ratio) r = rest + part * r;
   law.loss_error += 4 * kUnitRoundoff;
-  // With the record in a round that was not run, what was cut has the Q-mass.
-  law.p_cut += law.q_cut;
+  // What was cut has the Q-mass with the record in a round that was not run: p_cut counts that too.
   return law;
 }
 

@@ -207,6 +207,21 @@ TEST(RatioLaw, CutsAreCharged) {
   EXPECT_LT(Add(upper, 0.1, 1), Add(fine.lower, 0.1, -1));
 }
 
+// At y = 0 the claim is that all mass is there: in the atoms, or among what was cut. Next to
+// nothing is charged twice, so that a forgotten charge of any level shows.
+TEST(RatioLaw, NothingIsLost) {
+  for (const double mu : {0.3, 1.0, 3.0}) {
+    const RatioLaw upper = *UpperLaw({4096 + 1024 + 1, mu}, 0.03, 1e-4, {});
+    EXPECT_GE(Moment(upper, 0) + upper.q_cut, 1) << mu;
+    EXPECT_LE(Moment(upper, 0) + upper.q_cut, 1 + 1e-7) << mu;
+    EXPECT_GE(Moment(upper, 1) + upper.p_cut, 1) << mu;
+    EXPECT_LE(Moment(upper, 1) + upper.p_cut, 1 + 1e-6) << mu;
+    const RatioLaw lower = *LowerLaw({4096 + 1024 + 1, mu}, 0.03, 1e-4, {});
+    EXPECT_LE(Moment(lower, 0), 1);
+    EXPECT_LE(Moment(lower, 1), 1);
+  }
+}
+
 // Where the record's own round decides, its outcomes have next to no Q-mass. Let all other rounds
 // show nothing: a Poisson round of probability 1/t, which is less.
 TEST(RatioLaw, KeepsOutcomesThatOnlyTheRecordMakes) {
