@@ -12,7 +12,7 @@ namespace dpledger::accountant::allocation {
 namespace {
 
 // A sum takes about half of its square products: some ten milliseconds.
-constexpr size_t kMostPoints = 4096;
+constexpr size_t kMostPoints = 3072;
 // Below, a mass may have lost digits to underflow.
 constexpr double kFaintMass = 1e-290;
 
@@ -48,7 +48,7 @@ std::vector<double> Outwards(double start, double end, const std::function<doubl
 std::vector<double> Points(double start, double from, double to, double mesh,
                            const std::function<double(double, double, double)>& next) {
   start = std::clamp(start, from, to);
-  for (;; mesh *= 1.5) {
+  for (;; mesh *= 1.2) {
     const auto way = [&](double sign) {
       return [&next, mesh, sign](double at) { return next(at, mesh, sign); };
     };

@@ -22,6 +22,7 @@ constexpr uint64_t kMostRounds = uint64_t{1} << 36;
 constexpr double kLeastDistance = 1e-9;
 // A round's ends take a quarter of the tail; each of at most 2·54 sums two parts in kTailParts.
 constexpr double kTailParts = 512;
+constexpr double kLostToRounding = 10;
 // What rounding adds to sums of cut masses.
 constexpr double kCutRounding = 1e-10;
 
@@ -127,7 +128,9 @@ absl::StatusOr<RatioLaw> Doubling::Mean(const Limits& limits) {
   Atoms sum;
   uint64_t summed = 0, size = 1;
   for (uint64_t left = rounds_;;) {
-    if (power.q.empty()) return RatioLaw{};  // rounding has taken all of a lower law
+    if (power.q.empty()) return RatioLaw{};
+    // Rounding takes all of a lower law of so many rounds.
+    if (bound_ == Bound::kLower && log_error_ > kLostToRounding) return RatioLaw{};
     if (left & 1) {
       RETURN_IF_ERROR(limits.Check());
       sum = summed > 0 ? Sum(power, sum, summed + size, 1) : power;

@@ -1,27 +1,35 @@
-// One epoch of random allocation: t rounds of a Gaussian mechanism, each record in one of them,
-// drawn uniformly. Under Q, the epoch's likelihood ratio P/Q is the mean of t independent ratios of
-// one round. It is discretised from both sides on a grid of its logarithm. Derivation:
-// pld/CLAIM.md, section 6.
+// Epochs of random allocation, discretised for the loss grid: laws of the epoch's ratio
+// (allocation/ratio_law.h) from both sides. Derivation: pld/CLAIM.md, section 6.
 #pragma once
-
-#include <cstddef>
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
+#include "accountant/mechanism/pair.h"
 #include "accountant/pld/discrete_pair.h"
 
 namespace dpledger::accountant::pld {
 
+// Of the excess variance that discretisation adds to an epoch's loss, the grid of losses adds one
+// part, and the laws' own grids kLawsShare: they cost more.
+inline constexpr double kLawsShare = 16;
+
 struct Allocation {
   DiscretePair upper;  // dominates the epoch, in both directions
-  DiscretePair lower;  // dominated by the epoch
+  DiscretePair lower;  // dominated by the epoch; no mass at all where nothing is known
 };
 
-// Grid points are multiples of `step`; where using all of them would take too long, only every n-th
-// holds mass. tail: mass that may be cut on either side. RESOURCE_EXHAUSTED if that takes more than
-// max_atoms points; DEADLINE_EXCEEDED, CANCELLED.
+// On a grid of losses of the given step. tail: mass that may be cut on either side.
+// RESOURCE_EXHAUSTED if that takes more than max_atoms points, or a round's loss is too large;
+// DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
                                     size_t max_atoms, const Limits& limits);
+
+// The greatest step of a loss grid on which the epoch's shape shows: that of the coarsest laws.
+double CoarsestStep(const AllocatedGaussian& allocation);
+
+// A coarse pair that dominates the epoch, for a first look.
+absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& allocation, double tail,
+                                const Limits& limits);
 
 }  // namespace dpledger::accountant::pld

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "accountant/allocation/ratio_law.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/pair.h"
 
@@ -35,6 +36,8 @@ class Shares {
   // that takes more than max_atoms points.
   static absl::StatusOr<Shares> Of(const Pair& pair, double step, double tail, size_t max_atoms,
                                    const Limits& limits);
+  // Of a law of ratios. What it leaves out counts as an infinite loss in Upper().
+  static absl::StatusOr<Shares> Of(const allocation::RatioLaw& law, double step, size_t max_atoms);
 
   // Dominates the pair in both directions: connect the dots (Doroshenko et al. 2022, arXiv
   // 2207.04380) in the form that keeps each cell's P- and Q-mass.
@@ -44,11 +47,13 @@ class Shares {
   DiscretePair Lower() const;
 
  private:
-  friend class RatioSum;  // builds the shares of a sum of ratios
   struct Cut {
     size_t node;
     double mass;
   };
+  // An empty grid over [lowest, highest], laid on `origin`. RESOURCE_EXHAUSTED as above.
+  static absl::StatusOr<Shares> OnGrid(double origin, double lowest, double highest, double step,
+                                       size_t max_atoms);
   void AddAtom(double p, double loss);
   bool CheckMass() const;
 

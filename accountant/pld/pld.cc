@@ -83,7 +83,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
   std::swap(directions[0], directions[main]);
   std::swap(estimates[0], estimates[main]);
   const double aim = kAim * question.mesh(directions[0], estimates[0]);
-  double mesh = FirstMesh(sketch, estimates[0], aim);
+  double mesh = FirstMesh(steps, sketch, estimates[0], aim);
   Bounds best{{0, kInfinity}, false, false};
   double finest_failed = 0;
   int stalled = 0;  // meshes that brought nothing, in a row
@@ -213,7 +213,10 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
   if (composition.TotalCount() <= kGreatestCount) {
     const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
     const double tail = TailMass(composition, std::log(delta));
-    ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
+    const absl::StatusOr<Sketch> drawn = steps.Draw(tail, limits);
+    if (absl::IsResourceExhausted(drawn.status())) return bounds;
+    RETURN_IF_ERROR(drawn.status());
+    const Sketch& sketch = *drawn;
     Question question;
     question.window_tail = WindowTail(relative_gap);
     // Where ε is near the greatest loss the saddle is far out. A tilt that sees no further than the
@@ -304,7 +307,10 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
   Bounds bounds{{0, 1}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
     const double tail = 1e-20;
-    ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
+    const absl::StatusOr<Sketch> drawn = steps.Draw(tail, limits);
+    if (absl::IsResourceExhausted(drawn.status())) return bounds;
+    RETURN_IF_ERROR(drawn.status());
+    const Sketch& sketch = *drawn;
     Question question;
     question.window_tail = WindowTail(relative_gap);
     question.expect = [&](Direction direction) { return sketch.AtEpsilon(direction, epsilon); };

@@ -19,6 +19,8 @@ constexpr double kGreatestExponent = 1e12;
 constexpr double kGreatestPanels = 4e6;
 // Far above what tails and rounding take from a law's mass.
 constexpr double kLostMass = 1e-6;
+// Smaller masses may have lost digits.
+constexpr double kFaintMass = 1e-290;
 // e^{loss} and e^{-loss} stay normal doubles.
 constexpr double kGreatestLoss = 660;
 
@@ -38,14 +40,14 @@ double OnPoint(double loss, double relative_error) {
   return 8 * LossError(loss) + 4 * relative_error;
 }
 
-struct OnGrid {
+struct PieceOnGrid {
   Piece piece;
   Piece::Span span;
 };
 
 // A loss to lay the grid on. A mesh may be far wider than the losses of most outcomes, which then
 // have to be near a grid point: that of all outcomes around the piece's origin, merged.
-double BulkLoss(const OnGrid& on, double step) {
+double BulkLoss(const PieceOnGrid& on, double step) {
   const Piece& piece = on.piece;
   const double lowest = piece.Above(on.span.from), highest = piece.Above(on.span.to);
   const double lower = lowest == 0 ? 0 : -2 * step, upper = highest == 0 ? 0 : 2 * step;
@@ -89,6 +91,32 @@ double LatticeSpacing(const Pair& pair) {
   return spacing;
 }
 
+absl::StatusOr<Shares> Shares::OnGrid(double origin, double lowest, double highest, double step,
+                                      size_t max_atoms) {
+  Shares shares;
+  shares.step_ = step;
+  if (!(highest <= kGreatestLoss && lowest >= -kGreatestLoss))
+    return TooLarge("one step's privacy loss is too large for the loss grid");
+  const double points = (highest - lowest) / step;
+  if (!(points < static_cast<double>(max_atoms))) {
+    return TooLarge(absl::StrCat("the loss grid would need ", std::ceil(points),
+                                 " points, more than ", max_atoms));
+  }
+  // One point to spare on both sides: what is at the ends may round either way.
+  const double first = std::floor((lowest - origin) / step - 1e-9);
+  const double last = std::ceil((highest - origin) / step + 1e-9);
+  const size_t n = static_cast<size_t>(last - first) + 1;
+  shares.first_loss_ = origin + first * step;
+  shares.exact_.assign(n, 0);
+  shares.low_.assign(n, 0);
+  shares.high_.assign(n, 0);
+  shares.lower_left_.assign(n, 0);
+  shares.lower_right_.assign(n, 0);
+  shares.error_.assign(n, 0);
+  shares.loss_error_ = 2 * kUnitRoundoff * (std::fabs(origin) + std::fabs(shares.first_loss_));
+  return shares;
+}
+
 absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, size_t max_atoms,
                                   const Limits& limits) {
   for (const DensityPiece& piece : pair.pieces) {
@@ -97,18 +125,15 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
         return TooLarge("one step's masses are lost in rounding");
     }
   }
-  Shares shares;
-  shares.step_ = step;
-  shares.mass_error_ = pair.relative_error;
-
   // 1. Where the grid is laid, and how far it reaches.
+  double remove_infinity = 0, add_infinity = 0, uncovered_p = 0, uncovered_q = 0;
   std::vector<Atom> atoms;
   for (const Atom& atom : pair.atoms) {
-    if (atom.q == 0) shares.remove_infinity_ += atom.p;
-    if (atom.p == 0) shares.add_infinity_ += atom.q;
+    if (atom.q == 0) remove_infinity += atom.p;
+    if (atom.p == 0) add_infinity += atom.q;
     if (atom.p > 0 && atom.q > 0) atoms.push_back(atom);
   }
-  std::vector<OnGrid> pieces;
+  std::vector<PieceOnGrid> pieces;
   for (const DensityPiece& stated : pair.pieces) {
     Piece piece(stated);
     Piece::Span span = piece.Cover(tail);
@@ -125,8 +150,8 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
     if (!(span.from < span.to)) {  // all of it beyond what a grid can hold
       // (Infinity has no square.)
       const double low = std::fmax(stated.from, -1e100), high = std::fmin(stated.to, 1e100);
-      shares.uncovered_p_ += std::fmin(piece.PAbove(low), piece.PBelow(high));
-      shares.uncovered_q_ += std::fmin(piece.QAbove(low), piece.QBelow(high));
+      uncovered_p += std::fmin(piece.PAbove(low), piece.PBelow(high));
+      uncovered_q += std::fmin(piece.QAbove(low), piece.QBelow(high));
       continue;
     }
     if (piece.Panels(span) > kGreatestPanels)
@@ -148,40 +173,29 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
     highest = std::fmax(highest, loss);
   };
   for (const Atom& atom : atoms) reach(LossOf(atom));
-  for (const OnGrid& on : pieces) {
+  for (const PieceOnGrid& on : pieces) {
     reach(on.piece.Above(on.span.from) + on.piece.origin());
     reach(on.piece.Above(on.span.to) + on.piece.origin());
   }
   if (!(lowest <= highest)) {  // nothing finite
     lowest = highest = origin = 0;
   }
-  if (!(highest <= kGreatestLoss && lowest >= -kGreatestLoss))
-    return TooLarge("one step's privacy loss is too large for the loss grid");
-  const double points = (highest - lowest) / step;
-  if (!(points < static_cast<double>(max_atoms))) {
-    return TooLarge(absl::StrCat("the loss grid would need ", std::ceil(points),
-                                 " points, more than ", max_atoms));
-  }
-  // One point to spare on both sides: what is at the ends may round either way.
-  const double first = std::floor((lowest - origin) / step - 1e-9);
-  const double last = std::ceil((highest - origin) / step + 1e-9);
-  const size_t n = static_cast<size_t>(last - first) + 1;
-  shares.first_loss_ = origin + first * step;
-  shares.exact_.assign(n, 0);
-  shares.low_.assign(n, 0);
-  shares.high_.assign(n, 0);
-  shares.lower_left_.assign(n, 0);
-  shares.lower_right_.assign(n, 0);
-  shares.error_.assign(n, 0);
-  shares.loss_error_ = 2 * kUnitRoundoff * (std::fabs(origin) + std::fabs(shares.first_loss_)) +
-                       2 * pair.relative_error;
+  ASSIGN_OR_RETURN(Shares shares, OnGrid(origin, lowest, highest, step, max_atoms));
+  shares.mass_error_ = pair.relative_error;
+  shares.loss_error_ += 2 * pair.relative_error;
+  shares.remove_infinity_ = remove_infinity;
+  shares.add_infinity_ = add_infinity;
+  shares.uncovered_p_ = uncovered_p;
+  shares.uncovered_q_ = uncovered_q;
+  const size_t n = shares.exact_.size();
+  const double first = std::round((shares.first_loss_ - origin) / step);
 
   // 2. Atoms.
   for (const Atom& atom : atoms) shares.AddAtom(atom.p, LossOf(atom));
 
   // 3. Pieces.
   const double up_share = -std::expm1(-step), down_share = std::expm1(step);
-  for (const OnGrid& on : pieces) {
+  for (const PieceOnGrid& on : pieces) {
     RETURN_IF_ERROR(limits.Check());
     const Piece& piece = on.piece;
     const Piece::Span& span = on.span;
@@ -244,6 +258,34 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
     }
   }
   if (!shares.CheckMass()) return TooLarge("one step's mass is not kept by the loss grid");
+  return shares;
+}
+
+absl::StatusOr<Shares> Shares::Of(const allocation::RatioLaw& law, double step, size_t max_atoms) {
+  double lowest = 0, highest = 0, greatest = 0, origin = 0;
+  std::vector<double> losses(law.q.size());
+  for (size_t i = 0; i < losses.size(); ++i) {
+    losses[i] = std::log(law.ratio[i]);
+    lowest = std::fmin(lowest, losses[i]);
+    highest = std::fmax(highest, losses[i]);
+    if (law.q[i] * (1 + law.ratio[i]) > greatest) {
+      greatest = law.q[i] * (1 + law.ratio[i]);
+      origin = losses[i];
+    }
+  }
+  ASSIGN_OR_RETURN(Shares shares, OnGrid(origin, lowest, highest, step, max_atoms));
+  shares.remove_cut_ = law.p_cut;
+  shares.add_cut_ = law.q_cut;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const double p = law.q[i] * law.ratio[i];
+    if (p >= kFaintMass && law.q[i] >= kFaintMass) {
+      shares.AddAtom(p, losses[i]);
+    } else {
+      shares.remove_cut_ += p + kFaintMass;
+      shares.add_cut_ += law.q[i] + kFaintMass;
+    }
+  }
+  shares.loss_error_ += law.loss_error;
   return shares;
 }
 

@@ -22,9 +22,10 @@ double LogBase(const DensityPiece& piece, double t) {
 
 }  // namespace
 
-void Sketch::Add(const Pair& pair, double count) {
+void Sketch::Add(const Pair& pair, double count, double excess) {
   Step step;
   step.count = count;
+  step.excess = excess;
   for (const DensityPiece& stated : pair.pieces) {
     const Piece piece(stated);
     const Piece::Span span = piece.Cover(kEnds);
@@ -131,7 +132,7 @@ double Sketch::Mesh(Direction direction, double tilt, double variance) const {
     if (!(total > 0)) continue;
     const size_t moved = lattice_alone ? weight.size() : std::min(step.smooth, weight.size());
     for (size_t i = 0; i < moved; ++i) {
-      const double share = step.count * weight[i] / total;
+      const double share = step.excess * step.count * weight[i] / total;
       if (share < 1e-9 * variance) continue;  // even at a mesh of one
       distance.push_back(std::fabs(step.loss[i] - step.origin));
       mass.push_back(share);

@@ -11,7 +11,9 @@ namespace dpledger::accountant::pld {
 
 class Sketch {
  public:
-  void Add(const Pair& pair, double count);
+  // excess: by how much more than a loss grid all of the step's discretisation adds to the
+  // variance.
+  void Add(const Pair& pair, double count, double excess = 1);
   // A step given by the atoms of its loss in one direction.
   void Add(const DirectedLoss& loss, double step, Direction direction);
 
@@ -42,6 +44,7 @@ class Sketch {
     double origin = 0;                       // a grid point
     size_t smooth;                           // so many points, the first ones, are not on a lattice
     double count;
+    double excess = 1;
     bool remove = true, add = true;
   };
   // Writes the tilted masses of a step, up to a factor, to `weight`; returns the factor's

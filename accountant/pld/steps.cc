@@ -16,8 +16,6 @@ namespace {
 // together take at most about 256 MiB (two doubles an atom, and as many while they are directed).
 constexpr size_t kGreatestAtoms = size_t{1} << 21;
 constexpr size_t kGreatestAtomsTogether = size_t{1} << 23;
-// An allocation's mesh for a first look.
-constexpr double kFirstLook = 0.1;
 
 }  // namespace
 
@@ -72,6 +70,13 @@ double Steps::Aligned(double mesh) const {
   return mesh;
 }
 
+double Steps::CoarsestMesh() const {
+  double mesh = 0.05;
+  for (const AllocatedGaussian& allocation : allocations_)
+    mesh = std::fmin(mesh, CoarsestStep(allocation));
+  return mesh;
+}
+
 absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
                                               const Limits& limits) const {
   Discretised result;
@@ -110,13 +115,8 @@ absl::StatusOr<Sketch> Steps::Draw(double tail, const Limits& limits) const {
   Sketch sketch;
   for (const Step& step : pairs_) sketch.Add(step.upper, step.count);
   for (const AllocatedGaussian& allocation : allocations_) {
-    ASSIGN_OR_RETURN(const Allocation both,
-                     Allocate(allocation, kFirstLook, tail, kGreatestAtoms, limits));
-    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-      sketch.Add(
-          Directed(both.upper, static_cast<double>(allocation.count), direction, Side::kUpper),
-          kFirstLook, direction);
-    }
+    ASSIGN_OR_RETURN(const Pair coarse, CoarsePair(allocation, tail, limits));
+    sketch.Add(coarse, static_cast<double>(allocation.count), 1 + kLawsShare);
   }
   return sketch;
 }

@@ -37,6 +37,8 @@ class Steps {
   // The mesh to use in place of `mesh`, aligned with the lattice on which a step's losses lie, if
   // there is one.
   double Aligned(double mesh) const;
+  // Never a mesh so coarse that single steps have no shape left.
+  double CoarsestMesh() const;
   // `tail`: mass that may be cut from each step on either side.
   absl::StatusOr<Discretised> Discretise(double mesh, double tail, const Limits& limits) const;
   absl::StatusOr<Sketch> Draw(double tail, const Limits& limits) const;

@@ -27,12 +27,12 @@ double WorkOfComposing(size_t bins, size_t losses) {
   return kWorkOfBin * static_cast<double>(bins) * static_cast<double>(losses + 1);
 }
 
-double FirstMesh(const Sketch& sketch, const Sketch::Estimate& at, double wanted) {
+double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
+                 double wanted) {
   double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / kSoonComposed);
   mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / kMostWork);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
-  // Never so coarse that single steps have no shape left.
-  return std::clamp(mesh, 1e-14, 0.05);
+  return std::clamp(mesh, 1e-14, std::fmax(1e-14, steps.CoarsestMesh()));
 }
 
 // The tilted mass let go beside the window moves δ by 10 to 1000 times as much.

@@ -19,7 +19,8 @@ double WorkOfComposing(size_t bins, size_t losses);
 
 // The mesh that is wanted, or a coarser one that is soon made: then something is known when time
 // runs out. Not a number is no wish.
-double FirstMesh(const Sketch& sketch, const Sketch::Estimate& at, double wanted);
+double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
+                 double wanted);
 
 // The tilted mass that Composed may let go beside the window.
 double WindowTail(double relative_gap);
