@@ -141,6 +141,9 @@ Composition Below(const Composition& composition) {
     if (best != nullptr && std::isfinite(best->eta)) AddRuns(Below(*best->run), step.count, below);
   }
   std::erase_if(below.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
+  std::erase_if(below.allocations, [](const AllocatedGaussian& step) {
+    return std::isinf(step.noise_multiplier.upper);
+  });
   for (PairStep& step : below.pairs) {
     if (!IsLoose(step)) continue;
     step.upper = step.lower;

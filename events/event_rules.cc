@@ -63,7 +63,11 @@ absl::Status CheckFields(const v1::DisjointBatches& m) {
 }
 absl::Status CheckFields(const v1::RandomAllocation& m) {
   RETURN_IF_ERROR(Count("rounds_per_epoch", m.rounds_per_epoch()));
-  return Ordinal("epoch", m.epoch());
+  RETURN_IF_ERROR(Ordinal("epoch", m.epoch()));
+  if (m.contributions() <= m.rounds_per_epoch()) return absl::OkStatus();
+  return FieldError("contributions",
+                    absl::StrCat("must be at most the epoch's ", m.rounds_per_epoch(),
+                                 " rounds (absent: one), got ", m.contributions()));
 }
 absl::Status CheckFields(const v1::TruncatedPoisson& m) {
   RETURN_IF_ERROR(SamplingProbability("probability", m.probability()));

@@ -1,5 +1,6 @@
 #include "events/writer_rules.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -31,9 +32,16 @@ uint64_t EpochOf(const v1::SamplingScheme& scheme) {
                                        : scheme.random_allocation().epoch();
 }
 
+// Absent is one.
+uint64_t ContributionsOf(const v1::SamplingScheme& scheme) {
+  return std::max(uint64_t{1}, scheme.random_allocation().contributions());
+}
+
 bool IsSameEpoch(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
   return a.kind_case() == b.kind_case() && a.population_size() == b.population_size() &&
-         RoundsPerEpoch(a) == RoundsPerEpoch(b) && EpochOf(a) == EpochOf(b);
+         RoundsPerEpoch(a) == RoundsPerEpoch(b) && EpochOf(a) == EpochOf(b) &&
+         ContributionsOf(a) == ContributionsOf(b) &&
+         a.random_allocation().fixed_bins() == b.random_allocation().fixed_bins();
 }
 
 absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {

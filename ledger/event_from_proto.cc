@@ -1,5 +1,6 @@
 #include "ledger/event_from_proto.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,9 @@ SamplingScheme ValueOf(const v1::SamplingScheme& m) {
       break;
     case v1::SamplingScheme::kRandomAllocation:
       scheme.kind =
-          RandomAllocation{m.random_allocation().rounds_per_epoch(), m.random_allocation().epoch()};
+          RandomAllocation{m.random_allocation().rounds_per_epoch(), m.random_allocation().epoch(),
+                           std::max(uint64_t{1}, m.random_allocation().contributions()),
+                           m.random_allocation().fixed_bins()};
       break;
     case v1::SamplingScheme::kTruncatedPoisson:
       scheme.kind = TruncatedPoisson{m.truncated_poisson().probability(),

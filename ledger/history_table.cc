@@ -30,6 +30,9 @@ struct ToScheme {
   void operator()(const RandomAllocation& allocation) const {
     scheme.mutable_random_allocation()->set_rounds_per_epoch(allocation.rounds_per_epoch);
     scheme.mutable_random_allocation()->set_epoch(allocation.epoch);
+    if (allocation.contributions > 1)  // else as absent, as in tables of old
+      scheme.mutable_random_allocation()->set_contributions(allocation.contributions);
+    scheme.mutable_random_allocation()->set_fixed_bins(allocation.fixed_bins);
   }
   void operator()(const TruncatedPoisson& truncated) const {
     scheme.mutable_truncated_poisson()->set_probability(truncated.probability);

@@ -30,7 +30,8 @@ struct SampledGaussian {
 };
 
 // `count` runs of a mechanism described by two pairs of distributions: `upper` dominates it, and it
-// dominates `lower` (Pair::Nothing() where no lower bound is proved).
+// dominates `lower` (Pair::Nothing() where no lower bound is proved; `upper` is that where other
+// steps stand for the mechanism from above).
 struct PairStep {
   Pair upper;
   Pair lower;
@@ -47,6 +48,8 @@ struct AllocatedGaussian {
   Interval noise_multiplier;  // infinite at the upper end: lower bounds leave the epochs out
   uint64_t count;
   uint64_t missing = 0;  // < rounds
+  // It stands for a whole run, whose further epochs would make it another one of less noise.
+  bool grows = false;
 };
 
 // `count` runs of a mechanism of which only a Rényi curve is known.

@@ -33,6 +33,8 @@ struct DisjointBatches {
 struct RandomAllocation {
   uint64_t rounds_per_epoch;
   uint64_t epoch;
+  uint64_t contributions = 1;
+  bool fixed_bins = false;
   bool operator==(const RandomAllocation&) const = default;
 };
 struct TruncatedPoisson {

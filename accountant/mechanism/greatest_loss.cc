@@ -92,25 +92,27 @@ double AboveOf(const RenyiBound& bound) {
 }
 
 Interval InDirection(const Composition& composition, Direction direction) {
-  Interval total{0, 0};
-  const auto add = [&total](const Interval& one, uint64_t count) {
+  // (No interval: of a step that stands for others from below alone, the bounds cross.)
+  double below = 0, above = 0;
+  const auto add = [&](double lower, double upper, uint64_t count) {
     const auto times = static_cast<double>(count);
-    if (one.lower > 0) {
-      total.lower = std::fmax(0, Down(total.lower + Down(one.lower * NextDown(times))));
-    }
-    if (one.upper > 0) total.upper = AddUp(total.upper, MulUp(one.upper, NextUp(times)));
+    if (lower > 0) below = std::fmax(0, Down(below + Down(lower * NextDown(times))));
+    if (upper > 0) above = AddUp(above, MulUp(upper, NextUp(times)));
   };
-  for (const SampledGaussian& step : composition.steps) add(OfStep(step, direction), step.count);
+  for (const SampledGaussian& step : composition.steps) {
+    const Interval one = OfStep(step, direction);
+    add(one.lower, one.upper, step.count);
+  }
   for (const PairStep& step : composition.pairs) {
     const Interval upper = OfPair(step.upper, direction);
     const Interval lower = step.lower == step.upper ? upper : OfPair(step.lower, direction);
-    add({lower.lower, upper.upper}, step.count);
+    add(lower.lower, upper.upper, step.count);
   }
   for (const AllocatedGaussian& epochs : composition.allocations) {
-    add({0, AboveOf(epochs, direction)}, epochs.count);
+    add(0, AboveOf(epochs, direction), epochs.count);
   }
-  for (const CurveStep& step : composition.curves) add({0, AboveOf(step.renyi)}, step.count);
-  return total;
+  for (const CurveStep& step : composition.curves) add(0, AboveOf(step.renyi), step.count);
+  return {below, above};
 }
 
 }  // namespace

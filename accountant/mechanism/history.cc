@@ -32,6 +32,8 @@ struct SchemeKey {
   void operator()(const RandomAllocation& allocation) const {
     AppendWord(allocation.rounds_per_epoch, key);
     AppendWord(allocation.epoch, key);
+    AppendWord(allocation.contributions, key);
+    AppendWord(uint64_t{allocation.fixed_bins}, key);
   }
   void operator()(const TruncatedPoisson& truncated) const {
     AppendWord(truncated.probability, key);

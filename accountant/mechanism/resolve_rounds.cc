@@ -69,8 +69,20 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
   }
   for (const auto& [key, noises] : std::exchange(disjoint_, {}))
     RETURN_IF_ERROR(AddDisjoint(key.rounds, noises));
-  for (const auto& [key, noises] : std::exchange(allocated_, {}))
-    RETURN_IF_ERROR(AddAllocated(key.rounds, noises));
+  std::map<EpochKey, FixedBins> fixed;
+  for (const auto& [key, noises] : std::exchange(allocated_, {})) {
+    if (key.fixed_bins) {
+      EpochKey run = key;
+      run.number = 0;
+      fixed[run].push_back(noises);
+    } else if (key.contributions > 1) {
+      RETURN_IF_ERROR(AddTransversals(key.rounds, key.contributions, noises));
+    } else {
+      RETURN_IF_ERROR(AddAllocated(key.rounds, noises));
+    }
+  }
+  for (const auto& [key, epochs] : fixed)
+    RETURN_IF_ERROR(AddFixedBins(key.rounds, key.contributions, epochs));
   return absl::OkStatus();
 }
 
@@ -147,8 +159,9 @@ absl::Status Resolver::AddSampled(const RandomAllocation& scheme, const Gaussian
   if (replaces() || neighbours_.group_size != 1) {
     return NoAnalysis("sampling scheme random_allocation");
   }
-  return AddCount(all.count, allocated_[{all.owner, all.population, scheme.rounds_per_epoch,
-                                         scheme.epoch}][{all.z.lower, all.z.upper}]);
+  const EpochKey key = {all.owner,    all.population,       scheme.rounds_per_epoch,
+                        scheme.epoch, scheme.contributions, scheme.fixed_bins};
+  return AddCount(all.count, allocated_[key][{all.z.lower, all.z.upper}]);
 }
 
 // ---- Epochs: mechanism/CLAIM.md, section 4 ----
@@ -170,6 +183,13 @@ uint64_t TotalOf(const NoiseCounts& noises) {
   uint64_t total = 0;
   for (const auto& [z, count] : noises) total = std::min(total + count, kGreatestCount);
   return total;
+}
+
+absl::StatusOr<uint64_t> Times(uint64_t contributions, uint64_t epochs) {
+  if (contributions <= kGreatestCount / epochs) return contributions * epochs;
+  return WithReason(absl::FailedPreconditionError(
+                        "the contributions of all epochs of random_allocation are more than 2^53"),
+                    {"COUNT_TOO_LARGE", {}});
 }
 
 uint64_t EpochsOf(uint64_t total, uint64_t rounds) {
@@ -247,10 +267,70 @@ absl::Status Resolver::AddAllocated(uint64_t rounds, const NoiseCounts& noises) 
   return AddAllocation(rounds - together, {split->first.first, kInfinity}, rounds - total, 1);
 }
 
-absl::Status Resolver::AddAllocation(uint64_t rounds, Interval z, uint64_t missing,
-                                     uint64_t count) {
+absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions,
+                                       const NoiseCounts& noises) {
+  if (AreWholeEpochs(rounds, noises)) {
+    for (const auto& [z, count] : noises) {
+      RETURN_IF_ERROR(AddTransversals(rounds, contributions, Interval{z.first, z.second},
+                                      count / rounds, false));
+    }
+    return absl::OkStatus();
+  }
+  const uint64_t total = TotalOf(noises);
+  if (total > rounds) composition_.warnings.insert(kTooManyRounds);
+  // Each epoch that was begun as whole, with the least noise of all.
+  return AddTransversals(rounds, contributions, Interval{noises.begin()->first.first, kInfinity},
+                         EpochsOf(total, rounds), false);
+}
+
+absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions, Interval z,
+                                       uint64_t count, bool grows) {
+  if (contributions == 1) return AddAllocation(rounds, z, 0, count, grows);
+  if (contributions == rounds) {
+    ASSIGN_OR_RETURN(const uint64_t times, Times(contributions, count));
+    return AddUnsampled(z, times);
+  }
+  composition_.warnings.insert(
+      "random_allocation with more than one contribution: the upper bound is that of one in each "
+      "of as many blocks of rounds");
+  const uint64_t size = rounds / contributions, larger = rounds % contributions;
+  for (const auto& [block, blocks] :
+       {std::pair{size + 1, larger}, std::pair{size, contributions - larger}}) {
+    if (blocks == 0) continue;
+    ASSIGN_OR_RETURN(const uint64_t times, Times(blocks, count));
+    RETURN_IF_ERROR(AddAllocation(block, {z.lower, kInfinity}, 0, times, grows));
+  }
+  if (std::isinf(z.upper)) return absl::OkStatus();
+  // Below: what the sum of an epoch's outputs shows. Nothing above, where the blocks stand for it.
+  const double distance =
+      DivDown(NextDown(static_cast<double>(contributions)),
+              MulUp(z.upper, NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
+  return AddPair(Key("transversals", {rounds, contributions}, z), Pair::Nothing(),
+                 SampledGaussianPair(1, distance), count);
+}
+
+absl::Status Resolver::AddFixedBins(uint64_t rounds, uint64_t contributions,
+                                    const FixedBins& epochs) {
+  NoiseCounts all;
+  uint64_t begun = 0, whole = 0;
+  for (const NoiseCounts& noises : epochs) {
+    const uint64_t total = TotalOf(noises);
+    begun = std::min(begun + EpochsOf(total, rounds), kGreatestCount);
+    whole += total / rounds;
+    for (const auto& noise : noises) all[noise.first] = 1;
+  }
+  Interval z = RangeOf(all.begin(), all.end());
+  // Noise of as many rounds on one record adds up to that of one.
+  z.lower = DivDown(z.lower, NextUp(std::sqrt(NextUp(static_cast<double>(begun)))));
+  z.upper = whole == 0 ? kInfinity
+                       : DivUp(z.upper, NextDown(std::sqrt(NextDown(static_cast<double>(whole)))));
+  return AddTransversals(rounds, contributions, z, 1, true);
+}
+
+absl::Status Resolver::AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count,
+                                     bool grows) {
   if (rounds == 1 && std::isfinite(z.upper)) return AddUnsampled(z, count);
-  return AddCount(count, allocations_[{rounds, missing, z.lower, z.upper}]);
+  return AddCount(count, allocations_[{rounds, missing, z.lower, z.upper, grows}]);
 }
 
 }  // namespace dpledger::accountant

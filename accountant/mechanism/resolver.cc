@@ -71,8 +71,8 @@ Composition Resolver::Finish() && {
     composition_.steps.push_back({std::get<0>(key), {std::get<1>(key), std::get<2>(key)}, count});
   }
   for (const auto& [key, count] : allocations_) {
-    const auto& [rounds, missing, z_lower, z_upper] = key;
-    composition_.allocations.push_back({rounds, {z_lower, z_upper}, count, missing});
+    const auto& [rounds, missing, z_lower, z_upper, grows] = key;
+    composition_.allocations.push_back({rounds, {z_lower, z_upper}, count, missing, grows});
   }
   return std::move(composition_);
 }

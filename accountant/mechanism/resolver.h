@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -83,7 +84,15 @@ class Resolver {
   // Adds all rounds recorded under one epoch number: one epoch, or several with the same number.
   absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);
   absl::Status AddAllocated(uint64_t rounds, const NoiseCounts& noises);
-  absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count);
+  absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count,
+                             bool grows = false);
+  // Epochs in which a record is in `contributions` of the rounds.
+  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, const NoiseCounts& noises);
+  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, Interval z, uint64_t count,
+                               bool grows);
+  // The epochs of one owner in which records stay in their rounds, by number.
+  using FixedBins = std::vector<NoiseCounts>;
+  absl::Status AddFixedBins(uint64_t rounds, uint64_t contributions, const FixedBins& epochs);
   // The joint noise of a mechanism that is made of Gaussians alone. Any other mechanism is refused;
   // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
@@ -110,12 +119,13 @@ class Resolver {
   std::map<std::string, size_t> pairs_;                               // by key
   struct EpochKey {
     std::string owner;
-    uint64_t population, rounds, number;
+    uint64_t population, rounds, number, contributions = 1;
+    bool fixed_bins = false;
     auto operator<=>(const EpochKey&) const = default;
   };
   std::map<EpochKey, NoiseCounts> disjoint_, allocated_;
-  // By rounds, missing ones, z.lower, z.upper.
-  std::map<std::tuple<uint64_t, uint64_t, double, double>, uint64_t> allocations_;
+  // By rounds, missing ones, z.lower, z.upper, whether it grows.
+  std::map<std::tuple<uint64_t, uint64_t, double, double, bool>, uint64_t> allocations_;
   double encoder_work_ = 0;  // of matrix encoders so far
 };
 

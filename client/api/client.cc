@@ -16,6 +16,8 @@ dpledger_sampling_scheme ToC(const SamplingScheme& scheme) {
   c.sample_size = scheme.sample_size;
   c.rounds_per_epoch = scheme.rounds_per_epoch;
   c.epoch = scheme.epoch;
+  c.contributions = scheme.contributions;
+  c.fixed_bins = scheme.fixed_bins ? 1 : 0;
   return c;
 }
 

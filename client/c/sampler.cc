@@ -68,6 +68,12 @@ SamplerOrError MakeSampler(const dpledger_sampling_scheme* given, const uint64_t
                               scheme.disjoint_batches().batches_per_epoch(),
                               scheme.disjoint_batches().epoch(), seed, opened);
     case v1::SamplingScheme::kRandomAllocation:
+      if (scheme.random_allocation().contributions() > 1 ||
+          scheme.random_allocation().fixed_bins()) {
+        return absl::UnimplementedError(
+            "scheme.contributions, scheme.fixed_bins: have no sampler here; draw the samples "
+            "yourself, and name their scheme");
+      }
       return MakeEpochSampler(EpochPartition::kRandomAllocation, population_size,
                               scheme.random_allocation().rounds_per_epoch(),
                               scheme.random_allocation().epoch(), seed, opened);

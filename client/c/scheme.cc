@@ -1,6 +1,7 @@
 #include "client/c/scheme.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -42,6 +43,11 @@ absl::Status CheckUnused(const dpledger_sampling_scheme& scheme) {
   if (!uses.sample_size) {
     RETURN_IF_ERROR(CheckZero("scheme.sample_size", static_cast<double>(scheme.sample_size), kWhy));
   }
+  if (scheme.kind != DPLEDGER_RANDOM_ALLOCATION) {
+    RETURN_IF_ERROR(
+        CheckZero("scheme.contributions", static_cast<double>(scheme.contributions), kWhy));
+    RETURN_IF_ERROR(CheckZero("scheme.fixed_bins", scheme.fixed_bins, kWhy));
+  }
   if (uses.rounds_per_epoch) return absl::OkStatus();
   RETURN_IF_ERROR(
       CheckZero("scheme.rounds_per_epoch", static_cast<double>(scheme.rounds_per_epoch), kWhy));
@@ -65,10 +71,13 @@ absl::StatusOr<v1::SumQuery> ReadQuery(const std::string& field, const void* giv
 }  // namespace
 
 absl::StatusOr<v1::SamplingScheme> ReadScheme(const dpledger_sampling_scheme* given) {
-  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_sampling_scheme>("scheme", given));
+  ASSIGN_OR_RETURN(const auto read,
+                   ReadStruct<dpledger_sampling_scheme>(
+                       "scheme", given, offsetof(dpledger_sampling_scheme, contributions)));
   RETURN_IF_ERROR(
       CheckConstant("scheme.kind", read.kind, DPLEDGER_POISSON, DPLEDGER_TRUNCATED_POISSON));
   RETURN_IF_ERROR(CheckReserved("scheme", read.reserved));
+  ASSIGN_OR_RETURN(const bool fixed_bins, ReadFlag("scheme.fixed_bins", read.fixed_bins));
   RETURN_IF_ERROR(CheckUnused(read));
   v1::SamplingScheme scheme;
   scheme.set_population_size(read.population_size);
@@ -92,6 +101,8 @@ absl::StatusOr<v1::SamplingScheme> ReadScheme(const dpledger_sampling_scheme* gi
     case DPLEDGER_RANDOM_ALLOCATION:
       scheme.mutable_random_allocation()->set_rounds_per_epoch(read.rounds_per_epoch);
       scheme.mutable_random_allocation()->set_epoch(read.epoch);
+      scheme.mutable_random_allocation()->set_contributions(read.contributions);
+      scheme.mutable_random_allocation()->set_fixed_bins(fixed_bins);
       break;
     default:  // DPLEDGER_TRUNCATED_POISSON
       scheme.mutable_truncated_poisson()->set_probability(read.probability);

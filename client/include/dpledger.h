@@ -116,6 +116,8 @@ typedef struct dpledger_sampling_scheme {
   uint64_t sample_size;       // in [1, population_size]; TRUNCATED_POISSON: in [1, 2^53]
   uint64_t rounds_per_epoch;  // in [1, 2^53]
   uint64_t epoch;             // of this round, from 0; kinds with rounds_per_epoch only
+  uint64_t contributions;     // RANDOM_ALLOCATION: rounds of an epoch a record is in; 0 means one
+  int32_t fixed_bins;         // RANDOM_ALLOCATION, 1: a record stays in its rounds in every epoch
 } dpledger_sampling_scheme;
 
 // --------------------------------------------------------------------------------------- recorder
@@ -309,7 +311,7 @@ typedef struct dpledger_sampler dpledger_sampler;
 //   WITHOUT_REPLACEMENT    the same, and sample_size at most 2^32
 //   FULL_BATCH             population_size in [1, 2^32]
 //   DISJOINT_BATCHES       the same, and rounds_per_epoch in [1, population_size]; `epoch` is 0:
-//   RANDOM_ALLOCATION      the sampler numbers its epochs itself
+//   RANDOM_ALLOCATION      the sampler numbers its epochs itself, and draws one round of each
 // UNIMPLEMENTED for the others, which a trainer draws itself.
 DPLEDGER_API dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
                                                      dpledger_sampler** sampler,

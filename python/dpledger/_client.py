@@ -32,7 +32,8 @@ def _struct(name: str, *members: Tuple[str, Any]) -> Any:
 
 SamplingScheme = _struct(
     "dpledger_sampling_scheme", ("kind", _constant), ("reserved", _constant), ("population_size", _count),
-    ("probability", _number), ("sample_size", _count), ("rounds_per_epoch", _count), ("epoch", _count))
+    ("probability", _number), ("sample_size", _count), ("rounds_per_epoch", _count), ("epoch", _count),
+    ("contributions", _count), ("fixed_bins", _constant))
 Declaration = _struct(
     "dpledger_declaration", ("dataset", _text), ("unit_of_privacy", _text), ("released", _text),
     ("description", _text), ("adjacency", _constant), ("parameters", _constant), ("planned_rounds", _count),

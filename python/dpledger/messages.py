@@ -195,19 +195,30 @@ class RandomAllocation(Message):
 
     rounds_per_epoch: in [1, 2^53]
     epoch: which epoch this round belongs to, from 0
+    contributions: In how many rounds of an epoch each record is, the set of them drawn uniformly: in [1,
+        rounds_per_epoch]; absent = one.
+    fixed_bins: Each record is in the same rounds of every epoch of this writer: drawn once, before the first one.
+        The i-th round of an epoch stands for the same records in all epochs. False: drawn again for each epoch.
     population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
     """
     rounds_per_epoch: int
+    contributions: int
+    fixed_bins: bool
     epoch: int = 0
     population_size: int = 0
     _wire = (
         (1, "rounds_per_epoch", "uint64", ""),
-        (2, "epoch", "uint64", ""),)
+        (2, "epoch", "uint64", ""),
+        (3, "contributions", "uint64", ""),
+        (4, "fixed_bins", "bool", ""),)
     _beside = (
         (1, "population_size", "uint64", ""),)
 
-    def __init__(self, rounds_per_epoch: int, epoch: int = 0, population_size: int = 0) -> None:
+    def __init__(self, rounds_per_epoch: int, contributions: int, fixed_bins: bool, epoch: int = 0, population_size:
+                 int = 0) -> None:
         self.rounds_per_epoch = rounds_per_epoch
+        self.contributions = contributions
+        self.fixed_bins = fixed_bins
         self.epoch = epoch
         self.population_size = population_size
 

@@ -33,7 +33,9 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
         probability=_client.real(getattr(scheme, "probability", 0.0), name + ".probability"),
         sample_size=_client.whole(size, name + ".sample_size"),
         rounds_per_epoch=_client.whole(rounds, name + ".rounds_per_epoch"),
-        epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"))
+        epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"),
+        contributions=_client.whole(getattr(scheme, "contributions", 0), name + ".contributions"),
+        fixed_bins=int(getattr(scheme, "fixed_bins", False)))
 
 
 class Cost:

@@ -39,8 +39,12 @@ struct SchemeWords {
                         " disjoint batches");
   }
   std::string operator()(const accountant::RandomAllocation& scheme) const {
-    return absl::StrCat("each record in one random round of an epoch of ",
-                        CountText(scheme.rounds_per_epoch), " rounds");
+    const std::string rounds =
+        scheme.contributions == 1 ? "one random round"
+                                  : absl::StrCat(CountText(scheme.contributions), " random rounds");
+    return absl::StrCat("each record in ", rounds, " of an epoch of ",
+                        CountText(scheme.rounds_per_epoch), " rounds",
+                        scheme.fixed_bins ? ", the same in every epoch" : "");
   }
   std::string operator()(const accountant::TruncatedPoisson& scheme) const {
     return absl::StrCat("Poisson sampling, each record independently with probability ",

@@ -118,6 +118,10 @@ std::vector<FieldRule> SchemeRules() {
        NotCount(path + "random_allocation.rounds_per_epoch")},
       {sampling("random_allocation { rounds_per_epoch: 1 epoch: @ }"), kMostOrdinal,
        NotOrdinal(path + "random_allocation.epoch")},
+      {sampling("random_allocation { rounds_per_epoch: 4 contributions: @ }"),
+       "4",
+       {{"5", path + "random_allocation.contributions: must be at most the epoch's 4 rounds "
+                     "(absent: one), got 5"}}},
   };
   for (const std::string kind : {"without_replacement", "with_replacement"}) {
     rules.push_back({sampling(kind + " { sample_size: @ } population_size: 9"), "9",

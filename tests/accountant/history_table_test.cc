@@ -42,7 +42,7 @@ SamplingScheme AnyScheme(std::mt19937_64& random) {
     case 4:
       return {0, DisjointBatches{n, random() % 2}};
     case 5:
-      return {0, RandomAllocation{n, random() % 2}};
+      return {0, RandomAllocation{n, random() % 2, 1 + random() % n, random() % 2 == 0}};
     default:
       return {10, TruncatedPoisson{q, n}};
   }

@@ -47,6 +47,8 @@ struct SamplingScheme {
   uint64_t sample_size = 0;
   uint64_t rounds_per_epoch = 0;
   uint64_t epoch = 0;
+  uint64_t contributions = 0;
+  bool fixed_bins = false;
 };
 
 enum class NoiseKind {

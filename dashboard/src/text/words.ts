@@ -68,7 +68,10 @@ export function schemeWords(scheme: SamplingScheme | undefined): SchemeWords {
   }
   if (scheme?.randomAllocation) {
     const rounds = count(scheme.randomAllocation.roundsPerEpoch);
-    return { text: `random round of ${grouped(rounds)}`, rate: 1 / rounds, about: records };
+    const each = count(scheme.randomAllocation.contributions ?? 0) || 1;
+    const what = each === 1 ? "random round" : `${grouped(each)} random rounds`;
+    const fixed = scheme.randomAllocation.fixedBins ? ", the same every epoch" : "";
+    return { text: `${what} of ${grouped(rounds)}${fixed}`, rate: each / rounds, about: records };
   }
   if (scheme?.fullBatch) return { text: "every record", rate: 1, about: records };
   return { text: "unknown scheme", rate: null, about: records };
