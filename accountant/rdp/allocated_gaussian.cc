@@ -10,6 +10,9 @@ namespace dpledger::accountant::rdp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Of the law: variances within 7 % at 10^6 rounds, in a few milliseconds. What it cuts counts with
+// the square root of its mass.
+constexpr double kMesh = 0.1, kTail = 1e-100;
 // Whole orders kept; beyond them an epoch counts as one unsampled Gaussian.
 constexpr size_t kOrders = 97;
 
@@ -36,6 +39,8 @@ LogSeries Product(const LogSeries& a, const LogSeries& b) {
   }
   return product;
 }
+
+double LogUp1P(double x) { return NextUp(NextUp(NextUp(std::log1p(x)))); }
 
 LogSeries Power(LogSeries base, uint64_t exponent) {
   LogSeries power;
@@ -67,6 +72,8 @@ AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu, u
   }
   LogSeries all = Power(std::move(one), rounds - missing);
   if (missing > 0) all = Product(all, Power(std::move(none), missing));
+  auto law = allocation::UpperLaw({rounds, mu, missing}, kMesh, kTail, {});
+  if (law.ok()) law_ = *std::move(law);
   const double log_rounds = std::log(rounds_);
   for (size_t k = 0; k < kOrders; ++k) {
     const double order = static_cast<double>(k), spread = order * log_rounds;
@@ -78,8 +85,39 @@ AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu, u
   }
 }
 
+double AllocatedGaussianMoments::Excess(double power) const {
+  if (law_.q.empty()) return kInfinity;
+  const double size = std::fabs(power);
+  double sum = 0;
+  for (size_t j = 0; j < law_.q.size(); ++j) {
+    const double loss = std::log(law_.ratio[j]);
+    const double off = law_.loss_error + 4 * kUnitRoundoff * (1 + std::fabs(loss));
+    double greatest = 0;
+    for (const double x : {loss - off, loss + off}) {
+      // r^power less its tangent at 1, which has the mean 1: convex in x, and least at 0.
+      const double grown = std::expm1(power * x), tangent = power * std::expm1(x);
+      const double rounding =
+          8 * kUnitRoundoff *
+          ((1 + size * std::fabs(x)) * (std::fabs(grown) + size * std::fabs(x)) +
+           (1 + std::fabs(x)) * std::fabs(tangent));
+      greatest = std::fmax(greatest, (grown - tangent) + rounding);
+    }
+    sum += law_.q[j] * greatest;
+  }
+  // Of what is cut, r^power by Schwarz, from the moments that hold for any allocation, and the
+  // tangent.
+  const double twice = 2 * power;
+  const double log_square = power > 0 ? twice * (twice - 1) * mu_ * mu_ / 2
+                                      : -twice * (1 - twice / rounds_) * mu_ * mu_ / 2;
+  const double cut =
+      std::exp(0.5 * (std::log(law_.q_cut) + log_square) + 1e-9) + size * (law_.q_cut + law_.p_cut);
+  const double excess = (sum + cut) * (1 + 1e-10);
+  return std::isnan(excess) ? kInfinity : excess;
+}
+
 double AllocatedGaussianMoments::Remove(double order) const {
-  const double unsampled = MulUp(order / 2, MulUp(mu_, mu_));
+  const double by_law = DivUp(LogUp1P(Excess(order)), NextDown(order - 1));
+  const double unsampled = std::fmin(by_law, MulUp(order / 2, MulUp(mu_, mu_)));
   const double below = std::floor(order);
   if (!(below + 1 < static_cast<double>(kOrders))) return unsampled;
   const auto k = static_cast<size_t>(below);
@@ -91,9 +129,11 @@ double AllocatedGaussianMoments::Remove(double order) const {
 
 double AllocatedGaussianMoments::Add(double order) const {
   const double half_square = MulUp(mu_, mu_) / 2;
-  return MulUp(
-      half_square,
-      std::fmin(order, MulUp(part_, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_))))));
+  const double by_law = DivUp(LogUp1P(Excess(NextDown(1 - order))), NextDown(order - 1));
+  return std::fmin(
+      by_law,
+      MulUp(half_square,
+            std::fmin(order, MulUp(part_, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_)))))));
 }
 
 }  // namespace dpledger::accountant::rdp

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "accountant/allocation/ratio_law.h"
+
 namespace dpledger::accountant::rdp {
 
 class AllocatedGaussianMoments {
@@ -17,7 +19,12 @@ class AllocatedGaussianMoments {
   double Add(double order) const;
 
  private:
+  // E_Q[r^power] - 1 >= 0 of the epoch's ratio r, power > 1 or < 0, rounded up, by its upper law;
+  // infinite where that says nothing.
+  double Excess(double power) const;
+
   const double rounds_, part_, mu_;  // part_: the share of rounds that are not missing
+  allocation::RatioLaw law_;         // empty: none is within reach
   std::vector<double> log_moments_;  // of the whole orders 0, 1, 2, …: remove
 };
 
