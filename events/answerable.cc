@@ -59,8 +59,22 @@ absl::Status CheckMechanism(v1::Adjacency adjacency, const v1::MechanismEvent& m
   if (mechanism.has_unsupported()) {
     return CheckAmong({}, "mechanism unsupported", adjacency);
   }
-  const v1::MatrixMechanism& matrix = mechanism.matrix_mechanism();
-  const bool counts_steps = matrix.has_tree() || matrix.has_toeplitz();
+  const v1::ToeplitzEncoder& toeplitz = mechanism.matrix_mechanism().toeplitz();
+  const v1::TreeEncoder& tree = mechanism.matrix_mechanism().tree();
+  if (toeplitz.has_min_separation_sampling()) {
+    return CheckAmong({}, "mechanism matrix_mechanism with min_separation_sampling", adjacency);
+  }
+  if (toeplitz.has_balls_in_bins() || tree.has_balls_in_bins()) {
+    return CheckAmong({v1::ADD_OR_REMOVE_ONE, v1::ZERO_OUT},
+                      "mechanism matrix_mechanism with balls_in_bins", adjacency);
+  }
+  if (toeplitz.has_cyclic_poisson() &&
+      toeplitz.cyclic_poisson().groups() != v1::GROUPS_DRAWN_ONE_BY_ONE) {
+    return CheckAmong({v1::REPLACE_ONE, v1::ZERO_OUT},
+                      "mechanism matrix_mechanism with cyclic_poisson in groups of equal size",
+                      adjacency);
+  }
+  const bool counts_steps = tree.has_participation() || toeplitz.has_participation();
   return CheckAmong(counts_steps ? Adjacencies{v1::REPLACE_ONE, v1::ZERO_OUT} : All(),
                     "mechanism matrix_mechanism with tree or toeplitz encoder", adjacency);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -13,6 +14,7 @@ constexpr int kMaxComposed = 4096;  // events in one Composed
 constexpr size_t kMaxDescription = 1024;
 constexpr uint64_t kMaxParticipations = 1024;
 constexpr uint64_t kMaxToeplitzSteps = 1 << 16;
+constexpr uint64_t kMaxBinsOfATree = 2048;
 constexpr double kProbabilitySumTolerance = 1e-12;
 
 absl::Status CheckAt(const v1::MechanismEvent& event, int depth);
@@ -95,15 +97,54 @@ absl::Status CheckFields(const v1::Participation& m) {
   RETURN_IF_ERROR(WholeIn(1, kMaxParticipations, "max_participations", m.max_participations()));
   return Count("min_separation", m.min_separation());
 }
+absl::Status CheckFields(const v1::CyclicPoisson& m, const v1::ToeplitzEncoder& encoder) {
+  RETURN_IF_ERROR(WholeIn(1, encoder.steps(), "period", m.period()));
+  RETURN_IF_ERROR(SamplingProbability("probability", m.probability()));
+  const auto band = static_cast<uint64_t>(encoder.coefficients_size());
+  if (m.period() >= band) return absl::OkStatus();
+  return FieldError("period", absl::StrCat("must be at least the number of coefficients, ", band,
+                                           ", got ", m.period()));
+}
+absl::Status CheckFields(const v1::BallsInBins& m, uint64_t most) {
+  return WholeIn(1, most, "bins", m.bins());
+}
+absl::Status CheckFields(const v1::MinSeparationSampling& m, uint64_t steps) {
+  RETURN_IF_ERROR(SamplingProbability("probability", m.probability()));
+  return WholeIn(1, steps, "min_separation", m.min_separation());
+}
 absl::Status CheckFields(const v1::TreeEncoder& m) {
-  RETURN_IF_ERROR(Count("steps", m.steps()));
-  RETURN_IF_ERROR(MustBeSet(m.has_participation(), "participation"));
-  return Within("participation", CheckFields(m.participation()));
+  switch (m.schedule_case()) {
+    case v1::TreeEncoder::kParticipation:
+      RETURN_IF_ERROR(Count("steps", m.steps()));
+      return Within("participation", CheckFields(m.participation()));
+    case v1::TreeEncoder::kBallsInBins:
+      RETURN_IF_ERROR(WholeIn(1, kMaxToeplitzSteps, "steps", m.steps()));
+      return Within("balls_in_bins",
+                    CheckFields(m.balls_in_bins(), std::min(m.steps(), kMaxBinsOfATree)));
+    case v1::TreeEncoder::SCHEDULE_NOT_SET:
+      break;
+  }
+  return FieldError("schedule", "must be set to one of participation, balls_in_bins");
+}
+absl::Status CheckSchedule(const v1::ToeplitzEncoder& m) {
+  switch (m.schedule_case()) {
+    case v1::ToeplitzEncoder::kParticipation:
+      return Within("participation", CheckFields(m.participation()));
+    case v1::ToeplitzEncoder::kCyclicPoisson:
+      return Within("cyclic_poisson", CheckFields(m.cyclic_poisson(), m));
+    case v1::ToeplitzEncoder::kBallsInBins:
+      return Within("balls_in_bins", CheckFields(m.balls_in_bins(), m.steps()));
+    case v1::ToeplitzEncoder::kMinSeparationSampling:
+      return Within("min_separation_sampling", CheckFields(m.min_separation_sampling(), m.steps()));
+    case v1::ToeplitzEncoder::SCHEDULE_NOT_SET:
+      break;
+  }
+  return FieldError("schedule",
+                    "must be set to one of participation, cyclic_poisson, balls_in_bins, "
+                    "min_separation_sampling");
 }
 absl::Status CheckFields(const v1::ToeplitzEncoder& m) {
   RETURN_IF_ERROR(WholeIn(1, kMaxToeplitzSteps, "steps", m.steps()));
-  RETURN_IF_ERROR(MustBeSet(m.has_participation(), "participation"));
-  RETURN_IF_ERROR(Within("participation", CheckFields(m.participation())));
   RETURN_IF_ERROR(
       WholeIn(1, m.steps(), "coefficients", static_cast<uint64_t>(m.coefficients_size())));
   RETURN_IF_ERROR(Positive("coefficients[0]", m.coefficients(0)));
@@ -113,7 +154,7 @@ absl::Status CheckFields(const v1::ToeplitzEncoder& m) {
     RETURN_IF_ERROR(Must(m.coefficients(i) <= m.coefficients(i - 1),
                          "not be above the one before it", element, m.coefficients(i)));
   }
-  return absl::OkStatus();
+  return CheckSchedule(m);
 }
 absl::Status CheckFields(const v1::MatrixMechanism& m) {
   RETURN_IF_ERROR(Positive("noise_stddev", m.noise_stddev()));

@@ -63,16 +63,29 @@ Kind ValueOf(const v1::SingleEpochTreeAggregation& m) {
 Participation ValueOf(const v1::Participation& m) {
   return {m.max_participations(), m.min_separation()};
 }
+CyclicPoisson ValueOf(const v1::CyclicPoisson& m) {
+  return {m.period(), m.probability(), m.groups() == v1::GROUPS_DRAWN_ONE_BY_ONE};
+}
+TreeEncoder ValueOf(const v1::TreeEncoder& m) {
+  if (m.has_balls_in_bins()) return {m.steps(), BallsInBins{m.balls_in_bins().bins()}};
+  return {m.steps(), ValueOf(m.participation())};
+}
+ToeplitzEncoder ValueOf(const v1::ToeplitzEncoder& m) {
+  ToeplitzEncoder value{m.steps(), ToVector(m.coefficients()), ValueOf(m.participation())};
+  if (m.has_cyclic_poisson()) value.schedule = ValueOf(m.cyclic_poisson());
+  if (m.has_balls_in_bins()) value.schedule = BallsInBins{m.balls_in_bins().bins()};
+  if (m.has_min_separation_sampling()) {
+    const v1::MinSeparationSampling& sampling = m.min_separation_sampling();
+    value.schedule = MinSeparationSampling{sampling.probability(), sampling.min_separation()};
+  }
+  return value;
+}
 Kind ValueOf(const v1::MatrixMechanism& m) {
   MatrixMechanism value{
       m.sensitivity(), m.noise_stddev(),
       m.noise() == v1::ROUNDED_GAUSSIAN ? NoiseKind::kRoundedGaussian : NoiseKind::kGaussian};
-  if (m.has_tree())
-    value.encoder = TreeEncoder{m.tree().steps(), ValueOf(m.tree().participation())};
-  if (m.has_toeplitz()) {
-    value.encoder = ToeplitzEncoder{m.toeplitz().steps(), ToVector(m.toeplitz().coefficients()),
-                                    ValueOf(m.toeplitz().participation())};
-  }
+  if (m.has_tree()) value.encoder = ValueOf(m.tree());
+  if (m.has_toeplitz()) value.encoder = ValueOf(m.toeplitz());
   return value;
 }
 Kind ValueOf(const v1::RenyiCurve& m) {

@@ -159,14 +159,26 @@ struct SingleEpochTreeAggregation {
 struct Participation {
   uint64_t most, separation;
 };
+struct CyclicPoisson {
+  uint64_t period;
+  double probability;
+  bool drawn_one_by_one;  // the groups; else they are of equal size
+};
+struct BallsInBins {
+  uint64_t bins;
+};
+struct MinSeparationSampling {
+  double probability;
+  uint64_t min_separation;
+};
 struct TreeEncoder {
   uint64_t steps;
-  Participation participation;
+  std::variant<Participation, BallsInBins> schedule;
 };
 struct ToeplitzEncoder {
   uint64_t steps;
   std::vector<double> coefficients;
-  Participation participation;
+  std::variant<Participation, CyclicPoisson, BallsInBins, MinSeparationSampling> schedule;
 };
 struct MatrixMechanism {
   std::variant<double, TreeEncoder, ToeplitzEncoder>

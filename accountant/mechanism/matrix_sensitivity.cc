@@ -31,8 +31,8 @@ Best Join(const Best& left, const Best& right, uint64_t most) {
 }
 
 // Σ over the complete dyadic intervals of c², for participations at 0, s, 2s, ...
-double OnePattern(const TreeEncoder& tree) {
-  const auto& [most, separation] = tree.participation;
+double OnePattern(const TreeEncoder& tree, const Participation& participation) {
+  const auto& [most, separation] = participation;
   const uint64_t count = std::min(most, CeilDivide(tree.steps, separation));
   double sum = 0;
   for (uint64_t size = 1; size <= tree.steps; size *= 2) {
@@ -54,8 +54,8 @@ double OnePattern(const TreeEncoder& tree) {
 
 }  // namespace
 
-Interval SquaredSensitivity(const TreeEncoder& tree) {
-  const auto& [most, separation] = tree.participation;
+Interval SquaredSensitivity(const TreeEncoder& tree, const Participation& participation) {
+  const auto& [most, separation] = participation;
   // An interval of size s holds at most ⌈s / separation⌉ participations; that those of neighbours
   // keep apart is let go.
   const auto cap = [&, m = most, s = separation](uint64_t size) {
@@ -74,11 +74,11 @@ Interval SquaredSensitivity(const TreeEncoder& tree) {
     all = Join(all, complete[bit], cap(tree.steps));
   }
   // Sums of whole numbers, exact below 2^53.
-  return {OnePattern(tree), *std::max_element(all.begin(), all.end())};
+  return {OnePattern(tree, participation), *std::max_element(all.begin(), all.end())};
 }
 
-Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz) {
-  const auto& [most, separation] = toeplitz.participation;
+Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz, const Participation& participation) {
+  const auto& [most, separation] = participation;
   const uint64_t count = std::min(most, CeilDivide(toeplitz.steps, separation));
   std::vector<double> column(toeplitz.steps, 0);
   for (uint64_t i = 0; i < count; ++i) {
@@ -92,6 +92,17 @@ Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz) {
   // All terms are positive: a division and `count` additions in an entry, then the square, then
   // `steps` additions. What underflows is below 1e-300 of the first, which is one.
   const double error = kUnitRoundoff * static_cast<double>(2 * count + toeplitz.steps + 8);
+  return {sum * (1 - error), sum * (1 + error) + 1e-290};
+}
+
+Interval SquaredColumn(const ToeplitzEncoder& toeplitz, uint64_t step) {
+  const size_t length = std::min<uint64_t>(toeplitz.coefficients.size(), toeplitz.steps - step);
+  double sum = 0;
+  for (size_t j = 0; j < length; ++j) {
+    const double entry = toeplitz.coefficients[j] / toeplitz.coefficients[0];
+    sum += entry * entry;
+  }
+  const double error = kUnitRoundoff * static_cast<double>(length + 8);
   return {sum * (1 - error), sum * (1 + error) + 1e-290};
 }
 

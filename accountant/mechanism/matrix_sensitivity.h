@@ -1,5 +1,5 @@
-// The squared L2 sensitivity of a linear encoder C to one record whose contributions, of norm at
-// most one, may be in several steps. Proofs: mechanism/CLAIM.md, section 5.
+// The squared L2 norms of what one record, whose contributions are of norm at most one, adds to the
+// messages of a linear encoder C. Proofs: mechanism/CLAIM.md, sections 5 and 9.
 #pragma once
 
 #include "accountant/interval.h"
@@ -8,8 +8,12 @@
 namespace dpledger::accountant {
 
 // `upper` bounds max ‖C u‖² over all participation patterns; `lower` is reached by one of them.
-Interval SquaredSensitivity(const TreeEncoder& tree);
+Interval SquaredSensitivity(const TreeEncoder& tree, const Participation& participation);
 // In units of the first coefficient squared; exact but for rounding.
-Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz);
+Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz, const Participation& participation);
+
+// ‖C e_step‖² for step < steps, in the same units; exact but for rounding. It does not grow with
+// the step.
+Interval SquaredColumn(const ToeplitzEncoder& toeplitz, uint64_t step);
 
 }  // namespace dpledger::accountant

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/mechanism/matrix_sensitivity.h"
 #include "accountant/mechanism/resolver.h"
 #include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
@@ -16,8 +15,6 @@ namespace {
 
 // Of a mixture's means, in standard deviations: their squares stay far from the ends of doubles.
 constexpr double kGreatestDistance = 1e100;
-// Additions: about a second.
-constexpr double kGreatestEncoderWork = 1e9;
 
 std::string Bits(double value) { return absl::StrCat(absl::Hex(std::bit_cast<uint64_t>(value))); }
 
@@ -188,41 +185,6 @@ absl::Status Resolver::Add(const SingleEpochTreeAggregation& m, uint64_t count) 
   JointNoise noise;
   RETURN_IF_ERROR(noise.Add({m.noise_multiplier, m.noise_multiplier},
                             static_cast<uint64_t>(std::bit_width(most))));
-  return AddUnsampled(noise.multiplier(), count);
-}
-
-absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
-  Assume(m.noise);
-  JointNoise noise;
-  if (const double* stated = std::get_if<double>(&m.encoder)) {
-    RETURN_IF_ERROR(noise.Add(Quotient(m.noise_stddev, *stated), 1));
-    return AddUnsampled(noise.multiplier(), count);
-  }
-  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
-    return NoAnalysis(
-        "mechanism matrix_mechanism by steps (removing a record shifts the others; declare "
-        "ZERO_OUT or REPLACE_ONE)");
-  }
-  const auto* tree = std::get_if<TreeEncoder>(&m.encoder);
-  const auto* toeplitz = std::get_if<ToeplitzEncoder>(&m.encoder);
-  const double participations = static_cast<double>(tree != nullptr ? tree->participation.most
-                                                                    : toeplitz->participation.most);
-  encoder_work_ += tree != nullptr
-                       ? 64 * participations * participations
-                       : participations * static_cast<double>(toeplitz->coefficients.size());
-  if (encoder_work_ > kGreatestEncoderWork) {
-    return WithReason(absl::ResourceExhaustedError(
-                          "mechanism matrix_mechanism: the encoders together have too many "
-                          "participations to work out"),
-                      {"QUERY_TOO_LARGE", {}});
-  }
-  const Interval squared =
-      tree != nullptr ? SquaredSensitivity(*tree) : SquaredSensitivity(*toeplitz);
-  const Interval one = tree != nullptr ? Quotient(m.noise_stddev, 1)
-                                       : Quotient(m.noise_stddev, toeplitz->coefficients[0]);
-  RETURN_IF_ERROR(noise.Add({DivDown(one.lower, NextUp(std::sqrt(squared.upper))),
-                             DivUp(one.upper, NextDown(std::sqrt(squared.lower)))},
-                            1));
   return AddUnsampled(noise.multiplier(), count);
 }
 

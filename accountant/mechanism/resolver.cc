@@ -18,12 +18,6 @@ absl::Status TooMany(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
 }
 
-absl::StatusOr<uint64_t> Multiply(uint64_t a, uint64_t b) {
-  if (a != 0 && b > kGreatestCount / a)
-    return TooMany("the nested counts of a mechanism multiply to more than 2^53");
-  return a * b;
-}
-
 // Gathers the Gaussians of a mechanism of Nature::kGaussian.
 absl::Status Gather(const Mechanism& mechanism, uint64_t outer_count, JointNoise& noise);
 
@@ -36,7 +30,7 @@ struct Gatherer {
     return noise.Add({m.noise_multiplier, m.noise_multiplier}, count);
   }
   absl::Status operator()(const SelfComposed& m) const {
-    ASSIGN_OR_RETURN(const uint64_t inner, Multiply(m.count, count));
+    ASSIGN_OR_RETURN(const uint64_t inner, MultiplyCounts(m.count, count));
     return Gather(m.event.front(), inner, noise);
   }
   absl::Status operator()(const Composed& m) const {
@@ -50,11 +44,17 @@ struct Gatherer {
 };
 
 absl::Status Gather(const Mechanism& mechanism, uint64_t outer_count, JointNoise& noise) {
-  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
+  ASSIGN_OR_RETURN(const uint64_t count, MultiplyCounts(mechanism.count, outer_count));
   return std::visit(Gatherer{count, noise}, mechanism.kind);
 }
 
 }  // namespace
+
+absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b) {
+  if (a != 0 && b > kGreatestCount / a)
+    return TooMany("the nested counts of a mechanism multiply to more than 2^53");
+  return a * b;
+}
 
 Resolver::Resolver(const Neighbours& neighbours) : neighbours_(neighbours) {
   composition_.adjacency = neighbours.adjacency;
@@ -147,12 +147,12 @@ absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count) {
 // ---- Trees ----
 
 absl::Status Resolver::AddMechanism(const Mechanism& mechanism, uint64_t outer_count) {
-  ASSIGN_OR_RETURN(const uint64_t count, Multiply(mechanism.count, outer_count));
+  ASSIGN_OR_RETURN(const uint64_t count, MultiplyCounts(mechanism.count, outer_count));
   return std::visit([&](const auto& kind) { return Add(kind, count); }, mechanism.kind);
 }
 
 absl::Status Resolver::Add(const SelfComposed& m, uint64_t count) {
-  ASSIGN_OR_RETURN(const uint64_t inner, Multiply(m.count, count));
+  ASSIGN_OR_RETURN(const uint64_t inner, MultiplyCounts(m.count, count));
   return AddMechanism(m.event.front(), inner);
 }
 

@@ -26,6 +26,8 @@ inline constexpr char kGeneratedNoise[] =
 using NoiseCounts = std::map<std::pair<double, double>, uint64_t>;
 
 inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
+// a·b; FAILED_PRECONDITION (reason COUNT_TOO_LARGE) above kGreatestCount.
+absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b);
 
 class Resolver {
  public:
@@ -61,6 +63,17 @@ class Resolver {
   absl::Status Add(const RepeatAndSelect& m, uint64_t count);
   absl::Status Add(const SelfComposed& m, uint64_t count);
   absl::Status Add(const Composed& m, uint64_t count);
+
+  // `count` runs of a matrix mechanism, by its encoder: a sensitivity, or one whose records take
+  // part by a schedule.
+  absl::Status AddEncoded(double sensitivity, double noise_stddev, uint64_t count);
+  absl::Status AddEncoded(const TreeEncoder& tree, double noise_stddev, uint64_t count);
+  absl::Status AddEncoded(const ToeplitzEncoder& toeplitz, double noise_stddev, uint64_t count);
+  // z: the noise over a contribution of norm one, in units of the encoder's first coefficient.
+  absl::Status AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPoisson& cyclic, Interval z,
+                         uint64_t count);
+  absl::Status SpendEncoderWork(double additions);
+  absl::Status OnlyWhereStepsStay() const;
 
   void Assume(NoiseKind noise);
   // `count` rounds, each a Gaussian mechanism of noise multiplier z on a sample from `population`

@@ -13,15 +13,15 @@ from .answers import Answer, AuditResult, Calibration, Profile, TuningCost
 from .errors import Error, InvalidArgument, LibraryNotFound, WrongType
 from .interval import Interval
 from .recorder import Cost, Recorder, Round, Sampler
-from .messages import (BinomialTrials, Composed, DiscreteGaussian, DiscreteLaplace, DisjointBatches, EpsilonDelta,
-                       ExponentialMechanism, FixedTrials, FullBatch, Gaussian, Laplace, LeastCostTrials, ManyRunsAudit,
-                       MatrixMechanism, MixtureOfGaussians, NegativeBinomialTrials, NonPrivate, NoOp, OneRunAudit,
-                       Participation, PermuteAndFlip, Poisson, PoissonSampled, PoissonTrials, RandomAllocation,
-                       RandomizedResponse, RenyiCurve, RepeatAndSelect, ReportNoisyMax, RoundsEvent,
-                       SampledWithoutReplacement, SampledWithReplacement, SamplingEvent, SelfComposed,
-                       SingleEpochTreeAggregation, SumQuery, SumQueryEvent, ToeplitzEncoder, TreeEncoder,
-                       TruncatedPoisson, TruncatedSubsampledGaussian, Unsupported, WithoutReplacement,
-                       WithReplacement, ZCDp)
+from .messages import (BallsInBins, BinomialTrials, Composed, CyclicPoisson, DiscreteGaussian, DiscreteLaplace,
+                       DisjointBatches, EpsilonDelta, ExponentialMechanism, FixedTrials, FullBatch, Gaussian, Laplace,
+                       LeastCostTrials, ManyRunsAudit, MatrixMechanism, MinSeparationSampling, MixtureOfGaussians,
+                       NegativeBinomialTrials, NonPrivate, NoOp, OneRunAudit, Participation, PermuteAndFlip, Poisson,
+                       PoissonSampled, PoissonTrials, RandomAllocation, RandomizedResponse, RenyiCurve, RepeatAndSelect,
+                       ReportNoisyMax, RoundsEvent, SampledWithoutReplacement, SampledWithReplacement, SamplingEvent,
+                       SelfComposed, SingleEpochTreeAggregation, SumQuery, SumQueryEvent, ToeplitzEncoder, TreeEncoder,
+                       TruncatedPoisson, TruncatedSubsampledGaussian, Unsupported, WithoutReplacement, WithReplacement,
+                       ZCDp)
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in (
     "accounting", "answers", "errors", "interval", "messages", "recorder")]

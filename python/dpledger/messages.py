@@ -11,6 +11,7 @@ from ._wire import Message
 
 NoiseKind = Literal["gaussian", "rounded-gaussian", "discrete-gaussian"]
 NoisyMaxNoise = Literal["laplace-noise", "exponential-noise", "gumbel-noise"]
+GroupAssignment = Literal["groups-of-equal-size", "groups-drawn-one-by-one"]
 Adjacency = Literal["", "add-or-remove-one", "replace-one", "zero-out"]
 Parameters = Literal["", "fixed", "adaptive"]
 Method = Literal["", "best", "rdp", "pld", "contour", "gaussian-closed-form"]
@@ -689,11 +690,11 @@ class Composed(Message):
 
 
 class MatrixMechanism(Message):
-    """A linear mechanism with correlated noise: C x + noise is released, or what is computed from it. Its cost is
-    that of one Gaussian mechanism of the L2 sensitivity of C x to one record over the whole run.
+    """A linear mechanism with correlated noise: C x + noise is released, or what is computed from it. Where nothing
+    is drawn at random, its cost is that of one Gaussian mechanism of the L2 sensitivity of C x to one record over
+    the whole run.
 
     sensitivity: stated: > 0, for unit-norm contributions
-    tree: worked out; ZERO_OUT and REPLACE_ONE only, as removal would shift the steps
     noise_stddev: > 0, for unit-norm contributions
     noise: GAUSSIAN, or ROUNDED_GAUSSIAN: C x is computed in whole multiples of a grid, exactly, and so is the noise.
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -773,7 +774,7 @@ class ReportNoisyMax(Message):
 
 class Participation(Message):
     """In which steps a record's contributions may be: at most max_participations, any two at least min_separation
-    apart.
+    apart. ZERO_OUT and REPLACE_ONE only, as removal would shift the steps of the other records.
 
     max_participations: in [1, 1024]
     min_separation: >= 1; 1 = no bound
@@ -789,20 +790,80 @@ class Participation(Message):
         self.min_separation = min_separation
 
 
+class CyclicPoisson(Message):
+    """Each record is in one of `period` groups for the whole run. Group g may take part in the steps g, g + period,
+    ... (from 0) alone, and in each of them every record of it does so with `probability`, independently of all else
+    (Choquette-Choo et al. 2023).
+
+    period: in [1, steps], and at least the number of coefficients
+    probability: in (0, 1]: of a record of the step's group, so a step samples probability/period of all
+    """
+    period: int
+    probability: float
+    groups: GroupAssignment = "groups-of-equal-size"
+    _wire = (
+        (1, "period", "uint64", ""),
+        (2, "probability", "double", ""),
+        (3, "groups", "GroupAssignment", ""),)
+
+    def __init__(self, period: int, probability: float, groups: GroupAssignment = "groups-of-equal-size") -> None:
+        self.period = period
+        self.probability = probability
+        self.groups = groups
+
+
+class BallsInBins(Message):
+    """Each record is in one of `bins` bins for the whole run, drawn uniformly, independently of the others, and kept
+    secret. Bin i takes part in the steps i, i + bins, ... (from 0). ADD_OR_REMOVE_ONE and ZERO_OUT only.
+
+    bins: in [1, steps]
+    """
+    bins: int
+    _wire = (
+        (1, "bins", "uint64", ""),)
+
+    def __init__(self, bins: int) -> None:
+        self.bins = bins
+
+
+class MinSeparationSampling(Message):
+    """Each record takes part in a step with `probability`, unless it did in one of the `min_separation` - 1 steps
+    before. Stored; every answer that includes it is refused, as no bound on its cost is proved (November 2026), only
+    estimates.
+
+    probability: in (0, 1]
+    min_separation: in [1, steps]
+    """
+    probability: float
+    min_separation: int
+    _wire = (
+        (1, "probability", "double", ""),
+        (2, "min_separation", "uint64", ""),)
+
+    def __init__(self, probability: float, min_separation: int) -> None:
+        self.probability = probability
+        self.min_separation = min_separation
+
+
 class TreeEncoder(Message):
     """The sums over all complete dyadic intervals of the steps (DP-FTRL; Kairouz et al. 2021).
 
-    steps: in [1, 2^53]
+    steps: in [1, 2^53]; with balls_in_bins in [1, 65536]
+    balls_in_bins: at most 2048 bins
     """
     steps: int
-    participation: Participation
+    participation: Optional[Participation] = None
+    balls_in_bins: Optional[BallsInBins] = None
     _wire = (
         (1, "steps", "uint64", ""),
-        (2, "participation", "Participation", ""),)
+        (2, "participation", "Participation", "?"),
+        (3, "balls_in_bins", "BallsInBins", "?"),)
 
-    def __init__(self, steps: int, participation: Participation) -> None:
+    def __init__(self, steps: int, participation: Optional[Participation] = None, balls_in_bins:
+                 Optional[BallsInBins] = None) -> None:
         self.steps = steps
         self.participation = participation
+        self.balls_in_bins = balls_in_bins
 
 
 class ToeplitzEncoder(Message):
@@ -813,16 +874,27 @@ class ToeplitzEncoder(Message):
     """
     steps: int
     coefficients: Sequence[float]
-    participation: Participation
+    participation: Optional[Participation] = None
+    cyclic_poisson: Optional[CyclicPoisson] = None
+    balls_in_bins: Optional[BallsInBins] = None
+    min_separation_sampling: Optional[MinSeparationSampling] = None
     _wire = (
         (1, "steps", "uint64", ""),
         (2, "coefficients", "double", "*"),
-        (3, "participation", "Participation", ""),)
+        (3, "participation", "Participation", "?"),
+        (4, "cyclic_poisson", "CyclicPoisson", "?"),
+        (5, "balls_in_bins", "BallsInBins", "?"),
+        (6, "min_separation_sampling", "MinSeparationSampling", "?"),)
 
-    def __init__(self, steps: int, coefficients: Sequence[float], participation: Participation) -> None:
+    def __init__(self, steps: int, coefficients: Sequence[float], participation: Optional[Participation] = None,
+                 cyclic_poisson: Optional[CyclicPoisson] = None, balls_in_bins: Optional[BallsInBins] = None,
+                 min_separation_sampling: Optional[MinSeparationSampling] = None) -> None:
         self.steps = steps
         self.coefficients = coefficients
         self.participation = participation
+        self.cyclic_poisson = cyclic_poisson
+        self.balls_in_bins = balls_in_bins
+        self.min_separation_sampling = min_separation_sampling
 
 
 class Subject(Message):
@@ -1635,6 +1707,7 @@ FOLDED = {
 ENUMS = {
     "NoiseKind": {"gaussian": 0, "rounded-gaussian": 1, "discrete-gaussian": 2},
     "NoisyMaxNoise": {"laplace-noise": 0, "exponential-noise": 1, "gumbel-noise": 2},
+    "GroupAssignment": {"groups-of-equal-size": 0, "groups-drawn-one-by-one": 1},
     "Adjacency": {"": 0, "add-or-remove-one": 1, "replace-one": 2, "zero-out": 3},
     "Parameters": {"": 0, "fixed": 1, "adaptive": 2},
     "Method": {"": 0, "best": 1, "rdp": 2, "pld": 3, "contour": 4, "gaussian-closed-form": 5},

@@ -60,12 +60,19 @@ TEST(Answerable, IsEverySchemeThatTheAccountantAnswers) {
 TEST(Answerable, IsEveryMechanismOfATrainerThatTheAccountantAnswers) {
   const std::string rest = R"("noiseStddev":3,)",
                     once = R"("participation":{"maxParticipations":"1","minSeparation":"1"})";
-  for (const std::string& kind :
-       {R"("matrixMechanism":{)" + rest + R"("sensitivity":2})",
-        R"("matrixMechanism":{)" + rest + R"("tree":{"steps":"8",)" + once + "}}",
-        R"("matrixMechanism":{)" + rest + R"("toeplitz":{"steps":"8","coefficients":[1,0.5],)" +
-            once + "}}",
-        std::string(R"("unsupported":{"description":"sparse vector"})")}) {
+  for (
+      const std::string& kind :
+      {R"("matrixMechanism":{)" + rest + R"("sensitivity":2})",
+       R"("matrixMechanism":{)" + rest + R"("tree":{"steps":"8",)" + once + "}}",
+       R"("matrixMechanism":{)" + rest + R"("toeplitz":{"steps":"8","coefficients":[1,0.5],)" +
+           once + "}}",
+       R"("matrixMechanism":{)" + rest +
+           R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"cyclicPoisson":{"period":"2","probability":0.5}}})",
+       R"("matrixMechanism":{)" + rest +
+           R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"cyclicPoisson":{"period":"2","probability":0.5,"groups":"GROUPS_DRAWN_ONE_BY_ONE"}}})",
+       R"("matrixMechanism":{)" + rest +
+           R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"minSeparationSampling":{"probability":0.5,"minSeparation":"2"}}})",
+       std::string(R"("unsupported":{"description":"sparse vector"})")}) {
     for (const auto& adjacency : kAdjacencies) {
       const Told told = AskBoth(Mechanism(kind), adjacency);
       EXPECT_EQ(told.by_rulebook, told.by_accountant)

@@ -64,22 +64,39 @@ Truth Selection(bool together, std::function<double(double ahead)> first) {
   };
 }
 
+// Gaussian noise in wider cells, where something is: for outputs of two numbers.
+Law CoarseGaussian(double z, int sum) {
+  const Law fine = small::GaussianNoise(z)(sum);
+  Law law(fine.size() / 2 + 1);
+  for (size_t i = 0; i < fine.size(); ++i) law[i / 2] += fine[i];
+  return Law(law.begin() + 1700, law.end() - 1650);
+}
+
 // Random allocation of one record to two rounds; one that is absent or null leaves both sums alone.
 Truth TwoRounds(double z) {
   return [z](Adjacency, double epsilon, size_t) {
-    // Wider cells, where something is: an output is two numbers.
-    const auto coarse = [z](int sum) {
-      const Law fine = small::GaussianNoise(z)(sum);
-      Law law(fine.size() / 2 + 1);
-      for (size_t i = 0; i < fine.size(); ++i) law[i / 2] += fine[i];
-      return Law(law.begin() + 1700, law.end() - 1650);
-    };
+    const auto coarse = [z](int sum) { return CoarseGaussian(z, sum); };
     const Law without = small::Together(coarse(0), coarse(0));
     const Law first = small::Together(coarse(1), coarse(0));
     const Law second = small::Together(coarse(0), coarse(1));
     Law with(without.size());
     for (size_t i = 0; i < with.size(); ++i) with[i] = (first[i] + second[i]) / 2;
     return small::EitherDelta(with, without, epsilon);
+  };
+}
+
+// Two messages of noise multipliers z and w, the record in each with probability q.
+Truth TwoSampled(double q, double z, double w) {
+  return [=](Adjacency adjacency, double epsilon, size_t) {
+    const auto sampled = [q](double multiplier, int sum) {
+      Law law = CoarseGaussian(multiplier, sum);
+      const Law without = CoarseGaussian(multiplier, 0);
+      for (size_t i = 0; i < law.size(); ++i) law[i] = q * law[i] + (1 - q) * without[i];
+      return law;
+    };
+    const int other = adjacency == Adjacency::kReplaceOne ? -1 : 0;
+    return small::EitherDelta(small::Together(sampled(z, 1), sampled(w, 1)),
+                              small::Together(sampled(z, other), sampled(w, other)), epsilon);
   };
 }
 
@@ -222,15 +239,28 @@ std::vector<Answered> AnsweredMechanisms() {
        kGroups},
       // Sums of both steps and of each; one participation.
       {"`matrix_mechanism` of a tree or a Toeplitz (banded) encoder",
-       Of(MatrixMechanism{TreeEncoder{2, {1, 1}}, 1.5}),
+       Of(MatrixMechanism{TreeEncoder{2, Participation{1, 1}}, 1.5}),
        Columns(1.5, {{1, 0, 1}, {0, 1, 1}}),
        {0, 1.01, 1.01},
        {false, true, true}},
       {"`matrix_mechanism` of a tree or a Toeplitz (banded) encoder",
-       Of(MatrixMechanism{ToeplitzEncoder{2, {1, .5}, {1, 1}}, 1.5}),
+       Of(MatrixMechanism{ToeplitzEncoder{2, {1, .5}, Participation{1, 1}}, 1.5}),
        Columns(1.5, {{1, .5}, {0, 1}}),
        {0, 1.01, 1.01},
        {false, true, true}},
+      // The first group's columns are (1, ½) and, as the run ends, (1).
+      {"`matrix_mechanism` of a banded encoder with `cyclic_poisson`",
+       Of(MatrixMechanism{ToeplitzEncoder{3, {1, .5}, CyclicPoisson{2, .3, true}}, 0.8}),
+       TwoSampled(.3, 0.8 / std::sqrt(1.25), 0.8),
+       {1.01, 1.01, 1.01}},
+      {"`matrix_mechanism` of a banded encoder with `cyclic_poisson`",
+       Of(MatrixMechanism{ToeplitzEncoder{3, {1, .5}, CyclicPoisson{2, .3, false}}, 0.8}),
+       TwoSampled(.3, 0.8 / std::sqrt(1.25), 0.8),
+       {0, 1.01, 1.01}},
+      {"`matrix_mechanism` with `min_separation_sampling`",
+       Of(MatrixMechanism{ToeplitzEncoder{3, {1, .5}, MinSeparationSampling{.3, 2}}, 0.8}),
+       nullptr,
+       {0, 0, 0}},
       // Three leaves: the first two share a node.
       {"`single_epoch_tree_aggregation`",
        Of(SingleEpochTreeAggregation{1.5, {3, 2}}),
@@ -302,9 +332,8 @@ std::vector<Answered> AnsweredMechanisms() {
        kGroups},
       {"`zcdp`, `renyi_curve`",
        Of(ZCDp{0.5, 0}),
-       [](Adjacency, double epsilon, size_t) {
-         return GaussianSum(1)(Adjacency::kAddOrRemoveOne, epsilon, 1);
-       },
+       [](Adjacency, double epsilon,
+          size_t) { return GaussianSum(1)(Adjacency::kAddOrRemoveOne, epsilon, 1); },
        {8, 8, 8}},
       {"`zcdp`, `renyi_curve`",
        Of(RenyiCurve{{1.5, 2, 4, 8, 16}, {.75, 1, 2, 4, 8}}),

@@ -96,7 +96,7 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
   const Mechanism searched{1, RepeatAndSelect{{truncated}, 1, 0}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {searched}}}), add),
               HasSubstr("poisson_sampled of what depends on the number of records"));
-  const Mechanism tree{1, MatrixMechanism{TreeEncoder{8, {1, 1}}, 1}};
+  const Mechanism tree{1, MatrixMechanism{TreeEncoder{8, Participation{1, 1}}, 1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.01, {tree}}}), Adjacency::kZeroOut),
               HasSubstr("poisson_sampled of anything but Gaussians"));
   EXPECT_THAT(Refusal(Of({1, MixtureOfGaussians{1e-200, {0, 1}, {.5, .5}}}), add),
@@ -192,16 +192,77 @@ TEST(Resolve, ASampleOfASampleHasTheProductsRate) {
 TEST(Resolve, ToeplitzCoefficientsHaveNoScale) {
   std::vector<double> coefficients(1001, 1.5e-162);
   coefficients[0] = 1e-161;
-  const Mechanism small{1, MatrixMechanism{ToeplitzEncoder{1001, coefficients, {1, 1}}, 1e-161}};
+  const Mechanism small{
+      1, MatrixMechanism{ToeplitzEncoder{1001, coefficients, Participation{1, 1}}, 1e-161}};
   const auto composition = Resolve(Of(small), Adjacency::kZeroOut);
   EXPECT_TRUE(composition->steps.at(0).noise_multiplier.Contains(1 / std::sqrt(23.5)));
+}
+
+MatrixMechanism Cyclic(uint64_t steps, std::vector<double> coefficients, CyclicPoisson cyclic) {
+  return {ToeplitzEncoder{steps, std::move(coefficients), cyclic}, 4};
+}
+
+// Steps 0, 4 and 8 of ten: three rows of the first two columns, two of the last one.
+TEST(Resolve, CyclicPoissonIsTheRoundsOfTheFirstGroup) {
+  const auto composition =
+      Resolve(Of({3, Cyclic(10, {1, .5, .25}, {4, .1, true})}), Adjacency::kAddOrRemoveOne);
+  ASSERT_TRUE(composition.ok()) << composition.status();
+  ASSERT_EQ(composition->steps.size(), 2u);
+  const SampledGaussian &whole = composition->steps[0], &last = composition->steps[1];
+  EXPECT_EQ(whole.count, 6u);
+  EXPECT_TRUE(whole.noise_multiplier.Contains(4 / std::sqrt(1.3125)));
+  EXPECT_EQ(last.count, 3u);
+  EXPECT_TRUE(last.noise_multiplier.Contains(4 / std::sqrt(1.25)));
+  for (const SampledGaussian& step : composition->steps) {
+    EXPECT_EQ(step.sampling_probability, .1);
+    EXPECT_LT(step.noise_multiplier.RelativeGap(), 1e-13);
+  }
+  EXPECT_EQ(composition->schemes, std::set<std::string>{"cyclic_poisson"});
+}
+
+TEST(Resolve, CyclicPoissonOfEveryRecordOrOfEveryStepIsKnownOtherwise) {
+  // All of a group: the limits on participation that it keeps.
+  const auto all = Resolve(Of({1, Cyclic(10, {1, .5}, {4, 1, false})}), Adjacency::kZeroOut);
+  const auto limited =
+      Resolve(Of({1, MatrixMechanism{ToeplitzEncoder{10, {1, .5}, Participation{3, 4}}, 4}}),
+              Adjacency::kZeroOut);
+  ASSERT_EQ(all->steps.size(), 1u);
+  EXPECT_EQ(all->steps[0].count, 3u);
+  EXPECT_NEAR(all->steps[0].noise_multiplier.lower / std::sqrt(3),
+              limited->steps.at(0).noise_multiplier.lower, 1e-12);
+  // Independent noise in every step: DP-SGD.
+  const auto sgd = Resolve(Of({1, Cyclic(10, {2}, {1, .1, true})}), Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(sgd->steps.size(), 1u);
+  EXPECT_EQ(sgd->steps[0].count, 10u);
+  EXPECT_TRUE(sgd->steps[0].noise_multiplier.Contains(2));
+}
+
+TEST(Resolve, GroupsOfEqualSizeAreRefusedWhereRemovalWouldMoveRecords) {
+  const auto refused =
+      Resolve(Of({1, Cyclic(10, {1}, {4, .1, false})}), Adjacency::kAddOrRemoveOne).status();
+  EXPECT_EQ(ReasonOf(refused).reason, "NO_ANALYSIS");
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("cyclic_poisson in groups of equal size (removing a record moves others to "
+                        "other groups; draw the groups one by one"));
+}
+
+TEST(Resolve, MinSeparationSamplingIsRefusedByName) {
+  const auto refused =
+      Resolve(Of({1, MatrixMechanism{ToeplitzEncoder{10, {1}, MinSeparationSampling{.1, 4}}, 4}}),
+              Adjacency::kZeroOut)
+          .status();
+  EXPECT_EQ(ReasonOf(refused).reason, "NO_ANALYSIS");
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("min_separation_sampling (its cost is only estimated by simulation, no "
+                        "bound is proved; sample by cyclic_poisson or balls_in_bins)"));
 }
 
 TEST(Resolve, WorkOnEncodersIsBounded) {
   History history;
   for (uint64_t i = 0; i < 4096; ++i) {
     history.Add("w",
-                Mechanism{1, MatrixMechanism{TreeEncoder{(uint64_t{1} << 50) + i, {1024, 1}}, 1}});
+                Mechanism{1, MatrixMechanism{
+                                 TreeEncoder{(uint64_t{1} << 50) + i, Participation{1024, 1}}, 1}});
   }
   EXPECT_EQ(ReasonOf(Resolve(history, Adjacency::kZeroOut).status()).reason, "QUERY_TOO_LARGE");
 }

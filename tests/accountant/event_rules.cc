@@ -254,7 +254,12 @@ std::vector<FieldRule> LeafRules() {
           "matrix_mechanism { noise_stddev: 1 @ }",
           "tree { steps: 8 participation { max_participations: 1 min_separation: 1 } }",
           {{"", "matrix_mechanism.encoder: must be set to one of sensitivity, tree, toeplitz"},
-           {"tree { steps: 8 }", "matrix_mechanism.tree.participation: must be set"}}),
+           {"tree { steps: 8 }",
+            "matrix_mechanism.tree.schedule: must be set to one of participation, "
+            "balls_in_bins"},
+           {"toeplitz { steps: 8 coefficients: 1 }",
+            "matrix_mechanism.toeplitz.schedule: must be set to one of participation, "
+            "cyclic_poisson, balls_in_bins, min_separation_sampling"}}),
       MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: @ participation { "
                     "max_participations: 1 min_separation: 1 } } }",
                     kMostCount, NotCount("matrix_mechanism.tree.steps")),
@@ -282,6 +287,49 @@ std::vector<FieldRule> LeafRules() {
             "2"},
            {"1, nan",
             "matrix_mechanism.toeplitz.coefficients[1]: must be finite and >= 0, got nan"}}),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: [1, 0.5] "
+          "cyclic_poisson { period: @ probability: 0.5 } } }",
+          "2",
+          {{"0", "matrix_mechanism.toeplitz.cyclic_poisson.period: must be in [1, 8], got 0"},
+           {"9", "matrix_mechanism.toeplitz.cyclic_poisson.period: must be in [1, 8], got 9"},
+           {"1",
+            "matrix_mechanism.toeplitz.cyclic_poisson.period: must be at least the number of "
+            "coefficients, 2, got 1"}}),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: 1 "
+                    "cyclic_poisson { period: 2 probability: @ } } }",
+                    "0.5",
+                    NotSamplingProbability("matrix_mechanism.toeplitz.cyclic_poisson.probability")),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: 1 "
+                    "cyclic_poisson { period: 2 probability: 1 groups: @ } } }",
+                    "GROUPS_DRAWN_ONE_BY_ONE",
+                    {{"7",
+                      "matrix_mechanism.toeplitz.cyclic_poisson.groups: enum number 7 is not known "
+                      "to this version"}}),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: 1 "
+          "balls_in_bins { bins: @ } } }",
+          "8",
+          All("matrix_mechanism.toeplitz.balls_in_bins.bins", "must be in [1, 8]", {"0", "9"})),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: 1 "
+          "min_separation_sampling { probability: @ min_separation: 2 } } }",
+          "0.5",
+          NotSamplingProbability("matrix_mechanism.toeplitz.min_separation_sampling.probability")),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 toeplitz { steps: 8 coefficients: 1 "
+                    "min_separation_sampling { probability: 1 min_separation: @ } } }",
+                    "8",
+                    All("matrix_mechanism.toeplitz.min_separation_sampling.min_separation",
+                        "must be in [1, 8]", {"0", "9"})),
+      MechanismRule(
+          "matrix_mechanism { noise_stddev: 1 tree { steps: 4096 balls_in_bins { "
+          "bins: @ } } }",
+          "2048",
+          All("matrix_mechanism.tree.balls_in_bins.bins", "must be in [1, 2048]", {"0", "2049"})),
+      MechanismRule("matrix_mechanism { noise_stddev: 1 tree { steps: @ balls_in_bins { "
+                    "bins: 1 } } }",
+                    "65536",
+                    All("matrix_mechanism.tree.steps", "must be in [1, 65536]", {"0", "65537"})),
       MechanismRule(
           "renyi_curve { orders: @ epsilons: 1 }", "1.5",
           All("renyi_curve.orders[0]", "must be finite and > 1", {"1", "0", "nan", "inf"})),

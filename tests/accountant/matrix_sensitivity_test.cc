@@ -48,7 +48,7 @@ TEST(MatrixSensitivity, OfATreeBracketsTheWorstPattern) {
         const Participation participation{most, separation};
         const double worst = Exhaustive(
             steps, participation, [&](const auto& pattern) { return TreeCost(steps, pattern); });
-        const Interval found = SquaredSensitivity(TreeEncoder{steps, participation});
+        const Interval found = SquaredSensitivity(TreeEncoder{steps, {}}, participation);
         EXPECT_LE(found.lower, worst) << steps << " " << most << " " << separation;
         EXPECT_GE(found.upper, worst) << steps << " " << most << " " << separation;
         ++all;
@@ -62,12 +62,12 @@ TEST(MatrixSensitivity, OfATreeBracketsTheWorstPattern) {
 // Values of a published library's dynamic programme (TensorFlow Privacy's tests); there the
 // separation counts the steps between.
 TEST(MatrixSensitivity, OfATreeHasPublishedValues) {
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{8, {1, 8}}).upper, 4);
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{9, {3, 4}}).upper, 11);
-  EXPECT_TRUE(SquaredSensitivity(TreeEncoder{7, {3, 3}}).Contains(9));
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{24, {8, 3}}).upper, 88);
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{8, {}}, {1, 8}).upper, 4);
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{9, {}}, {3, 4}).upper, 11);
+  EXPECT_TRUE(SquaredSensitivity(TreeEncoder{7, {}}, {3, 3}).Contains(9));
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{24, {}}, {8, 3}).upper, 88);
   // One participation is in as many intervals as the single-epoch event counts.
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{1600, {1, 1}}).upper, std::bit_width(1600u));
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{1600, {}}, {1, 1}).upper, std::bit_width(1600u));
 }
 
 TEST(MatrixSensitivity, OfAToeplitzEncoderIsTheWorstPatterns) {
@@ -86,7 +86,7 @@ TEST(MatrixSensitivity, OfAToeplitzEncoderIsTheWorstPatterns) {
           return sum;
         });
         const Interval found =
-            SquaredSensitivity(ToeplitzEncoder{steps, coefficients, {most, separation}});
+            SquaredSensitivity(ToeplitzEncoder{steps, coefficients, {}}, {most, separation});
         EXPECT_TRUE(found.Contains(worst)) << steps << " " << most << " " << separation;
         EXPECT_LT(found.RelativeGap(), 1e-13);
       }
@@ -95,7 +95,7 @@ TEST(MatrixSensitivity, OfAToeplitzEncoderIsTheWorstPatterns) {
 }
 
 TEST(MatrixSensitivity, OfLongRunsIsQuick) {
-  const Interval found = SquaredSensitivity(TreeEncoder{uint64_t{1} << 53, {1000, 1 << 20}});
+  const Interval found = SquaredSensitivity(TreeEncoder{uint64_t{1} << 53, {}}, {1000, 1 << 20});
   EXPECT_GT(found.lower, 1e6);
   EXPECT_LT(found.upper, 1e9);
 }

@@ -37,7 +37,7 @@ TEST(Bytes, CountWhatAMechanismHoldsElsewhere) {
             node + 200 * number);
   EXPECT_EQ(BytesOf(One(MixtureOfGaussians{1, {0, 1, 2}, {.5, .25, .25}})), node + 6 * number);
   EXPECT_EQ(BytesOf(One(SingleEpochTreeAggregation{1, {3, 4}})), node + 2 * number);
-  EXPECT_EQ(BytesOf(One(MatrixMechanism{ToeplitzEncoder{9, {1, .5, .25}, {1, 1}}, 1})),
+  EXPECT_EQ(BytesOf(One(MatrixMechanism{ToeplitzEncoder{9, {1, .5, .25}, Participation{1, 1}}, 1})),
             node + 3 * number);
   EXPECT_EQ(BytesOf(One(RepeatAndSelect{{One(Composed{{kGaussian, kLaplace}})}, 10, 1})), 4 * node);
 }

@@ -103,10 +103,12 @@ double RecordedSensitivity(const v1::MatrixMechanism& mechanism) {
   const auto& encoder =
       std::get<accountant::MatrixMechanism>(std::get<accountant::Mechanism>(event).kind).encoder;
   if (const auto* tree = std::get_if<accountant::TreeEncoder>(&encoder)) {
-    return std::sqrt(accountant::SquaredSensitivity(*tree).upper);
+    const auto& participation = std::get<accountant::Participation>(tree->schedule);
+    return std::sqrt(accountant::SquaredSensitivity(*tree, participation).upper);
   }
-  return std::sqrt(
-      accountant::SquaredSensitivity(std::get<accountant::ToeplitzEncoder>(encoder)).upper);
+  const auto& toeplitz = std::get<accountant::ToeplitzEncoder>(encoder);
+  const auto& participation = std::get<accountant::Participation>(toeplitz.schedule);
+  return std::sqrt(accountant::SquaredSensitivity(toeplitz, participation).upper);
 }
 
 // What the ledger would get, of sums with the norm bound of this test.

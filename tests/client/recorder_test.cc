@@ -389,7 +389,7 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
   matrix.set_sensitivity(0);
   expect_refused(mechanism, "matrix_mechanism.sensitivity: must be finite and > 0, got 0");
   matrix.mutable_tree()->set_steps(4);
-  expect_refused(mechanism, "matrix_mechanism.tree.participation: must be set");
+  expect_refused(mechanism, "matrix_mechanism.tree.schedule: must be set");
   matrix.mutable_tree()->mutable_participation();
   expect_refused(mechanism,
                  "matrix_mechanism.tree.participation.max_participations: must be in [1, 1024]");

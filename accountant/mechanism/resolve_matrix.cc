@@ -1,0 +1,112 @@
+// Matrix mechanisms, by when their records take part: mechanism/CLAIM.md, sections 5 and 9.
+#include <cmath>
+#include <variant>
+
+#include "accountant/mechanism/matrix_sensitivity.h"
+#include "accountant/mechanism/resolver.h"
+#include "accountant/numeric/rounding.h"
+#include "base/status.h"
+
+namespace dpledger::accountant {
+namespace {
+
+// Additions: about a second.
+constexpr double kGreatestEncoderWork = 1e9;
+
+// Of a vector of this squared norm, with noise z for one of norm one.
+absl::StatusOr<Interval> MultiplierOf(Interval squared, Interval z) {
+  JointNoise noise;
+  RETURN_IF_ERROR(noise.Add({DivDown(z.lower, NextUp(std::sqrt(squared.upper))),
+                             DivUp(z.upper, NextDown(std::sqrt(squared.lower)))},
+                            1));
+  return noise.multiplier();
+}
+
+}  // namespace
+
+absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
+  Assume(m.noise);
+  return std::visit([&](const auto& encoder) { return AddEncoded(encoder, m.noise_stddev, count); },
+                    m.encoder);
+}
+
+absl::Status Resolver::AddEncoded(double sensitivity, double noise_stddev, uint64_t count) {
+  JointNoise noise;
+  RETURN_IF_ERROR(noise.Add(Quotient(noise_stddev, sensitivity), 1));
+  return AddUnsampled(noise.multiplier(), count);
+}
+
+absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, uint64_t count) {
+  const auto* participation = std::get_if<Participation>(&tree.schedule);
+  if (participation == nullptr) return NoAnalysis("mechanism matrix_mechanism with balls_in_bins");
+  RETURN_IF_ERROR(OnlyWhereStepsStay());
+  const auto participations = static_cast<double>(participation->most);
+  RETURN_IF_ERROR(SpendEncoderWork(64 * participations * participations));
+  ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(SquaredSensitivity(tree, *participation),
+                                                      Quotient(noise_stddev, 1)));
+  return AddUnsampled(noise, count);
+}
+
+absl::Status Resolver::AddEncoded(const ToeplitzEncoder& toeplitz, double noise_stddev,
+                                  uint64_t count) {
+  const Interval z = Quotient(noise_stddev, toeplitz.coefficients[0]);
+  if (const auto* cyclic = std::get_if<CyclicPoisson>(&toeplitz.schedule)) {
+    return AddCyclic(toeplitz, *cyclic, z, count);
+  }
+  if (std::holds_alternative<BallsInBins>(toeplitz.schedule)) {
+    return NoAnalysis("mechanism matrix_mechanism with balls_in_bins");
+  }
+  if (std::holds_alternative<MinSeparationSampling>(toeplitz.schedule)) {
+    return NoAnalysis(
+        "mechanism matrix_mechanism with min_separation_sampling (its cost is only estimated by "
+        "simulation, no bound is proved; sample by cyclic_poisson or balls_in_bins)");
+  }
+  const auto& participation = std::get<Participation>(toeplitz.schedule);
+  RETURN_IF_ERROR(OnlyWhereStepsStay());
+  RETURN_IF_ERROR(SpendEncoderWork(static_cast<double>(participation.most) *
+                                   static_cast<double>(toeplitz.coefficients.size())));
+  ASSIGN_OR_RETURN(const Interval noise,
+                   MultiplierOf(SquaredSensitivity(toeplitz, participation), z));
+  return AddUnsampled(noise, count);
+}
+
+// The first group's steps are the most, and their columns the longest: it costs the most of all.
+absl::Status Resolver::AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPoisson& cyclic,
+                                 Interval z, uint64_t count) {
+  composition_.schemes.insert("cyclic_poisson");
+  RETURN_IF_ERROR(OnlySingleRecords("mechanism matrix_mechanism with cyclic_poisson"));
+  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne && !cyclic.drawn_one_by_one) {
+    return NoAnalysis(
+        "mechanism matrix_mechanism with cyclic_poisson in groups of equal size (removing a record "
+        "moves others to other groups; draw the groups one by one, or declare ZERO_OUT or "
+        "REPLACE_ONE)");
+  }
+  const uint64_t last = (toeplitz.steps - 1) / cyclic.period;  // of its steps, from 0
+  // Only the last column can be cut, as no other is within a band of the end.
+  ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(SquaredColumn(toeplitz, 0), z));
+  if (last > 0) {
+    ASSIGN_OR_RETURN(const uint64_t whole, MultiplyCounts(last, count));
+    RETURN_IF_ERROR(AddPoisson(cyclic.probability, noise, whole));
+  }
+  ASSIGN_OR_RETURN(const Interval last_noise,
+                   MultiplierOf(SquaredColumn(toeplitz, last * cyclic.period), z));
+  return AddPoisson(cyclic.probability, last_noise, count);
+}
+
+absl::Status Resolver::SpendEncoderWork(double additions) {
+  encoder_work_ += additions;
+  if (encoder_work_ <= kGreatestEncoderWork) return absl::OkStatus();
+  return WithReason(
+      absl::ResourceExhaustedError("mechanism matrix_mechanism: the encoders together have too "
+                                   "many participations to work out"),
+      {"QUERY_TOO_LARGE", {}});
+}
+
+absl::Status Resolver::OnlyWhereStepsStay() const {
+  if (neighbours_.adjacency != Adjacency::kAddOrRemoveOne) return absl::OkStatus();
+  return NoAnalysis(
+      "mechanism matrix_mechanism by steps (removing a record shifts the others; declare ZERO_OUT "
+      "or REPLACE_ONE)");
+}
+
+}  // namespace dpledger::accountant
