@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "accountant/mechanism/bounded_range.h"
 #include "accountant/mechanism/profile_pair.h"
+#include "accountant/pld/pld.h"
 #include "accountant/rdp/curve_profile.h"
+#include "accountant/rdp/rdp.h"
 #include "accountant/selection/chosen_profile.h"
 #include "base/status.h"
 
@@ -37,6 +40,44 @@ bool IsLoose(const PairStep& step) {
 const BestOf* SelectionOf(const CurveStep& step) {
   const auto* best = std::get_if<BestOf>(&step.renyi);
   return best != nullptr && selection::HasPair(*best) ? best : nullptr;
+}
+
+// Whether more is known of a step than its curve.
+bool HasMore(const CurveStep& step) {
+  return SelectionOf(step) != nullptr || std::holds_alternative<Bracket>(step.renyi);
+}
+
+// `count` runs of each step.
+Composition Times(uint64_t count, Composition one) {
+  for (SampledGaussian& step : one.steps) step.count = count;
+  for (AllocatedGaussian& step : one.allocations) step.count = count;
+  return one;
+}
+
+// The one of a bracket's compositions that says most at `delta` for `count` runs: those of about
+// the least ε by their Rényi curves are asked again by pld. A choice among bounds, no bound itself.
+absl::StatusOr<Composition> Tightest(const std::vector<Composition>& above, uint64_t count,
+                                     double delta, const Limits& limits) {
+  constexpr double kAbout = 1.1, kGap = 3e-3;
+  const double share = std::clamp(delta, 1e-290, 0.5);
+  std::vector<std::pair<double, Composition>> all;  // by ε
+  double least = std::numeric_limits<double>::infinity();
+  for (const Composition& one : above) {
+    Composition runs = Times(count, one);
+    ASSIGN_OR_RETURN(const auto by_rdp,
+                     rdp::EpsilonFromCurve(rdp::CurveOf(runs, limits), share, limits));
+    least = std::fmin(least, by_rdp.value);
+    all.emplace_back(by_rdp.value, std::move(runs));
+  }
+  std::erase_if(all, [&](const auto& one) { return one.first > kAbout * least; });
+  if (all.empty()) return Times(count, above.back());
+  for (auto& [epsilon, runs] : all) {
+    const auto by_pld = pld::Epsilon(runs, share, kGap, limits);
+    if (by_pld.ok()) epsilon = by_pld->value.upper;
+  }
+  return std::min_element(all.begin(), all.end(),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
 }
 
 // The lower bounds of `count` runs of a composition. Too many of a step are left out.
@@ -94,14 +135,14 @@ bool IsExact(const Composition& composition) {
 
 bool HasCurvesAlone(const Composition& composition) {
   return std::any_of(composition.curves.begin(), composition.curves.end(),
-                     [](const CurveStep& step) { return SelectionOf(step) == nullptr; });
+                     [](const CurveStep& step) { return !HasMore(step); });
 }
 
 bool IsCurvesAlone(const Composition& composition) {
   return composition.steps.empty() && composition.pairs.empty() &&
          composition.allocations.empty() &&
          std::all_of(composition.curves.begin(), composition.curves.end(),
-                     [](const CurveStep& step) { return SelectionOf(step) == nullptr; });
+                     [](const CurveStep& step) { return !HasMore(step); });
 }
 
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
@@ -109,6 +150,11 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
   Composition above = composition;
   above.curves.clear();
   for (const CurveStep& step : composition.curves) {
+    if (const auto* bracket = std::get_if<Bracket>(&step.renyi)) {
+      ASSIGN_OR_RETURN(const Composition one, Tightest(*bracket->above, step.count, delta, limits));
+      AddRuns(one, 1, above);
+      continue;
+    }
     const BestOf* const best = SelectionOf(step);
     if (best == nullptr) {
       above.curves.push_back(step);
@@ -139,6 +185,8 @@ Composition Below(const Composition& composition) {
     // With a constant score the best of one or more runs is one run. (A Poisson number may be 0.)
     const auto* best = std::get_if<BestOf>(&step.renyi);
     if (best != nullptr && std::isfinite(best->eta)) AddRuns(Below(*best->run), step.count, below);
+    if (const auto* bracket = std::get_if<Bracket>(&step.renyi))
+      AddRuns(*bracket->below, step.count, below);
   }
   std::erase_if(below.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
   std::erase_if(below.allocations, [](const AllocatedGaussian& step) {

@@ -61,6 +61,15 @@ class Measure {
   virtual double OfGaussian(const Interval& z) const = 0;
   virtual double OfPure(double epsilon) const = 0;
   virtual std::optional<double> OfBound(const RenyiBound& bound) const = 0;
+
+ protected:
+  // Of the unsampled Gaussians that dominate what it brackets.
+  double OfGaussians(const Bracket& bracket) const {
+    double sum = 0;
+    for (const SampledGaussian& step : bracket.above->back().steps)
+      sum = AddUp(sum, OfGaussian(step.noise_multiplier));
+    return sum;
+  }
 };
 
 class Concentrated : public Measure {
@@ -72,6 +81,7 @@ class Concentrated : public Measure {
       return zcdp->rho;
     if (const auto* range = std::get_if<BoundedRange>(&bound))
       return MulUp(range->epsilon, range->epsilon) / 8;
+    if (const auto* bracket = std::get_if<Bracket>(&bound)) return OfGaussians(*bracket);
     return std::nullopt;
   }
 };
@@ -86,6 +96,7 @@ class GaussianSquared : public Measure {
   std::optional<double> OfBound(const RenyiBound& bound) const override {
     // A range of ε holds every loss between -ε and ε, as neither data set's is all on one side.
     if (const auto* range = std::get_if<BoundedRange>(&bound)) return OfPure(range->epsilon);
+    if (const auto* bracket = std::get_if<Bracket>(&bound)) return OfGaussians(*bracket);
     return std::nullopt;
   }
 };

@@ -1,5 +1,6 @@
 // Descriptions of a Rényi curve: upper bounds R(α) on a mechanism's Rényi divergence of every order
-// α > 1, in both directions. Values only; rdp/ evaluates them.
+// α > 1, in both directions. Values only; rdp/ evaluates them. Of some more is known than the
+// curve.
 #pragma once
 
 #include <memory>
@@ -38,6 +39,14 @@ struct BestOf {
   double mean;  // of K
 };
 
-using RenyiBound = std::variant<ZeroConcentrated, OrdersCurve, BoundedRange, BestOf>;
+// A mechanism that each of `above` dominates by itself (which is the tightest depends on the
+// question), and that dominates `below`. `above` is not empty, its last one unsampled Gaussians
+// alone; none of them has curves, or more of one step than one.
+struct Bracket {
+  std::shared_ptr<const std::vector<Composition>> above;
+  std::shared_ptr<const Composition> below;
+};
+
+using RenyiBound = std::variant<ZeroConcentrated, OrdersCurve, BoundedRange, BestOf, Bracket>;
 
 }  // namespace dpledger::accountant

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <variant>
 
+#include "accountant/mechanism/bin_overlaps.h"
 #include "accountant/mechanism/matrix_sensitivity.h"
 #include "accountant/mechanism/resolver.h"
 #include "accountant/numeric/rounding.h"
@@ -37,8 +38,10 @@ absl::Status Resolver::AddEncoded(double sensitivity, double noise_stddev, uint6
 }
 
 absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, uint64_t count) {
+  if (const auto* bins = std::get_if<BallsInBins>(&tree.schedule)) {
+    return AddBins(tree, *bins, Quotient(noise_stddev, 1), count);
+  }
   const auto* participation = std::get_if<Participation>(&tree.schedule);
-  if (participation == nullptr) return NoAnalysis("mechanism matrix_mechanism with balls_in_bins");
   RETURN_IF_ERROR(OnlyWhereStepsStay());
   const auto participations = static_cast<double>(participation->most);
   RETURN_IF_ERROR(SpendEncoderWork(64 * participations * participations));
@@ -53,8 +56,8 @@ absl::Status Resolver::AddEncoded(const ToeplitzEncoder& toeplitz, double noise_
   if (const auto* cyclic = std::get_if<CyclicPoisson>(&toeplitz.schedule)) {
     return AddCyclic(toeplitz, *cyclic, z, count);
   }
-  if (std::holds_alternative<BallsInBins>(toeplitz.schedule)) {
-    return NoAnalysis("mechanism matrix_mechanism with balls_in_bins");
+  if (const auto* bins = std::get_if<BallsInBins>(&toeplitz.schedule)) {
+    return AddBins(toeplitz, *bins, z, count);
   }
   if (std::holds_alternative<MinSeparationSampling>(toeplitz.schedule)) {
     return NoAnalysis(
@@ -91,6 +94,20 @@ absl::Status Resolver::AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPo
   ASSIGN_OR_RETURN(const Interval last_noise,
                    MultiplierOf(SquaredColumn(toeplitz, last * cyclic.period), z));
   return AddPoisson(cyclic.probability, last_noise, count);
+}
+
+template <typename Encoder>
+absl::Status Resolver::AddBins(const Encoder& encoder, const BallsInBins& bins, Interval z,
+                               uint64_t count) {
+  composition_.schemes.insert("balls_in_bins");
+  const char* const what = "mechanism matrix_mechanism with balls_in_bins";
+  if (replaces()) return NoAnalysis(what);
+  RETURN_IF_ERROR(OnlySingleRecords(what));
+  RETURN_IF_ERROR(SpendEncoderWork(WorkOfOverlaps(encoder, bins)));
+  const BinOverlaps overlaps = OverlapsOf(encoder, bins);
+  ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(overlaps.own, z));
+  if (bins.bins == 1) return AddUnsampled(noise, count);
+  return AddCurve(BracketOfBins(overlaps, z), count);
 }
 
 absl::Status Resolver::SpendEncoderWork(double additions) {

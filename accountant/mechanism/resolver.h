@@ -72,6 +72,8 @@ class Resolver {
   // z: the noise over a contribution of norm one, in units of the encoder's first coefficient.
   absl::Status AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPoisson& cyclic, Interval z,
                          uint64_t count);
+  template <typename Encoder>
+  absl::Status AddBins(const Encoder& encoder, const BallsInBins& bins, Interval z, uint64_t count);
   absl::Status SpendEncoderWork(double additions);
   absl::Status OnlyWhereStepsStay() const;
 

@@ -55,6 +55,21 @@ ApproximateCurve SelectionOf(const BestOf& best, const Limits& limits) {
   return result;
 }
 
+// Of what each of several compositions dominates; none of them may fail.
+StepCurve LeastOf(const std::vector<Composition>& compositions, const Limits& limits) {
+  auto curves = std::make_shared<std::vector<ApproximateCurve>>();
+  for (const Composition& composition : compositions)
+    curves->push_back(CurveOf(composition, limits));
+  return {[curves](double order, Direction direction) {
+    double least = kInfinity;
+    for (const ApproximateCurve& one : *curves) {
+      const Curve& directed = direction == Direction::kRemove ? one.remove : one.add;
+      least = std::fmin(least, directed != nullptr ? directed(order) : one.curve(order));
+    }
+    return least;
+  }};
+}
+
 StepCurve StepOf(const RenyiBound& bound, const Limits& limits, std::vector<double>& orders) {
   if (const auto* best = std::get_if<BestOf>(&bound)) {
     ApproximateCurve selection = SelectionOf(*best, limits);
@@ -65,6 +80,7 @@ StepCurve StepOf(const RenyiBound& bound, const Limits& limits, std::vector<doub
     orders.insert(orders.end(), given->orders.begin(), given->orders.end());
     return Both([curve = *given](double order) { return Divergence(curve, order); });
   }
+  if (const auto* bracket = std::get_if<Bracket>(&bound)) return LeastOf(*bracket->above, limits);
   if (const auto* concentrated = std::get_if<ZeroConcentrated>(&bound)) {
     return Both([curve = *concentrated](double order) { return Divergence(curve, order); });
   }

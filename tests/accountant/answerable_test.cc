@@ -71,6 +71,9 @@ TEST(Answerable, IsEveryMechanismOfATrainerThatTheAccountantAnswers) {
        R"("matrixMechanism":{)" + rest +
            R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"cyclicPoisson":{"period":"2","probability":0.5,"groups":"GROUPS_DRAWN_ONE_BY_ONE"}}})",
        R"("matrixMechanism":{)" + rest +
+           R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"ballsInBins":{"bins":"2"}}})",
+       R"("matrixMechanism":{)" + rest + R"("tree":{"steps":"8","ballsInBins":{"bins":"2"}}})",
+       R"("matrixMechanism":{)" + rest +
            R"("toeplitz":{"steps":"8","coefficients":[1,0.5],"minSeparationSampling":{"probability":0.5,"minSeparation":"2"}}})",
        std::string(R"("unsupported":{"description":"sparse vector"})")}) {
     for (const auto& adjacency : kAdjacencies) {

@@ -85,6 +85,18 @@ Truth TwoRounds(double z) {
   };
 }
 
+// Two bins; a record of the first is in both messages, one of the second in the second alone.
+Truth TwoBins(double z) {
+  return [z](Adjacency, double epsilon, size_t) {
+    const Law first = small::Together(CoarseGaussian(z, 1), CoarseGaussian(z, 1));
+    const Law second = small::Together(CoarseGaussian(z, 0), CoarseGaussian(z, 1));
+    Law with(first.size());
+    for (size_t i = 0; i < with.size(); ++i) with[i] = (first[i] + second[i]) / 2;
+    return small::EitherDelta(with, small::Together(CoarseGaussian(z, 0), CoarseGaussian(z, 0)),
+                              epsilon);
+  };
+}
+
 // Two messages of noise multipliers z and w, the record in each with probability q.
 Truth TwoSampled(double q, double z, double w) {
   return [=](Adjacency adjacency, double epsilon, size_t) {
@@ -257,6 +269,10 @@ std::vector<Answered> AnsweredMechanisms() {
        Of(MatrixMechanism{ToeplitzEncoder{3, {1, .5}, CyclicPoisson{2, .3, false}}, 0.8}),
        TwoSampled(.3, 0.8 / std::sqrt(1.25), 0.8),
        {0, 1.01, 1.01}},
+      {"`matrix_mechanism` with `balls_in_bins`",
+       Of(MatrixMechanism{ToeplitzEncoder{2, {1, 1}, BallsInBins{2}}, 0.8}),
+       TwoBins(0.8),
+       {1.5, 1.5, 0}},
       {"`matrix_mechanism` with `min_separation_sampling`",
        Of(MatrixMechanism{ToeplitzEncoder{3, {1, .5}, MinSeparationSampling{.3, 2}}, 0.8}),
        nullptr,
@@ -306,9 +322,8 @@ std::vector<Answered> AnsweredMechanisms() {
        {1.01, 1.01, 1.01}},
       {"`permute_and_flip`",
        Of(PermuteAndFlip{2}),
-       [=](Adjacency, double epsilon, size_t) {
-         return Selection(false, exponentials)(Adjacency::kZeroOut, epsilon, 1);
-       },
+       [=](Adjacency, double epsilon,
+           size_t) { return Selection(false, exponentials)(Adjacency::kZeroOut, epsilon, 1); },
        {1.01, 1.01, 1.01}},
       {"`report_noisy_max`",
        Of(ReportNoisyMax{2, ReportNoisyMax::Noise::kGumbel, false}),
