@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr uint64_t kMaxTreeSteps = uint64_t{1} << 53;
 constexpr uint64_t kMaxToeplitzSteps = 65536;
 constexpr uint64_t kMaxParticipations = 1024;
+constexpr uint64_t kMaxBinsOfATree = 2048;
 constexpr uint64_t kMaxSeparation = uint64_t{1} << 53;
 
 constexpr double kMostDecay = 1 - 0x1p-13;
@@ -72,9 +74,51 @@ absl::Status Check(const BufferedToeplitz& encoder, uint64_t steps) {
   return absl::OkStatus();
 }
 
-void SetParticipation(const CorrelatedOptions& options, v1::Participation& participation) {
+absl::Status CheckEncoderFor(const CyclicPoissonSampling& sampling,
+                             const CorrelatedOptions& options) {
+  const auto* banded = std::get_if<BandedToeplitz>(&options.encoder);
+  if (banded == nullptr) {
+    return FieldError(
+        "encoder",
+        "must be banded for cyclic Poisson sampling: the messages that a record is in "
+        "must not meet");
+  }
+  if (sampling.period >= banded->coefficients.size()) return absl::OkStatus();
+  return FieldError("sampling.period",
+                    absl::StrCat("must be at least the number of coefficients, ",
+                                 banded->coefficients.size(), ", got ", sampling.period));
+}
+
+absl::Status CheckEncoderFor(const BallsInBinsSampling& sampling,
+                             const CorrelatedOptions& options) {
+  if (!std::holds_alternative<TreeAggregation>(options.encoder)) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckWithin("steps", options.steps, kMaxToeplitzSteps));
+  return CheckWithin("sampling.bins", sampling.bins, kMaxBinsOfATree);
+}
+
+absl::Status CheckEncoderFor(const std::monostate&, const CorrelatedOptions&) {
+  return absl::OkStatus();
+}
+
+// Encoder: one of the ledger's.
+template <typename Encoder>
+void SetSchedule(const CorrelatedOptions& options, Encoder& encoder) {
+  if (const auto* balls = std::get_if<BallsInBinsSampling>(&options.sampling)) {
+    encoder.mutable_balls_in_bins()->set_bins(balls->bins);
+    return;
+  }
+  v1::Participation& participation = *encoder.mutable_participation();
   participation.set_max_participations(options.max_participations);
   participation.set_min_separation(options.min_separation);
+}
+
+void SetSchedule(const CorrelatedOptions& options, v1::ToeplitzEncoder& encoder) {
+  const auto* cyclic = std::get_if<CyclicPoissonSampling>(&options.sampling);
+  if (cyclic == nullptr) return SetSchedule<v1::ToeplitzEncoder>(options, encoder);
+  v1::CyclicPoisson& schedule = *encoder.mutable_cyclic_poisson();
+  schedule.set_period(cyclic->period);
+  schedule.set_probability(cyclic->probability);
+  schedule.set_groups(cyclic->draw_groups ? v1::GROUPS_DRAWN_ONE_BY_ONE : v1::GROUPS_OF_EQUAL_SIZE);
 }
 
 // r, rounded up by more than what doubles lose, here and in z (1 - r). All messages together move
@@ -101,9 +145,14 @@ absl::Status CheckOptions(const CorrelatedOptions& options) {
   }
   RETURN_IF_ERROR(std::visit([&](const auto& encoder) { return Check(encoder, options.steps); },
                              options.encoder));
+  const bool drawn = !std::holds_alternative<std::monostate>(options.sampling);
+  RETURN_IF_ERROR(CheckWithin("max_participations", options.max_participations,
+                              drawn ? 1 : kMaxParticipations));
   RETURN_IF_ERROR(
-      CheckWithin("max_participations", options.max_participations, kMaxParticipations));
-  return CheckWithin("min_separation", options.min_separation, kMaxSeparation);
+      CheckWithin("min_separation", options.min_separation, drawn ? 1 : kMaxSeparation));
+  RETURN_IF_ERROR(CheckSampling(options.sampling, options.steps));
+  return std::visit([&](const auto& sampling) { return CheckEncoderFor(sampling, options); },
+                    options.sampling);
 }
 
 std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder) {
@@ -127,12 +176,12 @@ absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options
   mechanism.set_noise(v1::ROUNDED_GAUSSIAN);
   if (std::holds_alternative<TreeAggregation>(options.encoder)) {
     mechanism.mutable_tree()->set_steps(options.steps);
-    SetParticipation(options, *mechanism.mutable_tree()->mutable_participation());
+    SetSchedule(options, *mechanism.mutable_tree());
     return mechanism;
   }
   v1::ToeplitzEncoder& encoder = *mechanism.mutable_toeplitz();
   encoder.set_steps(options.steps);
-  SetParticipation(options, *encoder.mutable_participation());
+  SetSchedule(options, encoder);
   if (const auto* banded = std::get_if<BandedToeplitz>(&options.encoder)) {
     for (const uint32_t coefficient : IntegerCoefficients(*banded)) {
       encoder.add_coefficients(std::ldexp(coefficient, -kCoefficientBits));
@@ -145,6 +194,24 @@ absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options
   ASSIGN_OR_RETURN(const double loss, LossToRounding(options, plan, buffers));
   mechanism.set_noise_stddev(options.sums.noise_multiplier * (1 - loss));
   return mechanism;
+}
+
+// client/CLAIM.md, line C12.
+absl::StatusOr<v1::MechanismEvent> EventOf(const CorrelatedOptions& options,
+                                           const NoisePlan& plan) {
+  v1::MechanismEvent run;
+  ASSIGN_OR_RETURN(*run.mutable_matrix_mechanism(), MechanismOf(options, plan));
+  const auto* buffered = std::get_if<BufferedToeplitz>(&options.encoder);
+  if (buffered == nullptr || !std::holds_alternative<BallsInBinsSampling>(options.sampling)) {
+    return run;
+  }
+  const auto buffers = internal::BufferPlan::For(buffered->weights, buffered->decays);
+  ASSIGN_OR_RETURN(const double loss, LossToRounding(options, plan, buffers));
+  v1::MechanismEvent both;
+  *both.mutable_composed()->add_events() = std::move(run);
+  both.mutable_composed()->add_events()->mutable_gaussian()->set_noise_multiplier(
+      options.sums.noise_multiplier / std::sqrt(loss) * (1 - 0x1p-40));
+  return both;
 }
 
 }  // namespace dpledger::client

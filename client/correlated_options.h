@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/noise_plan.h"
 #include "client/privatizer_options.h"
+#include "client/run_sampler.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -44,9 +45,13 @@ struct CorrelatedOptions {
   // Of the whole run, which may end early but not go on longer. With a band in [1, 65536].
   uint64_t steps = 0;
   // A promise of the trainer's: how many steps a record contributes to, in [1, 1024], and how far
-  // apart any two of them are at least (1: consecutive ones).
+  // apart any two of them are at least (1: consecutive ones). Both 1 where the run draws its
+  // records.
   uint64_t max_participations = 1;
   uint64_t min_separation = 1;
+  // Cyclic Poisson sampling needs a BandedToeplitz; balls in bins go with every encoder, a tree of
+  // at most 65536 steps and 2048 bins.
+  RunSampling sampling;
   std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
 };
 
@@ -63,11 +68,16 @@ int MessageBits(const CorrelatedOptions& options);
 // CheckOptions.
 std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder);
 
-// What the ledger is told of the run; `plan` is that of its sums. An unsampled Gaussian mechanism
-// costs as much, whose multiplier is noise_stddev over the sensitivity that the accountant works
-// out for the encoder. noise_stddev is the noise multiplier, but for BufferedToeplitz, where it is
-// less by what rounding can do: INVALID_ARGUMENT if that is more than a hundredth.
+// What the ledger is told of the messages; `plan` is that of the sums. Without sampling an
+// unsampled Gaussian mechanism costs as much, whose multiplier is noise_stddev over the sensitivity
+// that the accountant works out for the encoder. noise_stddev is the noise multiplier, but for
+// BufferedToeplitz, where it is less by what rounding can do: INVALID_ARGUMENT if that is more than
+// a hundredth.
 absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options,
                                                 const NoisePlan& plan);
+
+// The event of the whole run: that mechanism, for BufferedToeplitz in bins with the Gaussian
+// mechanism beside it that stands for what rounding does to pairs of bins.
+absl::StatusOr<v1::MechanismEvent> EventOf(const CorrelatedOptions& options, const NoisePlan& plan);
 
 }  // namespace dpledger::client

@@ -32,9 +32,20 @@ std::unique_ptr<internal::Encoder> MakeEncoder(const BufferedToeplitz& buffered,
       internal::BufferPlan::For(buffered.weights, buffered.decays), kCoefficientBits, size);
 }
 
-std::string ShapeOf(const v1::MatrixMechanism& mechanism, const ClippedSum& sum) {
+uint64_t PopulationOf(const RunSampling& sampling) {
+  if (const auto* cyclic = std::get_if<CyclicPoissonSampling>(&sampling))
+    return cyclic->population_size;
+  const auto* balls = std::get_if<BallsInBinsSampling>(&sampling);
+  return balls == nullptr ? 0 : balls->population_size;
+}
+
+std::string ShapeOf(const CorrelatedOptions& options, const v1::MatrixMechanism& mechanism,
+                    const ClippedSum& sum) {
   internal::StateWriter shape;
   shape.String(mechanism.SerializeAsString());
+  // (A run without sampling has the shape that it had before there was any.)
+  if (const uint64_t population = PopulationOf(options.sampling); population > 0)
+    shape.Number(population);
   shape.Number(static_cast<uint64_t>(sum.plan().noise_stddev));
   for (const ClippedSum::Group& group : sum.groups()) {
     shape.Number(static_cast<uint64_t>(group.norm_bound));
@@ -72,8 +83,8 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
                       absl::StrCat("is too large for messages in shares of 2^-", bits, ", got ",
                                    options.sums.noise_multiplier));
   }
-  ASSIGN_OR_RETURN(v1::MatrixMechanism mechanism, MechanismOf(options, sum->plan()));
-  std::string shape = ShapeOf(mechanism, *sum);
+  ASSIGN_OR_RETURN(const v1::MatrixMechanism mechanism, MechanismOf(options, sum->plan()));
+  std::string shape = ShapeOf(options, mechanism, *sum);
   const auto kept = state ? state->Take(RunState::Kind::kCorrelatedRun) : std::nullopt;
   if (kept) {
     internal::StateReader run(*kept);
@@ -92,7 +103,7 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
   if (root->non_private()) {
     event.mutable_non_private();
   } else {
-    *event.mutable_matrix_mechanism() = std::move(mechanism);
+    ASSIGN_OR_RETURN(event, EventOf(options, sum->plan()));
   }
   std::unique_ptr<CorrelatedPrivatizer> run(new CorrelatedPrivatizer(
       options, *std::move(sum), recorder, *std::move(root), state, std::move(shape)));
@@ -113,7 +124,10 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
       recorder_(recorder),
       root_(std::move(root)),
       state_(state),
-      shape_(std::move(shape)) {}
+      shape_(std::move(shape)) {
+  if (!std::holds_alternative<std::monostate>(options.sampling))
+    sampler_.emplace(options.sampling, &root_);
+}
 
 absl::Status CorrelatedPrivatizer::CheckStepsLeft(const internal::InUse::Call& call) const {
   RETURN_IF_ERROR(call.CheckAlone("run"));
@@ -125,6 +139,17 @@ absl::Status CorrelatedPrivatizer::CheckStepsLeft(const internal::InUse::Call& c
   return absl::FailedPreconditionError(absl::StrCat("all ", options_.steps,
                                                     " planned steps are done: more are a new run, "
                                                     "with an event of its own"));
+}
+
+absl::StatusOr<std::vector<uint64_t>> CorrelatedPrivatizer::DrawStep() {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckStepsLeft(call));
+  if (!sampler_) {
+    return absl::FailedPreconditionError(
+        "sampling: was not given to the run, whose records take part as the trainer promised");
+  }
+  RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  return sampler_->Draw(steps_done_);
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {

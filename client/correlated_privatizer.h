@@ -2,8 +2,8 @@
 // (DP-FTRL): the sums of many steps then carry less noise than independent noise would leave, with
 // no sampling assumed.
 //
-//   BeginRun(options, recorder); for each step: for each example: Accumulate(gradient);
-//   FinishStep() -> estimate of the step's sum.
+//   BeginRun(options, recorder); for each step: for each example (of DrawStep(), where the run
+//   draws its records): Accumulate(gradient); FinishStep() -> estimate of the step's sum.
 //
 // 1. A step's gradients become exact integer sums S_t (client/clipped_sum.h). A message is a sum of
 //    S_1 to S_t with integer coefficients, plus exact rounded Gaussian noise. Hence the messages
@@ -19,10 +19,11 @@
 //    behind the step that was saved last, without a new event. A step that was released since is
 //    released again, bit by bit, if it has the same exact sum; with another it is refused, for two
 //    sums with the same noise would show their difference. Digests of the sums are kept for that.
-// 5. Privacy holds for records that take part as rarely and as far apart as the options promise:
-//    see to it, by a fixed order of the records in every epoch. Declare the ledger's adjacency as
-//    ZERO_OUT (or REPLACE_ONE, at twice the distance): removing a record would move the others to
-//    other steps, and the accountant refuses that.
+// 5. Without a sampling, privacy holds for records that take part as rarely and as far apart as the
+//    options promise: see to it, by a fixed order of the records in every epoch. Declare the
+//    ledger's adjacency as ZERO_OUT (or REPLACE_ONE, at twice the distance): removing a record
+//    would move the others to other steps, and the accountant refuses that. With a sampling it
+//    holds for sums over just the records of DrawStep().
 //
 // Thread safety: one call at a time; FAILED_PRECONDITION, and nothing done, for a second one.
 #pragma once
@@ -30,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,7 @@
 #include "client/event_recorder.h"
 #include "client/internal/encoder.h"
 #include "client/root_key.h"
+#include "client/run_sampler.h"
 #include "client/run_state.h"
 #include "dpledger/v1/event.pb.h"
 
@@ -62,6 +65,11 @@ class CorrelatedPrivatizer {
 
   CorrelatedPrivatizer(const CorrelatedPrivatizer&) = delete;
   CorrelatedPrivatizer& operator=(const CorrelatedPrivatizer&) = delete;
+
+  // The records of the step that comes next, where the options have a sampling: ascending, and the
+  // same ones until the step is finished. They are secret. FAILED_PRECONDITION without a sampling,
+  // once all steps are done, and in a child that was forked.
+  absl::StatusOr<std::vector<uint64_t>> DrawStep();
 
   // To the sum of the step, as ClippedSum's. FAILED_PRECONDITION once all steps are done.
   absl::Status Accumulate(absl::Span<const float> gradients);
@@ -110,6 +118,7 @@ class CorrelatedPrivatizer {
   std::vector<std::vector<int64_t>> messages_;  // of each thread's piece
   EventRecorder* const recorder_;
   const RootKey root_;
+  std::optional<RunSampler> sampler_;  // draws by root_
   RunState* const state_;
   const std::string shape_;  // a digest of all that the run's messages depend on
 

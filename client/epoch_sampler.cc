@@ -139,40 +139,30 @@ void EpochSampler::SetScheme() {
 void EpochSampler::Shuffle() {
   internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kShuffling, epoch_));
   const uint64_t size = options_.population_size;
-  order_.resize(size);
-  std::iota(order_.begin(), order_.end(), 0);
-  for (uint64_t i = 0; i < size; ++i) std::swap(order_[i], order_[i + uniform.Below(size - i)]);
-  begins_.clear();
+  auto& [order, begins] = records_;
+  order.resize(size);
+  std::iota(order.begin(), order.end(), 0);
+  for (uint64_t i = 0; i < size; ++i) std::swap(order[i], order[i + uniform.Below(size - i)]);
+  begins.clear();
   for (uint64_t round = 0; round < options_.rounds_per_epoch; ++round) {
-    begins_.push_back(internal::Batch(size, options_.rounds_per_epoch, round).begin);
+    begins.push_back(internal::Batch(size, options_.rounds_per_epoch, round).begin);
   }
-  begins_.push_back(size);
-}
-
-void EpochSampler::Allocate() {
-  internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kRandomAllocation, epoch_));
-  std::vector<uint32_t> rounds(options_.population_size);
-  begins_.assign(options_.rounds_per_epoch + 1, 0);
-  for (uint32_t& round : rounds) {
-    round = static_cast<uint32_t>(uniform.Below(options_.rounds_per_epoch));
-    ++begins_[round + 1];
-  }
-  std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-  order_.resize(options_.population_size);
-  std::vector<uint64_t> next(begins_);
-  for (uint64_t record = 0; record < rounds.size(); ++record) {
-    order_[next[rounds[record]]++] = static_cast<uint32_t>(record);
-  }
+  begins.push_back(size);
 }
 
 absl::StatusOr<std::vector<uint64_t>> EpochSampler::Draw() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   if (round_ == 0) RETURN_IF_ERROR(Keep());
-  if (round_ == 0 || order_.empty()) {
-    options_.partition == EpochPartition::kRandomAllocation ? Allocate() : Shuffle();
+  if (round_ == 0 || records_.order.empty()) {
+    if (options_.partition == EpochPartition::kShuffledBatches) {
+      Shuffle();
+    } else {
+      records_ = internal::AllocateRecords(root_.Derive(KeyPurpose::kRandomAllocation, epoch_),
+                                           options_.population_size, options_.rounds_per_epoch);
+    }
   }
-  std::vector<uint64_t> sample(order_.begin() + begins_[round_],
-                               order_.begin() + begins_[round_ + 1]);
+  const absl::Span<const uint32_t> records = records_.Of(round_);
+  std::vector<uint64_t> sample(records.begin(), records.end());
   // Allocated records are in order.
   if (options_.partition == EpochPartition::kShuffledBatches) {
     std::sort(sample.begin(), sample.end());

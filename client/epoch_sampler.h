@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/internal/allocated_records.h"
 #include "client/root_key.h"
 #include "client/run_state.h"
 #include "client/sampler.h"
@@ -68,19 +69,15 @@ class EpochSampler : public Sampler {
   absl::Status CarryOnFrom(uint64_t first_epoch, uint64_t epoch);
   absl::Status Keep();
   void Shuffle();
-  void Allocate();
   void SetScheme();
 
   const EpochSamplerOptions options_;
   const RootKey root_;
   v1::SamplingScheme scheme_;
-  uint64_t first_epoch_;  // its number in the ledger
-  uint64_t epoch_ = 0;    // counted from there; each has its own key
-  uint64_t round_ = 0;    // of the epoch, that is drawn next
-  // Records by round, empty before the first draw: those of round r are order_[begins_[r]] to
-  // order_[begins_[r + 1] - 1].
-  std::vector<uint32_t> order_;
-  std::vector<uint64_t> begins_;
+  uint64_t first_epoch_;              // its number in the ledger
+  uint64_t epoch_ = 0;                // counted from there; each has its own key
+  uint64_t round_ = 0;                // of the epoch, that is drawn next
+  internal::RecordsByRound records_;  // of the epoch; those of shuffled batches in no order
 };
 
 }  // namespace dpledger::client

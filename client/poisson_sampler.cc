@@ -148,24 +148,31 @@ PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey roo
 
 absl::StatusOr<std::vector<uint64_t>> PoissonSampler::Draw() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  KeyStream key = root_.Derive(KeyPurpose::kSampling, next_step_++);
+  return internal::SamplePoisson(root_.Derive(KeyPurpose::kSampling, next_step_++),
+                                 options_.population_size, options_.probability);
+}
+
+namespace internal {
+
+std::vector<uint64_t> SamplePoisson(KeyStream key, uint64_t population_size, double q) {
   std::vector<uint64_t> sample;
-  if (options_.probability == 1) {
-    sample.resize(options_.population_size);
+  if (q == 1) {
+    sample.resize(population_size);
     for (uint64_t i = 0; i < sample.size(); ++i) sample[i] = i;
     return sample;
   }
   // One page more than most samples need, or as much as may be asked for without need.
-  const double expected = static_cast<double>(options_.population_size) * options_.probability;
+  const double expected = static_cast<double>(population_size) * q;
   constexpr double kMostReserved = 1 << 27;
   sample.reserve(static_cast<size_t>(std::min(expected + 4 * std::sqrt(expected), kMostReserved)));
-  const internal::GeometricSkip skip(options_.probability);
-  for (uint64_t block = 0; block * kSamplingBlock < options_.population_size; ++block) {
-    const uint64_t size =
-        std::min(kSamplingBlock, options_.population_size - block * kSamplingBlock);
-    SampleBlock(key, block, size, options_.probability, skip, sample);
+  const GeometricSkip skip(q);
+  for (uint64_t block = 0; block * kSamplingBlock < population_size; ++block) {
+    const uint64_t size = std::min(kSamplingBlock, population_size - block * kSamplingBlock);
+    SampleBlock(key, block, size, q, skip, sample);
   }
   return sample;
 }
+
+}  // namespace internal
 
 }  // namespace dpledger::client

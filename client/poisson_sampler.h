@@ -52,6 +52,10 @@ class PoissonSampler : public Sampler {
 
 namespace internal {
 
+// Each of `population_size` < 2^53 records with probability q in (0, 1], ascending
+// (docs/formats.md, section 3.5).
+std::vector<uint64_t> SamplePoisson(KeyStream key, uint64_t population_size, double q);
+
 // Records in a block; blocks are drawn independently of each other.
 constexpr uint64_t kSamplingBlock = kSkipLimit;
 

@@ -40,9 +40,8 @@ absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
                                  v1::Adjacency adjacency, double delta) {
   ASSIGN_OR_RETURN(const NoisePlan noise, NoisePlan::For(options.sums));
   v1::ComputeEpsilonRequest request;
-  ASSIGN_OR_RETURN(
-      *request.mutable_subject()->add_events()->mutable_mechanism()->mutable_matrix_mechanism(),
-      MechanismOf(options, noise));
+  ASSIGN_OR_RETURN(*request.mutable_subject()->add_events()->mutable_mechanism(),
+                   EventOf(options, noise));
   request.set_delta(delta);
   request.mutable_options()->set_adjacency(adjacency);
   request.mutable_options()->set_parameters(v1::FIXED);

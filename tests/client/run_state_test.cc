@@ -476,6 +476,9 @@ TEST_F(RunStateTest, CarriesOnNoOtherRun) {
            [](CorrelatedOptions& o) { o.steps = 6; },
            [](CorrelatedOptions& o) { o.max_participations = 2; },
            [](CorrelatedOptions& o) { o.sums.groups[0].clip_norm = 0.25; },
+           [](CorrelatedOptions& o) {
+             o.sampling = BallsInBinsSampling{10, 2};
+           },
            [](CorrelatedOptions& o) { o.sums.noise_multiplier = 2.5; },
            [](CorrelatedOptions& o) {
              o.encoder = BandedToeplitz{{1, 0.5}};
@@ -488,6 +491,35 @@ TEST_F(RunStateTest, CarriesOnNoOtherRun) {
               absl::FailedPreconditionError("options: are not those of the run that is carried on, "
                                             "which is charged by them"));
   }
+}
+
+// The samples are the run's own: the same ones in the process that carries it on.
+TEST_F(RunStateTest, DrawsTheSamplesOfTheRunThatIsCarriedOn) {
+  ListRecorder recorder;
+  CorrelatedOptions options = TreeOptions(6);
+  options.max_participations = options.min_separation = 1;
+  options.sampling = BallsInBinsSampling{1000, 3};
+  std::vector<uint64_t> first, second;
+  {
+    const auto state = CarriedOn(1);
+    const auto run = *CorrelatedPrivatizer::BeginRun(options, &recorder, state.get());
+    first = *run->DrawStep();
+    ASSERT_TRUE(run->FinishStep().ok());
+    ASSERT_EQ(run->Save(), absl::OkStatus());
+    second = *run->DrawStep();
+  }
+  const auto state = CarriedOn(2);
+  {
+    const auto run = *CorrelatedPrivatizer::BeginRun(options, &recorder, state.get());
+    EXPECT_EQ(run->steps_done(), 1u);
+    EXPECT_EQ(*run->DrawStep(), second);
+  }
+  EXPECT_NE(first, second);
+  // Another population would draw others.
+  const auto other = CarriedOn(3);
+  options.sampling = BallsInBinsSampling{1001, 3};
+  EXPECT_EQ(CorrelatedPrivatizer::BeginRun(options, &recorder, other.get()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // Without the digests nobody knows which steps were released.
