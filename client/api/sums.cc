@@ -92,6 +92,17 @@ CorrelatedOptionsInC::CorrelatedOptionsInC(const CorrelatedOptions& options)
     options_.decays = buffered->decays.data();
     options_.buffer_count = buffered->weights.size();
   }
+  if (const auto* cyclic = std::get_if<CyclicPoissonSampling>(&options.sampling)) {
+    options_.sampling = DPLEDGER_CYCLIC_POISSON;
+    options_.draw_groups = cyclic->draw_groups ? 1 : 0;
+    options_.population_size = cyclic->population_size;
+    options_.period = cyclic->period;
+    options_.probability = cyclic->probability;
+  } else if (const auto* balls = std::get_if<BallsInBinsSampling>(&options.sampling)) {
+    options_.sampling = DPLEDGER_BALLS_IN_BINS;
+    options_.population_size = balls->population_size;
+    options_.period = balls->bins;
+  }
 }
 
 }  // namespace api
@@ -152,6 +163,16 @@ absl::StatusOr<std::unique_ptr<CorrelatedRun>> CorrelatedRun::Begin(
       [&](dpledger_correlated_run** made, dpledger_error* error) {
         return dpledger_correlated_run_begin(c.get(), recorder.get(), made, error);
       });
+}
+
+absl::StatusOr<absl::Span<const uint64_t>> CorrelatedRun::Draw() {
+  const uint64_t* records = nullptr;
+  size_t count = 0;
+  const absl::Status status = Run([&](dpledger_error* error) {
+    return dpledger_correlated_run_draw(get(), &records, &count, error);
+  });
+  if (!status.ok()) return status;
+  return absl::MakeConstSpan(records, count);
 }
 
 absl::Status CorrelatedRun::Accumulate(const GradientRows& rows) {

@@ -1,5 +1,7 @@
 #include "client/correlated_options.h"
 
+#include <cstddef>
+
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status.h"
@@ -22,10 +24,34 @@ absl::StatusOr<std::vector<double>> ReadNumbers(std::string_view field, const do
   return std::vector<double>(given, given + count);
 }
 
+constexpr size_t kVersionOne = offsetof(dpledger_correlated_options, buffer_count) + sizeof(size_t);
+
+absl::Status ReadSampling(const dpledger_correlated_options& read, RunSampling& sampling) {
+  RETURN_IF_ERROR(
+      CheckConstant("sampling", read.sampling, DPLEDGER_NO_SAMPLING, DPLEDGER_BALLS_IN_BINS));
+  constexpr char kNotRead[] = ", as this sampling does not read it";
+  if (read.sampling == DPLEDGER_CYCLIC_POISSON) {
+    ASSIGN_OR_RETURN(const bool draw_groups, ReadFlag("draw_groups", read.draw_groups));
+    sampling =
+        CyclicPoissonSampling{read.population_size, read.period, read.probability, draw_groups};
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(CheckZero("draw_groups", read.draw_groups, kNotRead));
+  RETURN_IF_ERROR(CheckZero("probability", read.probability, kNotRead));
+  if (read.sampling == DPLEDGER_BALLS_IN_BINS) {
+    sampling = BallsInBinsSampling{read.population_size, read.period};
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(
+      CheckZero("population_size", static_cast<double>(read.population_size), kNotRead));
+  return CheckZero("period", static_cast<double>(read.period), kNotRead);
+}
+
 }  // namespace
 
 absl::StatusOr<CorrelatedOptions> ReadCorrelatedOptions(const dpledger_correlated_options* given) {
-  ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_correlated_options>("options", given));
+  ASSIGN_OR_RETURN(const auto read,
+                   ReadStruct<dpledger_correlated_options>("options", given, kVersionOne));
   RETURN_IF_ERROR(CheckConstant("encoder", read.encoder, DPLEDGER_TREE_AGGREGATION,
                                 DPLEDGER_BUFFERED_TOEPLITZ));
   RETURN_IF_ERROR(CheckReserved("options", read.reserved));
@@ -37,6 +63,7 @@ absl::StatusOr<CorrelatedOptions> ReadCorrelatedOptions(const dpledger_correlate
   options.steps = read.steps;
   options.max_participations = read.max_participations;
   options.min_separation = read.min_separation;
+  RETURN_IF_ERROR(ReadSampling(read, options.sampling));
   const bool banded = read.encoder == DPLEDGER_BANDED_TOEPLITZ;
   const bool buffered = read.encoder == DPLEDGER_BUFFERED_TOEPLITZ;
   const size_t most_buffers = buffered ? 16 : 0;

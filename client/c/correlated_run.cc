@@ -70,6 +70,19 @@ uint64_t dpledger_correlated_run_steps_done(const dpledger_correlated_run* run) 
   return run != nullptr ? run->run->steps_done() : 0;
 }
 
+dpledger_status dpledger_correlated_run_draw(dpledger_correlated_run* run, const uint64_t** records,
+                                             size_t* count, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(run, "run"));
+    RETURN_IF_ERROR(CheckGiven(records, "records"));
+    RETURN_IF_ERROR(CheckGiven(count, "count"));
+    ASSIGN_OR_RETURN(run->records, run->run->DrawStep());
+    *records = run->records.data();
+    *count = run->records.size();
+    return absl::OkStatus();
+  });
+}
+
 dpledger_status dpledger_correlated_run_accumulate(dpledger_correlated_run* run,
                                                    const dpledger_gradient_rows* rows,
                                                    dpledger_error* error) {

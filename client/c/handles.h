@@ -54,6 +54,7 @@ struct dpledger_privatizer {
 struct dpledger_correlated_run {
   std::shared_ptr<dpledger::client::c::Opened> opened;
   std::unique_ptr<dpledger::client::CorrelatedPrivatizer> run;
+  std::vector<uint64_t> records = {};  // drawn last
 };
 
 struct dpledger_cost {

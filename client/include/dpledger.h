@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 5
+#define DPLEDGER_ABI_MINOR 6
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -492,7 +492,13 @@ enum {  // how the noise of a run's steps is correlated (docs/strategies/dp-ftrl
   DPLEDGER_BUFFERED_TOEPLITZ = 3  // by coefficients that `weights` and `decays` make
 };
 
-// Members of other encoders are 0 or NULL.
+enum {                          // how the run draws which records take part in which step
+  DPLEDGER_NO_SAMPLING = 0,     // not at all: the trainer keeps its promise on participations
+  DPLEDGER_CYCLIC_POISSON = 1,  // by groups that take turns; a banded encoder only
+  DPLEDGER_BALLS_IN_BINS = 2    // each record in one of several bins, which take turns
+};
+
+// Members of other encoders and samplings are 0 or NULL.
 typedef struct dpledger_correlated_options {
   size_t struct_size;
   // Of each step, without an adaptive clip norm. Its noise_multiplier is that of one message; what
@@ -500,7 +506,7 @@ typedef struct dpledger_correlated_options {
   const dpledger_privatizer_options* sums;
   uint64_t steps;  // of the whole run: it may end early, but not go on longer
   // A promise of the trainer's: how many steps a record contributes to, in [1, 1024], and how far
-  // apart any two of them are at least (1: consecutive ones).
+  // apart any two of them are at least (1: consecutive ones). Both 1 with a sampling.
   uint64_t max_participations;
   uint64_t min_separation;
   int32_t encoder;
@@ -510,10 +516,21 @@ typedef struct dpledger_correlated_options {
   const double* weights;       // buffer_count numbers >= 0, at most 1 together
   const double* decays;        // buffer_count numbers in [0, 1 - 2^-13]
   size_t buffer_count;         // 1 to 16
+  int32_t sampling;            // and all below: since minor version 6
+  // CYCLIC_POISSON: 1 where each record's group is drawn without regard to the others, so that the
+  // ledger may declare ADD_OR_REMOVE_ONE; 0 for groups of nearly equal size, in the records' order.
+  int32_t draw_groups;
+  uint64_t population_size;  // in [1, 2^32]: a public constant
+  // Groups or bins, in [1, steps]: number i takes part in the steps i, i + period, ... For
+  // CYCLIC_POISSON at least the number of coefficients, for a tree at most 2048.
+  uint64_t period;
+  // CYCLIC_POISSON: of each record of a group in each of its steps, in (0, 1], so that a step has
+  // population_size * probability / period records on average.
+  double probability;
 } dpledger_correlated_options;
 
 // A run whose noise is correlated from step to step (DP-FTRL): sums over many steps carry less of
-// it, with no sampling assumed. The ledger's adjacency must be ZERO_OUT or REPLACE_ONE. One event
+// it. Without a sampling the ledger's adjacency must be ZERO_OUT or REPLACE_ONE. One event
 // for the whole plan is recorded when it begins; a run that ends early is charged its plan. With a
 // recorder that has a state the run is kept, and costs nothing more in the process that carries it
 // on; without one, that process begins a new run.
@@ -539,6 +556,14 @@ DPLEDGER_API void dpledger_correlated_run_free(dpledger_correlated_run* run);
 DPLEDGER_API size_t dpledger_correlated_run_dimension(const dpledger_correlated_run* run);
 // 0 for NULL.
 DPLEDGER_API uint64_t dpledger_correlated_run_steps_done(const dpledger_correlated_run* run);
+
+// The records of the step that comes next, in a run with a sampling: `count` indices, ascending,
+// lent until the next draw, and the same ones until the step is finished. They and their number are
+// secret. FAILED_PRECONDITION without a sampling, once all steps are done, or after a fork. Since
+// minor version 6.
+DPLEDGER_API dpledger_status dpledger_correlated_run_draw(dpledger_correlated_run* run,
+                                                          const uint64_t** records, size_t* count,
+                                                          dpledger_error* error);
 
 // To the sum of the step, as those of a privatizer. FAILED_PRECONDITION once all steps are done.
 DPLEDGER_API dpledger_status dpledger_correlated_run_accumulate(dpledger_correlated_run* run,

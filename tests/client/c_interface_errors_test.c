@@ -85,6 +85,7 @@ static void null_handles(void) {
   CHECK_INVALID(dpledger_privatizer_add_sums(NULL, NULL, 0, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_finish(NULL, values, 1, error), "privatizer: ");
   CHECK_INVALID(dpledger_correlated_run_begin(NULL, NULL, NULL, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_draw(NULL, NULL, NULL, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_accumulate(NULL, NULL, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_accumulate_with_norms(NULL, NULL, NULL, 0, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_add_sums(NULL, NULL, 0, error), "run: ");

@@ -1,6 +1,7 @@
 // libdpledger in C99, against a real server: what each strategy releases.
 // tests/client/c_interface_test.cc runs it, and reads what is then in the ledgers.
 #include <math.h>
+#include <stddef.h>
 
 #include "tests/client/c_interface_support.h"
 
@@ -242,6 +243,71 @@ static void estimate(const dpledger_correlated_options* options, dpledger_record
   dpledger_correlated_run_free(run);
 }
 
+// The number of records that a run draws in its first four steps, without finishing the fourth.
+static size_t drawn_by(const dpledger_correlated_options* options, dpledger_recorder* recorder) {
+  dpledger_correlated_run* run = NULL;
+  const uint64_t* records = NULL;
+  size_t total = 0, count = 0, i;
+  float values[3];
+  int step;
+  CHECK_OK(dpledger_correlated_run_begin(options, recorder, &run, error));
+  for (step = 0; step < 4; ++step) {
+    CHECK_OK(dpledger_correlated_run_draw(run, &records, &count, error));
+    for (i = 0; i < count; ++i) CHECK(records[i] < 1000 && (i == 0 || records[i - 1] < records[i]));
+    total += count;
+    if (step < 3) CHECK_OK(dpledger_correlated_run_finish_step(run, values, 3, error));
+  }
+  dpledger_correlated_run_free(run);
+  return total;
+}
+
+// Runs that draw their records; `options` are those of version 1, of a run of four steps.
+static void sampled(dpledger_correlated_options options, dpledger_recorder* recorder,
+                    const double* coefficients) {
+  dpledger_correlated_run* run = NULL;
+  const uint64_t* records = NULL;
+  size_t count = 0;
+  options.encoder = DPLEDGER_BANDED_TOEPLITZ;
+  options.coefficients = coefficients;
+  options.coefficient_count = 2;
+  options.weights = options.decays = NULL;
+  options.buffer_count = 0;
+  // A caller of version 1 has no sampling.
+  options.struct_size = offsetof(dpledger_correlated_options, sampling);
+  options.sampling = 77;
+  CHECK_OK(
+      dpledger_correlated_run_begin_non_private_for_testing(&options, recorder, 3, &run, error));
+  CHECK_FAILS(dpledger_correlated_run_draw(run, &records, &count, error),
+              DPLEDGER_FAILED_PRECONDITION, "sampling: was not given to the run");
+  dpledger_correlated_run_free(run);
+  options.struct_size = sizeof(options);
+  CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
+              DPLEDGER_INVALID_ARGUMENT, "sampling: must be a constant from 0 to 2, got 77");
+  options.sampling = DPLEDGER_NO_SAMPLING;
+  options.period = 2;
+  CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
+              DPLEDGER_INVALID_ARGUMENT, "period: must be 0, as this sampling does not read it");
+  options.sampling = DPLEDGER_BALLS_IN_BINS;
+  options.population_size = 1000;
+  CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
+              DPLEDGER_INVALID_ARGUMENT, "max_participations: must be in [1, 1], got 2");
+  options.max_participations = options.min_separation = 1;
+  // Every record is in two of four steps.
+  CHECK(drawn_by(&options, recorder) == 2000);
+  options.probability = 0.5;
+  CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
+              DPLEDGER_INVALID_ARGUMENT, "probability: must be 0, as this sampling does not read");
+  options.sampling = DPLEDGER_CYCLIC_POISSON;
+  options.draw_groups = 1;
+  // 2000 chances of a half.
+  count = drawn_by(&options, recorder);
+  CHECK(count > 800 && count < 1200);
+  options.period = 1;
+  CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
+              DPLEDGER_INVALID_ARGUMENT,
+              "sampling.period: must be at least the number of coefficients, 2");
+}
+
 // Each encoder's estimates are of the clipped sums, and the ledger gets the run's mechanism.
 static void correlated(const char* server, const char* folder) {
   const float gradients[] = {3, 4, 6};
@@ -283,6 +349,8 @@ static void correlated(const char* server, const char* folder) {
     CHECK_OK(dpledger_correlated_run_finish_step(run, noise[0], 3, error));
     dpledger_correlated_run_free(run);
   }
+  sampled(options, recorder, coefficients);
+  run = NULL;
   CHECK_FAILS(dpledger_correlated_run_begin(&options, recorder, &run, error),
               DPLEDGER_INVALID_ARGUMENT, "encoder: must be a constant from 1 to 3, got 4");
   CHECK(run == NULL);

@@ -210,8 +210,8 @@ TEST_F(CInterface, RecordsRunsWithCorrelatedNoise) {
     if (mechanism.has_matrix_mechanism()) runs.push_back(mechanism.matrix_mechanism());
     non_private += mechanism.has_non_private() ? 1 : 0;
   }
-  EXPECT_EQ(non_private, 6u);
-  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(non_private, 7u);
+  ASSERT_EQ(runs.size(), 5u);
   EXPECT_EQ(runs[0].tree().steps(), 4u);
   EXPECT_EQ(runs[0].tree().participation().max_participations(), 2u);
   EXPECT_EQ(runs[0].tree().participation().min_separation(), 2u);
@@ -219,6 +219,10 @@ TEST_F(CInterface, RecordsRunsWithCorrelatedNoise) {
   EXPECT_THAT(
       runs[2].toeplitz().coefficients(),
       ElementsAre(1, DoubleNear(0.5, 1e-3), DoubleNear(0.375, 1e-3), DoubleNear(0.28125, 1e-3)));
+  EXPECT_EQ(runs[3].toeplitz().balls_in_bins().bins(), 2u);
+  EXPECT_EQ(runs[4].toeplitz().cyclic_poisson().period(), 2u);
+  EXPECT_EQ(runs[4].toeplitz().cyclic_poisson().probability(), 0.5);
+  EXPECT_EQ(runs[4].toeplitz().cyclic_poisson().groups(), v1::GROUPS_DRAWN_ONE_BY_ONE);
   for (const v1::MatrixMechanism& run : runs) EXPECT_NEAR(run.noise_stddev(), 4, 0.04);
 }
 

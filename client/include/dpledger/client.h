@@ -264,12 +264,23 @@ struct BufferedToeplitz {
   std::vector<double> weights;
   std::vector<double> decays;  // as many
 };
+struct CyclicPoissonSampling {
+  uint64_t population_size = 0;
+  uint64_t period = 1;
+  double probability = 1;
+  bool draw_groups = false;
+};
+struct BallsInBinsSampling {
+  uint64_t population_size = 0;
+  uint64_t bins = 1;
+};
 struct CorrelatedOptions {
   PrivatizerOptions sums;
   uint64_t steps = 0;
   uint64_t max_participations = 1;
   uint64_t min_separation = 1;
   std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
+  std::variant<std::monostate, CyclicPoissonSampling, BallsInBinsSampling> sampling;
 };
 
 class CorrelatedRun {
@@ -278,6 +289,8 @@ class CorrelatedRun {
   static absl::StatusOr<std::unique_ptr<CorrelatedRun>> Begin(const CorrelatedOptions& options,
                                                               const Recorder& recorder);
 
+  // With a sampling: the records of the step that comes next. Lent until the next draw.
+  absl::StatusOr<absl::Span<const uint64_t>> Draw();
   absl::Status Accumulate(const GradientRows& rows);
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
   absl::Status AddSums(absl::Span<const int64_t> sums);
