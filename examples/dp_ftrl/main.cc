@@ -1,9 +1,10 @@
-// DP-FTRL on dpledger's client: no sampling, correlated noise, and one event for the whole run in
-// the ledger before its first step is released.
+// DP-FTRL on dpledger's client: correlated noise, with or without sampling, and one event for the
+// whole run in the ledger before its first step is released.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,8 @@ Examples:
       trains on a small made-up data set, with a band of 64 coefficients
   dp_ftrl --server 127.0.0.1:7070 --ledger tree --target-epsilon 2 --encoder tree
       with tree aggregation; --encoder buffered: with two buffers (BLT)
+  dp_ftrl --server 127.0.0.1:7070 --ledger bins --target-epsilon 2 --sampling balls-in-bins
+      each record in a bin drawn for the whole run, which needs less noise for the same epsilon
   (umask 077; head -c 32 /dev/urandom > run.key)
   dp_ftrl --server 127.0.0.1:7070 --ledger long --target-epsilon 2 --state-key run.key
       a run that may be killed at any time: the same command carries it on, at no further cost
@@ -45,7 +48,7 @@ struct Flags : examples::RunFlags {
   double test_fraction = 0.2;
   uint64_t hidden = 0;
   uint64_t epochs = 10, batch_size = 256;
-  std::string encoder = "banded";
+  std::string encoder = "banded", sampling = "none";
   uint64_t band = 64;
   double clip_norm = 1, learning_rate = 0.5;
   std::string state_key;
@@ -73,6 +76,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--band", flags.band, "coefficients of --encoder banded; no more than an epoch")
       ->check(Between(1, 8000))
       ->capture_default_str();
+  app.add_option("--sampling", flags.sampling,
+                 "none: a fixed order of the records; cyclic-poisson (--encoder banded): a record "
+                 "every --band steps, with a probability; balls-in-bins: a record in one step of "
+                 "each epoch, drawn for the whole run")
+      ->check(CLI::IsMember({"none", "cyclic-poisson", "balls-in-bins"}))
+      ->capture_default_str();
   app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one example's gradient")
       ->check(Between(1e-30, 1e30))
       ->capture_default_str();
@@ -88,6 +97,24 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->needs(key)
       ->capture_default_str();
   examples::AddRunFlags(app, flags);
+}
+
+// Batches have the same expected size, whichever it is.
+absl::Status SetSampling(const Flags& flags, TrainingPlan& plan) {
+  const uint64_t population = plan.population.size();
+  if (flags.sampling == "balls-in-bins") {
+    plan.sampling = BallsInBinsSampling{population, plan.batches_per_epoch};
+  }
+  if (flags.sampling != "cyclic-poisson") return absl::OkStatus();
+  const auto* banded = std::get_if<BandedToeplitz>(&plan.encoder);
+  if (banded == nullptr) {
+    return FieldError("--sampling",
+                      absl::StrCat("cyclic-poisson needs --encoder banded, got ", flags.encoder));
+  }
+  const uint64_t band = banded->coefficients.size();
+  const double share = static_cast<double>(band) / static_cast<double>(plan.batches_per_epoch);
+  plan.sampling = CyclicPoissonSampling{population, band, share};
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input& input,
@@ -110,6 +137,7 @@ absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input&
   } else if (flags.encoder == "buffered") {
     plan.encoder = kTwoBuffers;
   }
+  RETURN_IF_ERROR(SetSampling(flags, plan));
   if (flags.noise_multiplier) {
     plan.noise_multiplier = *flags.noise_multiplier;
   } else {
@@ -125,10 +153,11 @@ Declaration Declare(const Flags& flags, const examples::Input& input, const Trai
           .unit_of_privacy = "example",
           .adjacency = kAdjacency,
           .plan_independent = flags.plan_independent,
-          .description = absl::StrFormat("DP-FTRL, %s noise, %d hidden units, learning rate %g, "
-                                         "clip norm %g, %d epochs of %d batches",
-                                         flags.encoder, flags.hidden, plan.learning_rate,
-                                         plan.clip_norm, plan.epochs, plan.batches_per_epoch)};
+          .description =
+              absl::StrFormat("DP-FTRL, %s noise, sampling %s, %d hidden units, "
+                              "learning rate %g, clip norm %g, %d epochs of %d batches",
+                              flags.encoder, flags.sampling, flags.hidden, plan.learning_rate,
+                              plan.clip_norm, plan.epochs, plan.batches_per_epoch)};
 }
 
 void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::Network& network,

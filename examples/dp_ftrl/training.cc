@@ -2,7 +2,9 @@
 
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -14,13 +16,27 @@ namespace {
 // As many as clipping is fastest with.
 constexpr size_t kRows = 4;
 
-// The gradients of the records `begin` to `end`.
-absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data, uint64_t begin,
-                        uint64_t end, const std::vector<float>& parameters,
+// The records of the step that comes next.
+absl::StatusOr<std::vector<uint64_t>> NextBatch(const TrainingPlan& plan, uint64_t step,
+                                                CorrelatedRun& run) {
+  if (!std::holds_alternative<std::monostate>(plan.sampling)) {
+    ASSIGN_OR_RETURN(const absl::Span<const uint64_t> drawn, run.Draw());
+    return std::vector<uint64_t>(drawn.begin(), drawn.end());
+  }
+  ASSIGN_OR_RETURN(const RecordRange batch,
+                   CyclicBatch(plan.population.size(), plan.batches_per_epoch, step));
+  std::vector<uint64_t> records(batch.end - batch.begin);
+  std::iota(records.begin(), records.end(), batch.begin);
+  return records;
+}
+
+// The gradients of `records`.
+absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data,
+                        const std::vector<uint64_t>& records, const std::vector<float>& parameters,
                         examples::Network& network, std::vector<float>& gradients,
                         CorrelatedRun& run) {
   size_t rows = 0;
-  for (uint64_t record = begin; record < end; ++record) {
+  for (const uint64_t& record : records) {
     const size_t row = plan.population[record];
     if (row < data.size()) {
       network.Gradient(
@@ -28,7 +44,7 @@ absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data,
           absl::MakeSpan(gradients).subspan(rows * parameters.size(), parameters.size()));
       ++rows;
     }
-    if (rows == kRows || record + 1 == end) {
+    if (rows == kRows || &record == &records.back()) {
       RETURN_IF_ERROR(run.Accumulate({gradients.data(), rows}));
       rows = 0;
     }
@@ -73,9 +89,12 @@ CorrelatedOptions TrainingPlan::Options(size_t parameters) const {
   options.sums.groups = {{"gradient", parameters, clip_norm}};
   options.sums.noise_multiplier = noise_multiplier;
   options.steps = steps();
-  options.max_participations = epochs;
-  options.min_separation = batches_per_epoch;
   options.encoder = encoder;
+  options.sampling = sampling;
+  if (std::holds_alternative<std::monostate>(sampling)) {
+    options.max_participations = epochs;
+    options.min_separation = batches_per_epoch;
+  }
   return options;
 }
 
@@ -99,10 +118,8 @@ absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
   std::vector<float> gradients(kRows * parameters), sum(parameters);
   const auto rate = static_cast<float>(plan.learning_rate / plan.batch_size());
   while (state.steps_done < plan.steps() && !stop) {
-    ASSIGN_OR_RETURN(const RecordRange batch,
-                     CyclicBatch(plan.population.size(), plan.batches_per_epoch, state.steps_done));
-    RETURN_IF_ERROR(
-        Accumulate(plan, data, batch.begin, batch.end, state.parameters, network, gradients, *run));
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> batch, NextBatch(plan, state.steps_done, *run));
+    RETURN_IF_ERROR(Accumulate(plan, data, batch, state.parameters, network, gradients, *run));
     RETURN_IF_ERROR(run->FinishStep(absl::MakeSpan(sum)));
     for (size_t i = 0; i < parameters; ++i) state.parameters[i] -= rate * sum[i];
     ++state.steps_done;

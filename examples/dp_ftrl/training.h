@@ -1,5 +1,5 @@
-// DP-FTRL (Kairouz et al. 2021): epochs over the records in one fixed order, without sampling, and
-// noise that is correlated from step to step.
+// DP-FTRL (Kairouz et al. 2021): noise that is correlated from step to step, and epochs over the
+// records in one fixed order, or records that the run draws.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,14 +24,15 @@ struct TrainingPlan {
   uint64_t epochs = 0;
   double clip_norm = 0;
   double noise_multiplier = 0;  // of a message
-  std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
+  decltype(CorrelatedOptions::encoder) encoder;
+  decltype(CorrelatedOptions::sampling) sampling;  // none: a fixed order
   double learning_rate = 0;
 
   uint64_t steps() const { return epochs * batches_per_epoch; }
   double batch_size() const {
     return static_cast<double>(population.size()) / static_cast<double>(batches_per_epoch);
   }
-  // Every record is in one step of each epoch, the same one.
+  // Without a sampling every record is in one step of each epoch, the same one.
   CorrelatedOptions Options(size_t parameters) const;
 };
 

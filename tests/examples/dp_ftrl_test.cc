@@ -86,6 +86,20 @@ TEST_F(DpFtrlTest, RecordsOneRunInWhichARecordIsOnceAnEpoch) {
       1u);
 }
 
+TEST_F(DpFtrlTest, LearnsFromRecordsThatTheRunDraws) {
+  const uint64_t population = plan_.population.size();
+  for (const auto& sampling : {decltype(plan_.sampling)(CyclicPoissonSampling{population, 8, 0.5}),
+                               decltype(plan_.sampling)(BallsInBinsSampling{population, 16})}) {
+    plan_.sampling = sampling;
+    TrainingState state;
+    ASSERT_TRUE(Run(state).ok());
+    EXPECT_EQ(state.steps_done, 80u);
+    EXPECT_GT(Accuracy(state), 0.7);
+  }
+  EXPECT_EQ(EntriesWith(R"("cyclic_poisson":{"period":"8","probability":0.5)", "run"), 1u);
+  EXPECT_EQ(EntriesWith(R"("balls_in_bins":{"bins":"16"})", "run"), 1u);
+}
+
 TEST_F(DpFtrlTest, KeepsTheModelOfTheLastReleasedStep) {
   release_timeout_seconds_ = 0.2;
   const auto recorder = Open("run");
