@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accountant/accountant.h"
+#include "accountant/filter/filter.h"
 #include "accountant/mechanism/matrix_sensitivity.h"
 
 namespace dpledger::accountant {
@@ -252,6 +253,24 @@ TEST(BallsInBins, ComposesAndIsNoMoreThanUnsampled) {
   EXPECT_GT(twice->value.upper, 1.2 * once);
   EXPECT_LT(twice->value.upper, 2 * once);
   EXPECT_GT(twice->value.lower, 1.1 * ComputeEpsilon(*Resolved(mechanism), 1e-6, {})->value.lower);
+}
+
+// Filters count the best of the bounds of each order, and what sums up as an unsampled Gaussian.
+TEST(BallsInBins, SpendsOfEveryFilter) {
+  const ToeplitzEncoder encoder{40, SquareRoot(10), BallsInBins{10}};
+  const auto composition = Resolved({encoder, 4});
+  const double squared = OverlapsOf(encoder, BallsInBins{10}).own.upper / 16;
+  const auto zcdp = filter::Spent(filter::ZcdpFilter{1}, *composition, {}),
+             gdp = filter::Spent(filter::GdpFilter{1}, *composition, {});
+  ASSERT_TRUE(zcdp.ok() && gdp.ok()) << zcdp.status() << gdp.status();
+  EXPECT_NEAR(*zcdp, squared / 2, 1e-12 * squared);
+  EXPECT_NEAR(*gdp, std::sqrt(squared), 1e-12);
+  for (const double order : {2.0, 8.0}) {
+    const auto rdp = filter::Spent(filter::RdpFilter{order, 1}, *composition, {});
+    ASSERT_TRUE(rdp.ok()) << rdp.status();
+    EXPECT_LT(*rdp, order * squared / 2);
+    EXPECT_GT(*rdp, 0.02 * order * squared / 2);
+  }
 }
 
 }  // namespace
