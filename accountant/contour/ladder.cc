@@ -18,8 +18,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9, or 1e-5 where the
-// lines for that are out of reach.
-constexpr double kLogShares[] = {-20.7, -11.5};
+// lines for that are out of reach. Where losses are within a few q of 0 those at the lower edge of
+// the loss make lines so long that only the last one, 2e-3, is left: ε is wide then, but not 0.
+constexpr double kLogShares[] = {-20.7, -11.5, -6};
 // From one cut to the next the loss falls by this factor.
 constexpr double kRatio = 2.5;
 constexpr int kGreatestRungs = 40;

@@ -241,11 +241,11 @@ TEST(Contour, DeltaContainsKnownValues) {
   EXPECT_GE((*second)->upper, 1.44289704749e-7);
 }
 
-// Two steps at rate 2e-6 are nearly an atom, and ε is 0 or next to it: no line of any part closes.
-// The refusal must be a refusal.
+// Two steps at a rate below those whose jumps are sorted are nearly an atom: no line closes. The
+// refusal must be a refusal.
 TEST(Contour, WhatNoLineReachesGetsNoAnswerAndBestGoesOn) {
-  const Composition composition = One(1.866527147932896e-06, 1.7271081464827873, 2);
-  constexpr double kDelta = 7.1550444954197267e-07;
+  const Composition composition = One(1e-9, 1.7271081464827873, 2);
+  constexpr double kDelta = 3e-10;
   const auto found = contour::Epsilon(composition, kDelta, {});
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->has_value());

@@ -275,6 +275,28 @@ TEST(Jumps, MeetOneLineWhereBothAnswer) {
   EXPECT_GE(both, 20);
 }
 
+// ε within a few q of 0, where the losses that count are next to the loss's lower edge and every
+// line is long: the answer was [0, x], as a wide interval was no answer of the contour's, and the
+// loss grid's lower bound does not reach there.
+TEST(Jumps, EpsilonWithinAFewSamplingProbabilitiesOfZeroHasALowerBound) {
+  for (const auto& [q, z, delta] :
+       {std::tuple(2.594e-6, 0.36856, 3.6688e-6), std::tuple(1e-4, 0.4, 0.0)}) {
+    const Real mu = 1 / static_cast<Real>(z);
+    const double asked =
+        delta > 0 ? delta : static_cast<double>(DeltaOfTwo(false, q, mu, q * 1.5L));
+    const auto best = ComputeEpsilon(One(q, z, 2), asked, {});
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_GT(best->value.lower, 0.1 * q) << q;
+    EXPECT_LT(best->value.upper, 4 * q) << q;
+    EXPECT_GE(DeltaOfTwo(false, q, mu, best->value.lower), asked * (1 - 1e-10L)) << q;
+    EXPECT_LE(DeltaOfTwo(false, q, mu, best->value.upper), asked * (1 + 1e-10L)) << q;
+  }
+  const auto sixteen = ComputeEpsilon(One(1.72e-6, 0.43985, 16), 1.04796e-5, {});
+  ASSERT_TRUE(sixteen.ok()) << sixteen.status();
+  EXPECT_GT(sixteen->value.lower, 0);
+  EXPECT_LE(sixteen->value.RelativeGap(), 0.01);
+}
+
 // An interval of noise multipliers: the lower bound is that of the greatest noise, the upper one
 // that of the least.
 TEST(Jumps, CoverTheWidthOfTheNoiseMultiplier) {
