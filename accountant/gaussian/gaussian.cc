@@ -11,6 +11,8 @@ namespace dpledger::accountant::gaussian {
 namespace {
 
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+// At a = -30, where R changes fastest, its slope changes by a third over this.
+constexpr double kGreatestShift = 0.01;
 
 // μ of the composition: upper from the smallest noise, lower from the greatest.
 Interval Mu(const Composition& composition) {
@@ -43,21 +45,27 @@ bool Applies(const Composition& composition) {
 // rest what the evaluation of R and φ does.
 Interval LogDelta(double mu, double epsilon) {
   const double a = epsilon / mu - mu / 2, b = epsilon / mu + mu / 2;
+  // How far a and b may be off. Where μ is great a is a small difference of great numbers.
+  const double shift = 3 * kUnitRoundoff * (std::fabs(epsilon / mu) + mu / 2);
   // δ = Φ(-a) - φ(a) R(b) >= 1 - 1e-190 there.
-  if (a < -30) return {-1e-190, 0};
+  if (a + shift < -30) return {-1e-190, 0};
   // δ <= φ(a) R(a) < e^{-a²/2} there, past what doubles can tell apart.
-  if (a > 1e10) return {-std::numeric_limits<double>::infinity(), -1e19};
+  if (a - shift > 1e10) return {-std::numeric_limits<double>::infinity(), -1e19};
+  // What follows is of first order in the shift.
+  if (!(shift <= kGreatestShift)) {
+    const double least = std::fmax(0, a - shift);
+    return {-std::numeric_limits<double>::infinity(), -0.5 * least * least * (1 - 1e-12)};
+  }
   const double ratio_a = MillsRatio(a), ratio_b = MillsRatio(b);
   const double log_density =
       -0.5 * a * a - kLogSqrtTwoPi;  // δ = e^{log_density} (ratio_a - ratio_b)
   const double difference = ratio_a - ratio_b;
   // |dR/dx| = 1 - xR <= min(1 + |x|R, 1): for x >= 0 it is at most 1; for x < 0 at most 1 +
   // |x|R(x).
-  const double shift = 3 * kUnitRoundoff * (std::fabs(epsilon / mu) + mu / 2);
   const double slope = 1 + std::fmax(0, -a) * ratio_a;
   const double absolute = 2 * kNormalTailError * (ratio_a + ratio_b) + 2 * shift * slope;
   const double density_error =
-      std::fabs(a) * shift + 4 * kUnitRoundoff * (std::fabs(log_density) + 2);
+      (std::fabs(a) + shift) * shift + 4 * kUnitRoundoff * (std::fabs(log_density) + 2);
   const double error_up = std::log1p(absolute / difference) + density_error;
   const double middle = log_density + std::log(difference);
   const double rounding = 8 * kUnitRoundoff * (std::fabs(middle) + 1);

@@ -59,6 +59,33 @@ TEST(GaussianBounds, HoldWhereTheArgumentsOfTheTailsAreTheLargestError) {
   }
 }
 
+// Where μ is so great that ε/μ - μ/2 has no digits left: it was believed all the same, and so was a
+// δ nearer to 1 than it is.
+TEST(GaussianBounds, HoldWhereTheArgumentsHaveNoDigitsLeft) {
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<double> uniform;
+  int lost = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const double mu = std::pow(10, 12 + 20 * uniform(random));
+    double epsilon = mu * mu / 2;
+    for (int steps = i % 5; steps > 0; --steps) epsilon = std::nextafter(epsilon, i % 2 * 1e300);
+    // ε - μ²/2 by one fused rounding, as μ²/2 is exact in the product.
+    const Real difference =
+        -std::fma(static_cast<Real>(mu), static_cast<Real>(mu) / 2, -static_cast<Real>(epsilon));
+    const Real a = difference / mu;
+    const Interval found = LogDelta(mu, epsilon);
+    // φ(a) R(b) is nothing: b > 1e12.
+    const Real log_delta = a > 100 ? -a * a / 2
+                           : a < 0 ? std::log1p(-exact::NormalTail(-a))
+                                   : std::log(exact::NormalTail(a));
+    EXPECT_LE(found.lower, log_delta) << mu << " " << epsilon;
+    EXPECT_GE(found.upper, a > 100 ? log_delta - 2 * std::log(a) : log_delta)
+        << mu << " " << epsilon;
+    lost += std::isinf(found.lower);
+  }
+  EXPECT_GT(lost, 1000);
+}
+
 // After a step of μ² = 1 come 20,000 of about half a rounding each: to the nearest double, all of
 // them are lost (0.45 of 2^-52) or count twice (0.55).
 TEST(GaussianBounds, HoldWhereTheSumOfManySmallStepsIsTheLargestError) {
