@@ -134,16 +134,10 @@ Found DeltaOf(const std::vector<Step>& steps, double epsilon, const Limits& limi
 // The relative gap above which a line is not taken as it is: by jumps it may be narrower.
 constexpr double kGapOfOneLine = 1e-6;
 
-// Whether an interval says more than [0, x]. A wide one may be the narrowest that is known: another
-// method may answer better, and what both leave is the answer.
-bool HasLower(const Interval& interval) {
-  return interval.lower > 0 || interval.RelativeGap() <= kUsefulGap;
-}
-
-// What both leave; `by_jumps` only where it has a lower bound.
+// What both leave.
 std::optional<Interval> Narrower(const std::optional<Interval>& on_one_line,
                                  const std::optional<Interval>& by_jumps) {
-  if (!by_jumps.has_value() || !HasLower(*by_jumps)) return on_one_line;
+  if (!by_jumps.has_value()) return on_one_line;
   if (!on_one_line.has_value()) return by_jumps;
   return Meet(*on_one_line, "contour", *by_jumps, "contour by jumps");
 }
@@ -212,7 +206,7 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
     add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, left, order))};
   }
   const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
-  if (!HasLower(worse)) return std::nullopt;
+  if (!std::isfinite(worse.upper)) return std::nullopt;
   return worse;
 }
 
@@ -230,9 +224,7 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
     add = Interval{
         0, std::fmin(1, AddUp(DeltaUpByChernoff(tilting, epsilon), InfiniteMass(reversed).upper))};
   }
-  const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
-  if (!HasLower(worse)) return std::nullopt;
-  return worse;
+  return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
 }
 
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,

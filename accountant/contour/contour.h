@@ -20,10 +20,10 @@ namespace dpledger::accountant::contour {
 bool Applies(const Composition& composition);
 
 // Where one line takes too many nodes (few effective steps, or very heavy tails), δ is split by the
-// size of the largest jump (ladder.h). nullopt where that takes too many too, or no lower bound is
-// found: another method must answer. It may answer more narrowly, too, where the interval's
-// relative gap is above 1e-3. Precondition: Applies(composition). δ in (0, 1); epsilon >= 0.
-// DEADLINE_EXCEEDED and CANCELLED are the only errors.
+// size of the largest jump (ladder.h). nullopt where that takes too many too: another method must
+// answer. It may answer more narrowly, too, where the interval's relative gap is above 1e-3.
+// Precondition: Applies(composition). δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED
+// are the only errors.
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
                                                 const Limits& limits);
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
