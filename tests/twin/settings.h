@@ -56,7 +56,7 @@ class Settings {
 };
 
 // How many settings of each kind are asked: a few for every day, or as many as
-// DPLEDGER_TWIN_SETTINGS says, and then with more work on each.
+// DPLEDGER_TWIN_SETTINGS says.
 inline const char* const kWanted = std::getenv("DPLEDGER_TWIN_SETTINGS");
 inline size_t SettingsOf(size_t usual) {
   return kWanted == nullptr ? usual : std::strtoull(kWanted, nullptr, 10);
