@@ -134,7 +134,7 @@ class Answers : public ::testing::Test {
 TEST_F(Answers, ContainTheTruthOverTheWholeBox) {
   Settings settings(20261123);
   Count best, rdp, pld, contour;
-  for (size_t i = 0; i < SettingsOf(10); ++i) {
+  for (size_t i = 0; i < SettingsOf(8); ++i) {
     const Setting setting = settings.Wide();
     Judge(setting, Method::kBest, best);
     Judge(setting, Method::kRdp, rdp);
@@ -149,7 +149,7 @@ TEST_F(Answers, ContainTheTruthOverTheWholeBox) {
 TEST_F(Answers, ContainTheTruthWhereFewJumpsDecide) {
   Settings settings(7);
   Count best;
-  for (size_t i = 0; i < SettingsOf(2); ++i) Judge(settings.FewJumps(), Method::kBest, best);
+  for (size_t i = 0; i < SettingsOf(1); ++i) Judge(settings.FewJumps(), Method::kBest, best);
   Report("best, few jumps", best);
 }
 
@@ -158,6 +158,7 @@ TEST_F(Answers, ContainTheTruthAtTheCorners) {
   for (const double q : {1e-12, 1e-6, 0.01, 1 - 1e-9, 1 - 0x1p-53, 1.0}) {
     for (const double z : {0.5, 20.0}) {
       for (const uint64_t count : {uint64_t{1}, uint64_t{1000}}) {
+        if (kWanted == nullptr && count > 1 && z > 1) continue;  // one step is closed, and cheap
         for (const double delta : {1e-300, 1e-5, 1 - 1e-9}) {
           const Setting setting{q, z, count, delta};
           Judge(setting, Method::kBest, best);
