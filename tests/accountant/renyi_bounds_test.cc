@@ -69,6 +69,13 @@ TEST(MomentBounds, HoldWhereTheTailsAreTheLargestError) {
   }
 }
 
+// The step makes the quadrature's error too small to be seen in any moment, so that nothing but
+// this notices a bound without it: A - 1 is 1e-70 here, and the bound what CLAIM.md's row states.
+TEST(MomentBounds, StateTheErrorOfTheQuadrature) {
+  const double stated = 3 * std::exp(-139.2);
+  EXPECT_NEAR(LogMomentUp(1e-32, 0.05, 1.001) / stated, 1, 1e-6);
+}
+
 // e^y was once taken out of the logarithm where q e^y is far below 1, and losses lost their digits.
 // By a trapezoid of 330 digits.
 TEST(MomentBounds, HoldAtSamplingProbabilitiesFarBelowRounding) {
