@@ -4,7 +4,9 @@
 #include <cmath>
 #include <tuple>
 
+#include "accountant/allocation/ratio_law.h"
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/pld/discrete_pair.h"
 #include "accountant/pld/pld.h"
 
 namespace dpledger::accountant {
@@ -120,6 +122,19 @@ TEST(Allocation, PoissonSamplingIsNoBound) {
     ASSERT_TRUE(sampled.ok() && allocated.ok());
     EXPECT_GT(allocated->value.lower, 1.1 * sampled->value.upper) << rounds;
   }
+}
+
+// What a law leaves out is infinite above, in the direction in which it is, and left out below.
+TEST(Allocation, WhatALawCutsIsInfinite) {
+  const allocation::RatioLaw law{{0.5, 1, 2}, {0.25, 0.5, 1e-300}, 0.2, 0.1, 0};
+  const auto shares = pld::Shares::Of(law, 0.01, 1000);
+  ASSERT_TRUE(shares.ok()) << shares.status();
+  EXPECT_GE(shares->Upper().remove_infinity, 0.1);
+  EXPECT_NEAR(shares->Upper().remove_infinity, 0.1, 1e-12);
+  EXPECT_GE(shares->Upper().add_infinity, 0.2);
+  EXPECT_NEAR(shares->Upper().add_infinity, 0.2, 1e-12);
+  EXPECT_EQ(shares->Lower().remove_infinity, 0);
+  EXPECT_EQ(shares->Lower().add_infinity, 0);
 }
 
 // Where a round's loss leaves doubles, there is no loss grid: the answer says so.
