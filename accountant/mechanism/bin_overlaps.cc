@@ -15,6 +15,11 @@ namespace {
 // that nothing is derived for: bounds from above take so much instead, those from below nothing.
 constexpr double kFaint = 1e-20;
 
+// Classes whose sizes differ by less than a fortieth are tried once: a choice among bounds. All
+// 2586 of 6553 bins took 25 s to compare; the 213 that are left take 5 s, for an ε 7e-5 greater
+// (for 800 bins 5e-4).
+constexpr uint64_t kClassesApart = 40;
+
 // What a step adds for every bin pair (i, j), i <= j, at i·b + j: the tree's Gram matrix, of whole
 // numbers.
 std::vector<double> GramOf(const TreeEncoder& tree, uint64_t bins) {
@@ -124,14 +129,21 @@ Bracket BracketOfBins(const BinOverlaps& overlaps, Interval z) {
   const double own = overlaps.own.upper, faint = kFaint * own;
   const double infinite = std::numeric_limits<double>::infinity();
   std::vector<Composition> above;
-  // Classes of bins that are `apart` or more from each other, each of `rounds` bins or one more. Of
-  // classes no larger than others only those are tried that have less in common.
+  // Classes of bins that are `apart` or more from each other, each of b / apart bins or one more.
+  // Of classes no larger than others only those are tried that have less in common, and of those
+  // about as large the last.
   double least = infinite;
+  uint64_t about_as_large = 0;
   for (uint64_t apart = 1; b / apart > 1; ++apart) {
     double shared = 0;
     for (uint64_t d = apart; d < b; d += apart) shared = std::fmax(shared, overlaps.apart[d]);
     if (shared >= least) continue;
     least = shared;
+    if (apart < about_as_large) {
+      above.pop_back();
+    } else {
+      about_as_large = apart + apart / kClassesApart;
+    }
     if (shared > 0) shared = std::fmax(shared, faint);
     const double rest = std::fmax(AddUp(own, -shared), faint);
     above.push_back(Shared(shared > 0 ? NoiseDown(z.lower, shared) : infinite, b / apart,
