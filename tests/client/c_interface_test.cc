@@ -50,7 +50,8 @@ static_assert(sizeof(void*) != 8 ||
                sizeof(dpledger_sum_query) == 48 && sizeof(dpledger_clip_group) == 64 &&
                sizeof(dpledger_adaptive_clip_norm) == 64 &&
                sizeof(dpledger_privatizer_options) == 56 &&
-               sizeof(dpledger_correlated_options) == 88 && sizeof(dpledger_gradient_rows) == 40));
+               offsetof(dpledger_correlated_options, sampling) == 88 &&
+               sizeof(dpledger_gradient_rows) == 40));
 
 std::string SourcePath(const std::string& path) {
   const char* root = std::getenv("DPLEDGER_SOURCE");
