@@ -3,6 +3,7 @@
 #include <grpcpp/client_context.h>
 
 #include <chrono>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -20,6 +21,13 @@ constexpr double kMostNoise = 256;
 
 // Nearer than the default, so that a run calibrated to a target is seen to keep it.
 constexpr double kRelativeGap = 1e-5;
+// Of runs in bins, whose interval is wide anyway, and each answer of which takes tenths of a
+// second.
+constexpr double kGapOfBins = 1e-3;
+
+bool IsInBins(const CorrelatedOptions& options) {
+  return std::holds_alternative<BallsInBinsSampling>(options.sampling);
+}
 
 // Calls `method` with a deadline that a calibration needs at most.
 template <typename Response, typename Request>
@@ -45,7 +53,7 @@ absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
   request.set_delta(delta);
   request.mutable_options()->set_adjacency(adjacency);
   request.mutable_options()->set_parameters(v1::FIXED);
-  request.mutable_options()->set_relative_gap(kRelativeGap);
+  request.mutable_options()->set_relative_gap(IsInBins(options) ? kGapOfBins : kRelativeGap);
   ASSIGN_OR_RETURN(const auto answer, Call(stub, &Stub::ComputeEpsilon, request));
   return answer.epsilon().upper();
 }
@@ -85,7 +93,7 @@ absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& 
     return FieldError("epsilon", absl::StrCat("needs more noise than a multiplier of ", kMostNoise,
                                               ", got ", target.epsilon));
   }
-  while (high - low > 1e-6 * high) {
+  while (high - low > (IsInBins(options) ? kGapOfBins : 1e-6) * high) {
     const double middle = (low + high) / 2;
     ASSIGN_OR_RETURN(const bool kept, keeps(middle));
     (kept ? high : low) = middle;
