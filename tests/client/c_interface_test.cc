@@ -44,7 +44,7 @@ static_assert(int{DPLEDGER_GAUSSIAN} == v1::GAUSSIAN &&
 
 // Adding members may make a struct longer; these are the lengths that callers of version 1 have.
 static_assert(sizeof(void*) != 8 ||
-              (sizeof(dpledger_sampling_scheme) == 56 &&
+              (offsetof(dpledger_sampling_scheme, contributions) == 56 &&
                offsetof(dpledger_declaration, filter_delta) == 80 &&
                offsetof(dpledger_recorder_options, state) == 104 &&
                sizeof(dpledger_sum_query) == 48 && sizeof(dpledger_clip_group) == 64 &&
