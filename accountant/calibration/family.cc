@@ -53,14 +53,13 @@ class Search {
     const double x = Value(y);
     ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
     Options rough = options_;
-    rough.relative_gap = std::fmax(kFirstGap, options_.relative_gap);
+    if (!hard_) rough.relative_gap = std::fmax(kFirstGap, options_.relative_gap);
     ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, rough));
-    const double upper = answer.value.upper, lower = answer.value.lower;
-    Point point{Place(x), std::log(lower > 0 ? std::sqrt(upper * lower) : upper)};
-    if (IsRough(answer) && !Tells(answer)) {
+    hard_ |= answer.value.RelativeGap() > rough.relative_gap;
+    if (!hard_ && IsRough(answer) && !Tells(answer)) {
       ASSIGN_OR_RETURN(answer, ComputeEpsilon(composition, delta_, options_));
-      point.log_epsilon = std::log(answer.value.upper);
     }
+    const Point point{Place(x), std::log(answer.value.upper)};
     if (answer.value.lower > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
@@ -101,11 +100,21 @@ class Search {
     return absl::OkStatus();
   }
 
+  // Asks for the safe value's ε at the gap that is wanted.
+  absl::Status Settle() {
+    if (!IsRough(at_safe_)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Composition composition, family_.at(Value(safe_->y)));
+    ASSIGN_OR_RETURN(at_safe_, ComputeEpsilon(composition, delta_, options_));
+    return absl::OkStatus();
+  }
+
   // Looks for a value close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
     const double safe = Value(safe_->y);
-    double units = std::fmax(1, std::floor(2 * UnitsInGap()));
-    for (double back = 2 * options_.relative_gap; back < 1; back *= 2, units *= 2) {
+    // A value whose own bounds are wide is not told from those that are nearer.
+    const double wide = std::fmax(1, at_safe_.value.RelativeGap() / options_.relative_gap);
+    double units = std::fmax(1, std::floor(2 * wide * UnitsInGap()));
+    for (double back = 2 * wide * options_.relative_gap; back < 1; back *= 2, units *= 2) {
       const double y = std::fmax(
           least_, family_.unit == 0
                       ? safe_->y - back
@@ -119,12 +128,7 @@ class Search {
   }
 
   const std::optional<Point>& safe() const { return safe_; }
-  // At the gap that is asked for.
-  absl::StatusOr<Answer> AtSafe() const {
-    if (!IsRough(at_safe_)) return at_safe_;
-    ASSIGN_OR_RETURN(const Composition composition, family_.at(Value(safe_->y)));
-    return ComputeEpsilon(composition, delta_, options_);
-  }
+  const Answer& at_safe() const { return at_safe_; }
   bool has_missed() const { return missed_.has_value(); }
 
   // In x's own terms, from the safe value and one that surely misses (of whole numbers: short of
@@ -202,6 +206,7 @@ class Search {
   const double least_, greatest_;  // of y
   std::optional<Point> safe_, missed_, surely_missed_;
   Answer at_safe_;
+  bool hard_ = false;  // a gap that was asked for was not reached: another takes as long
 };
 
 // Whether ε grows with x, by two values that differ in it.
@@ -251,9 +256,9 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
 
   RETURN_IF_ERROR(search.Bracket(start));
   if (search.has_missed()) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
+  RETURN_IF_ERROR(search.Settle());
   RETURN_IF_ERROR(search.FindMiss());
-  ASSIGN_OR_RETURN(Answer answer, search.AtSafe());
-  return Solution{search.Value(search.safe()->y), search.Optimum(), std::move(answer)};
+  return Solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
 }
 
 }  // namespace dpledger::accountant
