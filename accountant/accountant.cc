@@ -15,6 +15,8 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Of the loss grid: some tens of milliseconds.
+constexpr double kSoon = 3e7;
 constexpr char kNoLowerBound[] = "rdp gives no lower bound";
 constexpr char kCurvesLeftOut[] = "the lower bound leaves out what is known by a Rényi curve alone";
 
@@ -61,7 +63,7 @@ class Asking {
   absl::StatusOr<Answer> Exactly(Method method, const Composition& composition) const;
   absl::StatusOr<Answer> Between(Method method, const Composition& composition) const;
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
-  absl::StatusOr<Answer> ByPld(const Composition& composition) const;
+  absl::StatusOr<Answer> ByPld(const Composition& composition, const Limits& limits) const;
 
   bool Met(const Answer& answer) const {
     return answer.value.RelativeGap() <= options_.relative_gap;
@@ -76,9 +78,9 @@ absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
   return Answer{{0, upper}, Method::kRdp, {kNoLowerBound}};
 }
 
-absl::StatusOr<Answer> Asking::ByPld(const Composition& composition) const {
+absl::StatusOr<Answer> Asking::ByPld(const Composition& composition, const Limits& limits) const {
   ASSIGN_OR_RETURN(const pld::Bounds bounds,
-                   question_.Pld(composition, options_.relative_gap, options_.limits));
+                   question_.Pld(composition, options_.relative_gap, limits));
   if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
   ASSIGN_OR_RETURN(Answer answer, ByRdp(composition));
   answer.warnings.insert(
@@ -87,22 +89,41 @@ absl::StatusOr<Answer> Asking::ByPld(const Composition& composition) const {
   return answer;
 }
 
-// Of an exact composition: the contour, then pld, then rdp, until the interval is as narrow as
-// asked for; what all of them leave.
+// What of `known`, if anything, and another answer is left.
+std::optional<Answer> And(std::optional<Answer> known, Answer other) {
+  return known.has_value() ? Narrower(*std::move(known), std::move(other)) : std::move(other);
+}
+
+// Of an exact composition: the contour on one line, pld as far as it gets soon, the contour by
+// jumps, pld, then rdp, until the interval is as narrow as asked for; what all of them leave.
 absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composition) const {
-  std::optional<Answer> by_contour;
-  if (method != Method::kPld) {
+  std::optional<Answer> known;
+  const auto by_contour = [&](contour::Effort effort) -> absl::Status {
     ASSIGN_OR_RETURN(const std::optional<Interval> interval,
-                     question_.Contour(composition, options_.limits));
-    if (interval.has_value()) by_contour = Answer{*interval, Method::kContour, {}};
-    if (by_contour.has_value() && Met(*by_contour)) return *by_contour;
+                     question_.Contour(composition, options_.limits, effort));
+    if (interval.has_value())
+      known = And(std::move(known), Answer{*interval, Method::kContour, {}});
+    return absl::OkStatus();
+  };
+  const auto met = [&] { return known.has_value() && Met(*known); };
+  if (method == Method::kContour) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
+  if (method == Method::kBest) {
+    RETURN_IF_ERROR(by_contour(contour::Effort::kOneLine));
+    if (!met() && contour::Applies(composition) && composition.pairs.empty()) {
+      Limits soon = options_.limits;
+      soon.max_grid_work = kSoon;
+      ASSIGN_OR_RETURN(const Answer first, ByPld(composition, soon));
+      if (first.method == Method::kPld) known = And(std::move(known), first);
+      if (!met()) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
+    }
   }
-  ASSIGN_OR_RETURN(Answer answer, ByPld(composition));
+  if (met()) return *known;
+  ASSIGN_OR_RETURN(Answer answer, ByPld(composition, options_.limits));
   if (method == Method::kContour) {
     answer.warnings.push_back(
         "the contour integral does not close for these steps; answered by another method");
   }
-  if (by_contour.has_value()) answer = Narrower(*std::move(by_contour), std::move(answer));
+  answer = *And(std::move(known), std::move(answer));
   if (method == Method::kBest && !Met(answer) && answer.method != Method::kRdp) {
     ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
     answer = Narrower(by_rdp, std::move(answer));

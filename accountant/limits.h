@@ -20,6 +20,10 @@ struct Limits {
   int64_t max_fft_bins = int64_t{1}
                          << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
 
+  // What one question may take on the loss grid, counted rather than timed (pld/work.h): most of a
+  // second.
+  double max_grid_work = 9e8;
+
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.
   absl::Status Check() const;
 };

@@ -47,14 +47,15 @@ absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double
 }
 
 absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& composition,
-                                                          const Limits& limits) const {
+                                                          const Limits& limits,
+                                                          contour::Effort effort) const {
   if (!contour::Applies(composition)) return std::nullopt;
   if (direction.has_value()) {
-    return epsilon() ? contour::EpsilonIn(*direction, composition, at, limits)
-                     : contour::DeltaIn(*direction, composition, at, limits);
+    return epsilon() ? contour::EpsilonIn(*direction, composition, at, limits, effort)
+                     : contour::DeltaIn(*direction, composition, at, limits, effort);
   }
-  return epsilon() ? contour::Epsilon(composition, at, limits)
-                   : contour::Delta(composition, at, limits);
+  return epsilon() ? contour::Epsilon(composition, at, limits, effort)
+                   : contour::Delta(composition, at, limits, effort);
 }
 
 }  // namespace dpledger::accountant

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "accountant/contour/contour.h"
 #include "accountant/interval.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
@@ -31,7 +32,8 @@ struct Question {
                                   const Limits& limits) const;
   // nullopt where it does not apply, or does not close.
   absl::StatusOr<std::optional<Interval>> Contour(const Composition& composition,
-                                                  const Limits& limits) const;
+                                                  const Limits& limits,
+                                                  contour::Effort effort) const;
 };
 
 }  // namespace dpledger::accountant

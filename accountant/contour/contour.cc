@@ -149,24 +149,27 @@ bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) 
 
 // In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
 Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
-                double& order) {
+                Effort effort, double& order) {
   const Widths widths = StepsOf(composition, add);
   ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
                    Both(widths, [&](const std::vector<Step>& at) {
                      return EpsilonWithInfinite(at, delta, limits, order);
                    }));
-  if (!composition.pairs.empty() || IsEnough(on_one_line, widths)) return on_one_line;
+  const bool alone = effort == Effort::kOneLine || !composition.pairs.empty();
+  if (alone || IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
                    EpsilonByJumps(EndsOfWidth(composition.steps, add), delta, limits));
   return Narrower(on_one_line, by_jumps);
 }
 
-Found DeltaIn(bool add, const Composition& composition, double epsilon, const Limits& limits) {
+Found DeltaIn(bool add, const Composition& composition, double epsilon, const Limits& limits,
+              Effort effort) {
   const Widths widths = StepsOf(composition, add);
   ASSIGN_OR_RETURN(
       const std::optional<Interval> on_one_line,
       Both(widths, [&](const std::vector<Step>& at) { return DeltaOf(at, epsilon, limits); }));
-  if (!composition.pairs.empty() || IsEnough(on_one_line, widths)) return on_one_line;
+  const bool alone = effort == Effort::kOneLine || !composition.pairs.empty();
+  if (alone || IsEnough(on_one_line, widths)) return on_one_line;
   ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
                    DeltaByJumps(EndsOfWidth(composition.steps, add), epsilon, limits));
   return Narrower(on_one_line, by_jumps);
@@ -185,11 +188,11 @@ bool Applies(const Composition& composition) {
 }
 
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
-                                                const Limits& limits) {
+                                                const Limits& limits, Effort effort) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   EpsilonIn(false, composition, delta, limits, order));
+                   EpsilonIn(false, composition, delta, limits, effort, order));
   if (!remove.has_value()) return std::nullopt;
   // δ(0) is the total variation, the same in both directions.
   if (remove->upper == 0) return remove;
@@ -201,7 +204,8 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
   if (!(left > 0)) return std::nullopt;
   Tilting tilting(reversed, limits);
   if (OrderShowingBelow(tilting, left, remove->lower, order) > 0) return remove;
-  ASSIGN_OR_RETURN(std::optional<Interval> add, EpsilonIn(true, composition, delta, limits, order));
+  ASSIGN_OR_RETURN(std::optional<Interval> add,
+                   EpsilonIn(true, composition, delta, limits, effort, order));
   if (!add.has_value()) {
     add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, left, order))};
   }
@@ -211,12 +215,12 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
 }
 
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
-                                              const Limits& limits) {
+                                              const Limits& limits, Effort effort) {
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   DeltaIn(Direction::kRemove, composition, epsilon, limits));
+                   DeltaIn(Direction::kRemove, composition, epsilon, limits, effort));
   if (!remove.has_value()) return std::nullopt;
   ASSIGN_OR_RETURN(std::optional<Interval> add,
-                   DeltaIn(Direction::kAdd, composition, epsilon, limits));
+                   DeltaIn(Direction::kAdd, composition, epsilon, limits, effort));
   if (!add.has_value()) {
     if (epsilon >= GreatestLoss(composition, Direction::kAdd).upper) return remove;
     const std::vector<Step> reversed = StepsOf(composition, true).upper;
@@ -229,16 +233,17 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
 
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Composition& composition, double delta,
-                                                  const Limits& limits) {
+                                                  const Limits& limits, Effort effort) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
-  return EpsilonIn(direction == Direction::kAdd, composition, delta, limits, order);
+  return EpsilonIn(direction == Direction::kAdd, composition, delta, limits, effort, order);
 }
 
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
-                                                double epsilon, const Limits& limits) {
+                                                double epsilon, const Limits& limits,
+                                                Effort effort) {
   if (composition.steps.empty()) return Interval{0, 0};
-  return DeltaIn(direction == Direction::kAdd, composition, epsilon, limits);
+  return DeltaIn(direction == Direction::kAdd, composition, epsilon, limits, effort);
 }
 
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,

@@ -19,22 +19,29 @@ namespace dpledger::accountant::contour {
 // a line end.)
 bool Applies(const Composition& composition);
 
-// Where one line takes too many nodes (few effective steps, or very heavy tails), δ is split by the
-// size of the largest jump (ladder.h). nullopt where that takes too many too: another method must
-// answer. It may answer more narrowly, too, where the interval's relative gap is above 1e-3.
-// Precondition: Applies(composition). δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED
-// are the only errors.
+// How far the contour goes. Where one line takes too many nodes (few effective steps, or very heavy
+// tails), δ may be split by the size of the largest jump (ladder.h): some tens of milliseconds, and
+// up to two seconds to find that no line closes.
+enum class Effort { kOneLine, kByJumps };
+
+// nullopt where no line closes: another method must answer. It may answer more narrowly, too, where
+// the interval's relative gap is above 1e-3. Precondition: Applies(composition). δ in (0, 1);
+// epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only errors.
 absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
-                                                const Limits& limits);
+                                                const Limits& limits,
+                                                Effort effort = Effort::kByJumps);
 absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
-                                              const Limits& limits);
+                                              const Limits& limits,
+                                              Effort effort = Effort::kByJumps);
 
 // The same for one direction.
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
                                                   const Composition& composition, double delta,
-                                                  const Limits& limits);
+                                                  const Limits& limits,
+                                                  Effort effort = Effort::kByJumps);
 absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
-                                                double epsilon, const Limits& limits);
+                                                double epsilon, const Limits& limits,
+                                                Effort effort = Effort::kByJumps);
 // DeltaIn at each of `epsilons`, which ascend, on lines that are soon laid: neighbouring ε share
 // one, with gaps up to 1e-5. nullopt from the first ε on at which none closes.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,

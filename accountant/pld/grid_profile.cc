@@ -38,8 +38,9 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   const double tail = TailMass(composition, std::log(delta));
   ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
   const Sketch::Estimate at = sketch.AtDelta(direction, std::log(delta));
-  double mesh = FirstMesh(
-      steps, sketch, at, sketch.Mesh(direction, at.tilt, relative_gap / (at.tilt * (at.tilt + 1))));
+  double mesh =
+      FirstMesh(steps, sketch, at,
+                sketch.Mesh(direction, at.tilt, relative_gap / (at.tilt * (at.tilt + 1))), limits);
   Limits few = limits;
   few.max_fft_bins = std::min(limits.max_fft_bins, kFewBins);
   absl::Status out_of_reach;

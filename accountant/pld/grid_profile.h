@@ -15,7 +15,7 @@ namespace dpledger::accountant::pld {
 class GridProfile {
  public:
   // The mesh is one for which the bounds should be `relative_gap` apart where δ is about `delta`,
-  // as far as a question may take (kMostWork). RESOURCE_EXHAUSTED if no mesh is within reach;
+  // as far as limits allow. RESOURCE_EXHAUSTED if no mesh is within reach;
   // DEADLINE_EXCEEDED, CANCELLED. Precondition: composition.curves is empty.
   static absl::StatusOr<GridProfile> Of(const Composition& composition, Direction direction,
                                         double delta, double relative_gap, const Limits& limits);

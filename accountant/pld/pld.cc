@@ -83,7 +83,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
   std::swap(directions[0], directions[main]);
   std::swap(estimates[0], estimates[main]);
   const double aim = kAim * question.mesh(directions[0], estimates[0]);
-  double mesh = FirstMesh(steps, sketch, estimates[0], aim);
+  double mesh = FirstMesh(steps, sketch, estimates[0], aim, limits);
   Bounds best{{0, kInfinity}, false, false};
   double finest_failed = 0;
   int stalled = 0;  // meshes that brought nothing, in a row
@@ -157,10 +157,10 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
         next = mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), finest, 0.7);
       }
       // Atoms and bins are as many as the mesh is fine.
-      const double too_fine =
-          std::fmax(static_cast<double>(question.most_bins) /
-                        (0.95 * static_cast<double>(limits.max_fft_bins)),
-                    (question.work - work_before) / std::fmax(0, kMostWork - question.work));
+      const double too_fine = std::fmax(
+          static_cast<double>(question.most_bins) /
+              (0.95 * static_cast<double>(limits.max_fft_bins)),
+          (question.work - work_before) / std::fmax(0, limits.max_grid_work - question.work));
       next = std::fmax(next, std::fmax(too_fine * mesh, 1.001 * finest_failed));
       if (!(next <= kWorthIt * mesh)) break;
       mesh = next;

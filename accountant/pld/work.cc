@@ -28,9 +28,9 @@ double WorkOfComposing(size_t bins, size_t losses) {
 }
 
 double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
-                 double wanted) {
+                 double wanted, const Limits& limits) {
   double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / kSoonComposed);
-  mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / kMostWork);
+  mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / limits.max_grid_work);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
   return std::clamp(mesh, 1e-14, std::fmax(1e-14, steps.CoarsestMesh()));
 }

@@ -1,7 +1,8 @@
-// What a question may take, and how much of its accuracy the cuts may. Private to pld/.
+// What a question takes, and how much of its accuracy the cuts may. Private to pld/.
 //
 // Work is counted in nanoseconds of one core of 2023 rather than timed, so that the same question
-// has the same answer on every machine, however busy.
+// has the same answer on every machine, however busy. Limits::max_grid_work says how much it may
+// be.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +13,14 @@
 
 namespace dpledger::accountant::pld {
 
-inline constexpr double kMostWork = 9e8;
 double WorkOf(const Discretised& made);
 // Of transforms of `bins` for each of `losses`, and back.
 double WorkOfComposing(size_t bins, size_t losses);
 
-// The mesh that is wanted, or a coarser one that is soon made: then something is known when time
-// runs out. Not a number is no wish.
+// The mesh that is wanted, or a coarser one that takes a part of the limits: then something is
+// known when time runs out. Not a number is no wish.
 double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
-                 double wanted);
+                 double wanted, const Limits& limits);
 
 // The tilted mass that Composed may let go beside the window.
 double WindowTail(double relative_gap);
