@@ -37,8 +37,8 @@ class RealFft {
 // of the unit roundoff: assumed of FFTW, proved of our own (accountant/pld/CLAIM.md).
 double FftRelativeError(size_t size);
 
-// The least of 2^k, 5/4 2^k and 3/2 2^k that is >= n, and at least 8. Few sizes: making a plan costs
-// as much as 3 to 70 transforms, so plans have to be met again.
+// The least of 2^k, 5/4 2^k and 3/2 2^k that is >= n, and at least 8. Few sizes: making a plan
+// costs as much as 3 to 70 transforms, so plans have to be met again.
 size_t NextFastSize(size_t n);
 
 }  // namespace dpledger::accountant
