@@ -155,6 +155,24 @@ TEST(Contour, ManyEpsilonsOnSharedLinesMeetEachAlone) {
   }
 }
 
+// In the add direction the loss is at most -T log(1 - q): there δ becomes 0, and not before.
+TEST(Contour, ManyEpsilonsReachPastTheGreatestLoss) {
+  const Composition composition = One(0.3, 1, 3);
+  const double greatest = -3 * std::log1p(-0.3);
+  const std::vector<double> epsilons = {0.5 * greatest, 0.93 * greatest, 1.01 * greatest};
+  const auto found = contour::DeltasIn(Direction::kAdd, composition, epsilons, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (const size_t i : {0, 1}) {
+    const auto truth = pld::DeltaIn(Direction::kAdd, composition, epsilons[i], 1e-3, {});
+    ASSERT_TRUE(truth.ok()) << truth.status();
+    ASSERT_GT(truth->value.lower, 0) << epsilons[i];
+    if (!(*found)[i].has_value()) continue;
+    EXPECT_GE((*found)[i]->upper, truth->value.lower) << epsilons[i];
+  }
+  ASSERT_TRUE((*found)[2].has_value());
+  EXPECT_EQ((*found)[2]->upper, 0);
+}
+
 // The two engines share nothing but the definition of the loss.
 TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
   std::mt19937_64 random(20);
