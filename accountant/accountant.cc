@@ -90,8 +90,8 @@ absl::StatusOr<Answer> Asking::ByPld(const Composition& composition, const Limit
 }
 
 // What of `known`, if anything, and another answer is left.
-std::optional<Answer> And(std::optional<Answer> known, Answer other) {
-  return known.has_value() ? Narrower(*std::move(known), std::move(other)) : std::move(other);
+Answer And(std::optional<Answer> known, Answer other) {
+  return known.has_value() ? Narrower(*std::move(known), std::move(other)) : other;
 }
 
 // Of an exact composition: the contour on one line, pld as far as it gets soon, the contour by
@@ -123,7 +123,7 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
     answer.warnings.push_back(
         "the contour integral does not close for these steps; answered by another method");
   }
-  answer = *And(std::move(known), std::move(answer));
+  answer = And(std::move(known), std::move(answer));
   if (method == Method::kBest && !Met(answer) && answer.method != Method::kRdp) {
     ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
     answer = Narrower(by_rdp, std::move(answer));
