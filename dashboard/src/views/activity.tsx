@@ -46,7 +46,10 @@ function useHealth() {
   useEffect(() => {
     for (const path of ["/healthz", "/readyz"]) {
       const say = (words: string) => setState((old) => ({ ...old, [path]: words }));
-      fetch(path, { headers: headers(), cache: "no-store" }).then(async (answer) => say(answer.ok ? "ok" : (await answer.text()).slice(0, 80)), () => say("cannot be reached"));
+      fetch(path, { headers: headers(), cache: "no-store" }).then(async (answer) => {
+        const words = await answer.text(); // a body that is not read keeps its connection
+        say(answer.ok ? "ok" : words.slice(0, 80));
+      }, () => say("cannot be reached"));
     }
   }, [generation.value]);
   return state;
