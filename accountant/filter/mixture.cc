@@ -97,4 +97,11 @@ double MixtureOdometer(const std::vector<double>& orders, const std::vector<doub
   return FirstAtLeastOne(LossTerms(orders, divergences, delta));
 }
 
+double MixtureOdometerDelta(const std::vector<double>& orders,
+                            const std::vector<double>& divergences, double epsilon) {
+  const std::vector<Exponential> terms = LossTerms(orders, divergences, /*delta=*/1);
+  if (terms.empty()) return 1;
+  return std::fmin(1, ExpUp(-LogSum(terms, epsilon, Round::kDown)));
+}
+
 }  // namespace dpledger::accountant::filter

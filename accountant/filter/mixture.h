@@ -25,4 +25,8 @@ double MixtureEpsilon(const std::vector<double>& orders, const std::vector<doubl
 double MixtureOdometer(const std::vector<double>& orders, const std::vector<double>& divergences,
                        double delta);
 
+// The least delta, at most 1, whose MixtureOdometer is at most epsilon >= 0; rounded up.
+double MixtureOdometerDelta(const std::vector<double>& orders,
+                            const std::vector<double>& divergences, double epsilon);
+
 }  // namespace dpledger::accountant::filter

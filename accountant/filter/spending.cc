@@ -3,15 +3,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/filter/divergences.h"
 #include "accountant/filter/filter.h"
 #include "accountant/filter/mixture.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
-#include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::filter {
@@ -101,12 +103,11 @@ class GaussianSquared : public Measure {
   }
 };
 
-absl::Status CannotCount(const Filter& filter, std::string_view what, std::string_view why) {
-  const std::string subject(what);
+absl::Status CannotCount(const Filter& filter, const Uncountable& step) {
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "filter ", Name(filter), ": ", subject, " cannot be counted against it (",
-                        std::string(why), "); it is refused, not approximated")),
-                    {"FILTER_CANNOT_COUNT", {{"subject", subject}, {"filter", Name(filter)}}});
+                        "filter ", Name(filter), ": ", step.what, " cannot be counted against it (",
+                        step.why, "); it is refused, not approximated")),
+                    {"FILTER_CANNOT_COUNT", {{"subject", step.what}, {"filter", Name(filter)}}});
 }
 
 absl::StatusOr<double> OfPairStep(const Filter& filter, const Measure& measure,
@@ -119,8 +120,8 @@ absl::StatusOr<double> OfPairStep(const Filter& filter, const Measure& measure,
     least = std::fmin(least, measure.OfBound(*step.renyi).value_or(kInfinity));
   }
   if (std::isfinite(least)) return least;
-  return CannotCount(filter, "a mechanism known by a pair of distributions",
-                     "it is neither Gaussian nor pure epsilon-DP");
+  return CannotCount(filter, {"a mechanism known by a pair of distributions",
+                              "it is neither Gaussian nor pure epsilon-DP"});
 }
 
 absl::StatusOr<double> SumOver(const Filter& filter, const Measure& measure,
@@ -140,43 +141,21 @@ absl::StatusOr<double> SumOver(const Filter& filter, const Measure& measure,
   for (const CurveStep& step : composition.curves) {
     const std::optional<double> one = measure.OfBound(step.renyi);
     if (!one.has_value()) {
-      return CannotCount(filter, "a mechanism known by a Rényi curve",
-                         "the curve says nothing in the filter's own terms");
+      return CannotCount(filter, {"a mechanism known by a Rényi curve",
+                                  "the curve says nothing in the filter's own terms"});
     }
     add(*one, step.count);
   }
   return sum;
 }
 
-// The divergences of these orders, each in both directions; refused where no order's is finite.
 absl::StatusOr<std::vector<double>> Divergences(const Filter& filter,
                                                 const std::vector<double>& orders,
-                                                Composition composition, const Limits& limits) {
-  // An epoch is set before its first round, which so spends for all of them: a run that may stop
-  // within an epoch for what it saw is no shorter epoch.
-  for (AllocatedGaussian& epoch : composition.allocations) epoch.missing = 0;
-  // Where further epochs make a run another mechanism, the steps so far have no curve of their own.
-  // Given the record's rounds they are Gaussians, and not giving them is a post-processing.
-  for (const AllocatedGaussian& run : composition.allocations)
-    if (run.grows) composition.steps.push_back({1, run.noise_multiplier, run.count});
-  std::erase_if(composition.allocations, [](const AllocatedGaussian& run) { return run.grows; });
-  const rdp::ApproximateCurve curve = rdp::CurveOf(composition, limits);
-  RETURN_IF_ERROR(limits.Check());
-  if (curve.failure > 0) {
-    return CannotCount(filter, "a mechanism that may fail with a probability delta",
-                       "its Rényi divergence is infinite");
-  }
-  std::vector<double> divergences;
-  for (const double order : orders) {
-    const double divergence = curve.curve(order);
-    divergences.push_back(std::isnan(divergence) ? kInfinity : std::fmax(0, divergence));
-    RETURN_IF_ERROR(limits.Check());
-  }
-  if (*std::min_element(divergences.begin(), divergences.end()) == kInfinity) {
-    return CannotCount(filter, "a mechanism of the ledger",
-                       "no finite Rényi divergence of the filter's orders is known of it");
-  }
-  return divergences;
+                                                const Composition& composition,
+                                                const Limits& limits) {
+  ASSIGN_OR_RETURN(auto divergences, DivergencesAt(orders, composition, limits));
+  if (const auto* step = std::get_if<Uncountable>(&divergences)) return CannotCount(filter, *step);
+  return std::get<std::vector<double>>(std::move(divergences));
 }
 
 }  // namespace
