@@ -12,25 +12,6 @@
 namespace dpledger::accountant {
 namespace {
 
-absl::StatusOr<filter::Filter> FilterFromProto(const v1::Filter& filter) {
-  switch (filter.kind_case()) {
-    case v1::Filter::kRdp:
-      return filter::RdpFilter{filter.rdp().order(), filter.rdp().epsilon()};
-    case v1::Filter::kZcdp:
-      return filter::ZcdpFilter{filter.zcdp().rho()};
-    case v1::Filter::kGdp:
-      return filter::GdpFilter{filter.gdp().mu()};
-    case v1::Filter::kMixture:
-      return filter::MixtureFilter{
-          filter.mixture().epsilon(),
-          filter.mixture().delta(),
-          {filter.mixture().orders().begin(), filter.mixture().orders().end()}};
-    case v1::Filter::KIND_NOT_SET:
-      break;
-  }
-  return FieldError("declaration.filter", "one of rdp, zcdp, gdp, mixture must be set");
-}
-
 // A filter bounds one record's loss under the declared adjacency, by its own method.
 absl::Status CheckHeldOptions(const Subject& subject, const v1::AccountingOptions& options) {
   if (options.parameters() != v1::PARAMETERS_UNSPECIFIED && options.parameters() != v1::ADAPTIVE) {
@@ -72,12 +53,13 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   ASSIGN_OR_RETURN(const Adjacency adjacency, AdjacencyFromProto(subject.adjacency));
   v1::AnswerDetails& details = question.details;
   details.set_parameters(v1::ADAPTIVE);
+  details.set_regime(v1::FILTER);
   details.set_adjacency(subject.adjacency);
 
   std::vector<filter::Filter> filters;
   Composition together;  // of what all have to say, not of what they spend
   for (const HeldLedger& ledger : subject.held) {
-    ASSIGN_OR_RETURN(const filter::Filter filter, FilterFromProto(ledger.filter));
+    const filter::Filter& filter = ledger.filter;
     ASSIGN_OR_RETURN(const Composition composition, Resolve(ledger.history, adjacency));
     ASSIGN_OR_RETURN(const double spent, filter::Spent(filter, composition, limits));
     if (filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);

@@ -25,11 +25,17 @@ struct Question {
 absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
                                const Limits& limits);
 
+// Adds the composition of the whole history, under the adjacency and for the groups that the
+// options ask for, and what every answer states of it. INVALID_ARGUMENT naming the option;
+// FAILED_PRECONDITION for a history without an analysis.
+absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& options,
+                         Question& question);
+
 // Adds what every answer about a composition states of it.
 void DescribeComposition(const Composition& composition, v1::AnswerDetails& details);
 
 // The whole question. INVALID_ARGUMENT naming the option; FAILED_PRECONDITION for ADAPTIVE
-// parameters and for a history without an analysis.
+// parameters, for ledgers without a common bound, and for a history without an analysis.
 absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
                              const Limits& limits);
 
@@ -43,6 +49,12 @@ struct HeldQuestion {
 // cannot count an event, if the filters do not compose, or if the options ask for what a filter
 // does not bound (another adjacency, a group, a method). Precondition: subject.held is not empty.
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits);
+
+// A question whose answer is an odometer's. INVALID_ARGUMENT naming the option;
+// FAILED_PRECONDITION for a method other than RDP, and for a history without an analysis.
+// Precondition: subject.no_common_bound is an error.
+absl::StatusOr<Question> AskOdometer(const Subject& subject, const v1::AccountingOptions& options,
                                      const Limits& limits);
 
 // Adds the method that answered, and its warnings.

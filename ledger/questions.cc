@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
+#include "accountant/filter/odometer.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 #include "ledger/event_from_proto.h"
@@ -79,6 +80,7 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
         "at outputs, this number does not hold");
   }
   details.set_parameters(parameters);
+  details.set_regime(v1::FIXED_PLAN);
   if (parameters == v1::ADAPTIVE) {
     return WithReason(
         absl::FailedPreconditionError(
@@ -92,6 +94,18 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
       "FIXED: schemes, noise multipliers and the number of rounds were decided without looking at "
       "outputs");
   return absl::OkStatus();
+}
+
+// Only ε and δ have an odometer.
+absl::Status CheckNotOdometers(const Subject& subject) {
+  const absl::Status& why = subject.no_common_bound;
+  if (why.ok()) return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          why.message(),
+          "; of these ledgers together epsilon and delta alone have an answer, an odometer's: ask "
+          "about each ledger by itself")),
+      ReasonOf(why));
 }
 
 // Rényi divergence of one run, of an order that is usual at the end.
@@ -157,11 +171,9 @@ void DescribeComposition(const Composition& composition, v1::AnswerDetails& deta
   for (const std::string& assumption : composition.assumptions) details.add_assumptions(assumption);
 }
 
-absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
-                             const Limits& limits) {
-  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& options,
+                         Question& question) {
   v1::AnswerDetails& details = question.details;
-  RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, details));
   ASSIGN_OR_RETURN(const Adjacency adjacency,
                    ChooseAdjacency(options.adjacency(), subject.adjacency, details));
   Neighbours& neighbours = question.neighbours = adjacency;
@@ -179,6 +191,15 @@ absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions
         absl::StrCat("neighbours differ in up to ", neighbours.group_size, " records"));
   }
   DescribeComposition(question.composition, details);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                             const Limits& limits) {
+  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+  RETURN_IF_ERROR(CheckNotOdometers(subject));
+  RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, question.details));
+  RETURN_IF_ERROR(ResolveInto(subject, options, question));
   return question;
 }
 
@@ -229,11 +250,19 @@ struct SpentAndPlanned {
 };
 
 // ε at a δ and δ at an ε are found in the same way: `of_held` asks the filter of a run that holds
-// to a budget, `of_composition` the composition of any other.
-template <typename OfHeld, typename OfComposition>
+// to a budget, `of_odometer` what ledgers without a common bound did together, `of_composition` the
+// composition of any other.
+template <typename OfHeld, typename OfOdometer, typename OfComposition>
 absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::AccountingOptions& options,
                                      const Limits& limits, const OfHeld& of_held,
+                                     const OfOdometer& of_odometer,
                                      const OfComposition& of_composition) {
+  if (!subject.no_common_bound.ok()) {
+    ASSIGN_OR_RETURN(Question question, AskOdometer(subject, options, limits));
+    ASSIGN_OR_RETURN(const Answer answer, of_odometer(question.composition));
+    Describe(answer, question.details);
+    return SpentAndPlanned{answer.value, std::nullopt, std::move(question.details)};
+  }
   if (!subject.held.empty()) {
     ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, options, limits));
     ASSIGN_OR_RETURN(const Answer answer, of_held(held.filter));
@@ -261,6 +290,9 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                    Find(
                        subject, request.options(), limits,
                        [&](const auto& filter) { return filter::EpsilonOf(filter, delta, limits); },
+                       [&](const Composition& composition) {
+                         return filter::OdometerEpsilon(composition, delta, limits);
+                       },
                        [&](const Composition& composition, const auto& options) {
                          return ComputeEpsilon(composition, delta, options);
                        }));
@@ -280,6 +312,9 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
                    Find(
                        subject, request.options(), limits,
                        [&](const auto& filter) { return filter::DeltaOf(filter, epsilon, limits); },
+                       [&](const Composition& composition) {
+                         return filter::OdometerDelta(composition, epsilon, limits);
+                       },
                        [&](const Composition& composition, const auto& options) {
                          return ComputeDelta(composition, epsilon, options);
                        }));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "accountant/filter/filter.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/history.h"
 #include "dpledger/v1/accounting_service.pb.h"
@@ -17,7 +18,7 @@ namespace dpledger::accountant {
 // An ADAPTIVE ledger with the filter it declared.
 struct HeldLedger {
   std::string name;
-  v1::Filter filter;  // checked when it was declared
+  filter::Filter filter;
   History history;
 };
 
@@ -31,8 +32,12 @@ struct Subject {
   uint64_t planned_rounds = 0;  // 0 = not stated
   uint64_t entries = 0;         // for the answer
   std::vector<v1::LedgerReference> ledgers;
-  // All ledgers of the history, if every one is ADAPTIVE and declares a filter; else empty.
+  // All ledgers of the history, if every one is ADAPTIVE and their filters bound them; else empty.
   std::vector<HeldLedger> held;
+  // OK where plans or filters bound all ledgers together, or there is only one. Else why they do
+  // not: FAILED_PRECONDITION (PLAN_NOT_INDEPENDENT, PARAMETERS_DIFFER, ADAPTIVE_NOT_ANALYSED naming
+  // the ledger, or FILTERS_DIFFER). Then `parameters` is ADAPTIVE.
+  absl::Status no_common_bound;
   // From the gathering, e.g. a writer that may hold undelivered events.
   std::vector<std::string> warnings;
   // From the gathering, e.g. that a copied ledger is worth as much as the checkpoint that it names.
@@ -42,7 +47,8 @@ struct Subject {
 // Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. For ADAPTIVE
 // ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,
 // once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
-// reason ADAPTIVE_NOT_ANALYSED). The request's own `subject` is not read.
+// reason ADAPTIVE_NOT_ANALYSED). For ledgers without a common bound, ε and δ are an odometer's, and
+// all other questions are refused with `no_common_bound`. The request's own `subject` is not read.
 absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
                                                          const v1::ComputeEpsilonRequest& request,
                                                          const Limits& limits);

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/writer_rules.h"
+#include "ledger/event_from_proto.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -33,13 +34,6 @@ absl::Status CheckComposes(const LedgerPart& first, const LedgerPart& other, uin
                      "\"; one number for both needs options.group_size (--group-size): of how many "
                      "records of each ledger the unit that you ask about can have at most"));
   }
-  if (a.parameters() != b.parameters()) {
-    return CannotCompose(other, "PARAMETERS_DIFFER",
-                         absl::StrCat("declares ", v1::Parameters_Name(b.parameters()), ", and ",
-                                      first.name, " ", v1::Parameters_Name(a.parameters()),
-                                      "; a filter bounds what was chosen after looking at outputs, "
-                                      "and a plan what was not: they have no common bound here"));
-  }
   if (a.adjacency() != b.adjacency()) {
     return CannotCompose(other, "ADJACENCIES_DIFFER",
                          absl::StrCat("declares ", v1::Adjacency_Name(b.adjacency()), ", and ",
@@ -48,14 +42,44 @@ absl::Status CheckComposes(const LedgerPart& first, const LedgerPart& other, uin
   return absl::OkStatus();
 }
 
-// Composing curves is valid only for plans made without looking at outputs, those of the other
+// Composing plans is valid only for those made without looking at outputs, those of the other
 // ledgers included.
 absl::Status CheckPlanIndependent(const LedgerPart& part) {
   if (part.declaration().plan_independent()) return absl::OkStatus();
   return CannotCompose(
       part, "PLAN_NOT_INDEPENDENT",
-      "does not declare plan_independent; several ledgers are composed only if each says that its "
-      "plan did not depend on the outputs of any other");
+      "does not declare plan_independent; several ledgers are composed as plans only if each says "
+      "that its plan did not depend on the outputs of any other");
+}
+
+// Whether what the ledgers declare bounds all that they may do together: each for its plan, or all
+// by filters that add up.
+absl::Status CheckCommonBound(const std::vector<Lineage>& lineages,
+                              const std::vector<HeldLedger>& held) {
+  if (lineages.size() < 2) return absl::OkStatus();
+  const LedgerPart& first = lineages[0][0];
+  const v1::Parameters parameters = first.declaration().parameters();
+  for (const Lineage& lineage : lineages) {
+    const LedgerPart& own = lineage[0];
+    if (own.declaration().parameters() == parameters) continue;
+    return CannotCompose(
+        own, "PARAMETERS_DIFFER",
+        absl::StrCat("declares ", v1::Parameters_Name(own.declaration().parameters()), ", and ",
+                     first.name, " ", v1::Parameters_Name(parameters),
+                     "; a filter bounds what was chosen after looking at outputs, "
+                     "and a plan what was not: they have no common bound"));
+  }
+  std::vector<filter::Filter> filters;
+  for (const HeldLedger& ledger : held) filters.push_back(ledger.filter);
+  for (const Lineage& lineage : lineages) {
+    if (parameters != v1::ADAPTIVE) {
+      RETURN_IF_ERROR(CheckPlanIndependent(lineage[0]));
+    } else if (!lineage[0].declaration().has_filter()) {
+      return CannotCompose(lineage[0], "ADAPTIVE_NOT_ANALYSED",
+                           "declares ADAPTIVE, and no filter (declaration.filter) that bounds it");
+    }
+  }
+  return filters.empty() ? absl::OkStatus() : filter::Compose(filters).status();
 }
 
 void DescribeForks(const Lineage& lineage, Subject& into) {
@@ -156,10 +180,10 @@ void SetPlan(const std::vector<Lineage>& lineages, bool with_events, Subject& in
   }
 }
 
-// What-if events are spent of the one ledger's filter. Ledgers one of which has no filter are held
-// by none.
+// What-if events are spent of the one ledger's filter. Ledgers without a common bound are held by
+// none.
 absl::Status HoldByFilters(size_t ledgers, const History* given, Subject& into) {
-  if (into.held.size() < ledgers) into.held.clear();
+  if (!into.no_common_bound.ok()) into.held.clear();
   if (into.held.empty() || given == nullptr) return absl::OkStatus();
   if (ledgers > 1) {
     return FieldError("events",
@@ -218,7 +242,8 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     result.adjacency = declaration.adjacency();
     result.parameters = declaration.parameters();
     if (declaration.has_filter()) {
-      result.held.push_back({own.name, declaration.filter(), HistoryOf(lineage)});
+      ASSIGN_OR_RETURN(filter::Filter filter, FilterFromProto(declaration.filter()));
+      result.held.push_back({own.name, std::move(filter), HistoryOf(lineage)});
     }
     result.ledgers.push_back(ReferenceTo(lineage));
     v1::LedgerReference& reference = result.ledgers.back();
@@ -230,10 +255,9 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     }
     DescribeForks(lineage, result);
   }
+  result.no_common_bound = CheckCommonBound(lineages, result.held);
+  if (!result.no_common_bound.ok()) result.parameters = v1::ADAPTIVE;
   RETURN_IF_ERROR(HoldByFilters(lineages.size(), options.given, result));
-  if (lineages.size() > 1 && result.parameters == v1::FIXED) {
-    for (const Lineage& lineage : lineages) RETURN_IF_ERROR(CheckPlanIndependent(lineage[0]));
-  }
   if (result.parameters != v1::ADAPTIVE) SetPlan(lineages, options.given != nullptr, result);
   return result;
 }

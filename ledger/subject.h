@@ -4,12 +4,15 @@
 //  1. Every entry counts once. A fork carries its parent's prefix; several ledgers are the union,
 //     ledger by ledger, of what they carry.
 //  2. FIXED: a fork's declaration covers the prefix too, so a single fork needs no further
-//     statement. Several ledgers are composed only if each is plan_independent. This holds for
-//     forks of one another too: from where they part, each is a run of its own.
+//     statement. Several ledgers are composed as plans only if each is plan_independent. This holds
+//     for forks of one another too: from where they part, each is a run of its own.
 //  3. ADAPTIVE: a fork has its parent's filter, and the prefix has spent part of it. Several
 //     ledgers add their filters' bounds, forks of one another too: a filter bounds all that its
 //     ledger holds, and so also the part that is not shared.
 //  4. planned_rounds of a fork counts the prefix.
+//  5. Several ledgers that neither plans nor filters bound together have an odometer of the union
+//  of
+//     what they did, and Subject::no_common_bound says why.
 // Functions; thread safe.
 #pragma once
 
@@ -57,8 +60,8 @@ struct SubjectOptions {
 };
 
 // FAILED_PRECONDITION, naming the ledger, for ledgers that cannot be composed: DATASETS_DIFFER,
-// UNITS_DIFFER (unless the question states a group size), PARAMETERS_DIFFER, ADJACENCIES_DIFFER,
-// PLAN_NOT_INDEPENDENT. INVALID_ARGUMENT for events with several ADAPTIVE ledgers.
+// UNITS_DIFFER (unless the question states a group size), ADJACENCIES_DIFFER. INVALID_ARGUMENT for
+// events with several ADAPTIVE ledgers that their filters bound together.
 absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
                                   const SubjectOptions& options);
 

@@ -15,6 +15,7 @@ GroupAssignment = Literal["groups-of-equal-size", "groups-drawn-one-by-one"]
 Adjacency = Literal["", "add-or-remove-one", "replace-one", "zero-out"]
 Parameters = Literal["", "fixed", "adaptive"]
 Method = Literal["", "best", "rdp", "pld", "contour", "gaussian-closed-form"]
+Regime = Literal["", "fixed-plan", "filter", "odometer"]
 DeclarationSource = Literal["", "declared", "assumed", "stated"]
 Unknown = Literal["", "noise-multiplier", "steps", "sampling-probability"]
 
@@ -948,6 +949,7 @@ class AnswerDetails(Message):
     version: of the software
     declaration_source: Who says data set, unit, adjacency and parameters.
     group_size: records in which neighbouring data sets differ, at least 1
+    regime: which guarantee the answer's number is
     """
     method: str = ""
     adjacency: Adjacency = ""
@@ -959,6 +961,7 @@ class AnswerDetails(Message):
     version: str = ""
     declaration_source: DeclarationSource = ""
     group_size: int = 0
+    regime: Regime = ""
     _wire = (
         (1, "method", "string", ""),
         (2, "adjacency", "Adjacency", ""),
@@ -969,11 +972,13 @@ class AnswerDetails(Message):
         (7, "entries", "uint64", ""),
         (9, "version", "string", ""),
         (11, "declaration_source", "DeclarationSource", ""),
-        (12, "group_size", "uint64", ""),)
+        (12, "group_size", "uint64", ""),
+        (13, "regime", "Regime", ""),)
 
     def __init__(self, method: str = "", adjacency: Adjacency = "", parameters: Parameters = "", schemes:
                  Sequence[str] = (), assumptions: Sequence[str] = (), warnings: Sequence[str] = (), entries: int = 0,
-                 version: str = "", declaration_source: DeclarationSource = "", group_size: int = 0) -> None:
+                 version: str = "", declaration_source: DeclarationSource = "", group_size: int = 0, regime: Regime =
+                 "") -> None:
         self.method = method
         self.adjacency = adjacency
         self.parameters = parameters
@@ -984,6 +989,7 @@ class AnswerDetails(Message):
         self.version = version
         self.declaration_source = declaration_source
         self.group_size = group_size
+        self.regime = regime
 
 
 class ComputeEpsilonRequest(Message):
@@ -1711,6 +1717,7 @@ ENUMS = {
     "Adjacency": {"": 0, "add-or-remove-one": 1, "replace-one": 2, "zero-out": 3},
     "Parameters": {"": 0, "fixed": 1, "adaptive": 2},
     "Method": {"": 0, "best": 1, "rdp": 2, "pld": 3, "contour": 4, "gaussian-closed-form": 5},
+    "Regime": {"": 0, "fixed-plan": 1, "filter": 2, "odometer": 3},
     "DeclarationSource": {"": 0, "declared": 1, "assumed": 2, "stated": 3},
     "Unknown": {"": 0, "noise-multiplier": 1, "steps": 2, "sampling-probability": 3},
 }

@@ -66,6 +66,8 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
         into[set].mutable_refusal()->set_reason(kUnderWay);
       } else if (summary->has_epsilon()) {
         *into[set].mutable_epsilon() = summary->epsilon();
+        const bool adaptive = sets[set][0]->ledger.declaration().parameters() == v1::ADAPTIVE;
+        into[set].set_regime(adaptive ? v1::FILTER : v1::FIXED_PLAN);
       } else {
         *into[set].mutable_refusal() = summary->refusal();
       }
@@ -146,6 +148,7 @@ void DatasetTotals::Run() {
     total.summary.Clear();
     if (answer.ok()) {
       *total.summary.mutable_epsilon() = answer->epsilon();
+      total.summary.set_regime(answer->details().regime());
     } else {
       *total.summary.mutable_refusal() = *std::move(refusal);
     }

@@ -50,7 +50,7 @@ class DatasetTotals {
   struct Total {
     std::string key;    // of the set's names
     std::string state;  // of their sizes and roots: what `summary` is of; empty: nothing is known
-    v1::DatasetSummary summary;  // δ, ε and refusal alone
+    v1::DatasetSummary summary;  // δ, ε, its regime and refusal alone
     std::string wanted;          // the state that is asked for, or under way
   };
   struct Task {

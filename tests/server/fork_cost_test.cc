@@ -94,12 +94,11 @@ TEST_F(ForkCostTest, SharedEntriesCountOnce) {
   EXPECT_THAT(Warnings(rig_.Answer({"child", "sibling"})), IsEmpty());
 }
 
-TEST_F(ForkCostTest, TogetherWithItsParentNeedsIndependentPlans) {
+TEST_F(ForkCostTest, TogetherWithItsParentHasAPlanIfBothAreIndependent) {
   MakeParent();
   rig_.Fork("parent", 2, "child");
-  EXPECT_TRUE(IsError(rig_.Ask({"parent", "child"}).status(), StatusCode::kFailedPrecondition,
-                      "PLAN_NOT_INDEPENDENT", "does not declare plan_independent"));
-  EXPECT_TRUE(rig_.Ask({"child"}).ok());
+  EXPECT_EQ(rig_.Answer({"parent", "child"}).details().regime(), v1::ODOMETER);
+  EXPECT_EQ(rig_.Answer({"child"}).details().regime(), v1::FIXED_PLAN);
 }
 
 TEST_F(ForkCostTest, PrefixWithAnotherRootIsDamaged) {

@@ -236,13 +236,36 @@ TEST_F(Listing, DatasetsHaveTheirTotals) {
             Epsilon({"a", "b"}).epsilon().SerializeAsString());
 }
 
-TEST_F(Listing, DatasetThatCannotBeComposedSaysWhy) {
-  for (const char* id : {"a", "b"}) running_.Create(Name(id));
-  for (const char* id : {"a", "b"}) Rounds(id, 10);
+TEST_F(Listing, DatasetWhoseUnitsDifferSaysWhyItHasNoTotal) {
+  running_.Create(Name("a"));
+  running_.Create(Name("b"), [](v1::Declaration& d) { d.set_unit_of_privacy("user"); });
   Summarised();
   const v1::ListDatasetsResponse list = Datasets();
   EXPECT_FALSE(list.datasets(0).has_epsilon());
-  EXPECT_THAT(list.datasets(0).refusal().message(), HasSubstr("plan_independent"));
+  EXPECT_EQ(list.datasets(0).regime(), v1::REGIME_UNSPECIFIED);
+  EXPECT_THAT(list.datasets(0).refusal().message(), HasSubstr("unit of privacy"));
+}
+
+TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {
+  for (const char* id : {"a", "b"}) {
+    running_.Create(Name(id));
+    Rounds(id, 10);
+  }
+  running_.Create(Name("alone"), [](v1::Declaration& d) { d.set_dataset("mnist"); });
+  running_.Create(Name("held"), [](v1::Declaration& d) {
+    d.set_dataset("queries");
+    d.set_parameters(v1::ADAPTIVE);
+    d.mutable_filter()->mutable_zcdp()->set_rho(1);
+  });
+  Summarised();
+  const v1::ListDatasetsResponse list = Datasets();
+  ASSERT_EQ(list.datasets_size(), 3);
+  const v1::ComputeEpsilonResponse both = Epsilon({"a", "b"});
+  EXPECT_EQ(both.details().regime(), v1::ODOMETER);
+  EXPECT_EQ(list.datasets(0).regime(), v1::ODOMETER);
+  EXPECT_EQ(list.datasets(0).epsilon().SerializeAsString(), both.epsilon().SerializeAsString());
+  EXPECT_EQ(list.datasets(1).regime(), v1::FIXED_PLAN);
+  EXPECT_EQ(list.datasets(2).regime(), v1::FILTER);
 }
 
 v1::ComputeEpsilonRequest Over(const std::string& dataset) {
