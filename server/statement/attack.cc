@@ -41,6 +41,24 @@ bool MayBeShort(const v1::AnswerDetails& details) {
                      [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
 }
 
+// An odometer says nothing of chances before the runs; it bounds what their outputs are worth to
+// whoever sees them: odds of at most e^ε where they were even.
+std::string OdometerWords(const v1::Statement::Answer& answer) {
+  std::string words = absl::StrCat(
+      "Someone who sees all that was released, knows all other records, and held it for a coin "
+      "toss ",
+      Question(answer.details().adjacency()),
+      ", has reason to be sure of the truth by now to at most ",
+      ChanceUp(AsChance(DivUp(1, AddDown(1, ExpDown(-answer.epsilon().upper()))))),
+      ", but for a chance of ", StatedText(answer.delta()),
+      " that the runs' own randomness has shown more. Of runs that did not happen this says "
+      "nothing.");
+  if (MayBeShort(answer.details())) {
+    words += " Releases may be missing in the record; with them, he may be surer.";
+  }
+  return words;
+}
+
 }  // namespace
 
 Attack AttackOf(const v1::ComputeProfileResponse& profile) {
@@ -83,6 +101,7 @@ std::string AttackWords(const Facts& facts) {
   if (!std::isfinite(upper)) {
     return "There is no bound on what an attacker can learn from what was released.";
   }
+  if (IsOdometer(answer)) return OdometerWords(answer);
   const Attack attack =
       facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
   std::string words =

@@ -31,6 +31,7 @@ std::string ResultText(const v1::Statement& statement) {
   if (!answer.has_epsilon()) {
     return absl::StrCat("ε is refused: ", Shown(answer.refusal().message()));
   }
+  if (IsOdometer(answer)) return OdometerText(answer);
   return absl::StrCat("ε ≤ ", UpperText(answer.epsilon().upper()),
                       " at δ = ", StatedText(answer.delta()));
 }

@@ -133,12 +133,18 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
 // ---- 5. Accounting ----
 
 std::string Regime(const Facts& facts) {
-  const v1::AnswerDetails& details = facts.answer.details();
   if (!facts.answer.has_epsilon()) return "";
-  if (details.parameters() == v1::ADAPTIVE) {
-    return "the bound of the declared filter, whatever was spent of it";
+  switch (facts.answer.details().regime()) {
+    case v1::ODOMETER:
+      return "the runs that happened, by an odometer: but for a probability of delta over their "
+             "own "
+             "outputs, the privacy loss of all that was released was at most epsilon at every time "
+             "so far. It is no differential privacy, which speaks of runs that did not happen too";
+    case v1::FILTER:
+      return "the bound of the declared filter, whatever was spent of it";
+    default:
+      return "composition of all rounds, with parameters that were fixed in advance";
   }
-  return "composition of all rounds, with parameters that were fixed in advance";
 }
 
 std::string FilterText(const Facts& facts) {
@@ -207,7 +213,10 @@ std::string DeltaText(const Facts& facts) {
 void AddGuarantee(const Facts& facts, const std::string& words, SectionBuilder& builder) {
   const v1::Statement::Answer& answer = facts.answer;
   builder.Begin("6. The guarantee");
-  if (answer.has_epsilon()) {
+  if (IsOdometer(answer)) {
+    builder.Add("epsilon", "Epsilon (of an odometer)",
+                absl::StrCat(OdometerText(answer), "; upper end only"), kComputed);
+  } else if (answer.has_epsilon()) {
     builder.Add("epsilon", "Epsilon", EpsilonText(answer.epsilon(), answer.delta()), kComputed);
   } else {
     builder.Add("epsilon", "Epsilon",
@@ -223,7 +232,7 @@ void AddGuarantee(const Facts& facts, const std::string& words, SectionBuilder& 
   }
   builder.Add("delta", "Delta", DeltaText(facts), kComputed);
   builder.Add("attack", "What an attacker can gain", words, kComputed);
-  if (answer.has_epsilon()) {
+  if (answer.has_epsilon() && !IsOdometer(answer)) {
     builder.Add("customary_tiers", "Footnote",
                 "In machine learning it is customary to call ε ≤ 1 a strong and ε ≤ 10 a "
                 "reasonable guarantee, and to draw no conclusion from a larger one (Ponomareva et "

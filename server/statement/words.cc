@@ -89,6 +89,18 @@ std::string IntervalWords(const v1::Interval& interval) {
                       UpperText(interval.upper()));
 }
 
+bool IsOdometer(const v1::Statement::Answer& answer) {
+  return answer.has_epsilon() && answer.details().regime() == v1::ODOMETER;
+}
+
+std::string OdometerText(const v1::Statement::Answer& answer) {
+  const double upper = answer.epsilon().upper();
+  return absl::StrCat("privacy loss of the runs that happened ",
+                      std::isfinite(upper) ? "≤ " : "has ", UpperText(upper),
+                      ", but for a probability of ", StatedText(answer.delta()),
+                      " (an odometer: no differential privacy)");
+}
+
 std::string AdjacencyWords(v1::Adjacency adjacency) {
   switch (adjacency) {
     case v1::ADD_OR_REMOVE_ONE:

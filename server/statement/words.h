@@ -7,6 +7,7 @@
 
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 
 namespace dpledger::server::statement {
 
@@ -28,6 +29,12 @@ std::string ChanceUp(double chance);
 
 // "between 1.321 and 1.333", "at most 1.333; there is no lower end".
 std::string IntervalWords(const v1::Interval& interval);
+
+// Whether the answer's ε is of the regime ODOMETER, which no text may call differential privacy.
+bool IsOdometer(const v1::Statement::Answer& answer);
+// "privacy loss of the runs that happened <= 7.044, but for a probability of 1e-6 (an odometer: no
+// differential privacy)". Precondition: IsOdometer.
+std::string OdometerText(const v1::Statement::Answer& answer);
 
 // "one record is added or removed".
 std::string AdjacencyWords(v1::Adjacency adjacency);

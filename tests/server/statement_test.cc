@@ -219,6 +219,32 @@ TEST_F(StatementTest, FilterOfAdaptiveLedgersIsTheGuarantee) {
   EXPECT_THAT(statement_.answer().in_words(), HasSubstr("follow from epsilon and delta alone"));
 }
 
+// ε of an odometer is never shown as that of differential privacy.
+TEST_F(StatementTest, OdometerIsNamedWhereverItsNumberStands) {
+  Make(kOne, 1200);
+  Make(kTwo, 800);
+  MustAsk("dataset: 'adult' delta: 1e-5");
+  ASSERT_TRUE(statement_.answer().has_epsilon());
+  EXPECT_EQ(statement_.answer().details().regime(), v1::ODOMETER);
+  const std::string number =
+      "privacy loss of the runs that happened ≤ 3.724, but for a probability of 1e-5 (an odometer: "
+      "no differential privacy)";
+  EXPECT_THAT(statement_.markdown(), HasSubstr("**" + number + "**"));
+  EXPECT_THAT(statement_.html(), HasSubstr(number));
+  EXPECT_EQ(Field("epsilon").value(), number + "; upper end only");
+  EXPECT_THAT(Field("regime").value(), HasSubstr("It is no differential privacy"));
+  for (const std::string& page : {statement_.markdown(), statement_.html()}) {
+    EXPECT_THAT(page, Not(HasSubstr("ε ≤")));
+    EXPECT_THAT(page, Not(HasSubstr("customary")));
+  }
+  // Even odds become e^3.724 to one at most.
+  EXPECT_THAT(statement_.answer().in_words(),
+              HasSubstr("sure of the truth by now to at most 97.65 %"));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("Of runs that did not happen"));
+  EXPECT_THAT(Field("warnings").value(), HasSubstr("does not declare plan_independent"));
+  EXPECT_NEAR(97.65, 100 / (1 + std::exp(-3.7230595)), 0.01);
+}
+
 TEST_F(StatementTest, OfADataSetCoversAllItsLedgers) {
   const auto independent = [](v1::Declaration& declaration) {
     declaration.set_plan_independent(true);
