@@ -55,15 +55,17 @@ std::string Json(const v1::Trials& trials) {
 }  // namespace
 
 std::string ToText(const v1::ComputeEpsilonResponse& answer) {
-  std::string text = BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
+  const v1::AnswerDetails& details = answer.details();
+  std::string text = BoundRow("epsilon", answer.epsilon(), details) + MissingText(details);
   if (answer.has_planned_epsilon()) text += BoundRow("epsilon of plan", answer.planned_epsilon());
-  return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
+  return text + Row("delta", TextNear(answer.delta())) + DetailsText(details);
 }
 
 std::string ToText(const v1::ComputeDeltaResponse& answer) {
-  std::string text = BoundRow("delta", answer.delta()) + MissingText(answer.details());
+  const v1::AnswerDetails& details = answer.details();
+  std::string text = BoundRow("delta", answer.delta(), details) + MissingText(details);
   if (answer.has_planned_delta()) text += BoundRow("delta of plan", answer.planned_delta());
-  return text + Row("epsilon", TextNear(answer.epsilon())) + DetailsText(answer.details());
+  return text + Row("epsilon", TextNear(answer.epsilon())) + DetailsText(details);
 }
 
 std::string ToText(const v1::CalibrateResponse& answer) {

@@ -78,6 +78,20 @@ const char* SourceText(v1::DeclarationSource source) {
   }
 }
 
+const char* RegimeText(v1::Regime regime) {
+  switch (regime) {
+    case v1::FIXED_PLAN:
+      return "differential privacy of a plan made without looking at outputs";
+    case v1::FILTER:
+      return "differential privacy of runs that stay within their declared filters";
+    case v1::ODOMETER:
+      return "odometer: the loss of the runs that happened, but for a probability of delta; no "
+             "differential privacy";
+    default:
+      return "";  // a server of before this was told
+  }
+}
+
 std::string RoundsText(const v1::LedgerReference& ledger) {
   if (ledger.planned_rounds() == 0) return absl::StrCat(ledger.rounds(), ", no plan is stated");
   return absl::StrCat(ledger.rounds(), " of ", ledger.planned_rounds(), " planned");
@@ -119,6 +133,12 @@ std::string BoundRow(const std::string& label, const v1::Interval& interval) {
              absl::StrCat(TextUp(interval.upper()), "   true value in ", IntervalText(interval)));
 }
 
+std::string BoundRow(const std::string& label, const v1::Interval& interval,
+                     const v1::AnswerDetails& details) {
+  if (details.regime() != v1::ODOMETER) return BoundRow(label, interval);
+  return Row(label, absl::StrCat(TextUp(interval.upper()), "   ", kOdometerText));
+}
+
 bool MayBeShort(const v1::AnswerDetails& details) {
   return std::any_of(details.ledgers().begin(), details.ledgers().end(),
                      [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
@@ -144,6 +164,9 @@ std::string DetailsText(const v1::AnswerDetails& details) {
   std::string text = Row("method", details.method());
   text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
   text += Row("parameters", v1::Parameters_Name(details.parameters()));
+  if (details.regime() != v1::REGIME_UNSPECIFIED) {
+    text += Row("regime", RegimeText(details.regime()));
+  }
   if (details.declaration_source() != v1::DECLARATION_SOURCE_UNSPECIFIED) {
     text += Row("declaration", SourceText(details.declaration_source()));
   }
@@ -172,6 +195,7 @@ void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
   object.AddText("method", details.method());
   object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
   object.AddText("parameters", v1::Parameters_Name(details.parameters()));
+  object.AddText("regime", v1::Regime_Name(details.regime()));
   object.AddText("declaration_source", v1::DeclarationSource_Name(details.declaration_source()));
   object.AddCount("group_size", std::max<uint64_t>(1, details.group_size()));
   object.AddTexts("schemes", Texts(details.schemes()));

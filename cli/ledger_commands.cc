@@ -91,8 +91,10 @@ void AddCreate(CLI::App& app, Command& chosen) {
   AddCount(
       *command, "--planned-rounds", flags->planned_rounds, 1,
       "the number of rounds decided in advance; answers give the plan's cost beside the spent");
-  command->add_flag("--plan-independent", flags->plan_independent,
-                    "the plan did not depend on the outputs of any other ledger");
+  command->add_flag(
+      "--plan-independent", flags->plan_independent,
+      "the plan did not depend on the outputs of any other ledger; without it, ledgers "
+      "together have an odometer, which is no differential privacy");
   AddText(*command, "--released", flags->released, 1024, "what is released: \"final model\"");
   AddText(*command, "--description", flags->description, 4096, "your own words");
   AddRequestId(*command, flags->request_id);

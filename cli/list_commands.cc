@@ -172,7 +172,10 @@ JsonObject DatasetJson(const v1::DatasetSummary& dataset) {
   json.AddCount("refused_ledgers", dataset.refused_count());
   json.AddCount("conflicts", dataset.conflict_count());
   json.AddNumber("delta", dataset.delta());
-  if (dataset.has_epsilon()) json.AddJson("epsilon", Json(dataset.epsilon()));
+  if (dataset.has_epsilon()) {
+    json.AddJson("epsilon", Json(dataset.epsilon()));
+    json.AddText("regime", v1::Regime_Name(dataset.regime()));
+  }
   if (dataset.has_refusal()) json.AddJson("refused", RefusalJson(dataset.refusal()));
   return json;
 }
@@ -191,7 +194,7 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
           &text, dataset.name(), "  ", dataset.ledger_count(),
           dataset.ledger_count() == 1 ? " ledger, " : " ledgers, ", dataset.open_count(), " open  ",
           CostText(dataset.has_epsilon(), dataset.epsilon(), dataset.delta(), dataset.refusal()),
-          "\n");
+          dataset.regime() == v1::ODOMETER ? absl::StrCat(", ", kOdometerText) : "", "\n");
       datasets.push_back(DatasetJson(dataset).ToString());
     }
     request.set_page_token(page.next_page_token());

@@ -22,7 +22,7 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
   app.add_option("--ledger", flags.ledger, "its ledger, made if it does not exist")->required();
   app.add_flag("--plan-independent", flags.plan_independent,
                "declare that this run was planned without looking at outputs of other ledgers: "
-               "only such ledgers are added up for their data set");
+               "only such ledgers have a differential privacy together");
   app.add_option("--writer", flags.writer, "name of this trainer in the ledger")
       ->capture_default_str();
   app.add_option("--spool", flags.spool,

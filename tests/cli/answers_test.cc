@@ -27,6 +27,7 @@ namespace dpledger::testing {
 namespace {
 
 using ::google::protobuf::Value;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -231,6 +232,7 @@ v1::ComputeEpsilonResponse Example() {
           method: "pld"
           adjacency: ADD_OR_REMOVE_ONE
           parameters: FIXED
+          regime: FIXED_PLAN
           schemes: "poisson"
           assumptions: "one"
           warnings: "two"
@@ -282,6 +284,7 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
             "method             pld\n"
             "adjacency          ADD_OR_REMOVE_ONE\n"
             "parameters         FIXED\n"
+            "regime             differential privacy of a plan made without looking at outputs\n"
             "declaration        declared by the ledger\n"
             "group size         3 records\n"
             "schemes            poisson\n"
@@ -309,6 +312,26 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
                 "assumes            one\n"
                 "warning            two\n"
                 "version            9\n");
+}
+
+// The number of an odometer is no interval that holds a true value.
+TEST(AnswerText, SaysThatAnOdometerIsNoDifferentialPrivacy) {
+  v1::ComputeEpsilonResponse answer = Example();
+  answer.mutable_details()->set_regime(v1::ODOMETER);
+  EXPECT_THAT(
+      cli::ToText(answer),
+      AllOf(HasSubstr("epsilon            1   by an odometer, which is no differential "
+                      "privacy\n"),
+            HasSubstr("\nregime             odometer: the loss of the runs that happened, but "
+                      "for a probability of delta; no differential privacy\n")));
+  v1::ComputeDeltaResponse delta;
+  delta.mutable_delta()->set_upper(0.25);
+  *delta.mutable_details() = answer.details();
+  EXPECT_THAT(cli::ToText(delta), HasSubstr("delta              0.25   by an odometer, "));
+  answer.mutable_details()->set_regime(v1::FILTER);
+  EXPECT_THAT(cli::ToText(answer),
+              HasSubstr("\nregime             differential privacy of runs that "
+                        "stay within their declared filters\n"));
 }
 
 // Whatever is asked: the row stands right below the bound, above a profile's points.

@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // One server for all tests of this file; each test has its own ledger.
 class Ledger : public ::testing::Test {
@@ -376,6 +377,34 @@ TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
   Ok(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "1", "2000"))));
   ExpectError({"epsilon", "--delta", "1e-6", "--ledger", name_}, "FAILED_PRECONDITION",
               "its filter mixture at delta 1e-06 is crossed");
+}
+
+// Whoever reads the number, in text or in JSON, reads which guarantee it is.
+TEST_F(Ledger, DependentPlansHaveAnOdometerThatIsNoDifferentialPrivacy) {
+  Create();
+  Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "1200"))));
+  const std::string other = name_ + "-other";
+  Ok(CreateLedger(other, name_));
+  Ok({"ledger", "append", other, "--events",
+      folder_.Write("g.jsonl", PoissonRounds("0.01", "1", "800"))});
+  const std::vector<std::string> question = {"epsilon", "--delta",  "1e-5", "--ledger",
+                                             name_,     "--ledger", other};
+  const JsonObject answer = Ok(question);
+  EXPECT_EQ(answer.Text("regime"), "ODOMETER");
+  EXPECT_EQ(answer.Text("parameters"), "ADAPTIVE");
+  EXPECT_NEAR(answer.Number("epsilon.upper"), 3.7230595365503545, 1e-8);
+  EXPECT_EQ(answer.Number("epsilon.lower"), 0);
+  EXPECT_NEAR(
+      Ok({"delta", "--epsilon", "3", "--ledger", name_, "--ledger", other}).Number("delta.upper"),
+      0.0006211444177249682, 1e-11);
+  std::vector<std::string> as_text = question;
+  as_text.insert(as_text.end(), {"--server", server_->address()});
+  EXPECT_THAT(Dpledger(as_text).out,
+              AllOf(StartsWith("epsilon            3.72306   by an odometer, which is no "
+                               "differential privacy\n"),
+                    HasSubstr("\nregime             odometer: "), Not(HasSubstr("true value"))));
+  ExpectError({"profile", "--epsilons", "1", "--ledger", name_, "--ledger", other},
+              "FAILED_PRECONDITION", "ask about each ledger by itself");
 }
 
 TEST_F(Ledger, AdaptiveLedgersWithoutFilterAreStoredAndTheirEpsilonRefused) {

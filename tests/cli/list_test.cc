@@ -66,6 +66,13 @@ TEST_F(Lists, ShowDataSets) {
   EXPECT_THAT(Ledger("datasets").out,
               HasSubstr("mnist  1 ledger, 1 open  epsilon <= 0 at delta 1e-05\n"));
   EXPECT_THAT(Ledger("datasets", {"--json"}).out, HasSubstr("\"datasets\":[{\"name\":\"adult\""));
+  // Two plans of which nothing says that they are independent.
+  Create("c", "twice");
+  Create("d", "twice");
+  EXPECT_THAT(Ledger("datasets").out,
+              HasSubstr("twice  2 ledgers, 2 open  epsilon <= 0 at delta 1e-05, by an odometer, "
+                        "which is no differential privacy\n"));
+  EXPECT_THAT(Ledger("datasets", {"--json"}).out, HasSubstr("\"regime\":\"ODOMETER\""));
 }
 
 // The watch is told of `n` changes while ledgers are made one after the other.

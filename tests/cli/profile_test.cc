@@ -59,7 +59,7 @@ TEST_F(Profile, PointsAreTheContractsAndHoldTheTruth) {
       answer.Keys(),
       ElementsAre("adjacency", "advantage", "assumptions", "bayes_success", "declaration_source",
                   "entries", "filter_spending", "group_size", "ledgers", "may_be_short", "method",
-                  "parameters", "points", "schemes", "trade_off", "version", "warnings"));
+                  "parameters", "points", "regime", "schemes", "trade_off", "version", "warnings"));
   const auto points = answer.Array("points");
   ASSERT_THAT(points, SizeIs(2));
   EXPECT_EQ(NumberIn(points[0], "epsilon"), 1);

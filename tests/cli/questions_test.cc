@@ -94,7 +94,8 @@ TEST_F(Questions, EpsilonJsonIsTheContractsObject) {
   EXPECT_THAT(answer.Keys(),
               ElementsAre("adjacency", "assumptions", "declaration_source", "delta", "entries",
                           "epsilon", "filter_spending", "group_size", "ledgers", "may_be_short",
-                          "method", "parameters", "schemes", "version", "warnings"));
+                          "method", "parameters", "regime", "schemes", "version", "warnings"));
+  EXPECT_EQ(answer.Text("regime"), "FIXED_PLAN");
   EXPECT_EQ(answer.Number("delta"), 1e-5);
   EXPECT_EQ(answer.Text("adjacency"), "ADD_OR_REMOVE_ONE");
   EXPECT_EQ(answer.Text("parameters"), "FIXED");
