@@ -62,7 +62,20 @@ export const cases = {
     const answer = await server.call("AccountingService/ComputeEpsilon", { subject: { ledgers: [nameOf("adult-logistic-eps1")] }, delta: 1e-5 });
     const shown = Number(/ε ≤ ([\d.]+)/.exec(block)[1]);
     assert.ok(shown >= answer.epsilon.upper && shown < answer.epsilon.upper * 1.001, `${shown} for ${answer.epsilon.upper}`);
-    assert.match(block, /at δ = 10−5.*protects one example.*neighbours add or remove one.*parameters fixed in advance/);
+    assert.match(block, /at δ = 10−5.*protects one example.*neighbours add or remove one.*guarantee differential privacy, parameters fixed in advance/);
+    // Plans that may depend on each other: an odometer's number is nowhere called ε.
+    await tab.goto(`${server.base}/dataset?name=adult`);
+    await until(tab, () => document.querySelector(".epsilon-block"));
+    const total = await tab.evaluate(() => document.querySelector(".epsilon-block").innerText.replace(/\s+/g, " "));
+    const whole = await server.call("AccountingService/ComputeEpsilon", { subject: { dataset: "adult" }, delta: 1e-5 });
+    assert.equal(whole.details.regime, "ODOMETER");
+    const loss = Number(/^loss ≤ ([\d.]+)/.exec(total)[1]);
+    assert.ok(loss >= whole.epsilon.upper && loss < whole.epsilon.upper * 1.001, `${loss} for ${whole.epsilon.upper}`);
+    assert.match(total, /but for δ = 10−5.*guarantee no differential privacy.*This is no differential privacy.*What would make it differential privacy: 5 of 5 runs/);
+    assert.doesNotMatch(total, /ε ≤/);
+    await tab.goto(server.base);
+    await until(tab, () => /loss ≤/.test(document.body.innerText));
+    assert.match(await text(tab), /loss ≤ [\d.]+ but for δ = 10\s*−5[\s\S]{0,80}odometer, no differential privacy/);
     await tab.goto(`${server.base}/ledger/default/loan-scoring-search`);
     await until(tab, () => document.querySelector(".refused"));
     assert.match(await text(tab), /No ε can be given[\s\S]*a filter that is declared before the first event/);

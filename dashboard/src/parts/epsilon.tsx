@@ -3,7 +3,7 @@
 import type { AnswerDetails, Interval } from "../api/types";
 import type { ComponentChildren } from "preact";
 import { digitsOf, double, type Digits, type Direction, textUp } from "../text/numbers";
-import { adjacencyWords, methodWords, regimeShort, regimeWords } from "../text/words";
+import { adjacencyWords, guaranteeWords, isOdometer, methodWords, regimeShort } from "../text/words";
 import { Name } from "../text/names";
 
 export function Num({ of: digits }: { of: Digits }) {
@@ -29,20 +29,23 @@ export function KnownTo({ of: interval }: { of: Interval }) {
   return gap === 0 ? <>exact</> : <span class="nowrap">within <Num of={digitsOf(gap, "up", 1)} /> below</span>;
 }
 
-const Bound = ({ of: interval }: { of: Interval }) =>
-  upper(interval) === Infinity ? <>ε has no bound</> : <>ε ≤ <Number_ of={upper(interval)} round="up" /></>;
+// An odometer's number is no ε of differential privacy, and never stands under its sign.
+const Bound = ({ of: interval, regime }: { of: Interval; regime?: string }) =>
+  upper(interval) === Infinity ? <>{isOdometer(regime) ? "loss" : "ε"} has no bound</>
+    : isOdometer(regime) ? <>loss ≤ <Number_ of={upper(interval)} round="up" /></> : <>ε ≤ <Number_ of={upper(interval)} round="up" /></>;
+const AtDelta = ({ terms }: { terms: Terms }) => <>{isOdometer(terms.regime) ? "but for" : "at"} <Delta of={terms.delta} /></>;
 
-export interface Terms { delta: Probability; unit: string[]; adjacency: string | undefined; parameters: string | undefined; group?: number }
+export interface Terms { delta: Probability; unit: string[]; adjacency: string | undefined; regime: string | undefined; group?: number }
 
 export function EpsilonBlock({ epsilon, details, terms, children }:
   { epsilon: Interval; details?: AnswerDetails; terms: Terms; children?: ComponentChildren }) {
   const units = terms.unit.length ? terms.unit : ["record"];
   return <div class="epsilon-block">
-    <p class="epsilon-line"><span class="epsilon"><Bound of={epsilon} /></span> at <Delta of={terms.delta} /></p>
+    <p class="epsilon-line"><span class="epsilon"><Bound of={epsilon} regime={terms.regime} /></span> <AtDelta terms={terms} /></p>
     <dl class="terms">
       <div><dt>protects</dt><dd>{(terms.group ?? 1) > 1 ? `${terms.group} records at once of ` : "one "}{units.map((unit, i) => <>{i > 0 && ", "}<Name of={unit} /></>)}</dd></div>
       <div><dt>neighbours</dt><dd>{adjacencyWords(terms.adjacency)}</dd></div>
-      <div><dt>parameters</dt><dd>{regimeWords(terms.parameters)}</dd></div>
+      <div><dt>guarantee</dt><dd>{guaranteeWords(terms.regime)}</dd></div>
       <div><dt>method</dt><dd>{methodWords(details?.method)}</dd></div>
       <div><dt>true value</dt><dd><KnownTo of={epsilon} /></dd></div>
     </dl>
@@ -53,9 +56,9 @@ export function EpsilonBlock({ epsilon, details, terms, children }:
 // In a table: unit stands under the row's name where `unit` is left out, δ always here.
 export function EpsilonCell({ epsilon, terms, strip = true }: { epsilon: Interval; terms: Terms; strip?: boolean }) {
   return <div class="epsilon-cell">
-    <span class="nowrap"><strong><Bound of={epsilon} /></strong> <small>at <Delta of={terms.delta} /></small></span>
-    {strip && <Strip of={upper(epsilon)} />}
-    <small class="faint">{adjacencyWords(terms.adjacency)} {terms.unit.length === 1 ? <Name of={terms.unit[0]} /> : "record"} · {regimeShort(terms.parameters)} · <KnownTo of={epsilon} /></small>
+    <span class="nowrap"><strong><Bound of={epsilon} regime={terms.regime} /></strong> <small><AtDelta terms={terms} /></small></span>
+    {strip && !isOdometer(terms.regime) && <Strip of={upper(epsilon)} />}
+    <small class="faint">{adjacencyWords(terms.adjacency)} {terms.unit.length === 1 ? <Name of={terms.unit[0]} /> : "record"} · {regimeShort(terms.regime)} · <KnownTo of={epsilon} /></small>
   </div>;
 }
 

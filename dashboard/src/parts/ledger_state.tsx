@@ -2,6 +2,7 @@
 import type { Ledger, LedgerSummary } from "../api/types";
 import { count, grouped, plural } from "../text/numbers";
 import { said } from "../text/names";
+import { regimeOf } from "../text/words";
 import { EpsilonCell } from "./epsilon";
 import { Chip } from "./icon";
 
@@ -28,7 +29,7 @@ export function summaryTerms(summary: LedgerSummary, ledger?: Ledger) {
     delta: summary.delta ?? 0,
     unit: ledger?.declaration?.unitOfPrivacy ? [ledger.declaration.unitOfPrivacy] : [],
     adjacency: ledger?.declaration?.adjacency,
-    parameters: ledger?.declaration?.parameters,
+    regime: regimeOf({ parameters: ledger?.declaration?.parameters }),
   };
 }
 

@@ -12,14 +12,26 @@ export function adjacencyWords(value: string | undefined): string {
     default: return later(value);
   }
 }
-export function regimeWords(value: string | undefined): string {
+export function parametersWords(value: string | undefined): string {
   switch (value) {
     case "FIXED": return "fixed in advance";
     case "ADAPTIVE": return "adaptive";
     default: return later(value);
   }
 }
-export const regimeShort = (value: string | undefined) => (value === "FIXED" ? "fixed plan" : value === "ADAPTIVE" ? "adaptive, filter's bound" : later(value));
+// Which guarantee a number is. An older server does not say; then its parameters do, as it knew no odometer.
+export const regimeOf = (details: AnswerDetails | undefined): string | undefined =>
+  details?.regime && details.regime !== "REGIME_UNSPECIFIED" ? details.regime : details?.parameters === "FIXED" ? "FIXED_PLAN" : details?.parameters === "ADAPTIVE" ? "FILTER" : undefined;
+export const isOdometer = (regime: string | undefined) => regime === "ODOMETER";
+export function guaranteeWords(regime: string | undefined): string {
+  switch (regime) {
+    case "FIXED_PLAN": return "differential privacy, parameters fixed in advance";
+    case "FILTER": return "differential privacy within the declared filter, parameters adaptive";
+    case "ODOMETER": return "no differential privacy: an odometer’s bound on the runs that happened";
+    default: return later(regime);
+  }
+}
+export const regimeShort = (regime: string | undefined) => (regime === "FIXED_PLAN" ? "fixed plan" : regime === "FILTER" ? "adaptive, filter's bound" : regime === "ODOMETER" ? "odometer, no differential privacy" : later(regime));
 
 const METHODS: Record<string, string> = {
   contour: "contour integral", pld: "privacy loss distribution", rdp: "Rényi DP", gaussian: "closed form of Gaussians",

@@ -9,7 +9,7 @@ import { A, csvOf, download, Failed, Loading } from "../parts/parts";
 import { askedDelta, ledgerAddress, setQuery } from "../router";
 import { ledgerName, Name, shortName, visible } from "../text/names";
 import { count, double, grouped, textNear } from "../text/numbers";
-import { adjacencyWords, filterWords, methodWords, policyWords, regimeShort, regimeWords, unitsOf } from "../text/words";
+import { adjacencyWords, filterWords, methodWords, policyWords, parametersWords, regimeOf, regimeShort, unitsOf } from "../text/words";
 import { useCurve } from "./curve";
 
 interface Found { name: string; ledger?: Ledger; answer?: ComputeEpsilonResponse; error?: CallError }
@@ -41,7 +41,7 @@ const ROWS: [string, (found: Found) => string][] = [
   ["Data set", ({ ledger }) => visible(ledger?.declaration?.dataset ?? "")],
   ["One record is", ({ ledger }) => `one ${visible(ledger?.declaration?.unitOfPrivacy ?? "")}`],
   ["Neighbours", ({ ledger }) => adjacencyWords(ledger?.declaration?.adjacency)],
-  ["Parameters", ({ ledger }) => regimeWords(ledger?.declaration?.parameters)],
+  ["Parameters", ({ ledger }) => parametersWords(ledger?.declaration?.parameters)],
   ["Filter", ({ ledger }) => filterWords(ledger?.declaration?.filter)],
   ["Released", ({ ledger }) => visible(ledger?.declaration?.released || "not stated")],
   ["Noise released", ({ ledger }) => policyWords(ledger?.declaration ?? {})],
@@ -71,13 +71,13 @@ export function Compare({ names }: { names: string }) {
     {terms.size > 1 && <p class="bar-note">Not comparable: these ledgers protect different units or compare different neighbours. A smaller number is not a stronger promise here.</p>}
     {found && <>
       <div class="scroll-box" tabIndex={0} role="region" aria-label="Comparison"><table class="plain compare"><thead><tr><th scope="col">What</th>{found.map((one) => <th key={one.name} scope="col"><A href={ledgerAddress(one.name)}><Name of={shortName(one.name)} /></A> <button type="button" class="link" aria-label={`Leave out ${shortName(one.name)}`} onClick={() => set(chosen.filter((name) => name !== one.name))}>×</button></th>)}</tr></thead>
-        <tbody><tr><th scope="row">Cost</th>{found.map((one) => <td key={one.name}>{one.answer?.epsilon ? <EpsilonCell epsilon={one.answer.epsilon} strip={false} terms={{ delta, unit: unitsOf(one.answer.details), adjacency: one.answer.details?.adjacency, parameters: one.answer.details?.parameters }} /> : <span class="bad-text">{visible(one.error?.message ?? "")}</span>}</td>)}</tr>
+        <tbody><tr><th scope="row">Cost</th>{found.map((one) => <td key={one.name}>{one.answer?.epsilon ? <EpsilonCell epsilon={one.answer.epsilon} strip={false} terms={{ delta, unit: unitsOf(one.answer.details), adjacency: one.answer.details?.adjacency, regime: regimeOf(one.answer.details) }} /> : <span class="bad-text">{visible(one.error?.message ?? "")}</span>}</td>)}</tr>
           {shown.map((row) => <tr key={row.label} class={row.differs ? "" : "same"}><th scope="row">{row.label}</th>{row.values.map((value, i) => <td key={i}>{value}</td>)}</tr>)}</tbody></table></div>
       <p class="actions"><button type="button" class="link" onClick={() => setSame(!same)}>{same ? "Only what differs" : `${rows.filter((row) => !row.differs).length} rows are the same: show`}</button>
         <button type="button" class="link" onClick={() => download("comparison.csv", "text/csv", csvOf([["what", ...chosen.map(shortName)], ["epsilon_upper", ...found.map((one) => String(one.answer?.epsilon?.upper ?? ""))], ["delta", ...found.map(() => delta)], ...rows.map((row) => [row.label, ...row.values])]))}>CSV</button></p>
       {found.filter((one) => one.error && !one.ledger).map((one) => <Failed key={one.name} error={one.error!} what={shortName(one.name)} />)}
       {chosen.length === 2 && terms.size === 1 && curves.every((curve) => curve.points.length > 1) && <Chart title="Cost over what was recorded" xTitle="rounds or entries recorded" yTitle="" yText={`ε at δ = ${textNear(delta)}`} file="comparison"
-        qualifiers={`${adjacencyWords(found[0].answer?.details?.adjacency)} ${visible(unitsOf(found[0].answer?.details)[0] ?? "record")}, ${regimeShort(found[0].answer?.details?.parameters)}`}
+        qualifiers={`${adjacencyWords(found[0].answer?.details?.adjacency)} ${visible(unitsOf(found[0].answer?.details)[0] ?? "record")}, ${regimeShort(regimeOf(found[0].answer?.details))}`}
         series={curves.map((curve, i) => ({ label: shortName(chosen[i]), points: curve.points, second: i === 1, end: epsilonText(curve.points[curve.points.length - 1].upper) }))}
         csv={{ head: ["ledger", "entries", "rounds", "epsilon_lower", "epsilon_upper", "delta"], rows: curves.flatMap((curve, i) => curve.points.map((point) => [shortName(chosen[i]), point.size, point.x, double(point.lower ?? 0), point.upper, delta])) }} />}
     </>}

@@ -1,4 +1,4 @@
-// What may be told to the people in a data set: the total of all its runs, or why there is none.
+// What may be told to the people in a data set: the total of all its runs and which guarantee it is, or why there is none.
 import { jsonAddress } from "../api/client";
 import type { ComputeEpsilonRequest, ListLedgersRequest } from "../api/types";
 import { useCall } from "../api/use_call";
@@ -8,7 +8,7 @@ import { A, Card, Empty, Failed, Loading, Notice, Section, Title } from "../part
 import { askedDelta } from "../router";
 import { Name, shortName, visible } from "../text/names";
 import { count, grouped, plural } from "../text/numbers";
-import { unitsOf } from "../text/words";
+import { isOdometer, regimeOf, unitsOf } from "../text/words";
 import { Refused } from "./ledger";
 import { LedgerRows, useLedgers, type Row } from "./ledgers";
 
@@ -17,6 +17,13 @@ const MOST_NAMED = 100; // ledgers that one question may name
 
 const ask = (name: string): ComputeEpsilonRequest => ({ subject: { dataset: name }, delta: askedDelta() });
 export const datasetJson = (name: string) => jsonAddress("AccountingService/ComputeEpsilon", ask(name));
+
+function Odometer({ undeclared, runs }: { undeclared: number; runs: number }) {
+  return <>
+    <p class="bar-note"><strong>This is no differential privacy.</strong> It bounds the privacy loss of the runs that happened, at every time so far, whatever they depended on; the chance that their own randomness showed more is δ. Runs that did not happen it says nothing of.</p>
+    {undeclared > 0 && <p class="muted">What would make it differential privacy: {grouped(undeclared)} of {grouped(runs)} runs do not declare that their plan was independent of the others’ outputs. New runs can declare it (<code>plan_independent</code>); recorded ones cannot be changed.</p>}
+  </>;
+}
 
 export function Dataset({ name }: { name: string }) {
   const version = generation.value;
@@ -43,14 +50,14 @@ export function Dataset({ name }: { name: string }) {
     {rows && rows.length === 0 && <Empty title="No ledger here names this data set">Names must be equal letter by letter. <A href="/">All data sets</A></Empty>}
     {rows && rows.length > 0 && <>
       <Card class="epsilon-card" title="">
-        {total.data?.epsilon ? <EpsilonBlock epsilon={total.data.epsilon} details={total.data.details} terms={{ delta: total.data.delta ?? 0, unit: unitsOf(total.data.details), adjacency: total.data.details?.adjacency, parameters: total.data.details?.parameters }}>
+        {total.data?.epsilon ? <EpsilonBlock epsilon={total.data.epsilon} details={total.data.details} terms={{ delta: total.data.delta ?? 0, unit: unitsOf(total.data.details), adjacency: total.data.details?.adjacency, regime: regimeOf(total.data.details) }}>
           <p class="muted">All {plural(rows.length, "run")} together, if every model and answer is seen. What a fork shares with its parent counts once.</p>
           {total.data.plannedEpsilon && <p class="muted">If all plans are charged: <strong><EpsilonWords epsilon={total.data.plannedEpsilon} delta={total.data.delta ?? 0} /></strong></p>}
+          {isOdometer(regimeOf(total.data.details)) && <Odometer undeclared={undeclared.length} runs={rows.length} />}
           {(total.data.details?.warnings ?? []).slice(0, 4).map((line) => <p key={line} class="faint">{visible(line)}</p>)}
         </EpsilonBlock>
           : refused ? <Refused error={total.error!}>
             {largest && <p>The total is at least that of the largest single run, <Name of={shortName(largest.ledger.name ?? "")} />: <strong><EpsilonWords epsilon={largest.summary!.epsilon!} delta={largest.summary!.delta ?? 0} /></strong></p>}
-            {undeclared.length > 0 && rows.length > 1 && <p class="muted">What would lift it: {grouped(undeclared.length)} of {grouped(rows.length)} runs do not declare that their plan was independent of the others’ outputs. New runs can declare it (<code>plan_independent</code>); recorded ones cannot be changed.</p>}
           </Refused>
           : total.error ? <Failed error={total.error} what="the total" again={total.again} />
           : rows.length > MOST_NAMED && old ? <Notice shape="unknown" tone="plain" title="Not asked">This server adds up at most {MOST_NAMED} ledgers by name.</Notice> : <Loading what="the total" />}

@@ -77,7 +77,7 @@ export function Runs({ dataset }: { dataset: DatasetSummary }) {
 export function Together({ dataset, asked }: { dataset: DatasetSummary; asked: boolean }) {
   const largest = dataset.largest;
   const units = dataset.unitsOfPrivacy ?? [];
-  if (dataset.epsilon) return <EpsilonCell epsilon={dataset.epsilon} terms={{ delta: dataset.delta ?? 0, unit: units, adjacency: (dataset.adjacencies ?? []).length === 1 ? dataset.adjacencies![0] : undefined, parameters: "FIXED" }} />;
+  if (dataset.epsilon) return <EpsilonCell epsilon={dataset.epsilon} terms={{ delta: dataset.delta ?? 0, unit: units, adjacency: (dataset.adjacencies ?? []).length === 1 ? dataset.adjacencies![0] : undefined, regime: dataset.regime && dataset.regime !== "REGIME_UNSPECIFIED" ? dataset.regime : "FIXED_PLAN" }} />;
   if (!asked) return <span class="faint">not known yet: open it</span>;
   return <div class="epsilon-cell"><strong class="muted">No total can be given</strong><small class="clamp">{said(dataset.refusal?.message)}</small>
     {largest?.epsilon && <small>largest single run: <EpsilonWords epsilon={largest.epsilon} delta={largest.delta ?? 0} /></small>}</div>;
@@ -108,8 +108,8 @@ export function Datasets() {
   if (registry.error?.code === "failed_precondition") items.push({ shape: "attend", tone: "warn", title: "This server signs nothing", text: "Nobody could prove later that an entry was changed or removed.", href: "/verify", link: "What this means" });
   const weight = (dataset: DatasetSummary) => (count(dataset.refusedCount) ? 0 : dataset.refusal ? 1 : count(dataset.conflictCount) ? 1 : 2);
   const sorted = [...datasets].sort((a, b) => weight(a) - weight(b));
-  const csv = () => csvOf([["dataset", "units_of_privacy", "adjacencies", "ledgers", "open", "epsilon_lower", "epsilon_upper", "delta", "refusal"], ...datasets.map((one) =>
-    [one.name ?? "", (one.unitsOfPrivacy ?? []).join("; "), (one.adjacencies ?? []).join("; "), one.ledgerCount ?? "0", one.openCount ?? "0", one.epsilon ? String(one.epsilon.lower ?? 0) : "", one.epsilon ? String(one.epsilon.upper ?? 0) : "", one.delta ?? "", one.refusal?.reason ?? ""])]);
+  const csv = () => csvOf([["dataset", "units_of_privacy", "adjacencies", "ledgers", "open", "epsilon_lower", "epsilon_upper", "delta", "regime", "refusal"], ...datasets.map((one) =>
+    [one.name ?? "", (one.unitsOfPrivacy ?? []).join("; "), (one.adjacencies ?? []).join("; "), one.ledgerCount ?? "0", one.openCount ?? "0", one.epsilon ? String(one.epsilon.lower ?? 0) : "", one.epsilon ? String(one.epsilon.upper ?? 0) : "", one.delta ?? "", one.epsilon ? one.regime ?? "" : "", one.refusal?.reason ?? ""])]);
   const error = old ? ledgers.error : listed.error ?? undefined;
   return <>
     <Title title="Data sets" about={ready ? <>What was learned from each data set, by everything recorded on this server: {plural(runs.length, "ledger")}{ledgers.data?.nextPageToken && " and more"}, {plural(datasets.length, "data set")}.</> : "What was learned from each data set."}

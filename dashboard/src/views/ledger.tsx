@@ -14,7 +14,7 @@ import { askedDelta, datasetAddress, ledgerAddress, place, setQuery, verifyAddre
 import { ledgerName, Name, said, shortName, visible } from "../text/names";
 import { count, double, grouped, percentUp, plural, textNear, textUp } from "../text/numbers";
 import { Time } from "../text/time";
-import { adjacencyWords, filterWords, methodWords, noiseWords, policyWords, regimeShort, schemeWords, unitsOf } from "../text/words";
+import { adjacencyWords, filterWords, methodWords, noiseWords, policyWords, regimeOf, regimeShort, schemeWords, unitsOf } from "../text/words";
 import { checkedHere } from "../verify/kept";
 import { useCurve } from "./curve";
 import { noiseMultiplier, useRuns, type Run } from "./entries";
@@ -69,7 +69,7 @@ function CostChart({ ledger, size, answer, delta }: { ledger: LedgerMessage; siz
     ...(renyi.points.length && answer.details?.method !== "rdp" ? [{ label: "Rényi method, upper end only", points: renyi.points, second: true, end: `Rényi: ${epsilonText(renyi.points[renyi.points.length - 1].upper)}` }] : []),
   ];
   const unit = unitsOf(details)[0] ?? "record";
-  const qualifiers = `${adjacencyWords(details?.adjacency)} ${visible(unit)}, ${regimeShort(details?.parameters)}`;
+  const qualifiers = `${adjacencyWords(details?.adjacency)} ${visible(unit)}, ${regimeShort(regimeOf(details))}`;
   const marks = (details?.ledgers?.[0]?.corrections ?? []).length;
   return <Card title={rounds ? "Cost as rounds were recorded" : "Cost as entries were recorded"}>
     {best.points.length < 2 ? <Loading what="the cost at earlier sizes" /> : <Chart title={`Cost of ${shortName(name)}`} xTitle={rounds ? "rounds recorded" : "entries recorded"}
@@ -206,7 +206,7 @@ export function Ledger({ project, id, entry }: { project: string; id: string; en
     {pinned && <Notice shape="open" tone="info" title={`Shown: the first ${grouped(pinned)} of ${grouped(data.size)} entries`} action={<button type="button" class="link" onClick={() => setQuery({ size: "" })}>Show all</button>} />}
     <div class="with-aside"><div class="column">
       <Card class="epsilon-card">
-        {answer.data?.epsilon ? <EpsilonBlock epsilon={answer.data.epsilon} details={details} terms={{ delta, unit: unitsOf(details).length ? unitsOf(details) : [unit], adjacency: details?.adjacency, parameters: details?.parameters, group: count(details?.groupSize) }}>
+        {answer.data?.epsilon ? <EpsilonBlock epsilon={answer.data.epsilon} details={details} terms={{ delta, unit: unitsOf(details).length ? unitsOf(details) : [unit], adjacency: details?.adjacency, regime: regimeOf(details), group: count(details?.groupSize) }}>
           {count(details?.ledgers?.[0]?.missingCount) > 0 && <p class="bar-note"><strong>This may be short.</strong> {plural(details!.ledgers![0].missingCount!, "writer")} may hold releases that were never delivered: {(details!.ledgers![0].missing ?? []).slice(0, 3).map((one) => `${visible(one.writer ?? "")} (${visible(one.reason ?? "")})`).join("; ")}.</p>}
           {answer.data.plannedEpsilon && <p class="muted">That is so far. If the plan of {grouped(data.declaration?.plannedRounds)} rounds is charged: <strong><EpsilonWords epsilon={answer.data.plannedEpsilon} delta={delta} /></strong></p>}
           {(details?.filterSpending ?? []).map((spending) => <p key={spending.ledger} class="muted">The number is that of the filter’s whole bound ({spending.filter}: {textNear(double(spending.bound))}). What was spent of it, {textUp(double(spending.spent))}, is no guarantee.</p>)}

@@ -34,7 +34,7 @@ export function Plan() {
   const tuning: ComputeTuningCostRequest | undefined = event && number("trials") > 1 ? { subject: { events: [event] }, delta: number("delta"), options, trials: { negativeBinomial: { eta: 1, mean: number("trials") } } } : undefined;
   const tuned = useCall("AccountingService/ComputeTuningCost", tuning);
   const field = (name: keyof Inputs, label: string) => <label class="field">{label}<input value={draft[name]} inputMode="decimal" required onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })} /></label>;
-  const terms = { delta: number("delta"), unit: ["record"], adjacency: "ADD_OR_REMOVE_ONE", parameters: "FIXED" };
+  const terms = { delta: number("delta"), unit: ["record"], adjacency: "ADD_OR_REMOVE_ONE", regime: "FIXED_PLAN" };
   return <Dialog drawer title="Plan a run" close={close}>
     <p class="muted">Rounds of a Gaussian sum over Poisson samples. Nothing is recorded.</p>
     <form onSubmit={submit}><div class="plan-form">

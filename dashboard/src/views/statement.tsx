@@ -10,7 +10,7 @@ import { datasetAddress, go, ledgerAddress } from "../router";
 import { Name, shortName, visible } from "../text/names";
 import { count, grouped } from "../text/numbers";
 import { Time } from "../text/time";
-import { unitsOf } from "../text/words";
+import { regimeOf, unitsOf } from "../text/words";
 import { Icon } from "../parts/icon";
 import { fullName, statementRequest } from "./requests";
 
@@ -45,7 +45,7 @@ function Written({ ledger, dataset }: { ledger?: string; dataset?: string }) {
     {statement.error && <Failed error={statement.error} what="statements" again={statement.again} />}
     {!data && !statement.error && <Loading what="the statement" />}
     {data && <>
-      <Card class="epsilon-card" title="">{answer?.epsilon ? <EpsilonBlock epsilon={answer.epsilon} details={answer.details} terms={{ delta: answer.delta ?? 0, unit: unitsOf(answer.details), adjacency: answer.details?.adjacency, parameters: answer.details?.parameters, group: count(answer.details?.groupSize) }} />
+      <Card class="epsilon-card" title="">{answer?.epsilon ? <EpsilonBlock epsilon={answer.epsilon} details={answer.details} terms={{ delta: answer.delta ?? 0, unit: unitsOf(answer.details), adjacency: answer.details?.adjacency, regime: regimeOf(answer.details), group: count(answer.details?.groupSize) }} />
         : <div class="refused"><Icon shape="refused" size={28} /><div><p class="refused-title">No ε can be given</p><p>{visible(answer?.refusal?.message ?? "")}</p><p class="faint"><code>{answer?.refusal?.reason}</code></p></div></div>}
         {answer?.inWords && <div class="plain-words"><p>{visible(answer.inWords)}</p></div>}</Card>
       {(data.sections ?? []).map((section) => <Card key={section.heading} title={visible(section.heading ?? "")}><dl>{(section.fields ?? []).map((field) => <div key={field.name} class={`statement-field ${field.source === "NOT_STATED" ? "open" : ""}`}>
