@@ -23,10 +23,23 @@ constexpr double kWeights[4] = {0.36268378337836198297, 0.31370664587788728734,
                                 0.22238103445337447054, 0.10122853629037625915};
 // |x| + 1 + μ times the width of a panel: the rule's error is then below 1e-17 of it (CLAIM.md).
 constexpr double kPanel = 0.248;
+// Spreads below the mean within which most of the law lies, whatever its shape.
+constexpr double kUsualBelow = 4;
+// In the exponent, relative to the mesh.
+constexpr double kMostInOneStep = 4;
 
 // Of a grid's step at `place`, relative to the mesh.
 double StepAt(double place, double mean, double spread) {
   return std::fmin(place, std::hypot(spread, place - mean));
+}
+
+// The same of places of both signs. What is far below the mean adds to the positive part next to
+// nothing: fewer points there.
+double SignedStepAt(double place, const SignedScale& scale) {
+  const double off = place - scale.mean;
+  const double coarser = off < 0 ? 1 - off / (kUsualBelow * scale.spread) : 1;
+  const double step = std::hypot(scale.spread, coarser * off);
+  return std::fmin(step, std::fmax(std::fabs(place), scale.finest));
 }
 
 // The steps' ends beyond `start` up to `end`, by `next`; empty if there are more than kMostPoints.
@@ -68,7 +81,7 @@ std::vector<double> Points(double start, double from, double to, double mesh,
 
 Atoms Split(const Cells& cells) {
   const size_t n = cells.points.size();
-  Atoms atoms{cells.points, std::vector<double>(n, 0)};
+  Atoms atoms{cells.points, std::vector<double>(n, 0), {}};
   for (size_t k = 0; k + 1 < n; ++k) {
     atoms.q[k] += cells.low[k] + cells.lost;
     atoms.q[k + 1] += cells.high[k] + cells.lost;
@@ -99,57 +112,132 @@ double MergeError(const Cells& cells) {
   return greatest * (2 * cells.relative_error + 8 * kUnitRoundoff) + 4 * kUnitRoundoff;
 }
 
+Atoms MergeDown(const Cells& cells) {
+  Atoms atoms;
+  for (size_t k = 0; k + 1 < cells.points.size(); ++k) {
+    const double q = cells.low[k] + cells.high[k];
+    if (q < kFaintMass) continue;
+    const double from = cells.points[k], to = cells.points[k + 1];
+    const double share = cells.high[k] / q - 2 * cells.relative_error - 8 * kUnitRoundoff;
+    atoms.q.push_back(q);
+    const double place = from + (to - from) * share;
+    atoms.place.push_back(place - 2 * kUnitRoundoff * std::fabs(place));
+    atoms.second.push_back(cells.second[k] / q);
+  }
+  return atoms;
+}
+
 std::vector<double> Grid(double mean, double spread, double mesh, double from, double to) {
   return Points(mean, from, to, mesh, [=](double at, double g, double sign) {
     return at + sign * g * StepAt(at, mean, spread);
   });
 }
 
-Cells OneRound(double mu, double low, double high, double mesh, double spread) {
-  const auto ratio = [mu](double x) { return std::exp(mu * (x - mu / 2)); };
-  const std::vector<double> x =
-      Points(mu / 2, low, high, mesh, [&](double at, double g, double sign) {
-        const double v = ratio(at);
-        return at + sign * g * StepAt(v, 1, spread) / (mu * v);
-      });
+std::vector<double> SignedGrid(const SignedScale& scale, double mesh, double from, double to) {
+  return Points(0, from, to, mesh, [&scale](double at, double g, double sign) {
+    return at + sign * g * SignedStepAt(at, scale);
+  });
+}
+
+namespace {
+
+// A step between outcomes, relative to the mesh.
+double StepBetween(const Ratio& round, double x) {
+  return StepAt(round.At(x), 1, round.Spread(1)) / round.Slope(x);
+}
+double StepBetween(const Opposed& round, double x) {
+  // (Next to 0 the places may be far closer together than a sum of rounds can tell apart.)
+  return std::fmin(SignedStepAt(round.At(x), round.Scales(1)) / round.Slope(x),
+                   kMostInOneStep / round.mu);
+}
+
+// A round's shares on the cells between outcomes; its places and the second sum are left to the
+// caller. `second`: the density of what is kept beside, or nothing.
+template <typename Round, typename Second>
+Cells SharesOf(const Round& round, const std::vector<double>& x, const Second& second) {
   Cells cells;
-  double greatest = 0;
-  for (const double at : x) {
-    cells.points.push_back(ratio(at));
-    greatest = std::fmax(greatest, std::fabs(at));
-  }
   for (size_t k = 0; k + 1 < x.size(); ++k) {
     const double width = x[k + 1] - x[k];
     const double farthest = std::fmax(std::fabs(x[k]), std::fabs(x[k + 1]));
-    const double panels = std::ceil(width * (farthest + 1 + mu) / kPanel);
+    const double panels = std::ceil(width * (farthest + 1 + round.mu) / kPanel);
     const double half = width / (2 * panels);
-    double below = 0, above = 0;
+    double below = 0, above = 0, beside = 0;
     for (double panel = 0; panel < panels; ++panel) {
       const double middle = (2 * panel + 1) * half;
       for (int node = 0; node < 8; ++node) {
         const double s = middle + half * (node < 4 ? -kNodes[node] : kNodes[node - 4]);
-        const double weight = kWeights[node % 4] * half * NormalDensity(x[k] + s);
-        above += weight * std::expm1(mu * s);
-        below += weight * std::exp(mu * s) * std::expm1(mu * (width - s));
+        const double weight = kWeights[node % 4] * half;
+        const double density = weight * NormalDensity(x[k] + s);
+        above += density * round.Above(x[k], s);
+        below += density * round.Below(x[k], s, width);
+        beside += weight * second(x[k] + s);
       }
     }
-    const double whole = std::expm1(mu * width);
+    const double whole = round.Whole(x[k], width);
     cells.low.push_back(below / whole);
     cells.high.push_back(above / whole);
-    // Of the density 4x²u, of the exponentials a few u and 8u of their exponents, of the sums 8u a
-    // panel.
-    cells.relative_error =
-        std::fmax(cells.relative_error,
-                  (4 * farthest * farthest + 8 * mu * width + 8 * panels + 64) * kUnitRoundoff);
+    cells.second.push_back(beside);
+    // Of the densities 4x²u, of sums 8u a panel.
+    const double distance = farthest + (Round::kSigned ? round.mu : 0);
+    cells.relative_error = std::fmax(cells.relative_error,
+                                     (4 * distance * distance + 8 * panels + 64) * kUnitRoundoff +
+                                         round.ShareError(farthest, width));
   }
-  cells.place_error = (8 + 4 * mu * (greatest + mu)) * kUnitRoundoff;
   return cells;
 }
 
-Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
+template <typename Round>
+std::vector<double> Outcomes(const Round& round, double low, double high, double mesh) {
+  return Points(round.Start(), low, high, mesh, [&](double at, double g, double sign) {
+    return at + sign * g * StepBetween(round, at);
+  });
+}
+
+}  // namespace
+
+Cells OneRound(const Ratio& round, double low, double high, double mesh) {
+  const std::vector<double> x = Outcomes(round, low, high, mesh);
+  Cells cells = SharesOf(round, x, [](double) { return 0.0; });
+  cells.second.clear();
+  double greatest = 0;
+  for (const double at : x) {
+    cells.points.push_back(round.At(at));
+    greatest = std::fmax(greatest, std::fabs(at));
+  }
+  cells.place_error = (8 + 4 * round.mu * (greatest + round.mu)) * kUnitRoundoff;
+  return cells;
+}
+
+Cells OneRound(const Opposed& round, double low, double high, double mesh, Places places) {
+  const std::vector<double> x = Outcomes(round, low, high, mesh);
+  Cells cells = SharesOf(round, x, [&round](double at) { return NormalDensity(at + round.mu); });
+  const double sign = places == Places::kUp ? 1 : -1;
+  for (const double at : x) cells.points.push_back(round.At(at) + sign * round.AtError(at));
+  return cells;
+}
+
+namespace {
+
+// Three roundings outward: one of the sum, one of this, and one to spare.
+template <Places places>
+double SumPlace(double a, double b) {
+  const double at = a + b;
+  if constexpr (places == Places::kNearest) return at;
+  constexpr double kOutward = (places == Places::kUp ? 3 : -3) * kUnitRoundoff;
+  return at + kOutward * std::fabs(at);
+}
+
+template <Places places>
+Cells SumTo(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
+  constexpr bool kSecond = places == Places::kDown;
   const size_t cells = grid.size() - 1;
   const bool square = &a == &b;
-  Cells sum{grid, std::vector<double>(cells, 0), std::vector<double>(cells, 0)};
+  Cells sum{grid, std::vector<double>(cells, 0), std::vector<double>(cells, 0), {}};
+  std::vector<double> weighted;  // the second sum's share of each of b's atoms
+  if constexpr (kSecond) {
+    sum.second.assign(cells, 0);
+    for (size_t j = 0; j < b.q.size(); ++j) weighted.push_back(b.q[j] * b.second[j]);
+  }
   double narrowest = std::numeric_limits<double>::infinity();
   for (size_t k = 0; k < cells; ++k) narrowest = std::fmin(narrowest, grid[k + 1] - grid[k]);
   size_t first = 0;
@@ -157,16 +245,20 @@ Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
     const double place = a.place[i];
     const size_t begin = square ? i : 0;
     // The first cell whose upper end is not below the sum.
-    while (first + 1 < cells && grid[first + 1] < place + b.place[begin]) ++first;
-    double below = 0, above = 0, mass = a.q[i];
+    while (first + 1 < cells && grid[first + 1] < SumPlace<places>(place, b.place[begin])) ++first;
+    double below = 0, above = 0, products = 0, seconds = 0, mass = a.q[i];
     size_t cell = first;
     double from = grid[cell], to = grid[cell + 1];
+    const auto store = [&] {
+      sum.low[cell] += below;
+      sum.high[cell] += above;
+      if constexpr (kSecond) sum.second[cell] += products * a.second[i] + seconds;
+    };
     for (size_t j = begin; j < b.q.size(); ++j) {
-      const double at = place + b.place[j];
+      const double at = SumPlace<places>(place, b.place[j]);
       if (at > to) {
-        sum.low[cell] += below;
-        sum.high[cell] += above;
-        below = above = 0;
+        store();
+        below = above = products = seconds = 0;
         while (cell + 1 < cells && grid[cell + 1] < at) ++cell;
         from = grid[cell];
         to = grid[cell + 1];
@@ -174,10 +266,13 @@ Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
       const double product = mass * b.q[j];
       above += product * (at - from);
       below += product * (to - at);
+      if constexpr (kSecond) {
+        products += product;
+        seconds += mass * weighted[j];
+      }
       if (square && j == i) mass *= 2;
     }
-    sum.low[cell] += below;
-    sum.high[cell] += above;
+    store();
   }
   for (size_t k = 0; k < cells; ++k) {
     const double width = grid[k + 1] - grid[k];
@@ -193,6 +288,20 @@ Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid) {
   sum.lost = products * (2 + 2 / narrowest) * std::numeric_limits<double>::denorm_min();
   sum.place_error = 2 * kUnitRoundoff;
   return sum;
+}
+
+}  // namespace
+
+Cells SumOf(const Atoms& a, const Atoms& b, const std::vector<double>& grid, Places places) {
+  switch (places) {
+    case Places::kNearest:
+      return SumTo<Places::kNearest>(a, b, grid);
+    case Places::kUp:
+      return SumTo<Places::kUp>(a, b, grid);
+    case Places::kDown:
+      return SumTo<Places::kDown>(a, b, grid);
+  }
+  return {};
 }
 
 }  // namespace dpledger::accountant::allocation

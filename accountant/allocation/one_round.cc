@@ -1,0 +1,67 @@
+#include "accountant/allocation/one_round.h"
+
+#include <cmath>
+#include <limits>
+
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant::allocation {
+namespace {
+
+// Of the distance of one round.
+constexpr double kLittleNoise = 1.5;
+
+}  // namespace
+
+double Ratio::Spread(double size) const {
+  return std::fmin(std::sqrt(size * std::expm1(mu * mu)), 3 * size);
+}
+double Ratio::At(double x) const { return std::exp(mu * (x - mu / 2)); }
+double Ratio::Slope(double x) const { return mu * At(x); }
+double Ratio::Above(double, double s) const { return std::expm1(mu * s); }
+double Ratio::Below(double, double s, double width) const {
+  return std::exp(mu * s) * std::expm1(mu * (width - s));
+}
+double Ratio::Whole(double, double width) const { return std::expm1(mu * width); }
+double Ratio::ShareError(double, double width) const { return 8 * mu * width * kUnitRoundoff; }
+
+double Opposed::Scale() const { return 2 * std::exp((epsilon - mu * mu) / 2); }
+double Opposed::Mean() const { return -std::sinh(epsilon / 2) * std::exp(mu * mu / 2); }
+
+// E[r r'] = e^{-μ²} of one round's two ratios, and E[r²] = E[r'²] = e^{μ²}.
+SignedScale Opposed::Scales(double size) const {
+  const double square = mu * mu;
+  const double variance =
+      std::exp(square) / 2 * (std::cosh(epsilon) * std::expm1(square) - std::expm1(-square));
+  const double typical = std::cosh(epsilon / 2) * std::exp(square / 2);
+  // Of little noise most rounds lie far within their spread, next to sinh(-ε/2).
+  const double finest = mu > kLittleNoise ? size * std::cosh(epsilon / 2) / 4
+                                          : std::numeric_limits<double>::infinity();
+  return {size * Mean(), std::fmin(std::sqrt(size * variance), 3 * size * typical), finest};
+}
+
+double Opposed::Plus(double place) const { return Scale() * std::fmax(0, place); }
+double Opposed::Exponent(double low, double high) const {
+  return mu * (high - low) + mu * mu / 2 + epsilon;
+}
+
+double Opposed::At(double x) const { return std::sinh(std::fma(mu, x, -epsilon / 2)); }
+double Opposed::AtError(double x) const {
+  const double at = std::fma(mu, x, -epsilon / 2);
+  return 4 * kUnitRoundoff * (std::fabs(std::sinh(at)) + std::fabs(at) * std::cosh(at));
+}
+double Opposed::Slope(double x) const { return mu * std::cosh(std::fma(mu, x, -epsilon / 2)); }
+// sinh p - sinh q = 2 cosh((p + q)/2) sinh((p - q)/2); the 2 is left out of all three.
+double Opposed::Above(double x, double s) const {
+  return std::cosh(std::fma(mu, x + s / 2, -epsilon / 2)) * std::sinh(mu * s / 2);
+}
+double Opposed::Below(double x, double s, double width) const {
+  return std::cosh(std::fma(mu, x + (width + s) / 2, -epsilon / 2)) *
+         std::sinh(mu * (width - s) / 2);
+}
+double Opposed::Whole(double x, double width) const { return Above(x, width); }
+double Opposed::ShareError(double farthest, double width) const {
+  return 8 * (mu * (farthest + width) + epsilon) * kUnitRoundoff;
+}
+
+}  // namespace dpledger::accountant::allocation

@@ -1,0 +1,62 @@
+// What one round adds to a sum over the rounds of an epoch. Private to allocation/; proofs and
+// error budget: CLAIM.md.
+#pragma once
+
+namespace dpledger::accountant::allocation {
+
+// The record's likelihood ratio to no record, e^{μx - μ²/2} at the outcome x ~ N(0,1).
+struct Ratio {
+  static constexpr bool kSigned = false;
+  double mu;
+
+  double Mean() const { return 1; }
+  // The width in which most of a sum of `size` rounds lies.
+  double Spread(double size) const;
+  // What a sum's place is at most, beside the P-mass one.
+  double Plus(double place) const { return place; }
+  // The greatest exponent met at outcomes in [low, high].
+  double Exponent(double low, double high) const { return mu * (high - low); }
+
+  double Start() const { return mu / 2; }  // an outcome amid the places
+  double At(double x) const;
+  double Slope(double x) const;
+  // Above : Below : Whole = At(x + s) - At(x) : At(x + width) - At(x + s) : At(x + width) - At(x),
+  // each a product of positive terms.
+  double Above(double x, double s) const;
+  double Below(double x, double s, double width) const;
+  double Whole(double x, double width) const;
+  // Bounds the relative error of one of them by that of its exponents at outcomes up to `farthest`.
+  double ShareError(double farthest, double width) const;
+};
+
+// Of a sum of rounds whose places have both signs. No bound rests on it.
+struct SignedScale {
+  double mean;
+  double spread;  // the width in which most of it lies
+  double
+      finest;  // next to 0 a grid need not tell places apart that differ by a mesh's part of this
+};
+
+// sinh(μx - ε/2): Scale() times that is the record's ratio less e^ε times that of another record,
+// which moves the mean as far the other way. No difference of exponentials is taken.
+struct Opposed {
+  static constexpr bool kSigned = true;
+  double mu, epsilon;  // ε >= 0
+
+  double Scale() const;
+  SignedScale Scales(double size) const;
+  double Mean() const;
+  double Plus(double place) const;
+  double Exponent(double low, double high) const;
+
+  double Start() const { return epsilon / (2 * mu); }  // the place 0
+  double At(double x) const;
+  double AtError(double x) const;  // bounds the absolute error of At
+  double Slope(double x) const;
+  double Above(double x, double s) const;
+  double Below(double x, double s, double width) const;
+  double Whole(double x, double width) const;
+  double ShareError(double farthest, double width) const;
+};
+
+}  // namespace dpledger::accountant::allocation
