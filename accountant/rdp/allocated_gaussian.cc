@@ -136,4 +136,12 @@ double AllocatedGaussianMoments::Add(double order) const {
             std::fmin(order, MulUp(part_, AddUp(1, DivUp(NextUp(order - 1), NextDown(rounds_)))))));
 }
 
+double AllocatedGaussianMoments::Replace(double order) const {
+  // Given the round of both, one Gaussian of distance 2μ.
+  const double unsampled = MulUp(2 * order, MulUp(mu_, mu_));
+  // By way of no record at all: rdp/CLAIM.md.
+  const double factor = DivUp(NextUp(order - 0.5), NextDown(order - 1));
+  return std::fmin(unsampled, AddUp(MulUp(factor, Remove(2 * order)), Add(NextUp(2 * order - 1))));
+}
+
 }  // namespace dpledger::accountant::rdp

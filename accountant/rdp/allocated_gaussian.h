@@ -17,6 +17,9 @@ class AllocatedGaussianMoments {
   // Upper bounds on an epoch's Rényi divergence of `order` > 1, rounded up. Proofs: rdp/CLAIM.md.
   double Remove(double order) const;
   double Add(double order) const;
+  // Of the epoch with one record against that with another in its place, each of which moves the
+  // mean by μ.
+  double Replace(double order) const;
 
  private:
   // E_Q[r^power] - 1 >= 0 of the epoch's ratio r, power > 1 or < 0, rounded up, by its upper law;

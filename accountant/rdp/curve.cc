@@ -125,6 +125,11 @@ StepCurve StepOf(const SampledGaussian& step) {  // remove is the worse directio
 }
 
 StepCurve StepOf(const AllocatedGaussian& step) {
+  if (step.replaced) {
+    return Both([moments = std::make_shared<AllocatedGaussianMoments>(
+                     step.rounds, DivUp(0.5, step.noise_multiplier.lower), step.missing)](
+                    double order) { return moments->Replace(order); });
+  }
   return {[moments = std::make_shared<AllocatedGaussianMoments>(
                step.rounds, DivUp(1, step.noise_multiplier.lower), step.missing)](
               double order, Direction direction) {
