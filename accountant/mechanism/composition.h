@@ -42,7 +42,8 @@ struct PairStep {
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a
 // Gaussian mechanism of noise multiplier z runs in every round but `missing` ones, which release
-// nothing.
+// nothing. If a neighbour has another record in place of one (`replaced`), z is that of the
+// distance between the two, which point in opposite directions.
 struct AllocatedGaussian {
   uint64_t rounds;            // >= 1
   Interval noise_multiplier;  // infinite at the upper end: lower bounds leave the epochs out
@@ -50,6 +51,7 @@ struct AllocatedGaussian {
   uint64_t missing = 0;  // < rounds
   // It stands for a whole run, whose further epochs would make it another one of less noise.
   bool grows = false;
+  bool replaced = false;
 };
 
 // `count` runs of a mechanism of which only a Rényi curve is known.

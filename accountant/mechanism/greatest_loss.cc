@@ -76,9 +76,9 @@ Interval OfStep(const SampledGaussian& step, Direction direction) {
   return {some ? NextDown(NextDown(NextDown(loss))) : 0, NextUp(NextUp(NextUp(loss)))};
 }
 
-// The ratio of P to Q is at least missing/rounds.
+// The ratio of P to Q is at least missing/rounds; to that of another record it has no bound.
 double AboveOf(const AllocatedGaussian& epochs, Direction direction) {
-  if (direction == Direction::kRemove || epochs.missing == 0) return kInfinity;
+  if (direction == Direction::kRemove || epochs.missing == 0 || epochs.replaced) return kInfinity;
   return LogUp(DivUp(static_cast<double>(epochs.rounds), static_cast<double>(epochs.missing)));
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "accountant/mechanism/bin_overlaps.h"
 #include "accountant/mechanism/matrix_sensitivity.h"
 #include "accountant/mechanism/resolver.h"
@@ -101,7 +102,12 @@ absl::Status Resolver::AddBins(const Encoder& encoder, const BallsInBins& bins, 
                                uint64_t count) {
   composition_.schemes.insert("balls_in_bins");
   const char* const what = "mechanism matrix_mechanism with balls_in_bins";
-  if (replaces()) return NoAnalysis(what);
+  if (replaces()) {
+    return NoAnalysis(absl::StrCat(what,
+                                   " (with a record on each side no bound is proved for what bins "
+                                   "have in common; declare ADD_OR_REMOVE_ONE or ZERO_OUT, or "
+                                   "sample by cyclic_poisson)"));
+  }
   RETURN_IF_ERROR(OnlySingleRecords(what));
   RETURN_IF_ERROR(SpendEncoderWork(WorkOfOverlaps(encoder, bins)));
   const BinOverlaps overlaps = OverlapsOf(encoder, bins);

@@ -156,9 +156,7 @@ absl::Status Resolver::AddSampled(const DisjointBatches& scheme, const Gaussians
 }
 
 absl::Status Resolver::AddSampled(const RandomAllocation& scheme, const Gaussians& all) {
-  if (replaces() || neighbours_.group_size != 1) {
-    return NoAnalysis("sampling scheme random_allocation");
-  }
+  RETURN_IF_ERROR(OnlySingleRecords("sampling scheme random_allocation"));
   const EpochKey key = {all.owner,    all.population,       scheme.rounds_per_epoch,
                         scheme.epoch, scheme.contributions, scheme.fixed_bins};
   return AddCount(all.count, allocated_[key][{all.z.lower, all.z.upper}]);
@@ -303,8 +301,8 @@ absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions, 
   if (std::isinf(z.upper)) return absl::OkStatus();
   // Below: what the sum of an epoch's outputs shows. Nothing above, where the blocks stand for it.
   const double distance =
-      DivDown(NextDown(static_cast<double>(contributions)),
-              MulUp(z.upper, NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
+      MulDown(NextDown(static_cast<double>(contributions)),
+              DivDown(Distance(z).lower, NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
   return AddPair(Key("transversals", {rounds, contributions}, z), Pair::Nothing(),
                  SampledGaussianPair(1, distance), count);
 }

@@ -72,7 +72,9 @@ Composition Resolver::Finish() && {
   }
   for (const auto& [key, count] : allocations_) {
     const auto& [rounds, missing, z_lower, z_upper, grows] = key;
-    composition_.allocations.push_back({rounds, {z_lower, z_upper}, count, missing, grows});
+    const double factor = replaces() ? 2 : 1;  // exact
+    composition_.allocations.push_back(
+        {rounds, {z_lower / factor, z_upper / factor}, count, missing, grows, replaces()});
   }
   return std::move(composition_);
 }

@@ -5,6 +5,7 @@
 
 #include "accountant/allocation/ratio_law.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pld/replaced_epochs.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
@@ -14,8 +15,13 @@ namespace {
 // second.
 constexpr double kFirstLook = 0.1, kCoarsest = 0.03, kFinest = 0.003;
 
+// Where a record is replaced: values of the profile are as far apart as makes them add as much as
+// the laws' grids do. One discretisation takes at most this share of the limits.
+constexpr double kSpacing = 4, kShareOfLimits = 0.25;
+
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.
 double Variance(const AllocatedGaussian& epoch) {
+  if (epoch.replaced) return SpreadOf(epoch) * SpreadOf(epoch);
   const double mu = 1 / epoch.noise_multiplier.lower;
   return std::fmin(1, std::expm1(mu * mu) / static_cast<double>(epoch.rounds));
 }
@@ -33,11 +39,30 @@ absl::StatusOr<allocation::RatioLaw> UpperOf(const AllocatedGaussian& epoch, dou
                               mesh, tail, limits);
 }
 
+absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, double step,
+                                            double mesh, double tail, size_t max_atoms,
+                                            double most_work, const Limits& limits) {
+  Allocation result;
+  ASSIGN_OR_RETURN(const ReplacedPairs pairs,
+                   PairsOf(epoch, kSpacing * step, mesh, tail, most_work, limits));
+  ASSIGN_OR_RETURN(const Shares upper, Shares::Of(pairs.upper, step, tail, max_atoms, limits));
+  ASSIGN_OR_RETURN(const Shares lower, Shares::Of(pairs.lower, step, tail, max_atoms, limits));
+  result.upper = upper.Upper();
+  result.lower = lower.Lower();
+  result.work = pairs.work;
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step, double tail,
-                                    size_t max_atoms, const Limits& limits) {
+                                    size_t max_atoms, size_t among, const Limits& limits) {
   const double mesh = std::clamp(step / StepOfMeshOne(epoch), kFinest, kCoarsest);
+  if (epoch.replaced) {
+    return AllocateReplaced(epoch, step, mesh, tail, max_atoms,
+                            kShareOfLimits * limits.max_grid_work / static_cast<double>(among),
+                            limits);
+  }
   Allocation result;
   ASSIGN_OR_RETURN(const allocation::RatioLaw above, UpperOf(epoch, mesh, tail, limits));
   ASSIGN_OR_RETURN(const Shares upper, Shares::Of(above, step, max_atoms));
@@ -59,6 +84,12 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step,
 double CoarsestStep(const AllocatedGaussian& epoch) { return kCoarsest * StepOfMeshOne(epoch); }
 
 absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& epoch, double tail, const Limits& limits) {
+  if (epoch.replaced) {
+    ASSIGN_OR_RETURN(const ReplacedPairs pairs,
+                     PairsOf(epoch, SpreadOf(epoch) / 2, kFirstLook, tail,
+                             kShareOfLimits * limits.max_grid_work, limits));
+    return pairs.upper;
+  }
   ASSIGN_OR_RETURN(const allocation::RatioLaw law, UpperOf(epoch, kFirstLook, tail, limits));
   Pair pair;
   for (size_t j = 0; j < law.q.size(); ++j)

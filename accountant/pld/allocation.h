@@ -17,13 +17,15 @@ inline constexpr double kLawsShare = 16;
 struct Allocation {
   DiscretePair upper;  // dominates the epoch, in both directions
   DiscretePair lower;  // dominated by the epoch; no mass at all where nothing is known
+  double work = 0;     // of laws, where there are many of them
 };
 
-// On a grid of losses of the given step. tail: mass that may be cut on either side.
+// On a grid of losses of the given step. tail: mass that may be cut on either side. `among`: of so
+// many kinds of epochs, which share what work the limits allow.
 // RESOURCE_EXHAUSTED if that takes more than max_atoms points, or a round's loss is too large;
 // DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
-                                    size_t max_atoms, const Limits& limits);
+                                    size_t max_atoms, size_t among, const Limits& limits);
 
 // The greatest step of a loss grid on which the epoch's shape shows: that of the coarsest laws.
 double CoarsestStep(const AllocatedGaussian& allocation);

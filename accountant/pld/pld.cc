@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pld/replaced_epochs.h"
 #include "accountant/pld/search.h"
 #include "accountant/pld/sketch.h"
 #include "accountant/pld/steps.h"
@@ -202,6 +203,21 @@ Limits Unhurried(Limits limits) {
   return limits;
 }
 
+// The one epoch that a composition is, if a neighbour has a record replaced there: it takes no
+// grid.
+const AllocatedGaussian* OneReplaced(const Composition& composition) {
+  const bool alone =
+      composition.steps.empty() && composition.pairs.empty() && composition.allocations.size() == 1;
+  if (!alone) return nullptr;
+  const AllocatedGaussian& epoch = composition.allocations.front();
+  return epoch.replaced && epoch.count == 1 ? &epoch : nullptr;
+}
+
+Bounds BoundsOf(const std::optional<Interval>& found, Interval unknown, double relative_gap) {
+  if (!found.has_value()) return {unknown, false, false};
+  return {*found, found->RelativeGap() <= relative_gap};
+}
+
 absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                    const Composition& composition, double delta,
                                    double relative_gap, const Limits& limits) {
@@ -209,6 +225,11 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
   RETURN_IF_ERROR(limits.Check());
   const Steps steps(composition);
   if (steps.empty()) return Bounds{{0, 0}, true};
+  if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
+    ASSIGN_OR_RETURN(const std::optional<Interval> found,
+                     EpsilonOfOne(*epoch, delta, relative_gap, limits));
+    return BoundsOf(found, {0, kInfinity}, relative_gap);
+  }
   Bounds bounds{{0, kInfinity}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
     const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
@@ -304,6 +325,11 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
   RETURN_IF_ERROR(limits.Check());
   const Steps steps(composition);
   if (steps.empty()) return Bounds{{0, 0}, true};
+  if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
+    ASSIGN_OR_RETURN(const std::optional<Interval> found,
+                     DeltaOfOne(*epoch, epsilon, relative_gap, limits));
+    return BoundsOf(found, {0, 1}, relative_gap);
+  }
   Bounds bounds{{0, 1}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
     const double tail = 1e-20;

@@ -28,7 +28,8 @@ DirectedLosses Discretised::In(Direction direction, Side side) const {
 }
 
 Steps::Steps(const Composition& composition) : allocations_(composition.allocations) {
-  symmetric_ = allocations_.empty();
+  symmetric_ = std::all_of(allocations_.begin(), allocations_.end(),
+                           [](const AllocatedGaussian& epoch) { return epoch.replaced; });
   for (const SampledGaussian& s : composition.steps) {
     const double q = s.sampling_probability;
     const Interval z = s.noise_multiplier;
@@ -96,7 +97,9 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
     result.pairs.push_back(std::move(counted));
   }
   for (const AllocatedGaussian& allocation : allocations_) {
-    ASSIGN_OR_RETURN(Allocation both, Allocate(allocation, mesh, tail, most, limits));
+    ASSIGN_OR_RETURN(Allocation both,
+                     Allocate(allocation, mesh, tail, most, allocations_.size(), limits));
+    result.work += both.work;
     result.pairs.push_back(
         {std::move(both.upper), std::move(both.lower), static_cast<double>(allocation.count)});
   }

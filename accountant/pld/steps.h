@@ -22,6 +22,7 @@ struct Discretised {
   };
   std::vector<Counted> pairs;
   double step;
+  double work = 0;  // of laws, beyond that of the grids
 
   DirectedLosses In(Direction direction, Side side) const;
 };

@@ -20,7 +20,7 @@ double WorkOf(const Discretised& made) {
   double atoms = 0;
   for (const Discretised::Counted& pair : made.pairs)
     atoms += static_cast<double>(pair.upper.mass.size());
-  return kWorkOfAtom * atoms;
+  return kWorkOfAtom * atoms + made.work;
 }
 
 double WorkOfComposing(size_t bins, size_t losses) {

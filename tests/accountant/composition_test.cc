@@ -73,8 +73,6 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE"));
   EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, kQuery, 3), add),
               HasSubstr("disjoint_batches (removing a record shifts the other batches"));
-  EXPECT_THAT(Refusal(Rounds({10, RandomAllocation{3, 0}}, kQuery, 3), replace),
-              HasSubstr("random_allocation: no analysis under REPLACE_ONE"));
   EXPECT_THAT(Refusal(Rounds(Poisson(.1), {{"g", 1, 1, NoiseKind::kDiscreteGaussian}}, 1), add),
               HasSubstr("DISCRETE_GAUSSIAN on a sample"));
   EXPECT_THAT(Refusal(Of({1, Unsupported{"sparse vector"}}), add),

@@ -1,0 +1,352 @@
+#include "accountant/pld/replaced_epochs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "accountant/allocation/replaced.h"
+#include "accountant/numeric/normal.h"
+#include "accountant/numeric/rounding.h"
+#include "base/status.h"
+
+namespace dpledger::accountant::pld {
+namespace {
+
+using allocation::ReplacedAbove;
+using allocation::ReplacedBelow;
+using allocation::Rounds;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Meshes of laws: for a first look, to begin an answer with, and the finest.
+constexpr double kFirstLook = 0.1, kFirst = 0.05, kFinest = 0.002;
+constexpr double kWorkOfProduct = 3;
+// A finer mesh that is no finer than this is not worth its time.
+constexpr double kWorthIt = 0.8;
+// Of the δ in question, what a law may cut.
+constexpr double kTailShare = 1e-5;
+constexpr double kLeastTail = 1e-290;
+// The share of the limits that one epoch's question takes: some tenths of a second.
+constexpr double kShareOfOne = 0.3;
+// Values of the profile on the way to the tail: more would not be looked at.
+constexpr int kMostNodes = 4096;
+
+// The profile of one epoch. Both bounds count their work.
+class Profile {
+ public:
+  Profile(const AllocatedGaussian& epoch, const Limits& limits)
+      : above_{epoch.rounds, DivUp(0.5, epoch.noise_multiplier.lower), epoch.missing},
+        below_{epoch.rounds, DivDown(0.5, epoch.noise_multiplier.upper), epoch.missing},
+        some_(std::isfinite(epoch.noise_multiplier.upper)),
+        limits_(limits) {}
+
+  absl::StatusOr<double> Above(double epsilon, double mesh, double tail) {
+    ASSIGN_OR_RETURN(const ReplacedAbove at,
+                     allocation::DeltaAbove(above_, epsilon, mesh, tail, limits_));
+    last_work_ = kWorkOfProduct * at.products;
+    work_ += last_work_;
+    return at.delta;
+  }
+  absl::StatusOr<ReplacedBelow> Below(double epsilon, double mesh, double tail) {
+    if (!some_) return ReplacedBelow{0, 0, 0, 0};
+    ASSIGN_OR_RETURN(const ReplacedBelow at,
+                     allocation::DeltaBelow(below_, epsilon, mesh, tail, limits_));
+    last_work_ = kWorkOfProduct * at.products;
+    work_ += last_work_;
+    return at;
+  }
+  double work() const { return work_; }
+  double last_work() const { return last_work_; }
+
+ private:
+  const Rounds above_, below_;
+  const bool some_;  // whether anything is known below
+  const Limits& limits_;
+  double work_ = 0, last_work_ = 0;
+};
+
+double TailFor(double delta) { return std::clamp(kTailShare * delta, kLeastTail, 0.1); }
+
+// By how much further the next value may be.
+double StepAfter(double epsilon, double spacing, double spread) {
+  return spacing * std::hypot(1, epsilon / (3 * spread));
+}
+
+// What tests at descending levels tell apart, as one outcome between each two: with the outcomes of
+// the mirrored tests, and one that tells nothing. `tests`: levels and powers descend.
+Pair PairOfTests(const std::vector<ReplacedBelow>& tests) {
+  // The greatest concave function through or above the points (level, power), from (0, 0) on.
+  std::vector<ReplacedBelow> kept;
+  for (size_t i = tests.size(); i-- > 0;) {
+    ReplacedBelow next = tests[i];
+    // Past the middle: the test that asks for the other record and says the opposite.
+    if (next.power + next.level > 1) {
+      const double power = next.power;
+      next.power = NextDown(1 - next.level);
+      next.level = NextUp(1 - power);
+    }
+    const auto slope_to_next = [&next](const ReplacedBelow* from) {
+      const double level = from == nullptr ? 0 : from->level;
+      const double power = from == nullptr ? 0 : from->power;
+      return (next.power - power) / (next.level - level);
+    };
+    if (!(next.power > (kept.empty() ? 0 : kept.back().power) &&
+          next.level > (kept.empty() ? 0 : kept.back().level))) {
+      continue;
+    }
+    while (!kept.empty()) {
+      const ReplacedBelow* before = kept.size() > 1 ? &kept[kept.size() - 2] : nullptr;
+      if (slope_to_next(before) < slope_to_next(&kept.back())) {
+        kept.pop_back();
+      } else {
+        break;
+      }
+    }
+    // Nothing is told apart where both rise alike.
+    if (!(slope_to_next(kept.empty() ? nullptr : &kept.back()) > 1)) continue;
+    kept.push_back(next);
+  }
+  Pair pair;
+  pair.symmetric = true;
+  pair.relative_error = 8 * kUnitRoundoff;
+  double power = 0, level = 0;
+  for (const ReplacedBelow& test : kept) {
+    const double p = test.power - power, q = test.level - level;
+    pair.atoms.push_back({p, q});
+    pair.atoms.push_back({q, p});
+    power = test.power;
+    level = test.level;
+  }
+  const double rest = 1 - power - level - 4 * kUnitRoundoff;
+  if (rest > 0) pair.atoms.push_back({rest, rest});
+  return pair;
+}
+
+}  // namespace
+
+double SpreadOf(const AllocatedGaussian& epoch) {
+  const double mu = 0.5 / epoch.noise_multiplier.lower;
+  // Of r - r', whose terms have the variance e^{μ²} - 1 each and the covariance e^{-μ²} - 1.
+  const double variance =
+      2 * (std::expm1(mu * mu) - std::expm1(-mu * mu)) / static_cast<double>(epoch.rounds);
+  return std::sqrt(std::fmin(1, variance));
+}
+
+absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, double spacing, double mesh,
+                                      double tail, double most_work, const Limits& limits) {
+  Profile profile(epoch, limits);
+  const double spread = SpreadOf(epoch), cut = TailFor(tail);
+  // 1. How far the values reach, and what they will take.
+  double end = spread;
+  for (;; end *= 1.5) {
+    const absl::StatusOr<double> at = profile.Above(end, kFirstLook, cut);
+    if (absl::IsResourceExhausted(at.status()) && end > spread) break;
+    RETURN_IF_ERROR(at.status());
+    if (*at <= tail || end > kGreatestProfileEpsilon) break;
+  }
+  double values = 0;
+  for (double at = 0; at < end && values < kMostNodes; at += StepAfter(at, spacing, spread))
+    ++values;
+  const double finer = kFirstLook / mesh;
+  const double expected = 2 * values * profile.last_work() * finer * finer;
+  if (expected > most_work) {
+    const double coarser = std::cbrt(expected / most_work);
+    spacing *= coarser;
+    mesh = std::fmin(kFirstLook, mesh * coarser);
+  }
+  // 2. The values.
+  std::vector<ProfilePoint> above;
+  std::vector<ReplacedBelow> below;
+  for (double at = 0; at <= kGreatestProfileEpsilon; at += StepAfter(at, spacing, spread)) {
+    const absl::StatusOr<double> delta = profile.Above(at, mesh, cut);
+    // Past what doubles hold the last value stays.
+    if (absl::IsResourceExhausted(delta.status()) && at > 0) break;
+    RETURN_IF_ERROR(delta.status());
+    above.push_back({at, *delta});
+    ASSIGN_OR_RETURN(const ReplacedBelow test, profile.Below(at, mesh, cut));
+    below.push_back(test);
+    if (*delta <= tail || at >= end) break;
+  }
+  ReplacedPairs pairs{PairOfProfile(above, above), PairOfTests(below), profile.work()};
+  pairs.upper.symmetric = true;
+  return pairs;
+}
+
+namespace {
+
+// ε(δ) by ever finer laws.
+class Epsilons {
+ public:
+  Epsilons(const AllocatedGaussian& epoch, double delta, const Limits& limits)
+      : profile_(epoch, limits), delta_(delta), tail_(TailFor(delta)), spread_(SpreadOf(epoch)) {}
+
+  // A first interval, by coarse laws. Its upper end is infinite where none are within reach.
+  absl::Status Begin();
+  // By laws of a finer mesh; the mesh before was `before`.
+  absl::Status Narrow(double mesh, double before);
+
+  const Interval& value() const { return value_; }
+  const Profile& profile() const { return profile_; }
+
+ private:
+  // log δ_above(at) - log δ; at most 0 moves the upper end.
+  absl::StatusOr<double> Excess(double at, double mesh);
+  // Moves the lower end by the test that is best at `at`.
+  absl::Status Test(double at, double mesh);
+
+  Profile profile_;
+  const double delta_, tail_, spread_;
+  Interval value_{0, kInfinity};
+  double slope_ = 0;  // d log δ/dε at the end of the interval, negative
+};
+
+absl::StatusOr<double> Epsilons::Excess(double at, double mesh) {
+  ASSIGN_OR_RETURN(const double delta, profile_.Above(at, mesh, tail_));
+  if (delta <= delta_) value_.upper = std::fmin(value_.upper, at);
+  return std::log(delta) - std::log(delta_);
+}
+
+// δ(x) >= power - e^x level at every x.
+absl::Status Epsilons::Test(double at, double mesh) {
+  ASSIGN_OR_RETURN(const ReplacedBelow test, profile_.Below(at, mesh, tail_));
+  if (!(test.delta > 0)) return absl::OkStatus();
+  slope_ = -std::exp(at) * test.level / test.delta;
+  // The difference is rounded, and the powers themselves are not exact beyond it.
+  const double apart = test.power - delta_;
+  const double off = 4 * kUnitRoundoff * (test.power + delta_);
+  if (!(apart - off > 0)) return absl::OkStatus();
+  const double found = LogDown(DivDown(NextDown(apart - off), test.level));
+  // Next to what was asked the value itself says more than the difference.
+  const double surely = test.delta > delta_ * (1 + 4 * kUnitRoundoff) ? at : 0;
+  value_.lower = std::fmax(value_.lower, std::fmax(surely, found));
+  return absl::OkStatus();
+}
+
+absl::Status Epsilons::Begin() {
+  ASSIGN_OR_RETURN(double excess, Excess(0, kFirstLook));
+  if (excess <= 0) return absl::OkStatus();
+  // Bracketed by doubling, then secants of log δ, which falls ever faster.
+  double low = 0, low_excess = excess, high = spread_, limit = kGreatestProfileEpsilon;
+  for (;;) {
+    const absl::StatusOr<double> at = Excess(high, kFirstLook);
+    if (absl::IsResourceExhausted(at.status())) {
+      limit = high;
+      high = low + (high - low) / 2;
+      if (!(limit - low > 1e-3 * limit)) return absl::OkStatus();
+      continue;
+    }
+    RETURN_IF_ERROR(at.status());
+    if (*at <= 0) {
+      excess = *at;
+      break;
+    }
+    low = high;
+    low_excess = *at;
+    if (!(2 * high < limit)) {
+      high = low + (limit - low) / 2;
+      if (!(limit - low > 1e-3 * limit)) return absl::OkStatus();
+    } else {
+      high *= 2;
+    }
+  }
+  double high_excess = excess;
+  for (int i = 0; i < 12 && high - low > 0.02 * high; ++i) {
+    double share = low_excess / (low_excess - high_excess);
+    share = i % 3 == 2 || !(share > 0.02 && share < 0.98) ? 0.5 : share + 0.01;
+    const double at = low + (high - low) * share;
+    ASSIGN_OR_RETURN(const double found, Excess(at, kFirstLook));
+    if (found <= 0) {
+      high = at;
+      high_excess = found;
+    } else {
+      low = at;
+      low_excess = found;
+    }
+  }
+  return Test(high, kFirstLook);
+}
+
+absl::Status Epsilons::Narrow(double mesh, double before) {
+  // The excess of a law goes as its mesh squared.
+  const double middle = (value_.lower + value_.upper) / 2, half = value_.upper - middle;
+  const double shrink = (mesh / before) * (mesh / before);
+  if (!(slope_ < 0)) slope_ = -1 / value_.upper;
+  double at = middle + half * shrink * 1.2, low = value_.lower;
+  for (int i = 0; i < 4 && at < value_.upper && at > low; ++i) {
+    ASSIGN_OR_RETURN(const double excess, Excess(at, mesh));
+    const double root = at - excess / slope_, gap = value_.upper - value_.lower;
+    if (excess > 0) low = at;
+    if (excess <= 0 && at - root <= 0.1 * gap) break;
+    at = root + 0.03 * gap;
+  }
+  // A test says most where it is best: about where δ is passed.
+  return Test(std::fmax(low, value_.upper - half * shrink), mesh);
+}
+
+// By which the gap should be as wanted, or as far as what is left of the work goes.
+double NextMesh(double mesh, double gap, double wanted, const Profile& profile, double most_work) {
+  const double left = std::fmax(1, most_work - profile.work());
+  // A law below, and two above.
+  const double finest = mesh * std::sqrt(3 * profile.last_work() / left);
+  const double next = mesh * std::fmin(0.7, 0.85 * std::sqrt(wanted / gap));
+  return std::fmax(next, std::fmax(finest, kFinest));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<Interval>> EpsilonOfOne(const AllocatedGaussian& epoch, double delta,
+                                                     double relative_gap, const Limits& limits) {
+  Epsilons asked(epoch, delta, limits);
+  const absl::Status begun = asked.Begin();
+  if (absl::IsResourceExhausted(begun)) return std::nullopt;
+  RETURN_IF_ERROR(begun);
+  if (!std::isfinite(asked.value().upper)) return std::nullopt;
+  const double most_work = kShareOfOne * limits.max_grid_work;
+  double before = kFirstLook, mesh = kFirst;
+  for (int i = 0; i < 4 && asked.value().RelativeGap() > relative_gap; ++i) {
+    const absl::Status narrowed = asked.Narrow(mesh, before);
+    if (absl::IsDeadlineExceeded(narrowed)) break;  // a looser interval rather than none
+    RETURN_IF_ERROR(narrowed);
+    before = mesh;
+    mesh = NextMesh(mesh, asked.value().RelativeGap(), relative_gap, asked.profile(), most_work);
+    if (mesh > kWorthIt * before) break;
+  }
+  return asked.value();
+}
+
+absl::StatusOr<std::optional<Interval>> DeltaOfOne(const AllocatedGaussian& epoch, double epsilon,
+                                                   double relative_gap, const Limits& limits) {
+  Profile profile(epoch, limits);
+  Interval value{0, 1};
+  const double most_work = kShareOfOne * limits.max_grid_work;
+  double mesh = kFirstLook, tail = 0;
+  // Until what is cut is small beside the value.
+  for (const double scale : {1e-10, 1e-40, 1e-120, 1e-250, 1e-285}) {
+    tail = TailFor(scale);
+    const absl::StatusOr<double> above = profile.Above(epsilon, mesh, tail);
+    if (absl::IsResourceExhausted(above.status())) return std::nullopt;
+    RETURN_IF_ERROR(above.status());
+    value.upper = std::fmin(value.upper, *above);
+    if (*above > scale) break;
+  }
+  tail = TailFor(value.upper);
+  for (int i = 0; i < 5; ++i) {
+    const absl::StatusOr<double> above = profile.Above(epsilon, mesh, tail);
+    if (absl::IsDeadlineExceeded(above.status())) break;
+    RETURN_IF_ERROR(above.status());
+    value.upper = std::fmin(value.upper, *above);
+    const absl::StatusOr<ReplacedBelow> below = profile.Below(epsilon, mesh, tail);
+    if (absl::IsDeadlineExceeded(below.status())) break;
+    RETURN_IF_ERROR(below.status());
+    value.lower = std::fmax(value.lower, below->delta);
+    const double gap = value.RelativeGap();
+    if (gap <= relative_gap) break;
+    const double next = NextMesh(mesh, gap, relative_gap, profile, most_work);
+    if (next > kWorthIt * mesh) break;
+    mesh = next;
+  }
+  return value;
+}
+
+}  // namespace dpledger::accountant::pld
