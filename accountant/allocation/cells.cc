@@ -141,14 +141,14 @@ std::vector<double> SignedGrid(const SignedScale& scale, double mesh, double fro
 
 namespace {
 
-// A step between outcomes, relative to the mesh.
-double StepBetween(const Ratio& round, double x) {
-  return StepAt(round.At(x), 1, round.Spread(1)) / round.Slope(x);
+// A step between outcomes.
+double StepBetween(const Ratio& round, double x, double mesh) {
+  return mesh * StepAt(round.At(x), 1, round.Spread(1)) / round.Slope(x);
 }
-double StepBetween(const Opposed& round, double x) {
+double StepBetween(const Opposed& round, double x, double mesh) {
   // (Next to 0 the places may be far closer together than a sum of rounds can tell apart.)
-  return std::fmin(SignedStepAt(round.At(x), round.Scales(1)) / round.Slope(x),
-                   kMostInOneStep / round.mu);
+  return mesh * std::fmin(SignedStepAt(round.At(x), round.Scales(1)) / round.Slope(x),
+                          kMostInOneStep / round.mu);
 }
 
 // A round's shares on the cells between outcomes; its places and the second sum are left to the
@@ -189,7 +189,7 @@ Cells SharesOf(const Round& round, const std::vector<double>& x, const Second& s
 template <typename Round>
 std::vector<double> Outcomes(const Round& round, double low, double high, double mesh) {
   return Points(round.Start(), low, high, mesh, [&](double at, double g, double sign) {
-    return at + sign * g * StepBetween(round, at);
+    return at + sign * StepBetween(round, at, g);
   });
 }
 

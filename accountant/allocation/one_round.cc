@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::allocation {
@@ -10,6 +11,7 @@ namespace {
 
 // Of the distance of one round.
 constexpr double kLittleNoise = 1.5;
+constexpr double kRarely = 1e-6;
 
 }  // namespace
 
@@ -34,9 +36,11 @@ SignedScale Opposed::Scales(double size) const {
   const double variance =
       std::exp(square) / 2 * (std::cosh(epsilon) * std::expm1(square) - std::expm1(-square));
   const double typical = std::cosh(epsilon / 2) * std::exp(square / 2);
-  // Of little noise most rounds lie far within their spread, next to sinh(-ε/2).
-  const double finest = mu > kLittleNoise ? size * std::cosh(epsilon / 2) / 4
-                                          : std::numeric_limits<double>::infinity();
+  // Of little noise most sums lie far within their spread. Rarely are all outcomes above `least`.
+  const double least = NormalTailInverse(std::fmin(std::pow(kRarely, 1 / size), 1 - 1e-12));
+  const double finest = mu > kLittleNoise
+                            ? std::cosh(std::fmax(0, epsilon / 2 - mu * least)) / 4
+                            : std::numeric_limits<double>::infinity();
   return {size * Mean(), std::fmin(std::sqrt(size * variance), 3 * size * typical), finest};
 }
 
