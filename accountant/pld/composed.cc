@@ -176,50 +176,76 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   result.bins_.resize(n);
   for (size_t i = 0; i < n; ++i)
     result.bins_[i] = circular[begin + i < n ? begin + i : begin + i - n];
+  result.SumBlocks();
   return result;
+}
+
+// In x = y + kh + g: 1 - e^{-(kh + g)} = (1 - e^{-kh}) + e^{-kh} (1 - e^{-g}), so that all terms
+// are positive but for the bins' own errors.
+Composed::Suffix Composed::From(size_t begin, size_t length, const Suffix& after) const {
+  const double* bins = &bins_[begin];
+  double value[2][4] = {}, weight[2][4] = {}, absolute[2][4] = {};
+  const auto add = [&](size_t k, size_t lane) {
+    const double decay = decay_[k], risen = decay * rise_[k];
+    weight[0][lane] += decay;
+    value[0][lane] += decay * bins[k];
+    absolute[0][lane] += decay * std::fabs(bins[k]);
+    weight[1][lane] += risen;
+    value[1][lane] += risen * bins[k];
+    absolute[1][lane] += risen * std::fabs(bins[k]);
+  };
+  for (size_t k = 0; k + 4 <= length; k += 4)
+    for (size_t lane = 0; lane < 4; ++lane) add(k + lane, lane);
+  for (size_t k = length / 4 * 4; k < length; ++k) add(k, 0);
+  // Directly, not by the powers: errors of these add up from block to block.
+  const double width = step_ * static_cast<double>(length);
+  const double decay = std::exp(-tilt_ * width), rise = -std::expm1(-width),
+               keep = std::exp(-width);
+  const auto sum = [](const double* lanes) {
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  };
+  const auto with = [&](double here[2][4], double Sums::*of, Suffix& suffix) {
+    suffix.decayed.*of = sum(here[0]) + decay * after.decayed.*of;
+    suffix.risen.*of = sum(here[1]) + decay * (rise * after.decayed.*of + keep * after.risen.*of);
+  };
+  Suffix suffix;
+  with(value, &Sums::value, suffix);
+  with(weight, &Sums::weight, suffix);
+  with(absolute, &Sums::absolute, suffix);
+  return suffix;
+}
+
+void Composed::SumBlocks() {
+  decay_ = {1};
+  rise_ = {0};
+  const double decay_step = std::exp(-tilt_ * step_), keep_step = std::exp(-step_),
+               rise_step = -std::expm1(-step_);
+  for (size_t k = 1; k < kBlock; ++k) {
+    decay_.push_back(decay_[k - 1] * decay_step);
+    rise_.push_back(rise_[k - 1] * keep_step + rise_step);
+  }
+  suffixes_.resize((bins_.size() + kBlock - 1) / kBlock + 1);
+  for (size_t block = suffixes_.size() - 1; block-- > 0;) {
+    const size_t begin = block * kBlock;
+    suffixes_[block] = From(begin, std::min(kBlock, bins_.size() - begin), suffixes_[block + 1]);
+  }
 }
 
 Composed::Sums Composed::SumsAbove(double epsilon) const {
   const double past = std::floor((epsilon - window_) / step_) + 1;
   if (past >= static_cast<double>(bins_.size())) return {0, 0, 0};
   const size_t from = past <= 0 ? 0 : static_cast<size_t>(past);
-  // In a block that begins g above ε, w(x) at k bins further is e^{-cg} e^{-ckh} ((1 - e^{-g}) +
-  // e^{-g} (1 - e^{-kh})): positive terms, and exponentials by at most kBlock multiplications.
-  double decay[kBlock] = {1}, rise[kBlock] = {0};
-  const double decay_step = std::exp(-tilt_ * step_), keep_step = std::exp(-step_),
-               rise_step = -std::expm1(-step_);
-  for (size_t k = 1; k < kBlock; ++k) {
-    decay[k] = decay[k - 1] * decay_step;
-    rise[k] = rise[k - 1] * keep_step + rise_step;
-  }
-  Sums sums{0, 0, 0};
-  for (size_t begin = from; begin < bins_.size(); begin += kBlock) {
-    const double gap = (window_ - epsilon) + step_ * static_cast<double>(begin);
-    // What follows is below 1e-30 of a law of total mass one, and is added by the callers.
-    if (tilt_ * gap > 70) break;
-    const size_t length = std::min(kBlock, bins_.size() - begin);
-    const double* bins = &bins_[begin];
-    const double risen = -std::expm1(-gap), kept = std::exp(-gap), factor = std::exp(-tilt_ * gap);
-    double value[4] = {}, weight[4] = {}, absolute[4] = {};
-    for (size_t k = 0; k + 4 <= length; k += 4) {
-      for (size_t lane = 0; lane < 4; ++lane) {
-        const double w = decay[k + lane] * (risen + kept * rise[k + lane]);
-        value[lane] += w * bins[k + lane];
-        weight[lane] += w;
-        absolute[lane] += w * std::fabs(bins[k + lane]);
-      }
-    }
-    for (size_t k = length / 4 * 4; k < length; ++k) {
-      const double w = decay[k] * (risen + kept * rise[k]);
-      value[0] += w * bins[k];
-      weight[0] += w;
-      absolute[0] += w * std::fabs(bins[k]);
-    }
-    sums.value += factor * ((value[0] + value[1]) + (value[2] + value[3]));
-    sums.weight += factor * ((weight[0] + weight[1]) + (weight[2] + weight[3]));
-    sums.absolute += factor * ((absolute[0] + absolute[1]) + (absolute[2] + absolute[3]));
-  }
-  return sums;
+  const size_t block = from / kBlock + 1;
+  const size_t end = std::min(bins_.size(), block * kBlock);
+  const Suffix suffix = From(from, end - from, suffixes_[block]);
+  const double gap = (window_ - epsilon) + step_ * static_cast<double>(from);
+  // All of it is below 1e-30 of a law of total mass one, and is added by the callers.
+  if (tilt_ * gap > 70) return {0, 0, 0};
+  const double risen = -std::expm1(-gap), kept = std::exp(-gap), factor = std::exp(-tilt_ * gap);
+  const auto both = [&](double Sums::*of) {
+    return factor * (risen * suffix.decayed.*of + kept * suffix.risen.*of);
+  };
+  return {both(&Sums::value), both(&Sums::weight), both(&Sums::absolute)};
 }
 
 double Composed::GreatestWeight() const {
@@ -232,7 +258,7 @@ double Composed::LogDeltaUp(double epsilon) const {
   const double at = epsilon - loss_error_;
   const Sums sums = SumsAbove(at);
   const double end = window_ + step_ * static_cast<double>(bins_.size());
-  // Above the window w(x) <= e^{-c(end - ε)}; 1e-30 is the part SumsAbove leaves out.
+  // Above the window w(x) <= e^{-c(end - ε)}; 1e-30 is what SumsAbove may leave out.
   double beyond = tail_above_ * std::exp(-tilt_ * std::fmax(0, end - at)) + 1e-30;
   if (window_ > at)
     beyond +=

@@ -33,11 +33,21 @@ class Composed {
     double weight;  // Σ_x w(x)
     double absolute;  // Σ_x w(x) |p(x)|
   };
+  // The window's bins from a point y on: Σ e^{-c(x-y)}, and the same times 1 - e^{-(x-y)}; of 1, of
+  // p(x) and of |p(x)|.
+  struct Suffix {
+    Sums decayed{0, 0, 0}, risen{0, 0, 0};
+  };
+  // That of `length` bins from `begin` on, and of `after`, which is from the next bin on.
+  Suffix From(size_t begin, size_t length, const Suffix& after) const;
+  void SumBlocks();
   Sums SumsAbove(double epsilon) const;
   double GreatestWeight() const;  // sup over x of w: c^c/(1 + c)^{1+c}
 
-  std::vector<double> bins_;  // tilted probabilities, losses ascending from window_
-  double window_ = 0;         // loss of bins_[0]
+  std::vector<double> bins_;          // tilted probabilities, losses ascending from window_
+  std::vector<Suffix> suffixes_;      // from each block of bins on
+  std::vector<double> decay_, rise_;  // e^{-ckh} and 1 - e^{-kh}, for each k in a block
+  double window_ = 0;                 // loss of bins_[0]
   double step_ = 0;
   double tilt_ = 0;            // c
   long double log_scale_ = 0;  // log M^T: δ = e^{log_scale - cε} Σ w p

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
@@ -18,44 +19,79 @@ constexpr double kLog2 = 0.69314718055994530942;
 // floor(log2 x), -1023 for zero and denormals.
 int BinaryExponent(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023; }
 
+// Blocks in which no atom weighs e^-kFaint of the greatest are left out: of 2^21 atoms these weigh
+// less than 1e-36 together, far less than any rounding. Most of a law's atoms are in its tails.
+constexpr double kFaint = 100;
+
+// For each block of kTiltBlock atoms: no weight in it is above e to this, but by a factor of two.
+// `rise`: by how much the logarithm of the weight rises from an atom to the next.
+std::vector<double> LogPeaks(const DirectedLoss& loss, double rise) {
+  std::vector<double> peaks(loss.log_peaks.size());
+  const size_t n = loss.mass.size();
+  for (size_t b = 0; b < peaks.size(); ++b) {
+    const size_t begin = b * kTiltBlock, last = std::min(n, begin + kTiltBlock) - 1;
+    peaks[b] = loss.log_peaks[b] + rise * static_cast<double>(rise > 0 ? last : begin);
+  }
+  return peaks;
+}
+
+// The logarithm of the greatest weight, within a factor of two.
+double GreatestWeight(const DirectedLoss& loss, double rise, const std::vector<double>& peaks) {
+  double greatest = -kInfinity;
+  const auto look = [&](size_t b) {
+    const size_t end = std::min(loss.mass.size(), (b + 1) * kTiltBlock);
+    for (size_t j = b * kTiltBlock; j < end; ++j) {
+      const double at = kLog2 * BinaryExponent(loss.mass[j]) + rise * static_cast<double>(j);
+      if (at > greatest && loss.mass[j] > 0) greatest = at;
+    }
+  };
+  // What the first of them has is mostly more than all others may have.
+  const auto first = std::max_element(peaks.begin(), peaks.end());
+  if (first != peaks.end()) look(static_cast<size_t>(first - peaks.begin()));
+  for (size_t b = 0; b < peaks.size(); ++b)
+    if (peaks[b] > greatest) look(b);
+  return greatest;
+}
+
 }  // namespace
 
 Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<double>* weights) {
-  // Relative to the greatest (within a factor of two) nothing overflows; what underflows is below
-  // 1e-300 of the sum.
+  // Relative to the greatest (within a factor of two) nothing overflows.
   const size_t n = loss.mass.size();
-  double shift = -kInfinity;
-  for (size_t j = 0; j < n; ++j) {
-    const double at = kLog2 * BinaryExponent(loss.mass[j]) + s * step * static_cast<double>(j);
-    if (at > shift && loss.mass[j] > 0) shift = at;
+  const double rise = s * step;
+  const std::vector<double> peaks = LogPeaks(loss, rise);
+  const double shift = GreatestWeight(loss, rise, peaks);
+  if (weights != nullptr) weights->assign(n, 0);
+  const size_t block = std::fabs(rise) * kTiltBlock < 300 ? kTiltBlock : 1;
+  // Powers of e^rise, and these times their exponents and the squares of those.
+  double powers[kTiltBlock] = {1}, firsts[kTiltBlock] = {0}, seconds[kTiltBlock] = {0};
+  const double ratio = block > 1 ? std::exp(rise) : 1;
+  for (size_t k = 1; k < block; ++k) {
+    const double at = static_cast<double>(k);
+    powers[k] = powers[k - 1] * ratio;
+    firsts[k] = powers[k] * at;
+    seconds[k] = firsts[k] * at;
   }
-  if (weights != nullptr) weights->resize(n);
-  const size_t block = std::fabs(s) * step * kTiltBlock < 300 ? kTiltBlock : 1;
-  double powers[kTiltBlock] = {1}, ratio = block > 1 ? std::exp(s * step) : 1;
-  for (size_t k = 1; k < block; ++k) powers[k] = powers[k - 1] * ratio;
   double total = 0, first = 0, second = 0;  // in units of the step
-  for (size_t begin = 0; begin < n; begin += block) {
-    const size_t length = std::min(block, n - begin);
+  // Sums of atoms begin to begin + length, length at most `block`.
+  const auto add = [&](size_t begin, size_t length) {
     const double* mass = &loss.mass[begin];
     // Without mass the factor may be infinite.
     const bool bare = block == 1 && mass[0] == 0;
-    const double factor = bare ? 0 : std::exp(s * step * static_cast<double>(begin) - shift);
+    const double factor = bare ? 0 : std::exp(rise * static_cast<double>(begin) - shift);
     double sums[4] = {}, moments[4] = {}, squares[4] = {};
     size_t k = 0;
     for (; k + 4 <= length; k += 4) {
       for (size_t lane = 0; lane < 4; ++lane) {
-        const double weight = mass[k + lane] * powers[k + lane];
-        const double moment = weight * static_cast<double>(k + lane);
-        sums[lane] += weight;
-        moments[lane] += moment;
-        squares[lane] += moment * static_cast<double>(k + lane);
+        sums[lane] += mass[k + lane] * powers[k + lane];
+        moments[lane] += mass[k + lane] * firsts[k + lane];
+        squares[lane] += mass[k + lane] * seconds[k + lane];
       }
     }
     for (; k < length; ++k) {
-      const double weight = mass[k] * powers[k], at = static_cast<double>(k);
-      sums[0] += weight;
-      moments[0] += weight * at;
-      squares[0] += weight * at * at;
+      sums[0] += mass[k] * powers[k];
+      moments[0] += mass[k] * firsts[k];
+      squares[0] += mass[k] * seconds[k];
     }
     if (weights != nullptr) {
       for (k = 0; k < length; ++k) (*weights)[begin + k] = mass[k] * (powers[k] * factor);
@@ -67,6 +103,12 @@ Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<doub
     total += sum;
     first += moment + at * sum;
     second += square + at * (2 * moment + at * sum);
+  };
+  for (size_t b = 0; b < peaks.size(); ++b) {
+    if (!(peaks[b] > shift - kFaint)) continue;
+    const size_t end = std::min(n, (b + 1) * kTiltBlock);
+    for (size_t begin = b * kTiltBlock; begin < end; begin += block)
+      add(begin, std::min(block, end - begin));
   }
   if (!(total > 0)) return {0, -kInfinity, 0, 0};
   const double mean = first / total;
@@ -79,6 +121,19 @@ namespace {
 // Masses below have lost digits, or may have underflowed on the way: by a few of the least normal
 // doubles.
 constexpr double kFaintMass = 1e-290, kLostToUnderflow = 16 * 0x1p-1022;
+
+// The logarithm of the greatest mass of each block, within a factor of two.
+std::vector<double> LogPeaksOf(const std::vector<double>& mass) {
+  std::vector<double> peaks;
+  for (size_t begin = 0; begin < mass.size(); begin += kTiltBlock) {
+    const auto first = mass.begin() + static_cast<ptrdiff_t>(begin);
+    const auto end =
+        mass.begin() + static_cast<ptrdiff_t>(std::min(mass.size(), begin + kTiltBlock));
+    const double greatest = *std::max_element(first, end);
+    peaks.push_back(greatest > 0 ? kLog2 * BinaryExponent(greatest) : -kInfinity);
+  }
+  return peaks;
+}
 
 }  // namespace
 
@@ -114,6 +169,11 @@ DirectedLoss Directed(const DiscretePair& pair, double count, Direction directio
   loss.loss_error += 2 * kUnitRoundoff * greatest;
   loss.infinity = pair.add_infinity;
   return loss;
+}
+
+DirectedLosses::DirectedLosses(std::vector<DirectedLoss> losses, double step)
+    : losses_(std::move(losses)), step_(step) {
+  for (DirectedLoss& loss : losses_) loss.log_peaks = LogPeaksOf(loss.mass);
 }
 
 // 1 - Π (1 - infinity)^count.

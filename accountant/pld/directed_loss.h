@@ -14,6 +14,11 @@ namespace dpledger::accountant::pld {
 // Whether a bound is an upper or a lower one.
 enum class Side { kUpper, kLower };
 
+// Tilting takes atoms in blocks: within one each exponential is the one before times a constant.
+// kTiltError bounds the relative error of a weight, apart from that of its exponent.
+inline constexpr size_t kTiltBlock = 32;
+inline constexpr double kTiltError = 2 * (kTiltBlock + 8) * kUnitRoundoff;
+
 // One step in one direction: atoms at first_loss + j·step with the masses of the direction's first
 // distribution, rounded outwards.
 struct DirectedLoss {
@@ -22,14 +27,16 @@ struct DirectedLoss {
   double count = 1;  // a whole number, at most 2^53
   double infinity = 0;
   double loss_error = 0;
+  // Of each block of kTiltBlock atoms: log of the greatest mass, within a factor of two. Made by
+  // DirectedLosses.
+  std::vector<double> log_peaks = {};
 };
 DirectedLoss Directed(const DiscretePair& pair, double count, Direction direction, Side side);
 
 // Distinct steps on grids of one spacing.
 class DirectedLosses {
  public:
-  DirectedLosses(std::vector<DirectedLoss> losses, double step)
-      : losses_(std::move(losses)), step_(step) {}
+  DirectedLosses(std::vector<DirectedLoss> losses, double step);
 
   struct Cumulants {
     double value;     // K(s) = Σ count log Σ mass e^{s·loss}
@@ -56,7 +63,8 @@ class DirectedLosses {
   double step_;
 };
 
-// One loss, tilted: weights w_j = mass_j e^{s·x_j - shift}, x_j counted from the first atom.
+// One of DirectedLosses::losses(), tilted: weights w_j = mass_j e^{s·x_j - shift}, x_j counted from
+// the first atom.
 struct Tilted {
   double total;           // Σ w
   double log_normaliser;  // log Σ mass e^{s·loss}, as log(total) + shift + s·first_loss
@@ -64,9 +72,5 @@ struct Tilted {
   double variance;
 };
 Tilted TiltOne(const DirectedLoss& loss, double step, double s, std::vector<double>* weights);
-// Within a block of atoms each exponential is the one before times a constant. kTiltError bounds
-// the relative error of a weight, apart from that of its exponent.
-inline constexpr size_t kTiltBlock = 32;
-inline constexpr double kTiltError = 2 * (kTiltBlock + 8) * kUnitRoundoff;
 
 }  // namespace dpledger::accountant::pld
