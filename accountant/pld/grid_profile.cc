@@ -16,10 +16,16 @@ namespace {
 
 // How far from the saddle a tilt may be, in units of the saddle's width.
 constexpr double kNear = 2;
+// How often half that is tried.
+constexpr int kShorter = 6;
 // Bins of a composition near the δ that matters; some 2 MiB, and a few milliseconds.
 constexpr int64_t kFewBins = 1 << 18;
 // Coarser meshes that are tried where the first is out of reach.
 constexpr int kCoarser = 12;
+
+bool IsNear(double tilt, double saddle, const DirectedLosses::Cumulants& at_saddle) {
+  return std::fabs(tilt - saddle) * std::sqrt(at_saddle.variance) <= kNear;
+}
 
 }  // namespace
 
@@ -47,9 +53,10 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   for (int i = 0; i < kCoarser; ++i, mesh *= 2) {
     const auto attempt = [&]() -> absl::StatusOr<GridProfile> {
       ASSIGN_OR_RETURN(const Discretised made, steps.Discretise(steps.Aligned(mesh), tail, limits));
-      Bound upper{made.In(direction, Side::kUpper), at.tilt, std::nullopt};
-      Bound lower{made.In(direction, Side::kLower), at.tilt, std::nullopt};
+      Bound upper{made.In(direction, Side::kUpper), at.tilt, {0, 0}, std::nullopt};
+      Bound lower{made.In(direction, Side::kLower), at.tilt, {0, 0}, std::nullopt};
       if (!upper.losses.Empty()) {
+        upper.served = Served(upper.losses, at.tilt);
         ASSIGN_OR_RETURN(upper.composed,
                          Composed::Compose(upper.losses, at.tilt, few, window_tail));
       }
@@ -62,10 +69,33 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   return out_of_reach;
 }
 
+// The ε whose saddles are as near as IsNear asks: ε grows with its saddle.
+Interval GridProfile::Served(const DirectedLosses& losses, double tilt) {
+  const auto epsilon = [](const DirectedLosses::Cumulants& at, double s) {
+    return at.mean - 1 / s - 1 / (1 + s);
+  };
+  const DirectedLosses::Cumulants here = losses.LogMgf(tilt);
+  const auto reach = [&](double sign) {
+    double away = kNear / std::sqrt(here.variance);
+    if (sign < 0) away = std::fmin(away, 0.9 * tilt);
+    for (int i = 0; i < kShorter; ++i, away /= 2) {
+      const double s = tilt + sign * away;
+      const DirectedLosses::Cumulants there = losses.LogMgf(s);
+      if (IsNear(tilt, s, there)) return epsilon(there, s);
+    }
+    return epsilon(here, tilt);
+  };
+  return {reach(-1), reach(1)};
+}
+
 absl::Status GridProfile::Tilt(double epsilon, Bound& bound) {
+  if (bound.composed.has_value() && bound.served.lower <= epsilon &&
+      epsilon <= bound.served.upper) {
+    return absl::OkStatus();
+  }
   const double tilt = bound.losses.Tilt(epsilon, bound.tilt);
-  const double width = std::sqrt(bound.losses.LogMgf(tilt).variance);
-  if (bound.composed.has_value() && std::fabs(bound.tilt - tilt) * width <= kNear) {
+  if (bound.composed.has_value() && IsNear(bound.tilt, tilt, bound.losses.LogMgf(tilt))) {
+    bound.served.upper = std::fmax(bound.served.upper, epsilon);
     return absl::OkStatus();
   }
   bound.tilt = tilt;
@@ -74,6 +104,7 @@ absl::Status GridProfile::Tilt(double epsilon, Bound& bound) {
   if (absl::IsResourceExhausted(composed.status())) return absl::OkStatus();
   RETURN_IF_ERROR(composed.status());
   bound.composed = *std::move(composed);
+  bound.served = Served(bound.losses, tilt);
   return absl::OkStatus();
 }
 

@@ -28,9 +28,11 @@ class GridProfile {
   struct Bound {
     DirectedLosses losses;
     double tilt;
+    Interval served;  // the ε for which `composed` is as good as another
     std::optional<Composed> composed;
   };
   GridProfile(Bound upper, Bound lower, double window_tail, const Limits& limits);
+  static Interval Served(const DirectedLosses& losses, double tilt);
   // Sees to it that bound.composed has a tilt as good as the saddle's, if one is in reach.
   absl::Status Tilt(double epsilon, Bound& bound);
 
