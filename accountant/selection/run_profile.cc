@@ -49,11 +49,9 @@ RunProfile::RunProfile(const Composition& run, double epsilon, double delta, con
   }
   even_ = static_cast<size_t>(std::ceil(2 * epsilon / spacing_));
   last_ = even_ + kTailNodes;
-}
-
-double RunProfile::At(size_t index) const {
-  const double even = spacing_ * static_cast<double>(std::min(index, even_));
-  return index <= even_ ? even : even * std::pow(kGrowth, static_cast<double>(index - even_));
+  for (size_t i = 0; i <= even_; ++i) lattice_.push_back(spacing_ * static_cast<double>(i));
+  for (size_t i = 1; i <= kTailNodes; ++i)
+    lattice_.push_back(lattice_[even_] * std::pow(kGrowth, static_cast<double>(i)));
 }
 
 // The last node at or below epsilon >= 0.

@@ -6,6 +6,7 @@
 // thread safe.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -20,9 +21,9 @@ namespace dpledger::accountant::selection {
 
 class RunProfile {
  public:
-  // `epsilon` and `delta`: roughly where the profile matters. Nodes are dense up to twice
-  // `epsilon`, and accurate for δ down to a small fraction of `delta`. `run` and `limits` must
-  // outlive this.
+  // `epsilon` and `delta` (finite, > 0): roughly where the profile matters. Nodes are dense up to
+  // twice `epsilon`, and accurate for δ down to a small fraction of `delta`. `run` and `limits`
+  // must outlive this.
   RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits);
 
   // Whether some method can compute this composition's profile.
@@ -33,7 +34,7 @@ class RunProfile {
   double Down(Direction direction, double epsilon);
 
   // The lattice: ε of node `index`, and δ there. An index past the last means the last node.
-  double At(size_t index) const;
+  double At(size_t index) const { return lattice_[std::min(index, last_)]; }
   Interval Node(Direction direction, size_t index);
   size_t last() const { return last_; }
 
@@ -62,6 +63,7 @@ class RunProfile {
   size_t even_;  // up to this node the spacing is even; from it on each ε is the one before times
                  // kGrowth
   size_t last_;
+  std::vector<double> lattice_;  // ε of each node
   double delta_;
   std::optional<pld::GridProfile> on_grid_[2];  // for each direction, once it is needed
   bool on_no_grid_[2] = {false, false};         // none is within reach

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/mechanism/profile_pair.h"
 #include "accountant/mechanism/trials.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/best_of_runs.h"
@@ -67,7 +68,10 @@ absl::StatusOr<selection::RunProfile> ProfileFor(const Composition& run, double 
   // Every run has a part of δ; there its profile matters.
   const double share = std::fmax(delta / std::fmax(1, MeanOf(trials)), 1e-300);
   ASSIGN_OR_RETURN(const Answer near, ComputeEpsilon(run, share, {.limits = options.limits}));
-  selection::RunProfile profile(run, std::fmax(near.value.upper, 1e-6), share, options.limits);
+  // Where a run fails more often than that, ε is infinite: anything will do.
+  const double one_run =
+      std::isfinite(near.value.upper) ? near.value.upper : kGreatestProfileEpsilon;
+  selection::RunProfile profile(run, std::fmax(one_run, 1e-6), share, options.limits);
   RETURN_IF_ERROR(profile.stopped());
   return profile;
 }
