@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -18,6 +19,13 @@ constexpr int kEvaluations = 120;
 constexpr double kRough = 0.02;
 // The relative gap at which a value is tried first: most are farther than that from the target.
 constexpr double kFirstGap = 0.01;
+// What a value that is tried may take of a question's work on the loss grid, and what one near the
+// solution may: ten of the former and three of the latter take as long as one question.
+constexpr double kTrial = 1.0 / 30, kFinal = 0.2;
+// Values asked near the solution: where that is enough for the gap that is wanted, and where not.
+constexpr int kFinalTries = 6, kFinalTriesWide = 3;
+// How near trials come where the gap that is wanted is out of their reach.
+constexpr double kTrialTolerance = 5e-3;
 
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
@@ -52,14 +60,27 @@ class Search {
     RETURN_IF_ERROR(options_.limits.Check());
     const double x = Value(y);
     ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
-    Options rough = options_;
-    if (!hard_) rough.relative_gap = std::fmax(kFirstGap, options_.relative_gap);
-    ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, rough));
-    hard_ |= answer.value.RelativeGap() > rough.relative_gap;
-    if (!hard_ && IsRough(answer) && !Tells(answer)) {
-      ASSIGN_OR_RETURN(answer, ComputeEpsilon(composition, delta_, options_));
+    Options asked = options_;
+    asked.limits.max_grid_work *= effort_;
+    const auto ask = [&](double gap) -> absl::StatusOr<Answer> {
+      asked.relative_gap = gap;
+      ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, asked));
+      hard_ |= answer.value.RelativeGap() > gap;
+      return answer;
+    };
+    const double wanted = options_.relative_gap;
+    ASSIGN_OR_RETURN(Answer answer, ask(hard_ ? wanted : std::fmax(kFirstGap, wanted)));
+    Point point{Place(x), std::log(answer.value.upper)};
+    if (!hard_ && IsRough(answer)) {
+      if (Tells(answer)) {
+        point.log_epsilon += excess_;
+      } else {
+        const double first = point.log_epsilon;
+        ASSIGN_OR_RETURN(answer, ask(wanted));
+        point.log_epsilon = std::log(answer.value.upper);
+        excess_ = point.log_epsilon - first;
+      }
     }
-    const Point point{Place(x), std::log(answer.value.upper)};
     if (answer.value.lower > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
@@ -89,9 +110,13 @@ class Search {
   }
 
   // Narrows the bracket to `tolerance` of x.
-  absl::Status Narrow(double tolerance) {
+  absl::Status Narrow(double tolerance) { return Narrow(tolerance, tolerance); }
+  // The same to `where_hard` where trials show little.
+  absl::Status Narrow(double tolerance, double where_hard) {
     double width = kInfinity;
-    for (int i = 0; i < kEvaluations && !Closed(tolerance); ++i) {
+    slope_ = (missed_->log_epsilon - safe_->log_epsilon) / (safe_->y - missed_->y);
+    for (int i = 0; i < kEvaluations; ++i) {
+      if (Closed(hard_ ? where_hard : tolerance)) break;
       const double now = safe_->y - missed_->y;
       const bool slow = i % 3 == 2 && now > width / 2;  // of three steps, one halves at least
       if (i % 3 == 0) width = now;
@@ -100,11 +125,41 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Asks for the safe value's ε at the gap that is wanted.
-  absl::Status Settle() {
-    if (!IsRough(at_safe_)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const Composition composition, family_.at(Value(safe_->y)));
-    ASSIGN_OR_RETURN(at_safe_, ComputeEpsilon(composition, delta_, options_));
+  // Asks for the safe value's ε at the gap that is wanted. Where trials did not reach that, more
+  // work brings the upper bound down: then on towards the value at which it meets the target, by
+  // the slope that trials showed.
+  absl::Status Settle(double tolerance) {
+    effort_ = kFinal;
+    if (!hard_) {
+      if (!IsRough(at_safe_)) return absl::OkStatus();
+      hard_ = true;  // asks for the gap that is wanted at once
+      return Try(safe_->y);
+    }
+    const Point safe = *safe_;
+    const std::optional<Point> missed = std::exchange(missed_, std::nullopt);
+    RETURN_IF_ERROR(Try(safe.y));
+    if (missed.has_value() && safe_->log_epsilon > safe.log_epsilon - tolerance) {
+      // It is not work that keeps the bounds apart.
+      missed_ = missed;
+      effort_ = kTrial;
+      RETURN_IF_ERROR(Narrow(tolerance));
+      effort_ = kFinal;
+      return absl::OkStatus();
+    }
+    if (!(slope_ > 0 && std::isfinite(slope_))) return absl::OkStatus();
+    for (int i = 1; i < (WantedReached() ? kFinalTries : kFinalTriesWide); ++i) {
+      if (missed_.has_value() && Closed(tolerance)) break;
+      const double left = Aim() - safe_->log_epsilon;
+      const double on = 0.97 * left / slope_;
+      if (!missed_.has_value() && on <= tolerance) break;
+      // (Rather a little short of it than on the other side: few values are left.)
+      const double y =
+          missed_.has_value()
+              ? Guess(tolerance) + (WantedReached() ? 0 : 0.02 * (safe_->y - missed_->y))
+              : safe_->y - on;
+      if (Value(y) == Value(safe_->y)) break;
+      RETURN_IF_ERROR(Try(std::fmax(least_, y)));
+    }
     return absl::OkStatus();
   }
 
@@ -114,7 +169,7 @@ class Search {
     // A value whose own bounds are wide is not told from those that are nearer.
     const double wide = std::fmax(1, at_safe_.value.RelativeGap() / options_.relative_gap);
     double units = std::fmax(1, std::floor(2 * wide * UnitsInGap()));
-    for (double back = 2 * wide * options_.relative_gap; back < 1; back *= 2, units *= 2) {
+    for (double back = 2 * wide * options_.relative_gap; back < 3; back *= 2, units *= 2) {
       const double y = std::fmax(
           least_, family_.unit == 0
                       ? safe_->y - back
@@ -145,6 +200,8 @@ class Search {
   bool IsSafe(const Answer& answer) const {
     return answer.value.upper <= target_ * (1 - options_.relative_gap);
   }
+  double Aim() const { return std::log(target_) + std::log1p(-options_.relative_gap); }
+  bool WantedReached() const { return at_safe_.value.RelativeGap() <= options_.relative_gap; }
   // Another question, at the gap that is asked for, may say more.
   bool IsRough(const Answer& answer) const {
     return options_.relative_gap < kFirstGap &&
@@ -188,8 +245,7 @@ class Search {
     const double wide = safe_->y - missed_->y;
     const double rise = missed_->log_epsilon - safe_->log_epsilon;
     if (!std::isfinite(rise) || !(rise > 0)) return Middle();
-    const double aim = std::log(target_) + std::log1p(-options_.relative_gap);
-    double share = std::clamp((aim - safe_->log_epsilon) / rise, 0.0, 1.0);  // from the safe end
+    double share = std::clamp((Aim() - safe_->log_epsilon) / rise, 0.0, 1.0);  // from the safe end
     share += (share < 0.5 ? 0.4 : -0.4) * std::fmin(1, tolerance / wide);
     double y = safe_->y - wide * std::clamp(share, 0.02, 0.98);
     if (family_.unit > 0) {
@@ -206,7 +262,10 @@ class Search {
   const double least_, greatest_;  // of y
   std::optional<Point> safe_, missed_, surely_missed_;
   Answer at_safe_;
-  bool hard_ = false;  // a gap that was asked for was not reached: another takes as long
+  bool hard_ = false;       // a gap that was asked for was not reached: another takes as long
+  double excess_ = 0;       // by how much the wanted gap moved log ε where both were asked
+  double effort_ = kTrial;  // of a question's work
+  double slope_ = 0;        // by how much log ε falls with y, over the first bracket
 };
 
 // Whether ε grows with x, by two values that differ in it.
@@ -255,8 +314,11 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
   }
 
   RETURN_IF_ERROR(search.Bracket(start));
-  if (search.has_missed()) RETURN_IF_ERROR(search.Narrow(options.relative_gap / 8));
-  RETURN_IF_ERROR(search.Settle());
+  const double tolerance = options.relative_gap / 8;
+  if (search.has_missed()) {
+    RETURN_IF_ERROR(search.Narrow(tolerance, std::fmax(tolerance, kTrialTolerance)));
+  }
+  RETURN_IF_ERROR(search.Settle(tolerance));
   RETURN_IF_ERROR(search.FindMiss());
   return Solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
 }

@@ -29,7 +29,8 @@ double WorkOfComposing(size_t bins, size_t losses) {
 
 double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
                  double wanted, const Limits& limits) {
-  double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / kSoonComposed);
+  const double bins = std::fmin(kSoonComposed, limits.max_grid_work / (16 * kWorkOfBin));
+  double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / bins);
   mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / limits.max_grid_work);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
   return std::clamp(mesh, 1e-14, std::fmax(1e-14, steps.CoarsestMesh()));

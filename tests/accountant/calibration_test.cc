@@ -155,6 +155,40 @@ TEST(Solve, FindsOutWhetherEpsilonGrows) {
   EXPECT_LE(by_precision->optimum.lower, by_precision->optimum.upper);
 }
 
+// Each value that is asked takes a question's time where bounds stay wide: once ten of the limit of
+// one question were asked, each of 0.6 s.
+TEST(Solve, AsksOfWideBoundsRoughlyBeforeItAsksAtLength) {
+  constexpr double kEpsilon = 0.16, kDelta = 2.3e-3;
+  const auto at = [](double q) {
+    SamplingScheme scheme;
+    scheme.kind = PoissonSampling{q};
+    History history;
+    history.Add("", RoundsEvent{{scheme, {{"", 1.0, 0.4522759400220917}}}, 114595});
+    return Resolve(history, Adjacency::kReplaceOne);
+  };
+  int asked = 0;
+  const Family counted{[&](double q) {
+                         ++asked;
+                         return at(q);
+                       },
+                       1e-7,
+                       1,
+                       0,
+                       true,
+                       1e-5,
+                       2.5e-5};
+  const auto found = Solve(counted, kEpsilon, kDelta, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_LE(asked, 12);
+  // Asked at length, the value is safe, and not far from the best.
+  const Interval there = ComputeEpsilon(*at(found->value), kDelta, {})->value;
+  EXPECT_LE(there.upper, kEpsilon);
+  EXPECT_GE(there.upper, 0.98 * kEpsilon);
+  EXPECT_LE(found->epsilon.value.upper, kEpsilon);
+  EXPECT_LT(found->optimum.upper, 1.1 * found->value);
+  EXPECT_GT(ComputeEpsilon(*at(found->optimum.upper), kDelta, {})->value.lower, kEpsilon);
+}
+
 TEST(Solve, SaysWhenEpsilonDoesNotDependOnTheUnknown) {
   const Family constant{[](double) {
                           History history;
