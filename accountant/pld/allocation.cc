@@ -15,9 +15,9 @@ namespace {
 // second.
 constexpr double kFirstLook = 0.1, kCoarsest = 0.03, kFinest = 0.003;
 
-// Where a record is replaced: values of the profile are as far apart as makes them add as much as
-// the laws' grids do. One discretisation takes at most this share of the limits.
-constexpr double kSpacing = 4, kShareOfLimits = 0.25;
+// Where a record is replaced: so many steps of the loss grid between values of the profile, and the
+// shares of the limits that one discretisation and a first look take.
+constexpr double kSpacing = 2, kShareOfLimits = 0.5, kShareOfLook = 0.15;
 
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.
 double Variance(const AllocatedGaussian& epoch) {
@@ -44,7 +44,7 @@ absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, doub
                                             double most_work, const Limits& limits) {
   Allocation result;
   ASSIGN_OR_RETURN(const ReplacedPairs pairs,
-                   PairsOf(epoch, kSpacing * step, mesh, tail, most_work, limits));
+                   PairsOf(epoch, Sides::kBoth, kSpacing * step, mesh, tail, most_work, limits));
   ASSIGN_OR_RETURN(const Shares upper, Shares::Of(pairs.upper, step, tail, max_atoms, limits));
   ASSIGN_OR_RETURN(const Shares lower, Shares::Of(pairs.lower, step, tail, max_atoms, limits));
   result.upper = upper.Upper();
@@ -81,13 +81,18 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step,
   return result;
 }
 
+// Values of a profile that are kSpacing steps apart add kSpacing² of what a grid of losses does.
+double ExcessOf(const AllocatedGaussian& epoch) {
+  return 1 + kLawsShare + (epoch.replaced ? kSpacing * kSpacing : 0);
+}
+
 double CoarsestStep(const AllocatedGaussian& epoch) { return kCoarsest * StepOfMeshOne(epoch); }
 
 absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& epoch, double tail, const Limits& limits) {
   if (epoch.replaced) {
     ASSIGN_OR_RETURN(const ReplacedPairs pairs,
-                     PairsOf(epoch, SpreadOf(epoch) / 2, kFirstLook, tail,
-                             kShareOfLimits * limits.max_grid_work, limits));
+                     PairsOf(epoch, Sides::kUpper, SpreadOf(epoch) / 2, kFirstLook, tail,
+                             kShareOfLook * limits.max_grid_work, limits));
     return pairs.upper;
   }
   ASSIGN_OR_RETURN(const allocation::RatioLaw law, UpperOf(epoch, kFirstLook, tail, limits));

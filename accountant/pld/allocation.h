@@ -13,6 +13,8 @@ namespace dpledger::accountant::pld {
 // Of the excess variance that discretisation adds to an epoch's loss, the grid of losses adds one
 // part, and the laws' own grids kLawsShare: they cost more.
 inline constexpr double kLawsShare = 16;
+// By how much more than a loss grid an epoch's discretisation adds, in all.
+double ExcessOf(const AllocatedGaussian& allocation);
 
 struct Allocation {
   DiscretePair upper;  // dominates the epoch, in both directions

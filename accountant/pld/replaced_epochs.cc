@@ -133,27 +133,32 @@ double SpreadOf(const AllocatedGaussian& epoch) {
   return std::sqrt(std::fmin(1, variance));
 }
 
-absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, double spacing, double mesh,
-                                      double tail, double most_work, const Limits& limits) {
+absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides, double spacing,
+                                      double mesh, double tail, double most_work,
+                                      const Limits& limits) {
   Profile profile(epoch, limits);
   const double spread = SpreadOf(epoch), cut = TailFor(tail);
   // 1. How far the values reach, and what they will take.
-  double end = spread;
+  double end = spread, work_of_look = 0;
   for (;; end *= 1.5) {
     const absl::StatusOr<double> at = profile.Above(end, kFirstLook, cut);
     if (absl::IsResourceExhausted(at.status()) && end > spread) break;
     RETURN_IF_ERROR(at.status());
+    work_of_look = std::fmax(work_of_look, profile.last_work());
     if (*at <= tail || end > kGreatestProfileEpsilon) break;
   }
-  double values = 0;
-  for (double at = 0; at < end && values < kMostNodes; at += StepAfter(at, spacing, spread))
-    ++values;
-  const double finer = kFirstLook / mesh;
-  const double expected = 2 * values * profile.last_work() * finer * finer;
-  if (expected > most_work) {
-    const double coarser = std::cbrt(expected / most_work);
-    spacing *= coarser;
+  const auto work = [&] {
+    double values = 0;
+    for (double at = 0; at < end && values < kMostNodes; at += StepAfter(at, spacing, spread))
+      ++values;
+    const double finer = kFirstLook / mesh;
+    return (sides == Sides::kBoth ? 2 : 1) * values * work_of_look * finer * finer;
+  };
+  if (work() > most_work) {
+    const double coarser = std::cbrt(work() / most_work);
     mesh = std::fmin(kFirstLook, mesh * coarser);
+    spacing *= coarser;
+    spacing *= std::fmax(1, work() / most_work);
   }
   // 2. The values.
   std::vector<ProfilePoint> above;
@@ -164,8 +169,10 @@ absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, double spa
     if (absl::IsResourceExhausted(delta.status()) && at > 0) break;
     RETURN_IF_ERROR(delta.status());
     above.push_back({at, *delta});
-    ASSIGN_OR_RETURN(const ReplacedBelow test, profile.Below(at, mesh, cut));
-    below.push_back(test);
+    if (sides == Sides::kBoth) {
+      ASSIGN_OR_RETURN(const ReplacedBelow test, profile.Below(at, mesh, cut));
+      below.push_back(test);
+    }
     if (*delta <= tail || at >= end) break;
   }
   ReplacedPairs pairs{PairOfProfile(above, above), PairOfTests(below), profile.work()};

@@ -23,8 +23,10 @@ struct ReplacedPairs {
 // Values at ε about `spacing` apart, more where δ is small, down to δ = tail; laws of steps `mesh`.
 // Both coarser where they would take more than `most_work`. RESOURCE_EXHAUSTED if a round's loss is
 // too large; DEADLINE_EXCEEDED, CANCELLED.
-absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, double spacing, double mesh,
-                                      double tail, double most_work, const Limits& limits);
+enum class Sides { kBoth, kUpper };  // kUpper: `lower` shows nothing
+absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides, double spacing,
+                                      double mesh, double tail, double most_work,
+                                      const Limits& limits);
 
 // The standard deviation of the epoch's loss, about.
 double SpreadOf(const AllocatedGaussian& epoch);

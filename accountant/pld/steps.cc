@@ -119,7 +119,7 @@ absl::StatusOr<Sketch> Steps::Draw(double tail, const Limits& limits) const {
   for (const Step& step : pairs_) sketch.Add(step.upper, step.count);
   for (const AllocatedGaussian& allocation : allocations_) {
     ASSIGN_OR_RETURN(const Pair coarse, CoarsePair(allocation, tail, limits));
-    sketch.Add(coarse, static_cast<double>(allocation.count), 1 + kLawsShare);
+    sketch.Add(coarse, static_cast<double>(allocation.count), ExcessOf(allocation));
   }
   return sketch;
 }

@@ -238,7 +238,7 @@ TEST(ReplacedEpochs, EpochsCompose) {
 // where it was not asked for.
 TEST(ReplacedEpochs, PairsBracketTheProfile) {
   const AllocatedGaussian epoch{100, {0.5, 0.5}, 1, 0, false, true};
-  const auto pairs = pld::PairsOf(epoch, 0.08, 0.05, 1e-12, 1e9, {});
+  const auto pairs = pld::PairsOf(epoch, pld::Sides::kBoth, 0.08, 0.05, 1e-12, 1e9, {});
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   const auto profile = [](const Pair& pair, double epsilon) {
     double sum = 0;
