@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "accountant/allocation/doubling.h"
 #include "accountant/allocation/replaced.h"
 #include "tests/accountant/exact_gaussian.h"
 
@@ -165,6 +166,32 @@ TEST(ReplacedLaw, WhatIsCutCounts) {
     EXPECT_LT(cut.below.delta, 0.5 * exact) << rounds;
     EXPECT_GT(cut.above.delta, 0.005) << rounds;
     EXPECT_LT(cut.above.delta, 0.2) << rounds;
+  }
+}
+
+// Of an upper law all mass is there or counted as cut, also what sums leave out; P-mass of the one
+// engine's other kind of round, whose mean is kept.
+TEST(ReplacedLaw, NothingIsLeftOutUncounted) {
+  for (const uint64_t rounds : {64ul, 1000ul}) {
+    const double tail = 1e-3, t = static_cast<double>(rounds);
+    Doubling<Opposed> opposed(Bound::kUpper, rounds, {1, 0.2}, 0.05, tail);
+    Doubling<Ratio> ratio(Bound::kUpper, rounds, {1}, 0.05, tail);
+    const auto signed_sum = opposed.Sum({}), sum = ratio.Sum({});
+    ASSERT_TRUE(signed_sum.ok() && sum.ok());
+    double left_signed = 1 - opposed.q_cut(), left_q = 1 - ratio.q_cut(), left_p = 1;
+    for (const double q : signed_sum->q) left_signed -= q;
+    for (size_t j = 0; j < sum->q.size(); ++j) {
+      left_q -= sum->q[j];
+      left_p -= sum->q[j] * sum->place[j] / t;
+    }
+    // Second order of what is cut of a round may be counted twice.
+    EXPECT_LE(left_signed, 1e-9) << rounds;
+    EXPECT_GE(left_signed, -1e-6) << rounds;
+    EXPECT_LE(left_q, 1e-9) << rounds;
+    EXPECT_GE(left_q, -1e-6) << rounds;
+    EXPECT_LE(left_p, ratio.p_cut()) << rounds;
+    EXPECT_GE(left_p, 0.5 * ratio.p_cut()) << rounds;
+    EXPECT_GE(opposed.p_cut(), opposed.q_cut()) << rounds;
   }
 }
 
