@@ -39,6 +39,12 @@ class Detailed:
         return self.details.adjacency
 
     @property
+    def regime(self) -> str:
+        """Which guarantee the number is: "fixed-plan" of events, the (ε, δ)-differential privacy of a plan; of ledgers
+        also "filter", or "odometer", which is no differential privacy."""
+        return self.details.regime
+
+    @property
     def schemes(self) -> Sequence[str]:
         """The sampling schemes that were met."""
         return self.details.schemes

@@ -29,7 +29,7 @@ class Questions(unittest.TestCase):
         self.assertEqual(answer.schemes, ("poisson",))
         self.assertIn("floating-point noise", " ".join(answer.assumptions))
         self.assertEqual(answer.details.group_size, 1)
-        self.assertEqual(answer.details.regime, "fixed-plan")
+        self.assertEqual(answer.regime, "fixed-plan")
 
     def test_delta_undoes_epsilon(self):
         epsilon = dpledger.epsilon(**RUN, delta=1e-5, relative_gap=1e-6)
