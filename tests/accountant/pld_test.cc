@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/mechanism/pairs.h"
 #include "accountant/pld/discrete_pair.h"
 #include "accountant/pld/grid_profile.h"
 #include "tests/accountant/reference_steps.h"
@@ -196,6 +198,22 @@ TEST(GridProfile, ContainsTheContourAtEveryEpsilon) {
       EXPECT_GE(narrow, 1);
       EXPECT_GE(noticed, 5);
     }
+  }
+}
+
+// A composition serves as many ε as it is near the saddle of, and no more.
+TEST(GridProfile, IsAsNarrowAsAQuestionAboutEachEpsilon) {
+  Composition composition;
+  composition.pairs.push_back({BoundedRangePair(0.8, Bound::kUpper),
+                               BoundedRangePair(0.8, Bound::kLower), std::nullopt, 3});
+  auto profile = pld::GridProfile::Of(composition, Direction::kRemove, 1e-7, 1e-3, {});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  for (double epsilon = 0; epsilon < 2.3; epsilon += 0.05) {
+    const auto found = profile->DeltaAt(epsilon);
+    const auto alone = pld::DeltaIn(Direction::kRemove, composition, epsilon, 1e-3, {});
+    ASSERT_TRUE(found.ok() && alone.ok());
+    EXPECT_LE(found->upper, 1.05 * alone->value.upper) << epsilon;
+    EXPECT_GE(found->lower, 0.95 * alone->value.lower) << epsilon;
   }
 }
 
