@@ -1,7 +1,6 @@
 #include "accountant/rdp/conversion.h"
 
 #include <algorithm>
-#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
 
@@ -12,9 +11,6 @@ namespace dpledger::accountant::rdp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// A lower ratio is wanted to a part in 2^16 of one: ε is flat where it is least.
-constexpr int kBits = 16, kMostEvaluations = 30;
-constexpr double kGreatest = 1e300;
 
 // A few roundings up of a sum of terms of this size.
 double WithRounding(double value, double magnitude) {
@@ -109,7 +105,7 @@ double EpsilonAt(double divergence, double order, double log_delta, double failu
                                         std::fabs(divergence) + delta / (1 - delta) + 1));
   }
   // A lower ratio away from one matters only to the share (αδ)² of the excess. Where it hardly
-  // does, the pair's own masses say what it is; else a search finds it.
+  // does, the pair's own masses say what it is; else a golden section finds it.
   const double matters = order * delta;
   const auto at = [&](double s) {
     const TwoPoints found = TwoPointEpsilon(divergence, order, log_delta, failure, s);
@@ -119,13 +115,21 @@ double EpsilonAt(double divergence, double order, double log_delta, double failu
   TwoPoints found = at(0);
   for (int i = 0; i < 2 && matters > 1e-6 && found.next_s < 1; ++i) found = at(found.next_s);
   if (matters > 0.01) {
-    // Brent's method wants finite values.
-    const auto finite = [&](double s) {
-      const double epsilon = at(s).epsilon;
-      return std::isnan(epsilon) ? kGreatest : std::clamp(epsilon, -kGreatest, kGreatest);
-    };
-    boost::uintmax_t evaluations = kMostEvaluations;
-    boost::math::tools::brent_find_minima(finite, 0.0, 1.0, kBits, evaluations);
+    const double golden = (std::sqrt(5.0) - 1) / 2;
+    double a = 0, b = 1, x = 1 - golden, y = golden, fx = at(x).epsilon, fy = at(y).epsilon;
+    for (int i = 0; i < 32; ++i) {
+      if (fx < fy) {
+        b = y;
+        y = x;
+        fy = fx;
+        fx = at(x = b - golden * (b - a)).epsilon;
+      } else {
+        a = x;
+        x = y;
+        fx = fy;
+        fy = at(y = a + golden * (b - a)).epsilon;
+      }
+    }
   }
   return std::isnan(best) ? kInfinity : best;
 }
