@@ -301,13 +301,15 @@ TEST(ReplacedEpochs, EveryDeltaIsAnswered) {
   EXPECT_EQ(EpsilonOf(epoch, 0).upper, INFINITY);
 }
 
-// Rényi: no more than of one Gaussian, and less where there is much to hide among; above the
-// divergence of order two that is exact.
+// Rényi: no more than of one Gaussian, and less where there is much to hide among.
 TEST(ReplacedEpochs, RenyiCurveBounds) {
   const rdp::AllocatedGaussianMoments moments(1000, 1);
   EXPECT_LE(moments.Replace(2), 4);
   EXPECT_LT(moments.Replace(1.5), 0.1);
-  // E_Q'[...] has no closed form: against δ, by what it converts to.
+  // Two rounds are a Gaussian mechanism of distance √2 μ.
+  for (const double order : {1.01, 2.0, 7.5, 40.0})
+    EXPECT_GE(rdp::AllocatedGaussianMoments(2, 0.5).Replace(order), order / 4) << order;
+  // Of more there is no closed form: against δ, by what it converts to.
   const Composition epoch = Replaced({1000, 3});
   const auto by_rdp = ComputeEpsilon(epoch, 1e-6, {.method = Method::kRdp});
   ASSERT_TRUE(by_rdp.ok()) << by_rdp.status();
