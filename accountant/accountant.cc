@@ -141,7 +141,7 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   Answer answer = best ? by_rdp : Answer{{0, kInfinity}, method, {}};
   const auto from_above = [&]() -> absl::StatusOr<Answer> {
     ASSIGN_OR_RETURN(const Composition above,
-                     Above(composition, question_.Delta(by_rdp.value.upper), options_.limits));
+                     Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
     return Known(method, above);
   };
   absl::StatusOr<Answer> upper = from_above();
@@ -150,11 +150,11 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
     return answer;
   }
   RETURN_IF_ERROR(upper.status());
-  if (upper->value.upper < answer.value.upper) answer = *std::move(upper);
-  answer.value.lower = 0;
+  if (upper->value.upper() < answer.value.upper()) answer = *std::move(upper);
+  answer.value = {0, answer.value.upper()};
   if (!below.Empty()) {
     ASSIGN_OR_RETURN(const Answer least, Known(method, below));
-    answer.value = Meet({least.value.lower, kInfinity}, "what is below", answer.value,
+    answer.value = Meet({least.value.lower(), kInfinity}, "what is below", answer.value,
                         MethodName(answer.method));
     std::erase(answer.warnings, kNoLowerBound);
   }
@@ -178,7 +178,7 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) const {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
   // Where curves are left out, or rdp alone answers, that says why.
-  const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower == 0;
+  const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;
   const bool explained = rdp_alone || HasCurvesAlone(composition);
   if (!explained && answer.value.RelativeGap() > options_.relative_gap)
     answer.warnings.push_back(WiderThanAsked(answer.value, options_));
@@ -204,7 +204,7 @@ absl::StatusOr<Answer> AtDeltaZero(const Composition& composition, const Interva
     return DoesNotApply(Method::kPld, "applies to steps with a known loss distribution");
   }
   if (options.method == Method::kRdp || method == Method::kRdp) {
-    return Answer{{0, greatest.upper}, Method::kRdp, {kNoLowerBound}};
+    return Answer{{0, greatest.upper()}, Method::kRdp, {kNoLowerBound}};
   }
   Answer answer{greatest, method, {}};
   if (curves) answer.warnings.push_back(kCurvesLeftOut);
@@ -219,14 +219,13 @@ bool IsDeltaZero(const Composition& composition, std::optional<Direction> direct
                  const Options& options) {
   const bool asked = options.method == Method::kBest ||
                      (options.method == Method::kPld && composition.curves.empty());
-  return asked && GreatestLoss(composition, direction).upper <= epsilon;
+  return asked && GreatestLoss(composition, direction).upper() <= epsilon;
 }
 
 // No ε is above the greatest loss.
 absl::StatusOr<Answer> AtMost(const Interval& greatest, absl::StatusOr<Answer> answer) {
-  if (answer.ok() && greatest.upper < answer->value.upper) {
-    answer->value.upper = greatest.upper;
-    answer->value.lower = std::fmin(answer->value.lower, greatest.upper);
+  if (answer.ok() && greatest.upper() < answer->value.upper()) {
+    answer->value = {std::fmin(answer->value.lower(), greatest.upper()), greatest.upper()};
   }
   return answer;
 }

@@ -73,7 +73,7 @@ absl::StatusOr<Composition> Tightest(const std::vector<Composition>& above, uint
   if (all.empty()) return Times(count, above.back());
   for (auto& [epsilon, runs] : all) {
     const auto by_pld = pld::Epsilon(runs, share, kGap, limits);
-    if (by_pld.ok()) epsilon = by_pld->value.upper;
+    if (by_pld.ok()) epsilon = by_pld->value.upper();
   }
   return std::min_element(all.begin(), all.end(),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
@@ -89,8 +89,8 @@ void AddRuns(const Composition& run, uint64_t count, Composition& below) {
     step.count = runs(step);
     const auto same = std::find_if(below.steps.begin(), below.steps.end(), [&](const auto& other) {
       return other.sampling_probability == step.sampling_probability &&
-             other.noise_multiplier.lower == step.noise_multiplier.lower &&
-             other.noise_multiplier.upper == step.noise_multiplier.upper;
+             other.noise_multiplier.lower() == step.noise_multiplier.lower() &&
+             other.noise_multiplier.upper() == step.noise_multiplier.upper();
     });
     if (same != below.steps.end()) {
       same->count += step.count;
@@ -190,7 +190,7 @@ Composition Below(const Composition& composition) {
   }
   std::erase_if(below.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
   std::erase_if(below.allocations, [](const AllocatedGaussian& step) {
-    return std::isinf(step.noise_multiplier.upper);
+    return std::isinf(step.noise_multiplier.upper());
   });
   for (PairStep& step : below.pairs) {
     if (!IsLoose(step)) continue;

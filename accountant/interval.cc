@@ -19,29 +19,29 @@ void LogFault(std::string_view event, LogFields fields) {
 }  // namespace
 
 void Interval::Repair() {
-  if (std::isnan(lower)) lower = -kInfinity;
-  if (std::isnan(upper)) upper = kInfinity;
-  if (lower <= upper) return;
-  LogFault("inverted_interval", {{"lower", lower}, {"upper", upper}});
-  std::swap(lower, upper);
+  if (std::isnan(lower_)) lower_ = -kInfinity;
+  if (std::isnan(upper_)) upper_ = kInfinity;
+  if (lower_ <= upper_) return;
+  LogFault("inverted_interval", {{"lower", lower_}, {"upper", upper_}});
+  std::swap(lower_, upper_);
 }
 
 Interval Meet(const Interval& a, std::string_view name_of_a, const Interval& b,
               std::string_view name_of_b) {
-  const double lower = std::fmax(a.lower, b.lower), upper = std::fmin(a.upper, b.upper);
+  const double lower = std::fmax(a.lower(), b.lower()), upper = std::fmin(a.upper(), b.upper());
   if (lower <= upper) return {lower, upper};
   LogFault("methods_contradict", {{"first", std::string(name_of_a)},
-                                  {"first_lower", a.lower},
-                                  {"first_upper", a.upper},
+                                  {"first_lower", a.lower()},
+                                  {"first_upper", a.upper()},
                                   {"second", std::string(name_of_b)},
-                                  {"second_lower", b.lower},
-                                  {"second_upper", b.upper}});
-  return {std::fmin(a.lower, b.lower), std::fmax(a.upper, b.upper)};
+                                  {"second_lower", b.lower()},
+                                  {"second_upper", b.upper()}});
+  return {std::fmin(a.lower(), b.lower()), std::fmax(a.upper(), b.upper())};
 }
 
 double Interval::RelativeGap() const {
-  if (lower == upper) return 0;
-  return std::isinf(upper) ? 1 : (upper - lower) / upper;
+  if (lower_ == upper_) return 0;
+  return std::isinf(upper_) ? 1 : (upper_ - lower_) / upper_;
 }
 
 std::string MethodName(Method method) {

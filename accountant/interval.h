@@ -9,25 +9,29 @@
 namespace dpledger::accountant {
 
 // lower <= true value <= upper; bounds are rounded outward. `upper` is the number to report.
-struct Interval {
-  double lower = 0;
-  double upper = std::numeric_limits<double>::infinity();
-
+class Interval {
+ public:
+  // [0, inf]: nothing is known.
   Interval() = default;
   // Bounds in the wrong order contradict each other, so one of them is wrong: the interval then
   // reaches from the lesser to the greater, and an error is logged. A NaN bounds nothing: -∞ or ∞
   // takes its place.
-  Interval(double lower_bound, double upper_bound) : lower(lower_bound), upper(upper_bound) {
-    if (!(lower <= upper)) Repair();
+  Interval(double lower, double upper) : lower_(lower), upper_(upper) {
+    if (!(lower_ <= upper_)) Repair();
   }
 
-  bool Contains(double value) const { return lower <= value && value <= upper; }
+  double lower() const { return lower_; }
+  double upper() const { return upper_; }
+  bool Contains(double value) const { return lower_ <= value && value <= upper_; }
   // (upper - lower) / upper; 0 for [0, 0] and for [inf, inf], 1 if the upper bound alone is
   // infinite.
   double RelativeGap() const;
 
  private:
   void Repair();
+
+  double lower_ = 0;
+  double upper_ = std::numeric_limits<double>::infinity();
 };
 
 // What two intervals for one value leave of it. Where they have no point in common, one of the two

@@ -95,7 +95,7 @@ std::string JsonLine(uint64_t index, const Outcome& o) {
       R"({"index":%d,"q":%.17g,"noise_multiplier":%.17g,"steps":%d,"delta":%.17g,"method":"%s",)"
       R"("lower":%s,"upper":%s,"within_gap":%s,"seconds":%.3g,"mebibytes":%.1f})",
       index, o.setting.sampling_probability, o.setting.noise_multiplier, o.setting.steps,
-      o.setting.delta, o.method, JsonNumber(o.epsilon.lower), JsonNumber(o.epsilon.upper),
+      o.setting.delta, o.method, JsonNumber(o.epsilon.lower()), JsonNumber(o.epsilon.upper()),
       o.WithinGap() ? "true" : "false", o.seconds, o.mebibytes);
 }
 

@@ -48,8 +48,8 @@ Axis Axis::OfX(const Plot& plot) {
   Range range;
   for (const PlotSeries& series : plot.series) {
     for (const PlotPoint& point : series.points) {
-      range.Add(point.x.lower);
-      range.Add(point.x.upper);
+      range.Add(point.x.lower());
+      range.Add(point.x.upper());
     }
   }
   if (range.from > range.to) return Axis(0, 1, false);
@@ -61,11 +61,11 @@ Axis Axis::OfY(const Plot& plot) {
   for (const PlotSeries& series : plot.series) {
     for (const PlotPoint& point : series.points) {
       if (!plot.log_y) {
-        range.Add(point.y.lower);
-        range.Add(point.y.upper);
+        range.Add(point.y.lower());
+        range.Add(point.y.upper());
       } else {
         // Lower bounds of 0, and far below what is to be seen, do not stretch the axis.
-        if (point.y.upper > 0) range.Add(std::log10(point.y.upper));
+        if (point.y.upper() > 0) range.Add(std::log10(point.y.upper()));
       }
     }
   }

@@ -73,11 +73,11 @@ std::string Curve(const PlotSeries& series, bool report_lower, const Canvas& can
                   const char* colour) {
   std::string reported, other, dots;
   for (const PlotPoint& point : series.points) {
-    if (!std::isfinite(point.x.upper)) continue;
-    const std::string lower = canvas.At(point.x.lower, point.y.lower);
-    const std::string upper = canvas.At(point.x.upper, point.y.upper);
-    const double x = report_lower ? point.x.lower : point.x.upper;
-    const double y = report_lower ? point.y.lower : point.y.upper;
+    if (!std::isfinite(point.x.upper())) continue;
+    const std::string lower = canvas.At(point.x.lower(), point.y.lower());
+    const std::string upper = canvas.At(point.x.upper(), point.y.upper());
+    const double x = report_lower ? point.x.lower() : point.x.upper();
+    const double y = report_lower ? point.y.lower() : point.y.upper();
     absl::StrAppend(&reported, reported.empty() ? "" : " ", report_lower ? lower : upper);
     other = absl::StrCat(report_lower ? upper : lower, other.empty() ? "" : " ", other);
     absl::StrAppendFormat(&dots, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"2.5\" fill=\"%s\"/>\n",

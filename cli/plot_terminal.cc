@@ -69,15 +69,15 @@ void Draw(const PlotSeries& series, const Axis& x, const Axis& y, DotGrid& grid)
   const auto up = [&](double value) { return y.Place(value) * (grid.height() - 1); };
   const PlotPoint* before = nullptr;
   for (const PlotPoint& point : series.points) {
-    if (!std::isfinite(point.x.upper)) continue;
+    if (!std::isfinite(point.x.upper())) continue;
     const PlotPoint& from = before != nullptr ? *before : point;
     const int every = series.reference ? 4 : 1;
-    grid.Line(across(from.x.upper), up(from.y.upper), across(point.x.upper), up(point.y.upper),
-              every);
+    grid.Line(across(from.x.upper()), up(from.y.upper()), across(point.x.upper()),
+              up(point.y.upper()), every);
     // Nothing is known from below where the lower bound is 0: no line is drawn along the axis.
-    if (!series.reference && from.y.lower > 0 && point.y.lower > 0) {
-      grid.Line(across(from.x.lower), up(from.y.lower), across(point.x.lower), up(point.y.lower),
-                every);
+    if (!series.reference && from.y.lower() > 0 && point.y.lower() > 0) {
+      grid.Line(across(from.x.lower()), up(from.y.lower()), across(point.x.lower()),
+                up(point.y.lower()), every);
     }
     before = &point;
   }

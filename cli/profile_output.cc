@@ -232,8 +232,9 @@ Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& loc
   for (const v1::ProfilePoint& point : answer.points()) {
     series.points.push_back({Of(point.epsilon()), Of(point.delta())});
   }
-  std::stable_sort(series.points.begin(), series.points.end(),
-                   [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper < b.x.upper; });
+  std::stable_sort(
+      series.points.begin(), series.points.end(),
+      [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper() < b.x.upper(); });
   plot.series.push_back(std::move(series));
   return plot;
 }
@@ -256,8 +257,9 @@ Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& l
   }
   plot.series = {symmetric, remove, add, chance};
   for (PlotSeries& series : plot.series) {
-    std::stable_sort(series.points.begin(), series.points.end(),
-                     [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper < b.x.upper; });
+    std::stable_sort(
+        series.points.begin(), series.points.end(),
+        [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper() < b.x.upper(); });
   }
   return plot;
 }

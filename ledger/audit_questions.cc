@@ -31,7 +31,7 @@ double GaussianEpsilonDown(double mu, double delta) {
   Composition composition;
   const double z = DivUp(1, mu);
   composition.steps.push_back({1, {z, z}, 1});
-  return gaussian::Epsilon(composition, delta).lower;
+  return gaussian::Epsilon(composition, delta).lower();
 }
 
 // Whether the counts refute the trade-off curve of `composition`.
@@ -50,7 +50,7 @@ absl::StatusOr<bool> RefutesCurveOf(const Composition& composition, const audit:
   for (size_t i = kCurvePoints; i-- > 0;) {
     // f does not rise, though bounds on it may.
     if (i + 1 < kCurvePoints) least = found[i + 1];
-    found[i] = std::fmin(least, AddUp(1, -curve.points[i].symmetric.lower));
+    found[i] = std::fmin(least, AddUp(1, -curve.points[i].symmetric.lower()));
   }
   const auto least_other = [&](double x) {
     const auto above = std::lower_bound(found.begin(), found.end(), x);
@@ -129,7 +129,7 @@ absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
   ASSIGN_OR_RETURN(const Answer claimed,
                    ComputeEpsilon(question.composition, request.delta(), question.options));
   *response.mutable_claimed_epsilon() = ToProto(claimed.value);
-  bool refuted = claimed.value.upper < response.epsilon_lower_bound();
+  bool refuted = claimed.value.upper() < response.epsilon_lower_bound();
   Describe(claimed, question.details);
   if (response.has_observed()) {
     ASSIGN_OR_RETURN(const profile::TradeOff curve,
@@ -137,7 +137,7 @@ absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
                                               {response.observed().type_one()}, question.options));
     const Interval& least = curve.points[0].symmetric;
     *response.mutable_claimed_type_two() = ToProto(least);
-    refuted |= response.observed().type_two() < least.lower;
+    refuted |= response.observed().type_two() < least.lower();
   }
   if (response.has_curve()) {
     ASSIGN_OR_RETURN(const bool curve_refuted,

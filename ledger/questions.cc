@@ -145,8 +145,8 @@ v1::DeclarationSource SourceOf(const Subject& subject, const v1::AccountingOptio
 
 v1::Interval ToProto(const Interval& interval) {
   v1::Interval proto;
-  proto.set_lower(interval.lower);
-  proto.set_upper(interval.upper);
+  proto.set_lower(interval.lower());
+  proto.set_upper(interval.upper());
   return proto;
 }
 

@@ -92,7 +92,7 @@ double LastPositive(F refuted, double low) {
 // most `significance` it exceeds the true one. 0 if there is none above e^-700.
 double SuccessProbabilityDown(uint64_t trials, uint64_t successes, double significance) {
   const auto refuted = [&](double log_odds) {
-    return significance - Binomial(trials, log_odds).UpperTail(successes).upper;
+    return significance - Binomial(trials, log_odds).UpperTail(successes).upper();
   };
   if (successes == 0 || !(refuted(-kGreatestLogOdds) > 0)) return 0;
   const double log_odds = LastPositive(refuted, -kGreatestLogOdds);
@@ -105,7 +105,7 @@ double PValue(const OneRun& run, double epsilon, double delta) {
   const Binomial right(run.guesses, epsilon);
   const double mean = delta > 0 ? right.GreatestMeanBelow(run.correct) : 0;
   const double extra = MulUp(MulUp(2 * static_cast<double>(run.canaries), delta), mean);
-  return std::fmin(1, AddUp(right.UpperTail(run.correct).upper, extra));
+  return std::fmin(1, AddUp(right.UpperTail(run.correct).upper(), extra));
 }
 
 absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence) {

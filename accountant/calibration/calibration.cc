@@ -72,7 +72,7 @@ double GaussianMu(const CalibrationTarget& target) {
   double low = std::log(1e-12), high = std::log(1e9);
   while (high - low > 0.02) {
     const double middle = (low + high) / 2;
-    const double at = gaussian::LogDelta(std::exp(middle), target.epsilon).upper;
+    const double at = gaussian::LogDelta(std::exp(middle), target.epsilon).upper();
     (at > log_delta ? high : low) = middle;
   }
   return std::exp(low);

@@ -70,18 +70,18 @@ class Search {
     };
     const double wanted = options_.relative_gap;
     ASSIGN_OR_RETURN(Answer answer, ask(hard_ ? wanted : std::fmax(kFirstGap, wanted)));
-    Point point{Place(x), std::log(answer.value.upper)};
+    Point point{Place(x), std::log(answer.value.upper())};
     if (!hard_ && IsRough(answer)) {
       if (Tells(answer)) {
         point.log_epsilon += excess_;
       } else {
         const double first = point.log_epsilon;
         ASSIGN_OR_RETURN(answer, ask(wanted));
-        point.log_epsilon = std::log(answer.value.upper);
+        point.log_epsilon = std::log(answer.value.upper());
         excess_ = point.log_epsilon - first;
       }
     }
-    if (answer.value.lower > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
+    if (answer.value.lower() > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
     if (IsSafe(answer)) {
@@ -198,17 +198,19 @@ class Search {
   // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
   // went through other roundings, is not told a hair more than the target.
   bool IsSafe(const Answer& answer) const {
-    return answer.value.upper <= target_ * (1 - options_.relative_gap);
+    return answer.value.upper() <= target_ * (1 - options_.relative_gap);
   }
   double Aim() const { return std::log(target_) + std::log1p(-options_.relative_gap); }
   bool WantedReached() const { return at_safe_.value.RelativeGap() <= options_.relative_gap; }
   // Another question, at the gap that is asked for, may say more.
   bool IsRough(const Answer& answer) const {
     return options_.relative_gap < kFirstGap &&
-           answer.value.RelativeGap() > options_.relative_gap && answer.value.lower > 0;
+           answer.value.RelativeGap() > options_.relative_gap && answer.value.lower() > 0;
   }
   // On which side of the target a value is.
-  bool Tells(const Answer& answer) const { return answer.value.lower > target_ || IsSafe(answer); }
+  bool Tells(const Answer& answer) const {
+    return answer.value.lower() > target_ || IsSafe(answer);
+  }
 
   // At least `step`, farther where ε is far from the target: ε falls about as fast as e^{-y}, or as
   // its square root.
@@ -283,7 +285,8 @@ absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& op
     for (const double x : {family.start * factor, family.start / factor}) {
       if (x < family.least || x > family.greatest) continue;
       ASSIGN_OR_RETURN(const Interval there, at(x));
-      if (there.upper != here.upper) return (there.upper > here.upper) == (x > family.start);
+      if (there.upper() != here.upper())
+        return (there.upper() > here.upper()) == (x > family.start);
     }
   }
   return NoSolution("ε does not depend on the unknown");

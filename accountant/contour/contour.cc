@@ -54,7 +54,9 @@ Interval DeltaOn(Line& line, double epsilon) {
   return {ExpDown(bounds.lower), std::fmin(1, ExpUp(bounds.upper))};
 }
 
-bool Useful(const Interval& delta) { return delta.lower > 0 && delta.RelativeGap() <= kUsefulGap; }
+bool Useful(const Interval& delta) {
+  return delta.lower() > 0 && delta.RelativeGap() <= kUsefulGap;
+}
 
 // At each of `epsilons`, ascending, up to the first at which no line closes: none does further out.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasOf(const std::vector<Step>& steps,
@@ -68,7 +70,7 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasOf(const std::vector<
   for (size_t i = 0; i < epsilons.size(); ++i) {
     Interval delta{0, 1};
     if (line.has_value()) delta = DeltaOn(*line, epsilons[i]);
-    if (!(delta.lower > 0 && delta.RelativeGap() <= shared_gap)) {
+    if (!(delta.lower() > 0 && delta.RelativeGap() <= shared_gap)) {
       ASSIGN_OR_RETURN(line, LineAt(tilting, epsilons[i], order, lines));
       if (!line.has_value()) break;
       delta = DeltaOn(*line, epsilons[i]);
@@ -88,27 +90,28 @@ Found Both(const Widths& widths, const Question& question) {
   if (!upper.has_value() || widths.narrow) return upper;
   ASSIGN_OR_RETURN(const std::optional<Interval> lower, question(widths.lower));
   if (!lower.has_value()) return std::nullopt;
-  return Interval{lower->lower, upper->upper};
+  return Interval{lower->lower(), upper->upper()};
 }
 
 // What is left of δ beside the infinite losses.
 Interval Finite(double delta, const std::vector<Step>& steps) {
   const Interval infinite = InfiniteMass(steps);
-  if (infinite.upper == 0) return {delta, delta};
-  return {AddDown(delta, -infinite.upper), AddUp(delta, -infinite.lower)};
+  if (infinite.upper() == 0) return {delta, delta};
+  return {AddDown(delta, -infinite.upper()), AddUp(delta, -infinite.lower())};
 }
 
 // EpsilonOf and DeltaOf for steps that may have infinite losses.
 Found EpsilonWithInfinite(const std::vector<Step>& steps, double delta, const Limits& limits,
                           double& order) {
   const Interval left = Finite(delta, steps);
-  if (!(left.lower > 0)) return std::nullopt;
+  if (!(left.lower() > 0)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Interval> least,
-                   EpsilonOf(steps, left.upper, limits, order));
-  if (left.lower == left.upper || !least.has_value()) return least;
-  ASSIGN_OR_RETURN(const std::optional<Interval> most, EpsilonOf(steps, left.lower, limits, order));
+                   EpsilonOf(steps, left.upper(), limits, order));
+  if (left.lower() == left.upper() || !least.has_value()) return least;
+  ASSIGN_OR_RETURN(const std::optional<Interval> most,
+                   EpsilonOf(steps, left.lower(), limits, order));
   if (!most.has_value()) return std::nullopt;
-  return Interval{least->lower, most->upper};
+  return Interval{least->lower(), most->upper()};
 }
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasWithInfinite(
     const std::vector<Step>& steps, const std::vector<double>& epsilons, const Lines& lines,
@@ -116,11 +119,11 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasWithInfinite(
   ASSIGN_OR_RETURN(std::vector<std::optional<Interval>> found,
                    DeltasOf(steps, epsilons, lines, limits));
   const Interval infinite = InfiniteMass(steps);
-  if (infinite.upper == 0) return found;
+  if (infinite.upper() == 0) return found;
   for (std::optional<Interval>& delta : found) {
     if (!delta.has_value()) continue;
-    delta = Interval{AddDown(delta->lower, infinite.lower),
-                     std::fmin(1, AddUp(delta->upper, infinite.upper))};
+    delta = Interval{AddDown(delta->lower(), infinite.lower()),
+                     std::fmin(1, AddUp(delta->upper(), infinite.upper()))};
   }
   return found;
 }
@@ -195,22 +198,23 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
                    EpsilonIn(false, composition, delta, limits, effort, order));
   if (!remove.has_value()) return std::nullopt;
   // δ(0) is the total variation, the same in both directions.
-  if (remove->upper == 0) return remove;
+  if (remove->upper() == 0) return remove;
   // The guarantee is the worse of the two directions.
-  const double greatest_add = GreatestLoss(composition, Direction::kAdd).upper;
-  if (greatest_add <= remove->lower) return remove;
+  const double greatest_add = GreatestLoss(composition, Direction::kAdd).upper();
+  if (greatest_add <= remove->lower()) return remove;
   const std::vector<Step> reversed = StepsOf(composition, true).upper;
-  const double left = Finite(delta, reversed).lower;
+  const double left = Finite(delta, reversed).lower();
   if (!(left > 0)) return std::nullopt;
   Tilting tilting(reversed, limits);
-  if (OrderShowingBelow(tilting, left, remove->lower, order) > 0) return remove;
+  if (OrderShowingBelow(tilting, left, remove->lower(), order) > 0) return remove;
   ASSIGN_OR_RETURN(std::optional<Interval> add,
                    EpsilonIn(true, composition, delta, limits, effort, order));
   if (!add.has_value()) {
     add = Interval{0, std::fmin(greatest_add, EpsilonUpByChernoff(tilting, left, order))};
   }
-  const Interval worse{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
-  if (!std::isfinite(worse.upper)) return std::nullopt;
+  const Interval worse{std::fmax(remove->lower(), add->lower()),
+                       std::fmax(remove->upper(), add->upper())};
+  if (!std::isfinite(worse.upper())) return std::nullopt;
   return worse;
 }
 
@@ -222,13 +226,14 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
   ASSIGN_OR_RETURN(std::optional<Interval> add,
                    DeltaIn(Direction::kAdd, composition, epsilon, limits, effort));
   if (!add.has_value()) {
-    if (epsilon >= GreatestLoss(composition, Direction::kAdd).upper) return remove;
+    if (epsilon >= GreatestLoss(composition, Direction::kAdd).upper()) return remove;
     const std::vector<Step> reversed = StepsOf(composition, true).upper;
     Tilting tilting(reversed, limits);
-    add = Interval{
-        0, std::fmin(1, AddUp(DeltaUpByChernoff(tilting, epsilon), InfiniteMass(reversed).upper))};
+    add = Interval{0, std::fmin(1, AddUp(DeltaUpByChernoff(tilting, epsilon),
+                                         InfiniteMass(reversed).upper()))};
   }
-  return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  return Interval{std::fmax(remove->lower(), add->lower()),
+                  std::fmax(remove->upper(), add->upper())};
 }
 
 absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
@@ -254,7 +259,7 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction directio
     return std::vector<std::optional<Interval>>(epsilons.size(), Interval{0, 0});
   }
   // No line passes the greatest loss, which takes long to find out.
-  const double greatest = GreatestLoss(composition, direction).upper;
+  const double greatest = GreatestLoss(composition, direction).upper();
   const std::vector<double> below(epsilons.begin(),
                                   std::lower_bound(epsilons.begin(), epsilons.end(), greatest));
   const Widths widths = StepsOf(composition, direction == Direction::kAdd);
@@ -266,7 +271,7 @@ absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction directio
     for (size_t i = 0; i < below.size(); ++i) {
       if (!upper[i].has_value()) continue;
       if (lower[i].has_value()) {
-        upper[i]->lower = lower[i]->lower;
+        upper[i] = Interval{lower[i]->lower(), upper[i]->upper()};
       } else {
         upper[i].reset();
       }

@@ -21,7 +21,7 @@ constexpr double kRoom = 1.25;
 
 void LedgerLine::Append(const SampledGaussian& step) {
   const auto [place, fresh] = index_.try_emplace(
-      {step.sampling_probability, step.noise_multiplier.lower, step.noise_multiplier.upper},
+      {step.sampling_probability, step.noise_multiplier.lower(), step.noise_multiplier.upper()},
       steps_.size());
   if (fresh) {
     steps_.push_back(step);
@@ -117,14 +117,15 @@ absl::StatusOr<std::optional<Interval>> LedgerLine::Epsilon(const Limits& limits
     hopeless_below_ = kRoom * total_;
     return std::nullopt;
   }
-  if (AddIsBelow(remove->lower, limits)) return remove;
+  if (AddIsBelow(remove->lower(), limits)) return remove;
   RETURN_IF_ERROR(limits.Check());
   ASSIGN_OR_RETURN(const std::optional<Interval> add, In(true, limits));
   if (!add.has_value()) {
     hopeless_below_ = kRoom * total_;
     return std::nullopt;
   }
-  return Interval{std::fmax(remove->lower, add->lower), std::fmax(remove->upper, add->upper)};
+  return Interval{std::fmax(remove->lower(), add->lower()),
+                  std::fmax(remove->upper(), add->upper())};
 }
 
 }  // namespace dpledger::accountant::contour

@@ -309,19 +309,19 @@ std::optional<Interval> Line::EpsilonAt(double delta, double& guess) {
   }
   if (!(value > 0 && share < 0.5 && slope < 0)) return std::nullopt;
   const double away = (1.02 * share + LevelError(guess)) / -slope + 4 * kUnitRoundoff * guess;
-  Interval found{0, 0};
+  double upper = 0;
   double width = away + 1e-15 * std::fabs(guess);
   bool closed = false;
   for (int i = 0; i < 40 && !closed; ++i, width *= 2) {
-    found.upper = std::fmax(0, guess + width);
-    closed = LogDeltaAt(found.upper).upper <= log_delta_down;
+    upper = std::fmax(0, guess + width);
+    closed = LogDeltaAt(upper).upper <= log_delta_down;
   }
   if (!closed) return std::nullopt;
   width = away + 1.02 * Aliases(guess) / value / -slope + 1e-15 * std::fabs(guess);
   for (int i = 0; i < 40; ++i, width *= 2) {
-    found.lower = guess - width;
-    if (!(found.lower > 0)) return Interval{0, found.upper};
-    if (LogDeltaAt(found.lower).lower > log_delta_up) return found;
+    const double lower = guess - width;
+    if (!(lower > 0)) return Interval{0, upper};
+    if (LogDeltaAt(lower).lower > log_delta_up) return Interval{lower, upper};
   }
   return std::nullopt;
 }

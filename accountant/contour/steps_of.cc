@@ -19,9 +19,9 @@ Widths StepsOf(const std::vector<SampledGaussian>& steps, bool add) {
   Widths widths{{}, {}, true};
   for (const SampledGaussian& s : steps) {
     const Interval z = s.noise_multiplier;
-    const bool exact = z.lower == z.upper && std::fma(z.lower, 1 / z.lower, -1.0) == 0;
-    const double high = exact ? 1 / z.lower : DivUp(1, z.lower);
-    const double low = exact ? high : DivDown(1, z.upper);
+    const bool exact = z.lower() == z.upper() && std::fma(z.lower(), 1 / z.lower(), -1.0) == 0;
+    const double high = exact ? 1 / z.lower() : DivUp(1, z.lower());
+    const double low = exact ? high : DivDown(1, z.upper());
     const double count = static_cast<double>(s.count);
     widths.upper.push_back({s.sampling_probability, high, (high - low) / low, count, add});
     widths.lower.push_back({s.sampling_probability, low, 0, count, add});

@@ -51,7 +51,7 @@ absl::StatusOr<Answer> OdometerEpsilon(const Composition& composition, double de
   if (composition.non_private) return UpperBound(kInfinity);
   if (composition.Empty()) return UpperBound(0);
   ASSIGN_OR_RETURN(const std::vector<double> divergences, CountedDivergences(composition, limits));
-  const double certain = GreatestLoss(composition, std::nullopt).upper;
+  const double certain = GreatestLoss(composition, std::nullopt).upper();
   if (delta == 0) return UpperBound(certain);
   return UpperBound(std::fmin(certain, MixtureOdometer(Orders(), divergences, delta)));
 }
@@ -63,7 +63,7 @@ absl::StatusOr<Answer> OdometerDelta(const Composition& composition, double epsi
   if (composition.non_private) return UpperBound(1);
   if (composition.Empty()) return UpperBound(0);
   ASSIGN_OR_RETURN(const std::vector<double> divergences, CountedDivergences(composition, limits));
-  if (epsilon >= GreatestLoss(composition, std::nullopt).upper) return UpperBound(0);
+  if (epsilon >= GreatestLoss(composition, std::nullopt).upper()) return UpperBound(0);
   return UpperBound(MixtureOdometerDelta(Orders(), divergences, epsilon));
 }
 

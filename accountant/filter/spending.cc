@@ -51,7 +51,7 @@ double PureEpsilon(const Pair& pair) {
 
 // 1/z², from above: ρ is half of it, μ² all.
 double Precision(const Interval& noise_multiplier) {
-  return DivUp(1, MulDown(noise_multiplier.lower, noise_multiplier.lower));
+  return DivUp(1, MulDown(noise_multiplier.lower(), noise_multiplier.lower()));
 }
 
 // The filter's measure of one run of each kind of step, in summable units (ρ or μ²); nothing where

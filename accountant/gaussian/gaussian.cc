@@ -20,11 +20,11 @@ Interval Mu(const Composition& composition) {
   double square_up = 0, square_down = 0;
   for (const SampledGaussian& step : composition.steps) {
     const double count = static_cast<double>(step.count);
-    square_up = AddUp(
-        square_up, DivUp(count, MulDown(step.noise_multiplier.lower, step.noise_multiplier.lower)));
-    square_down =
-        AddDown(square_down,
-                DivDown(count, MulUp(step.noise_multiplier.upper, step.noise_multiplier.upper)));
+    square_up =
+        AddUp(square_up,
+              DivUp(count, MulDown(step.noise_multiplier.lower(), step.noise_multiplier.lower())));
+    square_down = AddDown(square_down, DivDown(count, MulUp(step.noise_multiplier.upper(),
+                                                            step.noise_multiplier.upper())));
   }
   return {std::fmax(0, NextDown(std::sqrt(std::fmax(0, square_down)))),
           NextUp(std::sqrt(square_up))};
@@ -79,26 +79,24 @@ Interval LogDelta(double mu, double epsilon) {
 
 Interval Delta(const Composition& composition, double epsilon) {
   const Interval mu = Mu(composition);
-  return {mu.lower > 0 ? ExpDown(LogDelta(mu.lower, epsilon).lower) : 0,
-          mu.upper > 0 ? std::fmin(1, ExpUp(LogDelta(mu.upper, epsilon).upper)) : 0};
+  return {mu.lower() > 0 ? ExpDown(LogDelta(mu.lower(), epsilon).lower()) : 0,
+          mu.upper() > 0 ? std::fmin(1, ExpUp(LogDelta(mu.upper(), epsilon).upper())) : 0};
 }
 
 Interval Epsilon(const Composition& composition, double delta) {
   const Interval mu = Mu(composition);
-  if (mu.upper <= 0) return {0, 0};
+  if (mu.upper() <= 0) return {0, 0};
   const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
   // δ(ε) <= Φ(μ/2 - ε/μ), so ε = μ²/2 + μ·Φ⁻¹(1-δ) is past the root; it is widened and checked
   // before use.
-  double hi = mu.upper * (mu.upper / 2 + std::fabs(NormalTailInverse(std::fmin(delta, 0.5))) + 1);
-  while (LogDelta(mu.upper, hi).upper > log_delta_down && std::isfinite(hi)) hi *= 2;
-  Interval epsilon{0, hi};
-  const auto too_much = [&](double e) { return LogDelta(mu.upper, e).upper - log_delta_down; };
-  epsilon.upper = too_much(0) <= 0 ? 0 : BracketDecreasing(too_much, 0, hi, 1e-15).second;
-  if (mu.lower > 0) {
-    const auto surely_more = [&](double e) { return LogDelta(mu.lower, e).lower - log_delta_up; };
-    epsilon.lower = surely_more(0) <= 0 ? 0 : BracketDecreasing(surely_more, 0, hi, 1e-15).first;
-  }
-  return epsilon;
+  double hi =
+      mu.upper() * (mu.upper() / 2 + std::fabs(NormalTailInverse(std::fmin(delta, 0.5))) + 1);
+  while (LogDelta(mu.upper(), hi).upper() > log_delta_down && std::isfinite(hi)) hi *= 2;
+  const auto too_much = [&](double e) { return LogDelta(mu.upper(), e).upper() - log_delta_down; };
+  const double upper = too_much(0) <= 0 ? 0 : BracketDecreasing(too_much, 0, hi, 1e-15).second;
+  if (!(mu.lower() > 0)) return {0, upper};
+  const auto surely_more = [&](double e) { return LogDelta(mu.lower(), e).lower() - log_delta_up; };
+  return {surely_more(0) <= 0 ? 0 : BracketDecreasing(surely_more, 0, hi, 1e-15).first, upper};
 }
 
 }  // namespace dpledger::accountant::gaussian

@@ -114,7 +114,7 @@ BinOverlaps OverlapsOf(const TreeEncoder& tree, const BallsInBins& bins) {
   overlaps.least_apart = b == 1 ? 0 : std::numeric_limits<double>::infinity();
   for (uint64_t i = 0; i < b; ++i) {
     const double own = gram[i * b + i];
-    overlaps.own = {std::fmin(overlaps.own.lower, own), std::fmax(overlaps.own.upper, own)};
+    overlaps.own = {std::fmin(overlaps.own.lower(), own), std::fmax(overlaps.own.upper(), own)};
     for (uint64_t j = i + 1; j < b; ++j) {
       const double both = gram[i * b + j];
       overlaps.apart[j - i] = std::fmax(overlaps.apart[j - i], both);
@@ -126,7 +126,7 @@ BinOverlaps OverlapsOf(const TreeEncoder& tree, const BallsInBins& bins) {
 
 Bracket BracketOfBins(const BinOverlaps& overlaps, Interval z) {
   const uint64_t b = overlaps.bins();
-  const double own = overlaps.own.upper, faint = kFaint * own;
+  const double own = overlaps.own.upper(), faint = kFaint * own;
   const double infinite = std::numeric_limits<double>::infinity();
   std::vector<Composition> above;
   // Classes of bins that are `apart` or more from each other, each of b / apart bins or one more.
@@ -146,15 +146,15 @@ Bracket BracketOfBins(const BinOverlaps& overlaps, Interval z) {
     }
     if (shared > 0) shared = std::fmax(shared, faint);
     const double rest = std::fmax(AddUp(own, -shared), faint);
-    above.push_back(Shared(shared > 0 ? NoiseDown(z.lower, shared) : infinite, b / apart,
-                           NoiseDown(z.lower, rest)));
+    above.push_back(Shared(shared > 0 ? NoiseDown(z.lower(), shared) : infinite, b / apart,
+                           NoiseDown(z.lower(), rest)));
   }
-  above.push_back(Shared(NoiseDown(z.lower, own), 1, infinite));
+  above.push_back(Shared(NoiseDown(z.lower(), own), 1, infinite));
   const double common = overlaps.least_apart < faint ? 0 : overlaps.least_apart;
-  const double alone = b == 1 ? 0 : AddDown(overlaps.own.lower, -common);
-  const double one = b == 1 ? overlaps.own.lower : common;
-  Composition below = Shared(one > 0 ? NoiseUp(z.upper, one) : infinite, b,
-                             alone > faint ? NoiseUp(z.upper, alone) : infinite);
+  const double alone = b == 1 ? 0 : AddDown(overlaps.own.lower(), -common);
+  const double one = b == 1 ? overlaps.own.lower() : common;
+  Composition below = Shared(one > 0 ? NoiseUp(z.upper(), one) : infinite, b,
+                             alone > faint ? NoiseUp(z.upper(), alone) : infinite);
   return {std::make_shared<const std::vector<Composition>>(std::move(above)),
           std::make_shared<const Composition>(std::move(below))};
 }

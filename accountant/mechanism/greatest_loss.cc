@@ -37,8 +37,8 @@ Interval OfPair(const Pair& pair, Direction direction) {
   if (!(pair.relative_error < kGreatestError)) return {0, kInfinity};
   Interval greatest{-kInfinity, -kInfinity};
   const auto consider = [&](double below, double above) {
-    greatest.lower = std::fmax(greatest.lower, Down(below - slack));
-    greatest.upper = std::fmax(greatest.upper, AddUp(above, slack));
+    greatest = {std::fmax(greatest.lower(), Down(below - slack)),
+                std::fmax(greatest.upper(), AddUp(above, slack))};
   };
   for (const Atom& atom : pair.atoms) {
     const double in = direction == Direction::kRemove ? atom.p : atom.q;
@@ -47,7 +47,7 @@ Interval OfPair(const Pair& pair, Direction direction) {
     if (out == 0) {
       consider(kInfinity, kInfinity);
     } else if (in == out && slack == 0) {
-      greatest = {std::fmax(greatest.lower, 0), std::fmax(greatest.upper, 0)};
+      greatest = {std::fmax(greatest.lower(), 0), std::fmax(greatest.upper(), 0)};
     } else if (in < kLeastMass || out < kLeastMass) {
       consider(-kInfinity, kInfinity);
     } else {
@@ -64,13 +64,13 @@ Interval OfPair(const Pair& pair, Direction direction) {
     // The end itself has no mass, but every loss near it has.
     consider(piece.from < piece.to ? loss - error : -kInfinity, loss + error);
   }
-  return {std::fmax(0, greatest.lower), std::fmax(0, greatest.upper)};
+  return {std::fmax(0, greatest.lower()), std::fmax(0, greatest.upper())};
 }
 
 // P is (1-q)Q + q·N(z): log(P/Q) has no bound where the Gaussian has none, log(Q/P) <= -log(1-q).
 Interval OfStep(const SampledGaussian& step, Direction direction) {
   const double q = step.sampling_probability;
-  const bool some = std::isfinite(step.noise_multiplier.upper);
+  const bool some = std::isfinite(step.noise_multiplier.upper());
   if (direction == Direction::kRemove || q == 1) return {some ? kInfinity : 0, kInfinity};
   const double loss = -std::log1p(-q);
   return {some ? NextDown(NextDown(NextDown(loss))) : 0, NextUp(NextUp(NextUp(loss)))};
@@ -101,12 +101,12 @@ Interval InDirection(const Composition& composition, Direction direction) {
   };
   for (const SampledGaussian& step : composition.steps) {
     const Interval one = OfStep(step, direction);
-    add(one.lower, one.upper, step.count);
+    add(one.lower(), one.upper(), step.count);
   }
   for (const PairStep& step : composition.pairs) {
     const Interval upper = OfPair(step.upper, direction);
     const Interval lower = step.lower == step.upper ? upper : OfPair(step.lower, direction);
-    add(lower.lower, upper.upper, step.count);
+    add(lower.lower(), upper.upper(), step.count);
   }
   for (const AllocatedGaussian& epochs : composition.allocations) {
     add(0, AboveOf(epochs, direction), epochs.count);
@@ -121,7 +121,7 @@ Interval GreatestLoss(const Composition& composition, std::optional<Direction> d
   if (direction.has_value()) return InDirection(composition, *direction);
   const Interval remove = InDirection(composition, Direction::kRemove);
   const Interval add = InDirection(composition, Direction::kAdd);
-  return {std::fmax(remove.lower, add.lower), std::fmax(remove.upper, add.upper)};
+  return {std::fmax(remove.lower(), add.lower()), std::fmax(remove.upper(), add.upper())};
 }
 
 }  // namespace dpledger::accountant

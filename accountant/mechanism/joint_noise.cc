@@ -23,9 +23,9 @@ Interval Quotient(double a, double b) {
 }
 
 absl::Status JointNoise::Add(Interval z, uint64_t count) {
-  if (!(z.lower >= kLeastNoise && z.upper <= kGreatestNoise)) {
+  if (!(z.lower() >= kLeastNoise && z.upper() <= kGreatestNoise)) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "a noise multiplier of ", z.upper, ": outside [1e-100, 1e100], ",
+                          "a noise multiplier of ", z.upper(), ": outside [1e-100, 1e100], ",
                           "no analysis; it is refused, not approximated")),
                       {"NO_ANALYSIS", {{"subject", "noise multiplier"}}});
   }
@@ -34,15 +34,15 @@ absl::Status JointNoise::Add(Interval z, uint64_t count) {
   empty_ = false;
   const double n_up = NextUp(static_cast<double>(count)),
                n_down = NextDown(static_cast<double>(count));
-  precision_.upper = AddUp(precision_.upper, DivUp(n_up, MulDown(z.lower, z.lower)));
-  precision_.lower = AddDown(precision_.lower, DivDown(n_down, MulUp(z.upper, z.upper)));
+  precision_ = {AddDown(precision_.lower(), DivDown(n_down, MulUp(z.upper(), z.upper()))),
+                AddUp(precision_.upper(), DivUp(n_up, MulDown(z.lower(), z.lower())))};
   return absl::OkStatus();
 }
 
 Interval JointNoise::multiplier() const {
   if (one_) return single_;
-  return {DivDown(1, NextUp(std::sqrt(precision_.upper))),
-          DivUp(1, NextDown(std::sqrt(precision_.lower)))};
+  return {DivDown(1, NextUp(std::sqrt(precision_.upper()))),
+          DivUp(1, NextDown(std::sqrt(precision_.lower())))};
 }
 
 }  // namespace dpledger::accountant

@@ -18,8 +18,8 @@ constexpr double kGreatestEncoderWork = 1e9;
 // Of a vector of this squared norm, with noise z for one of norm one.
 absl::StatusOr<Interval> MultiplierOf(Interval squared, Interval z) {
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add({DivDown(z.lower, NextUp(std::sqrt(squared.upper))),
-                             DivUp(z.upper, NextDown(std::sqrt(squared.lower)))},
+  RETURN_IF_ERROR(noise.Add({DivDown(z.lower(), NextUp(std::sqrt(squared.upper()))),
+                             DivUp(z.upper(), NextDown(std::sqrt(squared.lower())))},
                             1));
   return noise.multiplier();
 }

@@ -45,12 +45,12 @@ absl::Status Resolver::Add(const Laplace& m, uint64_t count) {
   composition_.assumptions.insert(kFloatingPointNoise);
   const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
   return AddPair(absl::StrCat("laplace ", Bits(m.noise_multiplier)),
-                 LaplacePair(distance.upper, Bound::kUpper),
-                 LaplacePair(distance.lower, Bound::kLower), count);
+                 LaplacePair(distance.upper(), Bound::kUpper),
+                 LaplacePair(distance.lower(), Bound::kLower), count);
 }
 
 absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
-  const double factor = Distance({1, 1}).upper;
+  const double factor = Distance({1, 1}).upper();
   const double sensitivity = MulUp(static_cast<double>(m.sensitivity), factor);
   const std::string key =
       absl::StrCat("discrete_laplace ", Bits(m.noise_parameter), " ", m.sensitivity);
@@ -66,7 +66,7 @@ absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
 }
 
 absl::Status Resolver::Add(const DiscreteGaussian& m, uint64_t count) {
-  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), Distance({1, 1}).upper);
+  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), Distance({1, 1}).upper());
   if (m.dimension == 1 && m.sigma <= kGreatestSigma &&
       sensitivity <= static_cast<double>(kGreatestSensitivity)) {
     const auto whole = static_cast<uint64_t>(sensitivity);
@@ -129,8 +129,8 @@ absl::Status Resolver::Add(const ReportNoisyMax& m, uint64_t count) {
   composition_.assumptions.insert(kFloatingPointNoise);
   const double ways = m.monotonic ? 1 : 2;
   const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
-  const double epsilon = MulUp(ways, distance.upper);
-  const double least = MulDown(ways, distance.lower);
+  const double epsilon = MulUp(ways, distance.upper());
+  const double least = MulDown(ways, distance.lower());
   using Noise = ReportNoisyMax::Noise;
   if (m.noise == Noise::kGumbel) {
     return AddPair(absl::StrCat("bounded_range ", Bits(epsilon)),
@@ -151,11 +151,11 @@ absl::Status Resolver::Add(const MixtureOfGaussians& m, uint64_t count) {
   std::vector<double> up, down;
   for (size_t i = 0; i < m.sensitivities.size(); ++i) {
     const Interval distance = Quotient(m.sensitivities[i], m.standard_deviation);
-    if (!(distance.upper <= kGreatestDistance)) {
+    if (!(distance.upper() <= kGreatestDistance)) {
       return NoAnalysis("mechanism mixture_of_gaussians with a sensitivity above 1e100 deviations");
     }
-    up.push_back(distance.upper);
-    down.push_back(std::fmax(0, distance.lower));
+    up.push_back(distance.upper());
+    down.push_back(std::fmax(0, distance.lower()));
     absl::StrAppend(&key, " ", Bits(m.sensitivities[i]), " ", Bits(m.sampling_probs[i]));
   }
   // The probabilities add up to one within 1e-12.

@@ -29,7 +29,7 @@ absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
     if (query.noise == NoiseKind::kDiscreteGaussian) {
       JointNoise check;  // of its domain
       RETURN_IF_ERROR(check.Add(z, 1));
-      noise.rho = AddUp(noise.rho, DivUp(0.5, MulDown(z.lower, z.lower)));
+      noise.rho = AddUp(noise.rho, DivUp(0.5, MulDown(z.lower(), z.lower())));
       continue;
     }
     RETURN_IF_ERROR(noise.gaussian.Add(z, 1));
@@ -40,8 +40,8 @@ absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
 std::string Key(std::string_view name, std::initializer_list<uint64_t> whole, Interval z) {
   std::string key(name);
   for (const uint64_t value : whole) absl::StrAppend(&key, " ", value);
-  absl::StrAppend(&key, " ", absl::Hex(std::bit_cast<uint64_t>(z.lower)), " ",
-                  absl::Hex(std::bit_cast<uint64_t>(z.upper)));
+  absl::StrAppend(&key, " ", absl::Hex(std::bit_cast<uint64_t>(z.lower())), " ",
+                  absl::Hex(std::bit_cast<uint64_t>(z.upper())));
   return key;
 }
 
@@ -110,20 +110,21 @@ absl::Status Resolver::AddSampled(const FixedSizeSampling& scheme, const Gaussia
   const std::string key = Key(name, {all.population, scheme.sample_size}, all.z);
   if (scheme.with_replacement) {
     return AddPair(
-        key, WithReplacementPair(all.population, scheme.sample_size, distance.upper, Bound::kUpper),
-        WithReplacementPair(all.population, scheme.sample_size, distance.lower, Bound::kLower),
+        key,
+        WithReplacementPair(all.population, scheme.sample_size, distance.upper(), Bound::kUpper),
+        WithReplacementPair(all.population, scheme.sample_size, distance.lower(), Bound::kLower),
         all.count);
   }
   if (scheme.sample_size == all.population) return AddUnsampled(all.z, all.count);
   const Interval q =
       Quotient(static_cast<double>(scheme.sample_size), static_cast<double>(all.population));
-  return AddPair(key, WithoutReplacementPair(q.upper, distance.upper),
-                 SampledGaussianPair(q.lower, distance.lower), all.count);
+  return AddPair(key, WithoutReplacementPair(q.upper(), distance.upper()),
+                 SampledGaussianPair(q.lower(), distance.lower()), all.count);
 }
 
 absl::Status Resolver::AddSampled(const TruncatedPoisson& scheme, const Gaussians& all) {
   RETURN_IF_ERROR(OnlySingleRecords("sampling scheme truncated_poisson"));
-  const Interval one = {Quotient(1, all.z.upper).lower, Quotient(1, all.z.lower).upper};
+  const Interval one = {Quotient(1, all.z.upper()).lower(), Quotient(1, all.z.lower()).upper()};
   if (scheme.max_sample_size >= all.population)
     return AddPoisson(scheme.probability, all.z, all.count);
   if (all.population > kGreatestPopulation) {
@@ -142,7 +143,7 @@ absl::Status Resolver::AddSampled(const TruncatedPoisson& scheme, const Gaussian
       Key("truncated_poisson",
           {all.population, std::bit_cast<uint64_t>(scheme.probability), scheme.max_sample_size},
           all.z),
-      pair(one.upper, Bound::kUpper), pair(one.lower, Bound::kLower), all.count);
+      pair(one.upper(), Bound::kUpper), pair(one.lower(), Bound::kLower), all.count);
 }
 
 absl::Status Resolver::AddSampled(const DisjointBatches& scheme, const Gaussians& all) {
@@ -152,14 +153,14 @@ absl::Status Resolver::AddSampled(const DisjointBatches& scheme, const Gaussians
         "ZERO_OUT or REPLACE_ONE)");
   }
   return AddCount(all.count, disjoint_[{all.owner, all.population, scheme.batches_per_epoch,
-                                        scheme.epoch}][{all.z.lower, all.z.upper}]);
+                                        scheme.epoch}][{all.z.lower(), all.z.upper()}]);
 }
 
 absl::Status Resolver::AddSampled(const RandomAllocation& scheme, const Gaussians& all) {
   RETURN_IF_ERROR(OnlySingleRecords("sampling scheme random_allocation"));
   const EpochKey key = {all.owner,    all.population,       scheme.rounds_per_epoch,
                         scheme.epoch, scheme.contributions, scheme.fixed_bins};
-  return AddCount(all.count, allocated_[key][{all.z.lower, all.z.upper}]);
+  return AddCount(all.count, allocated_[key][{all.z.lower(), all.z.upper()}]);
 }
 
 // ---- Epochs: mechanism/CLAIM.md, section 4 ----
@@ -225,7 +226,7 @@ absl::Status Resolver::AddDisjoint(uint64_t rounds, const NoiseCounts& noises) {
   Interval z = RangeOf(noises.begin(), noises.end());
   const uint64_t total = TotalOf(noises);
   // Of one epoch the worst record is in the batch with the least noise.
-  if (total <= rounds) z.upper = noises.begin()->first.second;
+  if (total <= rounds) z = {z.lower(), noises.begin()->first.second};
   if (total > rounds) composition_.warnings.insert(kTooManyRounds);
   return AddUnsampled(z, EpochsOf(total, rounds));
 }
@@ -296,13 +297,13 @@ absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions, 
        {std::pair{size + 1, larger}, std::pair{size, contributions - larger}}) {
     if (blocks == 0) continue;
     ASSIGN_OR_RETURN(const uint64_t times, Times(blocks, count));
-    RETURN_IF_ERROR(AddAllocation(block, {z.lower, kInfinity}, 0, times, grows));
+    RETURN_IF_ERROR(AddAllocation(block, {z.lower(), kInfinity}, 0, times, grows));
   }
-  if (std::isinf(z.upper)) return absl::OkStatus();
+  if (std::isinf(z.upper())) return absl::OkStatus();
   // Below: what the sum of an epoch's outputs shows. Nothing above, where the blocks stand for it.
   const double distance =
       MulDown(NextDown(static_cast<double>(contributions)),
-              DivDown(Distance(z).lower, NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
+              DivDown(Distance(z).lower(), NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
   return AddPair(Key("transversals", {rounds, contributions}, z), Pair::Nothing(),
                  SampledGaussianPair(1, distance), count);
 }
@@ -319,16 +320,16 @@ absl::Status Resolver::AddFixedBins(uint64_t rounds, uint64_t contributions,
   }
   Interval z = RangeOf(all.begin(), all.end());
   // Noise of as many rounds on one record adds up to that of one.
-  z.lower = DivDown(z.lower, NextUp(std::sqrt(NextUp(static_cast<double>(begun)))));
-  z.upper = whole == 0 ? kInfinity
-                       : DivUp(z.upper, NextDown(std::sqrt(NextDown(static_cast<double>(whole)))));
+  z = {DivDown(z.lower(), NextUp(std::sqrt(NextUp(static_cast<double>(begun))))),
+       whole == 0 ? kInfinity
+                  : DivUp(z.upper(), NextDown(std::sqrt(NextDown(static_cast<double>(whole)))))};
   return AddTransversals(rounds, contributions, z, 1, true);
 }
 
 absl::Status Resolver::AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count,
                                      bool grows) {
-  if (rounds == 1 && std::isfinite(z.upper)) return AddUnsampled(z, count);
-  return AddCount(count, allocations_[{rounds, missing, z.lower, z.upper, grows}]);
+  if (rounds == 1 && std::isfinite(z.upper())) return AddUnsampled(z, count);
+  return AddCount(count, allocations_[{rounds, missing, z.lower(), z.upper(), grows}]);
 }
 
 }  // namespace dpledger::accountant

@@ -103,33 +103,34 @@ absl::Status Resolver::OnlySingleRecords(std::string_view what) const {
 
 Interval Resolver::Distance(Interval z) const {
   const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
-  const Interval least = Quotient(factor, z.upper), greatest = Quotient(factor, z.lower);
-  return {least.lower, greatest.upper};
+  const Interval least = Quotient(factor, z.upper()), greatest = Quotient(factor, z.lower());
+  return {least.lower(), greatest.upper()};
 }
 
 absl::Status Resolver::AddUnsampled(Interval z, uint64_t count) {
   const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
   return AddCount(
-      count, gaussians_[{1, Quotient(z.lower, factor).lower, Quotient(z.upper, factor).upper}]);
+      count,
+      gaussians_[{1, Quotient(z.lower(), factor).lower(), Quotient(z.upper(), factor).upper()}]);
 }
 
 absl::Status Resolver::AddPoisson(double q, Interval z, uint64_t count) {
   if (q == 1) return AddUnsampled(z, count);
   if (!replaces() && neighbours_.group_size == 1) {
-    return AddCount(count, gaussians_[{q, z.lower, z.upper}]);
+    return AddCount(count, gaussians_[{q, z.lower(), z.upper()}]);
   }
-  const Interval one = {Quotient(1, z.upper).lower, Quotient(1, z.lower).upper};
+  const Interval one = {Quotient(1, z.upper()).lower(), Quotient(1, z.lower()).upper()};
   const std::string key = absl::StrCat("poisson ", absl::Hex(std::bit_cast<uint64_t>(q)), " ",
-                                       absl::Hex(std::bit_cast<uint64_t>(z.lower)), " ",
-                                       absl::Hex(std::bit_cast<uint64_t>(z.upper)));
+                                       absl::Hex(std::bit_cast<uint64_t>(z.lower())), " ",
+                                       absl::Hex(std::bit_cast<uint64_t>(z.upper())));
   if (replaces()) {
     RETURN_IF_ERROR(OnlySingleRecords("Poisson-sampled Gaussian"));
-    return AddPair(key, OpposedGaussianPair(q, one.upper, one.upper),
-                   OpposedGaussianPair(q, one.lower, one.lower), count);
+    return AddPair(key, OpposedGaussianPair(q, one.upper(), one.upper()),
+                   OpposedGaussianPair(q, one.lower(), one.lower()), count);
   }
   const uint64_t k = neighbours_.group_size;
-  return AddPair(key, GroupSampledGaussianPair(k, q, one.upper, Bound::kUpper),
-                 GroupSampledGaussianPair(k, q, one.lower, Bound::kLower), count);
+  return AddPair(key, GroupSampledGaussianPair(k, q, one.upper(), Bound::kUpper),
+                 GroupSampledGaussianPair(k, q, one.lower(), Bound::kLower), count);
 }
 
 absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
@@ -218,11 +219,11 @@ absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
     if (nature != Nature::kSampledGaussian) return NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
     const double less = MulDown(q, step.sampling_probability);
-    const Interval once = {Quotient(1, step.noise_multiplier.upper).lower,
-                           Quotient(1, step.noise_multiplier.lower).upper};
+    const Interval once = {Quotient(1, step.noise_multiplier.upper()).lower(),
+                           Quotient(1, step.noise_multiplier.lower()).upper()};
     return AddPair(
-        key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper),
-        less > 0 ? SampledGaussianPair(less, once.lower) : Pair::Nothing(), count);
+        key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper()),
+        less > 0 ? SampledGaussianPair(less, once.lower()) : Pair::Nothing(), count);
   }
   // A sample with a null record is like one without it only for sums.
   if (!added && nature > Nature::kNoiseOnASum) return NoAnalysis(what);

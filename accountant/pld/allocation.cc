@@ -22,7 +22,7 @@ constexpr double kSpacing = 2, kShareOfLimits = 0.5, kShareOfLook = 0.15;
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.
 double Variance(const AllocatedGaussian& epoch) {
   if (epoch.replaced) return SpreadOf(epoch) * SpreadOf(epoch);
-  const double mu = 1 / epoch.noise_multiplier.lower;
+  const double mu = 1 / epoch.noise_multiplier.lower();
   return std::fmin(1, std::expm1(mu * mu) / static_cast<double>(epoch.rounds));
 }
 
@@ -35,8 +35,8 @@ double StepOfMeshOne(const AllocatedGaussian& epoch) {
 
 absl::StatusOr<allocation::RatioLaw> UpperOf(const AllocatedGaussian& epoch, double mesh,
                                              double tail, const Limits& limits) {
-  return allocation::UpperLaw({epoch.rounds, DivUp(1, epoch.noise_multiplier.lower), epoch.missing},
-                              mesh, tail, limits);
+  return allocation::UpperLaw(
+      {epoch.rounds, DivUp(1, epoch.noise_multiplier.lower()), epoch.missing}, mesh, tail, limits);
 }
 
 absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, double step,
@@ -67,15 +67,15 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step,
   ASSIGN_OR_RETURN(const allocation::RatioLaw above, UpperOf(epoch, mesh, tail, limits));
   ASSIGN_OR_RETURN(const Shares upper, Shares::Of(above, step, max_atoms));
   result.upper = upper.Upper();
-  if (std::isinf(epoch.noise_multiplier.upper)) {
+  if (std::isinf(epoch.noise_multiplier.upper())) {
     result.lower.step = step;
     result.lower.mass = {0};
     return result;
   }
-  ASSIGN_OR_RETURN(
-      const allocation::RatioLaw below,
-      allocation::LowerLaw({epoch.rounds, DivDown(1, epoch.noise_multiplier.upper), epoch.missing},
-                           mesh, tail, limits));
+  ASSIGN_OR_RETURN(const allocation::RatioLaw below,
+                   allocation::LowerLaw(
+                       {epoch.rounds, DivDown(1, epoch.noise_multiplier.upper()), epoch.missing},
+                       mesh, tail, limits));
   ASSIGN_OR_RETURN(const Shares lower, Shares::Of(below, step, max_atoms));
   result.lower = lower.Lower();
   return result;

@@ -89,13 +89,13 @@ Interval GridProfile::Served(const DirectedLosses& losses, double tilt) {
 }
 
 absl::Status GridProfile::Tilt(double epsilon, Bound& bound) {
-  if (bound.composed.has_value() && bound.served.lower <= epsilon &&
-      epsilon <= bound.served.upper) {
+  if (bound.composed.has_value() && bound.served.lower() <= epsilon &&
+      epsilon <= bound.served.upper()) {
     return absl::OkStatus();
   }
   const double tilt = bound.losses.Tilt(epsilon, bound.tilt);
   if (bound.composed.has_value() && IsNear(bound.tilt, tilt, bound.losses.LogMgf(tilt))) {
-    bound.served.upper = std::fmax(bound.served.upper, epsilon);
+    bound.served = {bound.served.lower(), std::fmax(bound.served.upper(), epsilon)};
     return absl::OkStatus();
   }
   bound.tilt = tilt;
@@ -112,20 +112,20 @@ absl::StatusOr<Interval> GridProfile::DeltaAt(double epsilon) {
   const auto finite = [&](const Bound& bound) {
     return !bound.losses.Empty() && epsilon < bound.losses.GreatestLoss();
   };
-  Interval delta{lower_.losses.InfiniteMass(Side::kLower),
-                 upper_.losses.InfiniteMass(Side::kUpper)};
+  double lower = lower_.losses.InfiniteMass(Side::kLower);
+  double upper = upper_.losses.InfiniteMass(Side::kUpper);
   if (finite(upper_)) {
     RETURN_IF_ERROR(Tilt(epsilon, upper_));
-    delta.upper =
+    upper =
         upper_.composed.has_value() ? std::fmin(1, ExpUp(upper_.composed->LogDeltaUp(epsilon))) : 1;
   }
   if (finite(lower_)) {
     RETURN_IF_ERROR(Tilt(epsilon, lower_));
     if (lower_.composed.has_value()) {
-      delta.lower = std::fmin(delta.upper, ExpDown(lower_.composed->LogDeltaDown(epsilon)));
+      lower = std::fmin(upper, ExpDown(lower_.composed->LogDeltaDown(epsilon)));
     }
   }
-  return delta;
+  return Interval{lower, upper};
 }
 
 }  // namespace dpledger::accountant::pld

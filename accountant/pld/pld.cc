@@ -108,24 +108,24 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
         return Interval{lower.value_or(0), upper};
       };
       ASSIGN_OR_RETURN(found, bound(fine, 0, true));
-      if (directions.size() > 1 && std::isfinite(found.upper)) {
+      if (directions.size() > 1 && std::isfinite(found.upper())) {
         double other_lower = 0;
-        if (other_upper > found.upper &&
+        if (other_upper > found.upper() &&
             question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
           const absl::StatusOr<Discretised> coarse =
               question.Discretise(steps, kCoarser * mesh, tail, limits);
           if (coarse.ok()) {
             const absl::StatusOr<Interval> other = bound(*coarse, 1, false);
-            if (other.ok()) other_upper = std::fmin(other_upper, other->upper);
+            if (other.ok()) other_upper = std::fmin(other_upper, other->upper());
           }
         }
-        if (other_upper > found.upper) {
+        if (other_upper > found.upper()) {
           ASSIGN_OR_RETURN(const Interval other, bound(fine, 1, true));
-          other_upper = std::fmin(other_upper, other.upper);
-          other_lower = other.lower;
+          other_upper = std::fmin(other_upper, other.upper());
+          other_lower = other.lower();
         }
         // The guarantee is the worse of the two directions.
-        found = {std::fmax(found.lower, other_lower), std::fmax(found.upper, other_upper)};
+        found = {std::fmax(found.lower(), other_lower), std::fmax(found.upper(), other_upper)};
       }
       return found;
     };
@@ -134,15 +134,16 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
       const Interval before = best.value;
       best.gridded = true;
       best.value = Meet(best.value, "pld on coarser meshes", *found, "pld");
-      if (!std::isfinite(best.value.upper)) break;  // no mesh changes what is infinite
+      if (!std::isfinite(best.value.upper())) break;  // no mesh changes what is infinite
       const double gap = best.value.RelativeGap();
-      if (gap <= relative_gap || best.value.upper == 0) {
+      if (gap <= relative_gap || best.value.upper() == 0) {
         best.met = true;
         return best;
       }
       // No finer mesh within reach, or the mesh is not what keeps the bounds apart. (Those of pairs
       // that differ stay apart, though a finer mesh may still move each.)
-      const bool moved = before.upper - best.value.upper > 0.5 * relative_gap * best.value.upper;
+      const bool moved =
+          before.upper() - best.value.upper() > 0.5 * relative_gap * best.value.upper();
       stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
       if (i > 0 && stalled > 0 && fine_enough) break;
@@ -175,7 +176,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
     }
   }
   best.met = best.value.RelativeGap() <= relative_gap;
-  best.gridded &= std::isfinite(best.value.upper) || best.met;
+  best.gridded &= std::isfinite(best.value.upper()) || best.met;
   return best;
 }
 
@@ -373,7 +374,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
         bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
                        TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
   }
-  bounds.value.upper = std::fmin(1, bounds.value.upper);
+  bounds.value = {std::fmin(1, bounds.value.lower()), std::fmin(1, bounds.value.upper())};
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
                      rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, Unhurried(limits)));

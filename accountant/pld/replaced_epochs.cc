@@ -36,9 +36,9 @@ constexpr int kMostNodes = 4096;
 class Profile {
  public:
   Profile(const AllocatedGaussian& epoch, const Limits& limits)
-      : above_{epoch.rounds, DivUp(0.5, epoch.noise_multiplier.lower), epoch.missing},
-        below_{epoch.rounds, DivDown(0.5, epoch.noise_multiplier.upper), epoch.missing},
-        some_(std::isfinite(epoch.noise_multiplier.upper)),
+      : above_{epoch.rounds, DivUp(0.5, epoch.noise_multiplier.lower()), epoch.missing},
+        below_{epoch.rounds, DivDown(0.5, epoch.noise_multiplier.upper()), epoch.missing},
+        some_(std::isfinite(epoch.noise_multiplier.upper())),
         limits_(limits) {}
 
   absl::StatusOr<double> Above(double epsilon, double mesh, double tail) {
@@ -126,7 +126,7 @@ Pair PairOfTests(const std::vector<ReplacedBelow>& tests) {
 }  // namespace
 
 double SpreadOf(const AllocatedGaussian& epoch) {
-  const double mu = 0.5 / epoch.noise_multiplier.lower;
+  const double mu = 0.5 / epoch.noise_multiplier.lower();
   // Of r - r', whose terms have the variance e^{μ²} - 1 each and the covariance e^{-μ²} - 1.
   const double variance =
       2 * (std::expm1(mu * mu) - std::expm1(-mu * mu)) / static_cast<double>(epoch.rounds);
@@ -210,7 +210,7 @@ class Epsilons {
 
 absl::StatusOr<double> Epsilons::Excess(double at, double mesh) {
   ASSIGN_OR_RETURN(const double delta, profile_.Above(at, mesh, tail_));
-  if (delta <= delta_) value_.upper = std::fmin(value_.upper, at);
+  if (delta <= delta_) value_ = {value_.lower(), std::fmin(value_.upper(), at)};
   return std::log(delta) - std::log(delta_);
 }
 
@@ -226,7 +226,7 @@ absl::Status Epsilons::Test(double at, double mesh) {
   const double found = LogDown(DivDown(NextDown(apart - off), test.level));
   // Next to what was asked the value itself says more than the difference.
   const double surely = test.delta > delta_ * (1 + 4 * kUnitRoundoff) ? at : 0;
-  value_.lower = std::fmax(value_.lower, std::fmax(surely, found));
+  value_ = {std::fmax(value_.lower(), std::fmax(surely, found)), value_.upper()};
   return absl::OkStatus();
 }
 
@@ -276,19 +276,19 @@ absl::Status Epsilons::Begin() {
 
 absl::Status Epsilons::Narrow(double mesh, double before) {
   // The excess of a law goes as its mesh squared.
-  const double middle = (value_.lower + value_.upper) / 2, half = value_.upper - middle;
+  const double middle = (value_.lower() + value_.upper()) / 2, half = value_.upper() - middle;
   const double shrink = (mesh / before) * (mesh / before);
-  if (!(slope_ < 0)) slope_ = -1 / value_.upper;
-  double at = middle + half * shrink * 1.2, low = value_.lower;
-  for (int i = 0; i < 4 && at < value_.upper && at > low; ++i) {
+  if (!(slope_ < 0)) slope_ = -1 / value_.upper();
+  double at = middle + half * shrink * 1.2, low = value_.lower();
+  for (int i = 0; i < 4 && at < value_.upper() && at > low; ++i) {
     ASSIGN_OR_RETURN(const double excess, Excess(at, mesh));
-    const double root = at - excess / slope_, gap = value_.upper - value_.lower;
+    const double root = at - excess / slope_, gap = value_.upper() - value_.lower();
     if (excess > 0) low = at;
     if (excess <= 0 && at - root <= 0.1 * gap) break;
     at = root + 0.03 * gap;
   }
   // A test says most where it is best: about where δ is passed.
-  return Test(std::fmax(low, value_.upper - half * shrink), mesh);
+  return Test(std::fmax(low, value_.upper() - half * shrink), mesh);
 }
 
 // By which the gap should be as wanted, or as far as what is left of the work goes.
@@ -308,7 +308,7 @@ absl::StatusOr<std::optional<Interval>> EpsilonOfOne(const AllocatedGaussian& ep
   const absl::Status begun = asked.Begin();
   if (absl::IsResourceExhausted(begun)) return std::nullopt;
   RETURN_IF_ERROR(begun);
-  if (!std::isfinite(asked.value().upper)) return std::nullopt;
+  if (!std::isfinite(asked.value().upper())) return std::nullopt;
   const double most_work = kShareOfOne * limits.max_grid_work;
   double before = kFirstLook, mesh = kFirst;
   for (int i = 0; i < 4 && asked.value().RelativeGap() > relative_gap; ++i) {
@@ -334,19 +334,19 @@ absl::StatusOr<std::optional<Interval>> DeltaOfOne(const AllocatedGaussian& epoc
     const absl::StatusOr<double> above = profile.Above(epsilon, mesh, tail);
     if (absl::IsResourceExhausted(above.status())) return std::nullopt;
     RETURN_IF_ERROR(above.status());
-    value.upper = std::fmin(value.upper, *above);
+    value = {0, std::fmin(value.upper(), *above)};
     if (*above > scale) break;
   }
-  tail = TailFor(value.upper);
+  tail = TailFor(value.upper());
   for (int i = 0; i < 5; ++i) {
     const absl::StatusOr<double> above = profile.Above(epsilon, mesh, tail);
     if (absl::IsDeadlineExceeded(above.status())) break;
     RETURN_IF_ERROR(above.status());
-    value.upper = std::fmin(value.upper, *above);
+    value = {value.lower(), std::fmin(value.upper(), *above)};
     const absl::StatusOr<ReplacedBelow> below = profile.Below(epsilon, mesh, tail);
     if (absl::IsDeadlineExceeded(below.status())) break;
     RETURN_IF_ERROR(below.status());
-    value.lower = std::fmax(value.lower, below->delta);
+    value = {std::fmax(value.lower(), below->delta), value.upper()};
     const double gap = value.RelativeGap();
     if (gap <= relative_gap) break;
     const double next = NextMesh(mesh, gap, relative_gap, profile, most_work);

@@ -35,16 +35,16 @@ Steps::Steps(const Composition& composition) : allocations_(composition.allocati
     const Interval z = s.noise_multiplier;
     symmetric_ &= q == 1;
     Step step{{}, std::nullopt, static_cast<double>(s.count)};
-    if (z.lower == z.upper) {
+    if (z.lower() == z.upper()) {
       // 1/z is off by a rounding, which moves q e^{μt - μ²/2} by u·μ|t - μ|; grids end at |t| = 38
       // + μ.
-      const double mu = 1 / z.lower;
+      const double mu = 1 / z.lower();
       step.upper = SampledGaussianPair(q, mu);
-      if (std::fma(mu, z.lower, -1) != 0)
+      if (std::fma(mu, z.lower(), -1) != 0)
         step.upper.relative_error = 2 * kUnitRoundoff * mu * (2 * mu + 40);
     } else {
-      step.upper = SampledGaussianPair(q, DivUp(1, z.lower));
-      step.lower = SampledGaussianPair(q, DivDown(1, z.upper));
+      step.upper = SampledGaussianPair(q, DivUp(1, z.lower()));
+      step.lower = SampledGaussianPair(q, DivDown(1, z.upper()));
     }
     pairs_.push_back(std::move(step));
   }

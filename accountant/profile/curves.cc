@@ -31,7 +31,8 @@ constexpr char kOutOfTime[] =
     "time ran out before the curve was as narrow as it can be; it is valid, and wider";
 
 bool Narrow(const Interval& interval) {
-  return interval.upper - interval.lower <= std::fmax(kAbsoluteGap, kRelativeGap * interval.upper);
+  return interval.upper() - interval.lower() <=
+         std::fmax(kAbsoluteGap, kRelativeGap * interval.upper());
 }
 
 // The ε between which a segment of a risk function lies: its points are e^-ε, 1, e^ε of the same ε
@@ -54,8 +55,9 @@ absl::StatusOr<double> FirstReach(const Composition& composition, double least_a
                                   const Options& options) {
   ASSIGN_OR_RETURN(const Answer answer,
                    ComputeEpsilon(composition, 1e-3 * std::fmax(least_alpha, 1e-12), options));
-  return std::isfinite(answer.value.upper) ? std::clamp(answer.value.upper, 0.1, kGreatestEpsilon)
-                                           : 20;
+  return std::isfinite(answer.value.upper())
+             ? std::clamp(answer.value.upper(), 0.1, kGreatestEpsilon)
+             : 20;
 }
 
 absl::Status CheckTypeOneErrors(const std::vector<double>& values) {
@@ -136,20 +138,21 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
   ASSIGN_OR_RETURN(const Answer start, ComputeEpsilon(composition, kGreatestFitDelta, options));
   origin.Add(start);
   const double infinity = std::numeric_limits<double>::infinity();
-  if (end.value.upper > kGreatestEpsilon) {
+  if (end.value.upper() > kGreatestEpsilon) {
     // No Gaussian is as revealing as what no ε bounds; where doubles end, none is found.
-    summary.fit = {{std::isinf(end.value.lower) ? infinity : 0, infinity}, {0, 1}, least_delta, 1};
+    summary.fit = {
+        {std::isinf(end.value.lower()) ? infinity : 0, infinity}, {0, 1}, least_delta, 1};
     return summary;
   }
-  if (end.value.upper == 0) {
+  if (end.value.upper() == 0) {
     summary.fit = {{0, 0}, {0, 0}, least_delta, 1};
     return summary;
   }
   // What is a millionth of every δ of the range does not decide which direction is the worse.
   SampledProfile profile(composition, options, 1e-6 * least_delta);
   // Any ε may be the first, and any past the true one the last.
-  const double last = std::fmax(end.value.upper, 1e-6);
-  const double first = std::fmin(start.value.upper, 0.9 * last);
+  const double last = std::fmax(end.value.upper(), 1e-6);
+  const double first = std::fmin(start.value.upper(), 0.9 * last);
   for (size_t i = 0; i + 1 < kFirstPoints; ++i) {
     const double share = static_cast<double>(i) / (kFirstPoints - 1);
     RETURN_IF_ERROR(profile.Sample(first + (last - first) * share));
@@ -160,7 +163,7 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
     summary.fit = FitGaussian(points, least_delta);
     const GaussianFit& fit = summary.fit;
     const bool narrow = Narrow(fit.mu);
-    const bool done = narrow && fit.regret.upper - fit.regret.lower <= kRegretGap;
+    const bool done = narrow && fit.regret.upper() - fit.regret.lower() <= kRegretGap;
     const size_t widest = narrow ? fit.widest_regret : fit.widest_mu;
     const double from = points[widest].epsilon, to = points[widest + 1].epsilon;
     if (done || points.size() >= kMostPoints || to - from <= kNearestInFit) break;

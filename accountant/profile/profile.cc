@@ -90,8 +90,9 @@ absl::StatusOr<Curve> ComputeBayesSuccess(const Composition& composition,
     // small·δ then moves by no more: as a function of x = e^ε the profile falls by at most |x - x'|
     // between x and x', and small·x = large.
     const double rounding = 8 * kUnitRoundoff * (1 + epsilon);
-    answer.value = {std::fmax(large, AddDown(large, MulDown(small, answer.value.lower)) - rounding),
-                    std::fmin(1, AddUp(large, MulUp(small, answer.value.upper)) + rounding)};
+    answer.value = {
+        std::fmax(large, AddDown(large, MulDown(small, answer.value.lower())) - rounding),
+        std::fmin(1, AddUp(large, MulUp(small, answer.value.upper())) + rounding)};
     return answer;
   });
 }

@@ -11,11 +11,11 @@ namespace dpledger::accountant::profile {
 absl::StatusOr<Interval> SampledProfile::DeltaIn(Direction direction, double epsilon) {
   const auto nothing = nothing_from_.find(direction);
   if (nothing != nothing_from_.end() && epsilon >= nothing->second.first) {
-    return Interval{0, nothing->second.second.upper};
+    return Interval{0, nothing->second.second.upper()};
   }
   ASSIGN_OR_RETURN(const Answer answer, ComputeDeltaIn(direction, composition_, epsilon, options_));
   origin_.Add(answer);
-  if (answer.value.upper < nothing_) nothing_from_[direction] = {epsilon, answer.value};
+  if (answer.value.upper() < nothing_) nothing_from_[direction] = {epsilon, answer.value};
   return answer.value;
 }
 
@@ -29,8 +29,8 @@ absl::Status SampledProfile::Sample(double epsilon) {
 }
 
 Interval SampledProfile::WorseOf(const Deltas& deltas) {
-  return {std::fmax(deltas.remove.lower, deltas.add.lower),
-          std::fmax(deltas.remove.upper, deltas.add.upper)};
+  return {std::fmax(deltas.remove.lower(), deltas.add.lower()),
+          std::fmax(deltas.remove.upper(), deltas.add.upper())};
 }
 
 RiskFunction SampledProfile::Risk(Side above, Side below) const {

@@ -21,8 +21,8 @@ double ScaleUp(double a, double b) { return a == 0 ? 0 : MulUp(a, b); }
 
 RiskPoint Widened(double x, const Interval& risk) {
   return {x,
-          {std::fmax(0, MulDown(risk.lower, 1 - kExpError)),
-           std::fmin(std::fmin(1, x), ScaleUp(risk.upper, 1 + kExpError))}};
+          {std::fmax(0, MulDown(risk.lower(), 1 - kExpError)),
+           std::fmin(std::fmin(1, x), ScaleUp(risk.upper(), 1 + kExpError))}};
 }
 
 double SubDown(double a, double b) { return NextDown(a - b); }
@@ -31,45 +31,45 @@ double SubDown(double a, double b) { return NextDown(a - b); }
 // greatest value at `at` and its least at `before`, by concavity; of slope at most 1, as R's is.
 double ExtrapolateUp(const RiskPoint& before, const RiskPoint& at, double to) {
   const double reach = SubUp(to, at.x);
-  const double rise = std::fmax(0, SubUp(at.risk.upper, before.risk.lower));
+  const double rise = std::fmax(0, SubUp(at.risk.upper(), before.risk.lower()));
   const double slope = std::fmin(1, DivUp(rise, SubDown(at.x, before.x)));
-  return AddUp(at.risk.upper, MulUp(slope, reach));
+  return AddUp(at.risk.upper(), MulUp(slope, reach));
 }
 
 // The same towards smaller x, from `after`: R rises between them by at least what the bounds say,
 // and does not fall where they say nothing.
 double ExtrapolateDown(const RiskPoint& at, const RiskPoint& after, double to) {
   const double reach = SubDown(at.x, to);
-  const double rise = std::fmax(0, SubDown(after.risk.lower, at.risk.upper));
+  const double rise = std::fmax(0, SubDown(after.risk.lower(), at.risk.upper()));
   const double slope = DivDown(rise, SubUp(after.x, at.x));
-  return SubUp(at.risk.upper, std::fmax(0, MulDown(slope, reach)));
+  return SubUp(at.risk.upper(), std::fmax(0, MulDown(slope, reach)));
 }
 
 }  // namespace
 
 RiskPoint RiskAt(double epsilon, const Interval& delta) {
-  return Widened(std::exp(epsilon), {SubDown(1, delta.upper), SubUp(1, delta.lower)});
+  return Widened(std::exp(epsilon), {SubDown(1, delta.upper()), SubUp(1, delta.lower())});
 }
 
 RiskPoint RiskBelow(double epsilon, const Interval& other_delta) {
   const double x = std::exp(-epsilon);
-  return Widened(x, {MulDown(x, std::fmax(0, SubDown(1, other_delta.upper))),
-                     ScaleUp(SubUp(1, other_delta.lower), x)});
+  return Widened(x, {MulDown(x, std::fmax(0, SubDown(1, other_delta.upper()))),
+                     ScaleUp(SubUp(1, other_delta.lower()), x)});
 }
 
 RiskFunction::RiskFunction(std::vector<RiskPoint> points) : points_(std::move(points)) {
   const RiskPoint origin{0, {0, 0}};
   const size_t n = points_.size();
   caps_.push_back(
-      {0, points_[0].x, ExtrapolateDown(points_[0], points_[1], 0), points_[0].risk.upper});
+      {0, points_[0].x, ExtrapolateDown(points_[0], points_[1], 0), points_[0].risk.upper()});
   for (size_t i = 0; i + 1 < n; ++i) {
     const RiskPoint& from = points_[i];
     const RiskPoint& to = points_[i + 1];
     const RiskPoint& before = i > 0 ? points_[i - 1] : origin;
     // Past the last point R is at most 1, and its slope is only known not to be negative.
-    caps_.push_back({from.risk.upper, ExtrapolateUp(before, from, to.x),
-                     i + 2 < n ? ExtrapolateDown(to, points_[i + 2], from.x) : to.risk.upper,
-                     to.risk.upper});
+    caps_.push_back({from.risk.upper(), ExtrapolateUp(before, from, to.x),
+                     i + 2 < n ? ExtrapolateDown(to, points_[i + 2], from.x) : to.risk.upper(),
+                     to.risk.upper()});
   }
 }
 
@@ -101,33 +101,33 @@ double RiskFunction::BeyondLast(double alpha) const {
   // then the excess is greatest at the last point.
   const RiskPoint& last = points_.back();
   const RiskPoint& before = points_[points_.size() - 2];
-  const double rise = std::fmax(0, SubUp(last.risk.upper, before.risk.lower));
+  const double rise = std::fmax(0, SubUp(last.risk.upper(), before.risk.lower()));
   const double slope = rise == 0 ? 0 : DivUp(rise, SubDown(last.x, before.x));
   const double share = slope <= alpha ? 1 : std::fmax(0, DivDown(alpha, slope));
   const double rest = share == 1 ? 0 : NextUp(1 - share);
-  return SubUp(AddUp(MulUp(share, last.risk.upper), rest), MulDown(alpha, last.x));
+  return SubUp(AddUp(MulUp(share, last.risk.upper()), rest), MulDown(alpha, last.x));
 }
 
 Interval RiskFunction::TypeTwoError(double alpha, size_t* widest) const {
-  Interval error{0, std::fmax(0, BeyondLast(alpha))};
+  double lower = 0, upper = std::fmax(0, BeyondLast(alpha));
   size_t segment = size();
   double from = 0;
   for (size_t i = 0; i < size(); ++i) {
     const double to = points_[i].x;
-    const double upper = ExcessOver(caps_[i], MulDown(alpha, from), MulDown(alpha, to), 1, 1);
-    if (upper > error.upper) {
-      error.upper = upper;
+    const double excess = ExcessOver(caps_[i], MulDown(alpha, from), MulDown(alpha, to), 1, 1);
+    if (excess > upper) {
+      upper = excess;
       segment = i;
     }
     // Any test has β + xα >= R(x).
-    error.lower = std::fmax(error.lower, SubDown(points_[i].risk.lower, MulUp(alpha, to)));
+    lower = std::fmax(lower, SubDown(points_[i].risk.lower(), MulUp(alpha, to)));
     from = to;
   }
   // No test does worse than a coin.
-  error.upper = std::fmax(error.lower, std::fmin(error.upper, alpha == 0 ? 1 : SubUp(1, alpha)));
-  if (alpha == 1) error = {0, 0};
+  upper = std::fmax(lower, std::fmin(upper, alpha == 0 ? 1 : SubUp(1, alpha)));
   if (widest != nullptr) *widest = segment;
-  return error;
+  if (alpha == 1) return {0, 0};
+  return {lower, upper};
 }
 
 RiskFunction::Widest RiskFunction::GreatestExcess(const std::vector<double>& other) const {

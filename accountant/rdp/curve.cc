@@ -119,7 +119,7 @@ StepCurve StepOf(const PairStep& step, const Limits& limits, std::vector<double>
 StepCurve StepOf(const SampledGaussian& step) {  // remove is the worse direction
   return Both(
       [moments = std::make_shared<SampledGaussianMoments>(
-           step.sampling_probability, DivUp(1, step.noise_multiplier.lower))](double order) {
+           step.sampling_probability, DivUp(1, step.noise_multiplier.lower()))](double order) {
         return DivUp(moments->LogMomentUp(order), NextDown(order - 1));
       });
 }
@@ -127,11 +127,11 @@ StepCurve StepOf(const SampledGaussian& step) {  // remove is the worse directio
 StepCurve StepOf(const AllocatedGaussian& step) {
   if (step.replaced) {
     return Both([moments = std::make_shared<AllocatedGaussianMoments>(
-                     step.rounds, DivUp(0.5, step.noise_multiplier.lower), step.missing)](
+                     step.rounds, DivUp(0.5, step.noise_multiplier.lower()), step.missing)](
                     double order) { return moments->Replace(order); });
   }
   return {[moments = std::make_shared<AllocatedGaussianMoments>(
-               step.rounds, DivUp(1, step.noise_multiplier.lower), step.missing)](
+               step.rounds, DivUp(1, step.noise_multiplier.lower()), step.missing)](
               double order, Direction direction) {
     return direction == Direction::kRemove ? moments->Remove(order) : moments->Add(order);
   }};
@@ -175,7 +175,7 @@ ApproximateCurve CurveOf(const Composition& composition, const Limits& limits) {
     double total = 0;
     for (const auto& [step, count] : *steps) {
       const double one = step.divergence(order, direction);
-      if (one != 0) total = AddUp(total, MulUp(one < 0 ? count.lower : count.upper, one));
+      if (one != 0) total = AddUp(total, MulUp(one < 0 ? count.lower() : count.upper(), one));
     }
     return total;
   };

@@ -102,7 +102,7 @@ absl::Status RunProfile::Compute(Direction direction, std::vector<Interval>& nod
     }
     return absl::OkStatus();
   }
-  double most = nodes.empty() ? 1 : nodes.back().upper;  // δ does not grow with ε
+  double most = nodes.empty() ? 1 : nodes.back().upper();  // δ does not grow with ε
   std::vector<std::optional<Interval>> found(kBlock);
   if (engine_ == Method::kContour && most > kNegligible * delta_) {
     ASSIGN_OR_RETURN(found, contour::DeltasIn(direction, run_, epsilons, limits_));
@@ -113,7 +113,8 @@ absl::Status RunProfile::Compute(Direction direction, std::vector<Interval>& nod
       ASSIGN_OR_RETURN(found[i], ByPld(direction, epsilons[i]));
     }
     block.push_back(found[i].has_value() ? *found[i] : Interval{0, RenyiDelta(epsilons[i])});
-    block.back().upper = most = std::fmin(most, block.back().upper);
+    most = std::fmin(most, block.back().upper());
+    block.back() = {block.back().lower(), most};
   }
   nodes.insert(nodes.end(), block.begin(), block.end());
   return absl::OkStatus();
@@ -142,8 +143,8 @@ Interval RunProfile::Node(Direction direction, size_t index) {
     if (!stopped_.ok()) return {0, 1};
     stopped_ = Compute(kept, nodes);
   }
-  Interval node = nodes[index];
-  if (index == last_) node.lower = 0;  // stands for all that follow
+  const Interval node = nodes[index];
+  if (index == last_) return {0, node.upper()};  // stands for all that follow
   return node;
 }
 
@@ -156,8 +157,8 @@ double RunProfile::Up(Direction direction, double epsilon) {
                             MulUp(ExpUp(epsilon), opposite) * (1 + 4 * kUnitRoundoff));
   }
   const size_t index = Below(epsilon);
-  if (index >= last_) return Node(direction, last_).upper;
-  const double left = Node(direction, index).upper, right = Node(direction, index + 1).upper;
+  if (index >= last_) return Node(direction, last_).upper();
+  const double left = Node(direction, index).upper(), right = Node(direction, index + 1).upper();
   const double share = std::expm1(epsilon - At(index + 1)) / std::expm1(At(index) - At(index + 1));
   return std::fmin(1, (left * share + right * (1 - share)) * (1 + 32 * kUnitRoundoff));
 }
@@ -175,8 +176,8 @@ double RunProfile::Down(Direction direction, double epsilon) {
   // The chord through the next two nodes, continued to the left.
   const double reach =
       std::expm1(epsilon - At(index + 1)) / -std::expm1(At(index + 2) - At(index + 1));
-  const double bound = near.lower + (near.lower - far.upper) * reach * (1 - 1e-12);
-  return std::fmax(near.lower, bound) * (1 - 32 * kUnitRoundoff);
+  const double bound = near.lower() + (near.lower() - far.upper()) * reach * (1 - 1e-12);
+  return std::fmax(near.lower(), bound) * (1 - 32 * kUnitRoundoff);
 }
 
 }  // namespace dpledger::accountant::selection

@@ -43,7 +43,7 @@ class Lines {
     const double enough = kSeen / law.Decay(Share::At(0));
     steepest_ = 0;
     while (steepest_ < run_.last() && run_.At(steepest_ + 1) < kGreatestLoss &&
-           run_.Node(Opposite(own_), steepest_).upper > enough) {
+           run_.Node(Opposite(own_), steepest_).upper() > enough) {
       ++steepest_;
     }
     flattest_ = 0;
@@ -55,12 +55,12 @@ class Lines {
     if (k <= steepest_) {
       const size_t node = steepest_ - k;
       const double s = run_.At(node);
-      const double up = AddUp(MulUp(ExpUp(s), x.x), run_.Node(Opposite(own_), node).upper);
+      const double up = AddUp(MulUp(ExpUp(s), x.x), run_.Node(Opposite(own_), node).upper());
       return {up, NextDown(1 - up)};
     }
     const size_t node = k - steepest_;
     const double t = run_.At(node);
-    const double down = MulDown(ExpDown(-t), AddDown(x.rest, -run_.Node(own_, node).upper));
+    const double down = MulDown(ExpDown(-t), AddDown(x.rest, -run_.Node(own_, node).upper()));
     return {NextUp(1 - down), down};
   }
   double Slope(size_t k) const {
@@ -106,12 +106,12 @@ class LeastShare {
                              std::expm1(sign * (after_step - step));
         const double scale_next = sign > 0 ? 1 : std::exp(-step);
         const double scale_after = sign > 0 ? 1 : std::exp(-after_step);
-        const double bound =
-            scale_next * next.lower + (scale_next * next.lower - scale_after * after.upper) * share;
-        const double below = std::fmax(sign > 0 ? next.lower : 0, bound * (1 - 1e-9));
+        const double bound = scale_next * next.lower() +
+                             (scale_next * next.lower() - scale_after * after.upper()) * share;
+        const double below = std::fmax(sign > 0 ? next.lower() : 0, bound * (1 - 1e-9));
         candidates.push_back(
-            {std::exp(sign * at) * (1 - 1e-14 * (1 + at)), std::fmin(node.lower, below)});
-        if (node.lower <= floor || run.At(i + 1) > kGreatestLoss) break;
+            {std::exp(sign * at) * (1 - 1e-14 * (1 + at)), std::fmin(node.lower(), below)});
+        if (node.lower() <= floor || run.At(i + 1) > kGreatestLoss) break;
         node = next;
         next = after;
       }
@@ -324,8 +324,8 @@ absl::StatusOr<Interval> SelectionEpsilon(const TrialLaw& law, RunProfile& run, 
   Interval worst{least, least};
   for (const Direction direction : DirectionsOf(run)) {
     const SelectionProfile best(law, direction, run, delta * kNegligible);
-    worst.upper = UpperEpsilon(best, run, delta, worst.upper);
-    worst.lower = LowerEpsilon(best, delta, worst.lower, worst.upper);
+    const double upper = UpperEpsilon(best, run, delta, worst.upper());
+    worst = {LowerEpsilon(best, delta, worst.lower(), upper), upper};
     RETURN_IF_ERROR(run.stopped());
   }
   return worst;

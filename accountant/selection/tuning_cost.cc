@@ -70,7 +70,7 @@ absl::StatusOr<selection::RunProfile> ProfileFor(const Composition& run, double 
   ASSIGN_OR_RETURN(const Answer near, ComputeEpsilon(run, share, {.limits = options.limits}));
   // Where a run fails more often than that, ε is infinite: anything will do.
   const double one_run =
-      std::isfinite(near.value.upper) ? near.value.upper : kGreatestProfileEpsilon;
+      std::isfinite(near.value.upper()) ? near.value.upper() : kGreatestProfileEpsilon;
   selection::RunProfile profile(run, std::fmax(one_run, 1e-6), share, options.limits);
   RETURN_IF_ERROR(profile.stopped());
   return profile;
@@ -151,7 +151,7 @@ class Costs {
   }
 
   TuningCost Least() && {
-    if (cost_.analysis == kRdp && cost_.epsilon.value.lower == 0) {
+    if (cost_.analysis == kRdp && cost_.epsilon.value.lower() == 0) {
       cost_.epsilon.warnings.push_back("rdp gives no lower bound");
     }
     return std::move(cost_);
@@ -160,15 +160,15 @@ class Costs {
  private:
   void Add(const std::string& name, const Answer& answer) {
     // The best run alone may reveal less than all of them.
-    const double lower = name == kProfile ? answer.value.lower : 0;
-    const bool least = cost_.analyses.empty() || answer.value.upper < cost_.epsilon.value.upper;
-    const double known = cost_.epsilon.value.lower;
-    cost_.analyses.push_back({name, {lower, answer.value.upper}});
+    const double lower = name == kProfile ? answer.value.lower() : 0;
+    const bool least = cost_.analyses.empty() || answer.value.upper() < cost_.epsilon.value.upper();
+    const double known = cost_.epsilon.value.lower();
+    cost_.analyses.push_back({name, {lower, answer.value.upper()}});
     if (least) {
       cost_.epsilon = answer;
       cost_.analysis = name;
     }
-    cost_.epsilon.value.lower = std::fmax(known, lower);
+    cost_.epsilon.value = {std::fmax(known, lower), cost_.epsilon.value.upper()};
   }
 
   const Composition& run_;
@@ -194,7 +194,7 @@ absl::StatusOr<TuningCost> ComputeTuningCost(const Composition& single_run, doub
     RETURN_IF_ERROR(costs.AddComposition(*runs));
   }
   if (best || options.method == Method::kRdp) RETURN_IF_ERROR(costs.AddRdp());
-  const absl::Status profile = best ? costs.AddProfile(single.value.lower) : absl::OkStatus();
+  const absl::Status profile = best ? costs.AddProfile(single.value.lower()) : absl::OkStatus();
   TuningCost cost = std::move(costs).Least();
   if (!profile.ok() && !(absl::IsDeadlineExceeded(profile) && !cost.analyses.empty())) {
     return profile;

@@ -100,11 +100,11 @@ void ExpectHolds(const Answered& c, const accountant::Neighbours& neighbours, do
     const auto delta = ComputeDelta(*composition, epsilon, {.relative_gap = 1e-4});
     ASSERT_TRUE(delta.ok()) << where << " " << delta.status();
     // (Where the truth is 0, rounding leaves it a few 1e-16.)
-    EXPECT_GE(delta->value.upper, truth * (1 - 1e-9) - 1e-15) << where;
+    EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9) - 1e-15) << where;
     if (std::isfinite(factor)) {
-      EXPECT_LE(delta->value.upper, factor * truth + kCell) << where;
+      EXPECT_LE(delta->value.upper(), factor * truth + kCell) << where;
     }
-    EXPECT_LE(delta->value.lower, truth + kCell) << where;
+    EXPECT_LE(delta->value.lower(), truth + kCell) << where;
   }
 }
 

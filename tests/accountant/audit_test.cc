@@ -40,8 +40,8 @@ TEST(Binomial, TailsContainTheOracleFarOut) {
     const Interval tail = binomial.UpperTail(k);
     // The oracle's own last digit; a tail below 1e-250 has an upper bound only.
     const double slack = 4e-16 * (1 + std::fabs(log_tail));
-    EXPECT_GE(std::log(tail.upper), log_tail - slack) << value.DebugString();
-    EXPECT_LE(std::log(tail.lower), log_tail + slack) << value.DebugString();
+    EXPECT_GE(std::log(tail.upper()), log_tail - slack) << value.DebugString();
+    EXPECT_LE(std::log(tail.lower()), log_tail + slack) << value.DebugString();
     if (log_tail > -550) {
       EXPECT_LT(tail.RelativeGap(), 1e-8) << value.DebugString();
     } else {

@@ -63,10 +63,10 @@ void ExpectOverlaps(const Encoder& encoder, uint64_t bins) {
     least_own = std::fmin(least_own, Product(columns[i], columns[i]));
     most_own = std::fmax(most_own, Product(columns[i], columns[i]));
   }
-  EXPECT_NEAR(found.own.lower, least_own, 1e-12 * least_own);
-  EXPECT_LE(found.own.lower, least_own);
-  EXPECT_NEAR(found.own.upper, most_own, 1e-12 * most_own);
-  EXPECT_GE(found.own.upper, most_own);
+  EXPECT_NEAR(found.own.lower(), least_own, 1e-12 * least_own);
+  EXPECT_LE(found.own.lower(), least_own);
+  EXPECT_NEAR(found.own.upper(), most_own, 1e-12 * most_own);
+  EXPECT_GE(found.own.upper(), most_own);
   for (uint64_t d = 1; d < bins; ++d) {
     double most = 0;
     for (uint64_t i = 0; i + d < bins; ++i) {
@@ -142,11 +142,11 @@ TEST(BallsInBins, BracketsTheTruthOfTwoAndThreeBins) {
       const double truth = direction == Direction::kRemove ? c.remove : c.add;
       const auto delta = ComputeDeltaIn(direction, *composition, c.epsilon, {});
       ASSERT_TRUE(delta.ok()) << delta.status();
-      EXPECT_LE(delta->value.lower, truth * (1 + 1e-9)) << c.epsilon;
-      EXPECT_GE(delta->value.upper, truth * (1 - 1e-9)) << c.epsilon;
+      EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.epsilon;
+      EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.epsilon;
       // Nor is it far away, though these bins are few and unequal.
-      EXPECT_GE(delta->value.lower, truth * .1) << c.epsilon;
-      EXPECT_LE(delta->value.upper, truth * 5) << c.epsilon;
+      EXPECT_GE(delta->value.lower(), truth * .1) << c.epsilon;
+      EXPECT_LE(delta->value.upper(), truth * 5) << c.epsilon;
     }
   }
 }
@@ -159,8 +159,8 @@ TEST(BallsInBins, OfIndependentNoiseIsRandomAllocation) {
   const auto allocation = Resolve(history, Adjacency::kAddOrRemoveOne);
   const auto found = ComputeEpsilon(*bins, 1e-5, {}), known = ComputeEpsilon(*allocation, 1e-5, {});
   ASSERT_TRUE(found.ok() && known.ok()) << found.status() << known.status();
-  EXPECT_NEAR(found->value.upper, known->value.upper, 1e-3 * known->value.upper);
-  EXPECT_NEAR(found->value.lower, known->value.lower, 1e-3 * known->value.lower);
+  EXPECT_NEAR(found->value.upper(), known->value.upper(), 1e-3 * known->value.upper());
+  EXPECT_NEAR(found->value.lower(), known->value.lower(), 1e-3 * known->value.lower());
 }
 
 // Another implementation of these bounds, and its simulations (two standard errors: .02 to .05);
@@ -184,9 +184,9 @@ TEST(BallsInBins, HasTheFiguresOfAnotherImplementation) {
         Resolved({ToeplitzEncoder{1000, c.coefficients, BallsInBins{100}}, c.sigma});
     const auto epsilon = ComputeEpsilon(*composition, 1e-6, {});
     ASSERT_TRUE(epsilon.ok()) << epsilon.status();
-    EXPECT_NEAR(epsilon->value.upper, c.bound, .009) << c.sigma;
-    EXPECT_LE(epsilon->value.lower, c.estimate + .05) << c.sigma;
-    EXPECT_GE(epsilon->value.upper, c.estimate - .05) << c.sigma;
+    EXPECT_NEAR(epsilon->value.upper(), c.bound, .009) << c.sigma;
+    EXPECT_LE(epsilon->value.lower(), c.estimate + .05) << c.sigma;
+    EXPECT_GE(epsilon->value.upper(), c.estimate - .05) << c.sigma;
   }
 }
 
@@ -217,9 +217,9 @@ TEST(BallsInBins, BracketsASimulation) {
   const auto delta = ComputeDeltaIn(Direction::kRemove, *Resolved({encoder, kSigma}), kEpsilon, {});
   ASSERT_TRUE(delta.ok()) << delta.status();
   EXPECT_LT(error, .03 * mean);
-  EXPECT_LE(delta->value.lower, mean + 4 * error);
-  EXPECT_GE(delta->value.upper, mean - 4 * error);
-  EXPECT_LE(delta->value.upper, 1.5 * mean);
+  EXPECT_LE(delta->value.lower(), mean + 4 * error);
+  EXPECT_GE(delta->value.upper(), mean - 4 * error);
+  EXPECT_LE(delta->value.upper(), 1.5 * mean);
 }
 
 TEST(BallsInBins, OneBinIsTheRunWithoutSampling) {
@@ -227,7 +227,7 @@ TEST(BallsInBins, OneBinIsTheRunWithoutSampling) {
   ASSERT_TRUE(composition.ok());
   const Interval squared = SquaredSensitivity(ToeplitzEncoder{8, {1, .5}, {}}, {8, 1});
   ASSERT_EQ(composition->steps.size(), 1u);
-  EXPECT_TRUE(composition->steps[0].noise_multiplier.Contains(2 / std::sqrt(squared.upper)));
+  EXPECT_TRUE(composition->steps[0].noise_multiplier.Contains(2 / std::sqrt(squared.upper())));
 }
 
 // Never above the run without sampling, by any method; two runs cost less than twice one.
@@ -240,26 +240,27 @@ TEST(BallsInBins, ComposesAndIsNoMoreThanUnsampled) {
                  1, MatrixMechanism{ToeplitzEncoder{40, SquareRoot(10), Participation{4, 10}}, 4}});
     return Resolve(history, Adjacency::kZeroOut);
   }();
-  const double alone = ComputeEpsilon(*unsampled, 1e-6, {})->value.upper;
-  const double once = ComputeEpsilon(*Resolved(mechanism), 1e-6, {})->value.upper;
+  const double alone = ComputeEpsilon(*unsampled, 1e-6, {})->value.upper();
+  const double once = ComputeEpsilon(*Resolved(mechanism), 1e-6, {})->value.upper();
   for (const Method method : {Method::kBest, Method::kPld, Method::kRdp, Method::kContour}) {
     const auto epsilon = ComputeEpsilon(*Resolved(mechanism), 1e-6, {.method = method});
     ASSERT_TRUE(epsilon.ok()) << epsilon.status();
-    EXPECT_LT(epsilon->value.upper, alone * 1.05) << MethodName(method);
-    EXPECT_GE(epsilon->value.upper, once * (1 - 1e-9)) << MethodName(method);
+    EXPECT_LT(epsilon->value.upper(), alone * 1.05) << MethodName(method);
+    EXPECT_GE(epsilon->value.upper(), once * (1 - 1e-9)) << MethodName(method);
   }
   const auto twice = ComputeEpsilon(*Resolved(mechanism, 2), 1e-6, {});
   ASSERT_TRUE(twice.ok()) << twice.status();
-  EXPECT_GT(twice->value.upper, 1.2 * once);
-  EXPECT_LT(twice->value.upper, 2 * once);
-  EXPECT_GT(twice->value.lower, 1.1 * ComputeEpsilon(*Resolved(mechanism), 1e-6, {})->value.lower);
+  EXPECT_GT(twice->value.upper(), 1.2 * once);
+  EXPECT_LT(twice->value.upper(), 2 * once);
+  EXPECT_GT(twice->value.lower(),
+            1.1 * ComputeEpsilon(*Resolved(mechanism), 1e-6, {})->value.lower());
 }
 
 // Filters count the best of the bounds of each order, and what sums up as an unsampled Gaussian.
 TEST(BallsInBins, SpendsOfEveryFilter) {
   const ToeplitzEncoder encoder{40, SquareRoot(10), BallsInBins{10}};
   const auto composition = Resolved({encoder, 4});
-  const double squared = OverlapsOf(encoder, BallsInBins{10}).own.upper / 16;
+  const double squared = OverlapsOf(encoder, BallsInBins{10}).own.upper() / 16;
   const auto zcdp = filter::Spent(filter::ZcdpFilter{1}, *composition, {}),
              gdp = filter::Spent(filter::GdpFilter{1}, *composition, {});
   ASSERT_TRUE(zcdp.ok() && gdp.ok()) << zcdp.status() << gdp.status();

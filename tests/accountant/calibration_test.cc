@@ -30,9 +30,9 @@ TEST(Calibration, NoiseMultiplierNearTheOptimumAndNeverBelowIt) {
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_GE(found->parameters.noise_multiplier, c.optimum * (1 - 1e-7));
     EXPECT_LE(found->parameters.noise_multiplier, c.optimum * (1 + 3e-4));
-    EXPECT_LE(found->optimum.lower, c.optimum * (1 + 1e-7));
-    EXPECT_GT(found->optimum.lower, c.optimum * (1 - 1e-3));
-    EXPECT_LE(found->epsilon.value.upper, c.epsilon);
+    EXPECT_LE(found->optimum.lower(), c.optimum * (1 + 1e-7));
+    EXPECT_GT(found->optimum.lower(), c.optimum * (1 - 1e-3));
+    EXPECT_LE(found->epsilon.value.upper(), c.epsilon);
   }
 }
 
@@ -60,24 +60,24 @@ TEST(Calibration, RandomProblemsAreSolvedTightly) {
         continue;
       }
       CalibrationParameters at = found->parameters;
-      EXPECT_LE(epsilon_at(at, delta).upper, epsilon) << i;
-      EXPECT_LE(found->optimum.lower, found->optimum.upper);
+      EXPECT_LE(epsilon_at(at, delta).upper(), epsilon) << i;
+      EXPECT_LE(found->optimum.lower(), found->optimum.upper());
       // Past the other end of the optimum the target is missed, and that end is not far.
       switch (unknown) {
         case Unknown::kNoiseMultiplier:
-          at.noise_multiplier = found->optimum.lower * (1 - 1e-9);
+          at.noise_multiplier = found->optimum.lower() * (1 - 1e-9);
           break;
         case Unknown::kSteps:
-          at.steps = static_cast<uint64_t>(found->optimum.upper) + 1;
+          at.steps = static_cast<uint64_t>(found->optimum.upper()) + 1;
           break;
         case Unknown::kSamplingProbability:
           if (at.sampling_probability == 1) continue;
-          at.sampling_probability = std::fmin(1, found->optimum.upper * (1 + 1e-9));
+          at.sampling_probability = std::fmin(1, found->optimum.upper() * (1 + 1e-9));
           break;
       }
-      EXPECT_LE(found->optimum.upper - found->optimum.lower,
-                (unknown == Unknown::kSteps ? 2 : 0) + 1e-2 * found->optimum.upper);
-      EXPECT_GT(epsilon_at(at, delta).lower, epsilon) << i;
+      EXPECT_LE(found->optimum.upper() - found->optimum.lower(),
+                (unknown == Unknown::kSteps ? 2 : 0) + 1e-2 * found->optimum.upper());
+      EXPECT_GT(epsilon_at(at, delta).lower(), epsilon) << i;
     }
   }
 }
@@ -87,17 +87,17 @@ TEST(Calibration, StepsAreTheMostThatFit) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_LE(std::fabs(static_cast<double>(found->parameters.steps) - 4568),
             2);  // a published library: 4568
-  EXPECT_LE(found->epsilon.value.upper, 4);
-  EXPECT_GE(found->optimum.upper, found->optimum.lower);
-  EXPECT_EQ(found->optimum.lower, static_cast<double>(found->parameters.steps));
-  EXPECT_LE(found->optimum.upper, found->optimum.lower + 2);
+  EXPECT_LE(found->epsilon.value.upper(), 4);
+  EXPECT_GE(found->optimum.upper(), found->optimum.lower());
+  EXPECT_EQ(found->optimum.lower(), static_cast<double>(found->parameters.steps));
+  EXPECT_LE(found->optimum.upper(), found->optimum.lower() + 2);
 }
 
 TEST(Calibration, SamplingProbabilityMeetsTheTarget) {
   const auto found = Calibrate({2, 1e-5}, {1, 0, 1000}, Unknown::kSamplingProbability, {});
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_LE(found->epsilon.value.upper, 2);
-  EXPECT_GE(found->epsilon.value.lower, 1.99);
+  EXPECT_LE(found->epsilon.value.upper(), 2);
+  EXPECT_GE(found->epsilon.value.lower(), 1.99);
 }
 
 TEST(Calibration, EverySamplingProbabilityMayMeetTheTarget) {
@@ -113,7 +113,7 @@ TEST(Calibration, ByRenyiDpTakesMoreNoise) {
   EXPECT_GT(rdp->parameters.noise_multiplier, 3.25);
   EXPECT_LE(rdp->parameters.noise_multiplier,
             3.2955 * (1 + 2e-4));  // a published library's, from a grid of orders
-  EXPECT_LE(rdp->epsilon.value.upper, 1);
+  EXPECT_LE(rdp->epsilon.value.upper(), 1);
 }
 
 TEST(Calibration, UnsampledIsAnalytic) {
@@ -127,7 +127,7 @@ TEST(Calibration, UnsampledIsAnalytic) {
 TEST(Calibration, TinyTargetsAreMetWhereRenyiDpHasNoAnswer) {
   const auto found = Calibrate({1e-7, 1e-9}, {0, 1, 1}, Unknown::kNoiseMultiplier, {});
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_LE(found->epsilon.value.upper, 1e-7);
+  EXPECT_LE(found->epsilon.value.upper(), 1e-7);
 }
 
 TEST(Calibration, NoNumberOfStepsMeetsTheTarget) {
@@ -152,7 +152,7 @@ TEST(Solve, FindsOutWhetherEpsilonGrows) {
   const auto by_precision = Solve(precision, 1, 1e-6, {});
   ASSERT_TRUE(by_precision.ok()) << by_precision.status();
   EXPECT_NEAR(by_precision->value * by_noise->value, 1, 1e-4);
-  EXPECT_LE(by_precision->optimum.lower, by_precision->optimum.upper);
+  EXPECT_LE(by_precision->optimum.lower(), by_precision->optimum.upper());
 }
 
 // Each value that is asked takes a question's time where bounds stay wide: once ten of the limit of
@@ -182,11 +182,11 @@ TEST(Solve, AsksOfWideBoundsRoughlyBeforeItAsksAtLength) {
   EXPECT_LE(asked, 11);
   // Asked at length, the value is safe, and not far from the best.
   const Interval there = ComputeEpsilon(*at(found->value), kDelta, {})->value;
-  EXPECT_LE(there.upper, kEpsilon);
-  EXPECT_GE(there.upper, 0.98 * kEpsilon);
-  EXPECT_LE(found->epsilon.value.upper, kEpsilon);
-  EXPECT_LT(found->optimum.upper, 1.1 * found->value);
-  EXPECT_GT(ComputeEpsilon(*at(found->optimum.upper), kDelta, {})->value.lower, kEpsilon);
+  EXPECT_LE(there.upper(), kEpsilon);
+  EXPECT_GE(there.upper(), 0.98 * kEpsilon);
+  EXPECT_LE(found->epsilon.value.upper(), kEpsilon);
+  EXPECT_LT(found->optimum.upper(), 1.1 * found->value);
+  EXPECT_GT(ComputeEpsilon(*at(found->optimum.upper()), kDelta, {})->value.lower(), kEpsilon);
 }
 
 // Where no lower bound is known and more work narrows nothing, the search goes on as far as
@@ -197,7 +197,7 @@ TEST(Calibration, BoundsThatWorkDoesNotNarrowAreSearchedToTheEnd) {
                 {0.3521948854756145, 0, 181965}, Unknown::kSamplingProbability, {});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_GE(found->parameters.sampling_probability, 1.248e-10);
-  EXPECT_LE(found->epsilon.value.upper, 0.030492855156215266);
+  EXPECT_LE(found->epsilon.value.upper(), 0.030492855156215266);
 }
 
 TEST(Solve, SaysWhenEpsilonDoesNotDependOnTheUnknown) {

@@ -28,8 +28,8 @@ TEST(Resolve, ExactQuotientsStayPoints) {
       Resolve(Rounds(Poisson(0.1), {{"g", 0.5, 2}}, 3), Adjacency::kAddOrRemoveOne);
   ASSERT_TRUE(composition.ok());
   ASSERT_EQ(composition->steps.size(), 1u);
-  EXPECT_EQ(composition->steps[0].noise_multiplier.lower, 4);
-  EXPECT_EQ(composition->steps[0].noise_multiplier.upper, 4);
+  EXPECT_EQ(composition->steps[0].noise_multiplier.lower(), 4);
+  EXPECT_EQ(composition->steps[0].noise_multiplier.upper(), 4);
 }
 
 // McMahan et al. 2018, eq. 1: z = (Σ (S/σ)²)^(-1/2).
@@ -46,10 +46,10 @@ TEST(Resolve, SeveralQueriesOnOneSampleAreOneGaussian) {
 TEST(Resolve, ReplaceOneDoublesTheDistanceOfUnsampledGaussians) {
   const auto composition =
       Resolve(Rounds({0, FullBatch{}}, {{"g", 1, 1}}, 1), Adjacency::kReplaceOne);
-  EXPECT_EQ(composition->steps.at(0).noise_multiplier.lower, 0.5);
+  EXPECT_EQ(composition->steps.at(0).noise_multiplier.lower(), 0.5);
   // Gaussian(1) under replace-one at δ = 1e-5: 9.997 in a library that doubles the distance, 4.729
   // in one that does not.
-  EXPECT_NEAR(ComputeEpsilon(*composition, 1e-5, {})->value.upper, 9.997, 1e-3);
+  EXPECT_NEAR(ComputeEpsilon(*composition, 1e-5, {})->value.upper(), 9.997, 1e-3);
 }
 
 std::string Refusal(const History& history, const Neighbours& neighbours) {
@@ -127,11 +127,11 @@ TEST(Resolve, ReplaceOneDoublesEveryDistance) {
             LaplacePair(2, Bound::kUpper));
   EXPECT_EQ(Resolve(Of({1, DiscreteLaplace{.5, 3}}), replace)->pairs.at(0).upper,
             DiscreteLaplacePair(.5, 6, Bound::kUpper));
-  EXPECT_EQ(Resolve(Of({1, MatrixMechanism{2.0, 4}}), replace)->steps.at(0).noise_multiplier.upper,
-            1);
+  EXPECT_EQ(
+      Resolve(Of({1, MatrixMechanism{2.0, 4}}), replace)->steps.at(0).noise_multiplier.upper(), 1);
   EXPECT_EQ(
       Resolve(Rounds({10, FixedSizeSampling{2, false}}, kQuery, 7), replace)->pairs.at(0).upper,
-      WithoutReplacementPair(Quotient(2, 10).upper, 2));
+      WithoutReplacementPair(Quotient(2, 10).upper(), 2));
   EXPECT_EQ(Resolve(Rounds(Poisson(.1), kQuery, 1), replace)->pairs.at(0).upper,
             OpposedGaussianPair(.1, 1, 1));
 }
@@ -161,9 +161,9 @@ TEST(Resolve, EpochsAreTheUnitOfEpochSchemes) {
   const auto composition = Resolve(history, zero);
   // Each writer: epoch 0 with the least noise of its rounds, epoch 1 begun.
   ASSERT_EQ(composition->steps.size(), 2u);
-  EXPECT_EQ(composition->steps[0].noise_multiplier.lower, 1);
+  EXPECT_EQ(composition->steps[0].noise_multiplier.lower(), 1);
   EXPECT_EQ(composition->steps[0].count, 2u);
-  EXPECT_EQ(composition->steps[1].noise_multiplier.lower, 2);
+  EXPECT_EQ(composition->steps[1].noise_multiplier.lower(), 2);
   EXPECT_EQ(composition->steps[1].count, 2u);
   EXPECT_THAT(composition->warnings, ::testing::IsEmpty());
   // Ledgers are other writers, whatever their writers are called.
@@ -226,8 +226,8 @@ TEST(Resolve, CyclicPoissonOfEveryRecordOrOfEveryStepIsKnownOtherwise) {
               Adjacency::kZeroOut);
   ASSERT_EQ(all->steps.size(), 1u);
   EXPECT_EQ(all->steps[0].count, 3u);
-  EXPECT_NEAR(all->steps[0].noise_multiplier.lower / std::sqrt(3),
-              limited->steps.at(0).noise_multiplier.lower, 1e-12);
+  EXPECT_NEAR(all->steps[0].noise_multiplier.lower() / std::sqrt(3),
+              limited->steps.at(0).noise_multiplier.lower(), 1e-12);
   // Independent noise in every step: DP-SGD.
   const auto sgd = Resolve(Of({1, Cyclic(10, {2}, {1, .1, true})}), Adjacency::kAddOrRemoveOne);
   ASSERT_EQ(sgd->steps.size(), 1u);
@@ -296,7 +296,8 @@ TEST(Resolve, ComposedGaussiansUnderOneSampleAllCount) {
   ASSERT_EQ(composition->steps.size(), 1u);
   EXPECT_TRUE(composition->steps[0].noise_multiplier.Contains(std::sqrt(0.5)));
   EXPECT_EQ(composition->steps[0].count, 100u);
-  const double epsilon = ComputeEpsilon(*composition, 1e-5, {.method = Method::kRdp})->value.upper;
+  const double epsilon =
+      ComputeEpsilon(*composition, 1e-5, {.method = Method::kRdp})->value.upper();
   EXPECT_LE(epsilon, 16.098 + 1e-3);  // that library, when it does count both
   EXPECT_GT(epsilon, 15.9);
 }
@@ -320,7 +321,7 @@ TEST(Resolve, CountsOfQueriesOnOneSampleDoNotWrap) {
   history.Add("w", Mechanism{1, PoissonSampled{.1, {Mechanism{1, Composed{queries}}}}});
   const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
   ASSERT_EQ(composition->steps.size(), 1u);
-  EXPECT_NEAR(composition->steps[0].noise_multiplier.lower, 0.2328, 1e-3);
+  EXPECT_NEAR(composition->steps[0].noise_multiplier.lower(), 0.2328, 1e-3);
 }
 
 // Their squares leave the range of doubles: μ was once NaN, and ε zero.
@@ -333,21 +334,21 @@ TEST(Resolve, NoiseMultipliersBeyondSquaringAreRefused) {
   }
   const auto smallest =
       Resolve(Rounds({0, FullBatch{}}, {{"g", 1, 1e-100}}, 1), Adjacency::kAddOrRemoveOne);
-  EXPECT_GT(ComputeEpsilon(*smallest, 1e-5, {})->value.lower, 1e199);
+  EXPECT_GT(ComputeEpsilon(*smallest, 1e-5, {})->value.lower(), 1e199);
 }
 
 TEST(Resolve, NonPrivateIsInfinite) {
   History history;
   history.Add("w", Mechanism{1, NonPrivate{}});
   const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
-  EXPECT_TRUE(std::isinf(ComputeEpsilon(*composition, 1e-5, {})->value.lower));
-  EXPECT_EQ(ComputeDelta(*composition, 3, {})->value.lower, 1);
+  EXPECT_TRUE(std::isinf(ComputeEpsilon(*composition, 1e-5, {})->value.lower()));
+  EXPECT_EQ(ComputeDelta(*composition, 3, {})->value.lower(), 1);
 }
 
 TEST(Epsilon, OfNothingIsZero) {
   const auto composition = Resolve(History(), Adjacency::kAddOrRemoveOne);
-  EXPECT_EQ(ComputeEpsilon(*composition, 1e-5, {})->value.upper, 0);
-  EXPECT_EQ(ComputeDelta(*composition, 0, {})->value.upper, 0);
+  EXPECT_EQ(ComputeEpsilon(*composition, 1e-5, {})->value.upper(), 0);
+  EXPECT_EQ(ComputeDelta(*composition, 0, {})->value.upper(), 0);
 }
 
 TEST(Epsilon, BestNamesItsMethod) {

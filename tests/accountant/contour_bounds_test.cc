@@ -179,11 +179,11 @@ TEST(StepsOfBounds, MuEnclosesTheInverseOfTheNoiseMultiplier) {
       const Interval interval{z, z * (1 + width)};
       const Widths widths = StepsOf({{0.5, interval, 1}}, false);
       const Step &upper = widths.upper[0], &lower = widths.lower[0];
-      EXPECT_GE(static_cast<Real>(upper.mu) * interval.lower, 1) << z;
-      EXPECT_LE(static_cast<Real>(lower.mu) * interval.upper, 1) << z;
+      EXPECT_GE(static_cast<Real>(upper.mu) * interval.lower(), 1) << z;
+      EXPECT_LE(static_cast<Real>(lower.mu) * interval.upper(), 1) << z;
       EXPECT_EQ(widths.narrow, width < 1e-13);
       if (widths.narrow) {
-        EXPECT_LE(upper.mu * (1 - static_cast<Real>(upper.spread)) * interval.upper, 1) << z;
+        EXPECT_LE(upper.mu * (1 - static_cast<Real>(upper.spread)) * interval.upper(), 1) << z;
       }
     }
   }

@@ -111,8 +111,8 @@ TEST(ContourPairs, DeltaIsThatOfTheSumOverTheLosses) {
           ASSERT_TRUE(found.ok()) << found.status();
           ASSERT_TRUE(found->has_value()) << name << " " << epsilon;
           const Interval& delta = **found;
-          EXPECT_LE(delta.lower, truth * (1 + 1e-13)) << name << " " << count << " " << epsilon;
-          EXPECT_GE(delta.upper, truth * (1 - 1e-13)) << name << " " << count << " " << epsilon;
+          EXPECT_LE(delta.lower(), truth * (1 + 1e-13)) << name << " " << count << " " << epsilon;
+          EXPECT_GE(delta.upper(), truth * (1 - 1e-13)) << name << " " << count << " " << epsilon;
           EXPECT_LE(delta.RelativeGap(), 1e-9) << name << " " << count << " " << epsilon;
         }
       }
@@ -131,8 +131,8 @@ TEST(ContourPairs, EpsilonTurnsDeltaBack) {
       const auto found = contour::Epsilon(Beside(pair, 1, 1.25), delta, Limits{});
       ASSERT_TRUE(found.ok()) << found.status();
       ASSERT_TRUE(found->has_value()) << name;
-      EXPECT_LE((*found)->lower, epsilon * (1 + 1e-12)) << name;
-      EXPECT_GE((*found)->upper, epsilon * (1 - 1e-12)) << name;
+      EXPECT_LE((*found)->lower(), epsilon * (1 + 1e-12)) << name;
+      EXPECT_GE((*found)->upper(), epsilon * (1 - 1e-12)) << name;
       // (The masses of discrete Gaussians are known to 6e-13.)
       EXPECT_LE((*found)->RelativeGap(), 2e-9) << name << " " << epsilon;
     }
@@ -153,7 +153,7 @@ TEST(ContourPairs, MeetsIntegralsMadeElsewhere) {
     composition.steps = {{0.01, {1, 1}, 10000}};
     const auto found = contour::Epsilon(composition, 1e-5, Limits{});
     ASSERT_TRUE(found.ok() && found->has_value());
-    EXPECT_NEAR((*found)->upper, epsilon, 1e-11);
+    EXPECT_NEAR((*found)->upper(), epsilon, 1e-11);
     EXPECT_LE((*found)->RelativeGap(), 1e-9);
   }
 }
@@ -247,8 +247,8 @@ TEST(ContourPairs, TheRoundingOfARunCountsInEveryRun) {
     const auto found = contour::DeltaIn(Direction::kRemove, composition, epsilon, Limits{});
     ASSERT_TRUE(found.ok() && found->has_value());
     // (The law's own sum is good to 1e-9.)
-    EXPECT_LE((*found)->lower, static_cast<double>(truth) * (1 + 1e-9)) << epsilon;
-    EXPECT_GE((*found)->upper, static_cast<double>(truth) * (1 - 1e-9)) << epsilon;
+    EXPECT_LE((*found)->lower(), static_cast<double>(truth) * (1 + 1e-9)) << epsilon;
+    EXPECT_GE((*found)->upper(), static_cast<double>(truth) * (1 - 1e-9)) << epsilon;
     // Less than a rounding for every run is not to be believed.
     EXPECT_GE((*found)->RelativeGap(), 1e-9) << epsilon;
     EXPECT_LE((*found)->RelativeGap(), 1e-4) << epsilon;
@@ -261,7 +261,7 @@ TEST(ContourPairs, InfiniteLossesComeOnTop) {
   const auto delta = contour::DeltaIn(Direction::kAdd, Beside(fails, 2, 1.25), 60, Limits{});
   ASSERT_TRUE(delta.ok());
   if (delta->has_value()) {
-    EXPECT_NEAR((*delta)->upper, 2e-6 - 1e-12, 1e-15);
+    EXPECT_NEAR((*delta)->upper(), 2e-6 - 1e-12, 1e-15);
   }
   const auto none = contour::Epsilon(Beside(fails, 2, 1.25), 1.9e-6, Limits{});
   ASSERT_TRUE(none.ok());
@@ -278,8 +278,8 @@ TEST(ContourPairs, OverlapsTheLossGridOnManyKinds) {
   const auto line = contour::Epsilon(composition, 1e-5, Limits{});
   const auto grid = pld::Epsilon(composition, 1e-5, 1e-4, Limits{});
   ASSERT_TRUE(line.ok() && line->has_value() && grid.ok());
-  EXPECT_LE((*line)->lower, grid->value.upper);
-  EXPECT_GE((*line)->upper, grid->value.lower);
+  EXPECT_LE((*line)->lower(), grid->value.upper());
+  EXPECT_GE((*line)->upper(), grid->value.lower());
   EXPECT_LE((*line)->RelativeGap(), 1e-9);
 }
 

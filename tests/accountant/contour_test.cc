@@ -88,7 +88,7 @@ TEST(StepOnLine, RatioIsWithinItsErrorOfTheOracle) {
 bool ContainsCertified(const Interval& interval, const google::protobuf::Struct& c, double shift) {
   const double truth = NumberAt(c, "epsilon") * (1 + shift);
   const double slack = truth * NumberAt(c, "relative_uncertainty");
-  return interval.lower <= truth + slack && interval.upper >= truth - slack;
+  return interval.lower() <= truth + slack && interval.upper() >= truth - slack;
 }
 
 TEST(Contour, EpsilonContainsEveryCertifiedValue) {
@@ -121,11 +121,11 @@ TEST(Contour, CoversTheWidthOfTheNoiseMultiplier) {
     z = {1.1 * (1 - width), 1.1 * (1 + width)};
     const auto found = contour::Epsilon(composition, 1e-5, {});
     ASSERT_TRUE(found.ok() && found->has_value()) << width;
-    for (const double end : {z.lower, 1.1, z.upper}) {
+    for (const double end : {z.lower(), 1.1, z.upper()}) {
       const auto inner = contour::Epsilon(One(0.01, end, 10000), 1e-5, {});
       ASSERT_TRUE(inner.ok() && inner->has_value());
-      EXPECT_LE((*found)->lower, (*inner)->upper) << width;
-      EXPECT_GE((*found)->upper, (*inner)->lower) << width;
+      EXPECT_LE((*found)->lower(), (*inner)->upper()) << width;
+      EXPECT_GE((*found)->upper(), (*inner)->lower()) << width;
     }
     EXPECT_LE((*found)->RelativeGap(), 1e-10 + 10 * width);
     EXPECT_GE((*found)->RelativeGap(), width);
@@ -146,8 +146,8 @@ TEST(Contour, ManyEpsilonsOnSharedLinesMeetEachAlone) {
         ASSERT_TRUE(alone.ok()) << alone.status();
         if (!alone->has_value() || !(*together)[i].has_value()) continue;
         ++met;
-        EXPECT_LE((*alone)->lower, (*together)[i]->upper) << epsilons[i];
-        EXPECT_GE((*alone)->upper, (*together)[i]->lower) << epsilons[i];
+        EXPECT_LE((*alone)->lower(), (*together)[i]->upper()) << epsilons[i];
+        EXPECT_GE((*alone)->upper(), (*together)[i]->lower()) << epsilons[i];
         EXPECT_LE((*together)[i]->RelativeGap(), 2e-5) << epsilons[i];
       }
       EXPECT_GE(met, 8);
@@ -165,12 +165,12 @@ TEST(Contour, ManyEpsilonsReachPastTheGreatestLoss) {
   for (const size_t i : {0, 1}) {
     const auto truth = pld::DeltaIn(Direction::kAdd, composition, epsilons[i], 1e-3, {});
     ASSERT_TRUE(truth.ok()) << truth.status();
-    ASSERT_GT(truth->value.lower, 0) << epsilons[i];
+    ASSERT_GT(truth->value.lower(), 0) << epsilons[i];
     if (!(*found)[i].has_value()) continue;
-    EXPECT_GE((*found)[i]->upper, truth->value.lower) << epsilons[i];
+    EXPECT_GE((*found)[i]->upper(), truth->value.lower()) << epsilons[i];
   }
   ASSERT_TRUE((*found)[2].has_value());
-  EXPECT_EQ((*found)[2]->upper, 0);
+  EXPECT_EQ((*found)[2]->upper(), 0);
 }
 
 // The two engines share nothing but the definition of the loss.
@@ -196,8 +196,8 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
     if (!by_contour->has_value()) continue;
     const auto by_pld = pld::Epsilon(composition, delta, 1e-3, limits);
     ASSERT_TRUE(by_pld.ok());
-    EXPECT_LE((*by_contour)->lower, by_pld->value.upper) << i;
-    EXPECT_GE((*by_contour)->upper, by_pld->value.lower) << i;
+    EXPECT_LE((*by_contour)->lower(), by_pld->value.upper()) << i;
+    EXPECT_GE((*by_contour)->upper(), by_pld->value.lower()) << i;
     ++answered;
   }
   EXPECT_GT(answered, 60);
@@ -214,8 +214,8 @@ TEST(Contour, EveryVectorTargetGivesTheSameBits) {
     const auto found = contour::Epsilon(composition, 1e-7, {});
     ASSERT_TRUE(found.ok() && found->has_value());
     if (!first.has_value()) first = *found;
-    EXPECT_EQ((*found)->lower, first->lower) << hwy::TargetName(left & -left);
-    EXPECT_EQ((*found)->upper, first->upper) << hwy::TargetName(left & -left);
+    EXPECT_EQ((*found)->lower(), first->lower()) << hwy::TargetName(left & -left);
+    EXPECT_EQ((*found)->upper(), first->upper()) << hwy::TargetName(left & -left);
   }
   hwy::SetSupportedTargetsForTest(0);
 }
@@ -226,8 +226,8 @@ TEST(Contour, UnsampledContainsTheClosedForm) {
       const auto found = contour::Epsilon(One(1, z, 25), delta, {});
       const Interval exact = gaussian::Epsilon(One(1, z, 25), delta);
       ASSERT_TRUE(found.ok() && found->has_value()) << z << " " << delta;
-      EXPECT_LE((*found)->lower, exact.upper) << z << " " << delta;
-      EXPECT_GE((*found)->upper, exact.lower) << z << " " << delta;
+      EXPECT_LE((*found)->lower(), exact.upper()) << z << " " << delta;
+      EXPECT_GE((*found)->upper(), exact.lower()) << z << " " << delta;
       EXPECT_LE((*found)->RelativeGap(), 1e-9) << z << " " << delta;
     }
   }
@@ -241,8 +241,8 @@ TEST(Contour, ManyUnsampledStepsContainTheClosedForm) {
       const auto found = contour::Epsilon(steps, delta, {});
       const Interval exact = gaussian::Epsilon(steps, delta);
       ASSERT_TRUE(found.ok() && found->has_value()) << power << " " << delta;
-      EXPECT_LE((*found)->lower, exact.upper) << power << " " << delta;
-      EXPECT_GE((*found)->upper, exact.lower) << power << " " << delta;
+      EXPECT_LE((*found)->lower(), exact.upper()) << power << " " << delta;
+      EXPECT_GE((*found)->upper(), exact.lower()) << power << " " << delta;
     }
   }
 }
@@ -251,12 +251,12 @@ TEST(Contour, DeltaContainsKnownValues) {
   // 12 digits by an independent contour in double precision with far more nodes.
   const auto first = contour::Delta(One(0.04, 1.5, 2250), 6.7, {});
   ASSERT_TRUE(first.ok() && first->has_value());
-  EXPECT_LE((*first)->lower, 1.21579386385e-5);
-  EXPECT_GE((*first)->upper, 1.21579386383e-5);
+  EXPECT_LE((*first)->lower(), 1.21579386385e-5);
+  EXPECT_GE((*first)->upper(), 1.21579386383e-5);
   const auto second = contour::Delta(One(0.005, 1, 20000), 5, {});
   ASSERT_TRUE(second.ok() && second->has_value());
-  EXPECT_LE((*second)->lower, 1.44289704751e-7);
-  EXPECT_GE((*second)->upper, 1.44289704749e-7);
+  EXPECT_LE((*second)->lower(), 1.44289704751e-7);
+  EXPECT_GE((*second)->upper(), 1.44289704749e-7);
 }
 
 // Two steps at a rate below those whose jumps are sorted are nearly an atom: no line closes. The

@@ -85,8 +85,8 @@ TEST(Epochs, PartOfAnEpochMeetsQuadrature) {
         if (truth < 1e-12) continue;
         const auto delta = ComputeDeltaIn(direction, composition, epsilon, {.relative_gap = 1e-3});
         ASSERT_TRUE(delta.ok()) << delta.status();
-        EXPECT_LE(delta->value.lower, truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
-        EXPECT_GE(delta->value.upper, truth * (1 - 1e-9)) << c.rounds << " " << epsilon;
+        EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
+        EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.rounds << " " << epsilon;
         // (Near the greatest loss little is left of δ.)
         if (truth > 1e-4) {
           EXPECT_LE(delta->value.RelativeGap(), 5e-3) << c.rounds << " " << epsilon;
@@ -101,17 +101,17 @@ TEST(Epochs, OneRoundOfManyIsAPoissonRound) {
   poisson.Add("w", RoundsEvent{{{0, PoissonSampling{0.1}}, {{"g", 1, 2}}}, 1});
   const Interval exact = EpsilonOf(*Resolve(poisson, Adjacency::kAddOrRemoveOne));
   const Interval found = EpsilonOf(Allocated(10, {2}));
-  EXPECT_LE(found.lower, exact.upper);
-  EXPECT_GE(found.upper, exact.lower);
-  EXPECT_LE(found.upper, 1.002 * exact.upper);
+  EXPECT_LE(found.lower(), exact.upper());
+  EXPECT_GE(found.upper(), exact.lower());
+  EXPECT_LE(found.upper(), 1.002 * exact.upper());
 }
 
 TEST(Epochs, MoreRoundsOfAnEpochRevealMore) {
   double before = 0;
   for (const size_t run : {1, 2, 5, 9, 10}) {
     const Interval epsilon = EpsilonOf(Allocated(10, std::vector<double>(run, 1)));
-    EXPECT_GT(epsilon.lower, before) << run;
-    before = epsilon.upper;
+    EXPECT_GT(epsilon.lower(), before) << run;
+    before = epsilon.upper();
   }
 }
 
@@ -143,9 +143,9 @@ TEST(Epochs, PartOfAnEpochIsBetweenSampledGaussians) {
         return delta->value;
       };
       const Interval found = of(part);
-      EXPECT_LE(found.lower, of(above).upper) << t << " " << n << " " << c.z << " " << epsilon;
-      EXPECT_GE(found.upper, of(sum).lower) << t << " " << n << " " << c.z << " " << epsilon;
-      EXPECT_GE(found.upper, of(single).lower) << t << " " << n << " " << c.z << " " << epsilon;
+      EXPECT_LE(found.lower(), of(above).upper()) << t << " " << n << " " << c.z << " " << epsilon;
+      EXPECT_GE(found.upper(), of(sum).lower()) << t << " " << n << " " << c.z << " " << epsilon;
+      EXPECT_GE(found.upper(), of(single).lower()) << t << " " << n << " " << c.z << " " << epsilon;
     }
   }
 }
@@ -161,8 +161,8 @@ TEST(Epochs, UnevenNoiseIsBoundedFromBothSides) {
         if (truth < 1e-12) continue;
         const auto delta = ComputeDeltaIn(direction, composition, epsilon, {.relative_gap = 1e-3});
         ASSERT_TRUE(delta.ok()) << delta.status();
-        EXPECT_LE(delta->value.lower, truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
-        EXPECT_GE(delta->value.upper, truth * (1 - 1e-9)) << c.rounds << " " << epsilon;
+        EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
+        EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.rounds << " " << epsilon;
       }
     }
   }
@@ -175,10 +175,10 @@ TEST(Epochs, OneRoundOfLittleNoiseIsNotTakenForAll) {
   noises[3] = 1;
   const Interval epsilon = EpsilonOf(Allocated(10, noises));
   const Interval alone = EpsilonOf(Allocated(10, {1}));
-  EXPECT_LE(epsilon.upper, 1.727);
-  EXPECT_GE(epsilon.upper, alone.upper);
-  EXPECT_LE(epsilon.lower, alone.upper);
-  EXPECT_GE(epsilon.lower, 0.999 * alone.lower);
+  EXPECT_LE(epsilon.upper(), 1.727);
+  EXPECT_GE(epsilon.upper(), alone.upper());
+  EXPECT_LE(epsilon.lower(), alone.upper());
+  EXPECT_GE(epsilon.lower(), 0.999 * alone.lower());
 }
 
 TEST(Epochs, RenyiDivergencesOfPartOfAnEpochAreAboveItsProfile) {
@@ -188,8 +188,8 @@ TEST(Epochs, RenyiDivergencesOfPartOfAnEpochAreAboveItsProfile) {
       const auto delta = ComputeDelta(composition, epsilon, {.method = Method::kRdp});
       ASSERT_TRUE(delta.ok()) << delta.status();
       const double truth = TruthOf(10, noises, epsilon, Direction::kRemove);
-      EXPECT_GE(delta->value.upper, truth);
-      EXPECT_LE(delta->value.upper, 12 * truth) << epsilon;
+      EXPECT_GE(delta->value.upper(), truth);
+      EXPECT_LE(delta->value.upper(), 12 * truth) << epsilon;
     }
   }
 }
@@ -213,20 +213,20 @@ TEST(Epochs, MoreRoundsThanAnEpochHasAreWholeEpochs) {
   ASSERT_EQ(allocated.allocations.size(), 1u);
   EXPECT_EQ(allocated.allocations[0].count, 3u);
   EXPECT_EQ(allocated.allocations[0].missing, 0u);
-  EXPECT_EQ(allocated.allocations[0].noise_multiplier.lower, 1);
+  EXPECT_EQ(allocated.allocations[0].noise_multiplier.lower(), 1);
   EXPECT_THAT(allocated.warnings, Contains(HasSubstr("more rounds than it should")));
-  EXPECT_EQ(EpsilonOf(allocated).lower, 0);
+  EXPECT_EQ(EpsilonOf(allocated).lower(), 0);
 
   const Composition disjoint = of(batches, {{6, 1}, {3, 2}});
   ASSERT_EQ(disjoint.steps.size(), 1u);
   EXPECT_EQ(disjoint.steps[0].count, 3u);
-  EXPECT_EQ(disjoint.steps[0].noise_multiplier.lower, 1);
-  EXPECT_EQ(disjoint.steps[0].noise_multiplier.upper, 2);
+  EXPECT_EQ(disjoint.steps[0].noise_multiplier.lower(), 1);
+  EXPECT_EQ(disjoint.steps[0].noise_multiplier.upper(), 2);
   EXPECT_THAT(disjoint.warnings, Contains(HasSubstr("more rounds than it should")));
   // Of one epoch the worst record is known: it is in the batch of the least noise.
   const Composition begun = of(batches, {{1, 2}, {2, 1}});
   EXPECT_EQ(begun.steps.at(0).count, 1u);
-  EXPECT_EQ(begun.steps.at(0).noise_multiplier.upper, 1);
+  EXPECT_EQ(begun.steps.at(0).noise_multiplier.upper(), 1);
   EXPECT_THAT(begun.warnings, IsEmpty());
 }
 

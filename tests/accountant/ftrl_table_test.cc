@@ -61,7 +61,7 @@ std::string Epsilon(const ToeplitzEncoder& encoder, double noise) {
   EXPECT_TRUE(composition.ok()) << composition.status();
   const auto epsilon = ComputeEpsilon(*composition, kDelta, {.relative_gap = 1e-3});
   EXPECT_TRUE(epsilon.ok()) << epsilon.status();
-  return absl::StrFormat("%#.3g", epsilon->value.upper);
+  return absl::StrFormat("%#.3g", epsilon->value.upper());
 }
 
 std::string LineOf(const Row& row, double error_of_widest) {

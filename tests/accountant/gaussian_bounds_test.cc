@@ -22,8 +22,8 @@ Composition Once(double q, double z) {
 
 void ExpectContains(const Interval& found, Real truth, const char* what, double at,
                     double epsilon) {
-  EXPECT_LE(found.lower, truth) << what << " " << at << ", epsilon " << epsilon;
-  EXPECT_GE(found.upper, truth) << what << " " << at << ", epsilon " << epsilon;
+  EXPECT_LE(found.lower(), truth) << what << " " << at << ", epsilon " << epsilon;
+  EXPECT_GE(found.upper(), truth) << what << " " << at << ", epsilon " << epsilon;
 }
 
 // Near the greatest loss, -log(1 - q), a rounding of ε is a large part of what the loss may still
@@ -78,10 +78,10 @@ TEST(GaussianBounds, HoldWhereTheArgumentsHaveNoDigitsLeft) {
     const Real log_delta = a > 100 ? -a * a / 2
                            : a < 0 ? std::log1p(-exact::NormalTail(-a))
                                    : std::log(exact::NormalTail(a));
-    EXPECT_LE(found.lower, log_delta) << mu << " " << epsilon;
-    EXPECT_GE(found.upper, a > 100 ? log_delta - 2 * std::log(a) : log_delta)
+    EXPECT_LE(found.lower(), log_delta) << mu << " " << epsilon;
+    EXPECT_GE(found.upper(), a > 100 ? log_delta - 2 * std::log(a) : log_delta)
         << mu << " " << epsilon;
-    lost += std::isinf(found.lower);
+    lost += std::isinf(found.lower());
   }
   EXPECT_GT(lost, 1000);
 }

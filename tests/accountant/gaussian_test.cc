@@ -30,10 +30,10 @@ TEST(Gaussian, LogDeltaContainsTheOracleFromNearOneToFarBelowDoubles) {
     const Interval found = gaussian::LogDelta(mu, NumberAt(c, "epsilon"));
     // The oracle's own last digit.
     const double slack = 3e-16 * std::fabs(log_delta);
-    EXPECT_LE(found.lower, log_delta + slack) << mu << " " << NumberAt(c, "epsilon");
-    EXPECT_GE(found.upper, log_delta - slack) << mu << " " << NumberAt(c, "epsilon");
+    EXPECT_LE(found.lower(), log_delta + slack) << mu << " " << NumberAt(c, "epsilon");
+    EXPECT_GE(found.upper(), log_delta - slack) << mu << " " << NumberAt(c, "epsilon");
     if (mu >= 0.5 && mu <= 10) {
-      EXPECT_LE(found.upper - found.lower, 1e-11 * (1 + std::fabs(log_delta))) << mu;
+      EXPECT_LE(found.upper() - found.lower(), 1e-11 * (1 + std::fabs(log_delta))) << mu;
     }
   }
 }
@@ -50,9 +50,9 @@ TEST(Gaussian, EpsilonAndDeltaAreInverse) {
     for (const double delta : {1e-2, 1e-5, 1e-20, 1e-200}) {
       const Composition composition = Unsampled(z, 3);
       const Interval epsilon = gaussian::Epsilon(composition, delta);
-      EXPECT_LE(gaussian::Delta(composition, epsilon.upper).upper, delta);
-      if (epsilon.lower > 0) {
-        EXPECT_GE(gaussian::Delta(composition, epsilon.lower).lower, delta);
+      EXPECT_LE(gaussian::Delta(composition, epsilon.upper()).upper(), delta);
+      if (epsilon.lower() > 0) {
+        EXPECT_GE(gaussian::Delta(composition, epsilon.lower()).lower(), delta);
       }
     }
   }
@@ -61,8 +61,8 @@ TEST(Gaussian, EpsilonAndDeltaAreInverse) {
 TEST(Gaussian, AlreadyPrivateEnoughAtZero) {
   // δ(0) = 2Φ(μ/2) - 1 is 4e-4 here.
   const Interval epsilon = gaussian::Epsilon(Unsampled(1000, 1), 1e-3);
-  EXPECT_EQ(epsilon.lower, 0);
-  EXPECT_EQ(epsilon.upper, 0);
+  EXPECT_EQ(epsilon.lower(), 0);
+  EXPECT_EQ(epsilon.upper(), 0);
 }
 
 Composition Once(double q, double z) {
@@ -90,17 +90,17 @@ TEST(SampledOnce, DeltaAndEpsilonContainTheOracle) {
                         Case{0.3, 2, 0.4, Direction::kAdd, 0}}) {
     const Composition composition = Once(c.q, 1 / c.mu);
     const Interval delta = gaussian::DeltaOnce(composition, c.direction, c.epsilon);
-    EXPECT_LE(delta.lower, c.delta * (1 + 1e-15)) << c.q << " " << c.mu;
-    EXPECT_GE(delta.upper, c.delta * (1 - 1e-15)) << c.q << " " << c.mu;
+    EXPECT_LE(delta.lower(), c.delta * (1 + 1e-15)) << c.q << " " << c.mu;
+    EXPECT_GE(delta.upper(), c.delta * (1 - 1e-15)) << c.q << " " << c.mu;
     EXPECT_LE(delta.RelativeGap(), 1e-9) << c.q << " " << c.mu;
     if (c.delta == 0) continue;
     const Interval epsilon = gaussian::EpsilonOnce(composition, c.direction, c.delta);
-    EXPECT_LE(epsilon.lower, c.epsilon * (1 + 1e-15)) << c.q << " " << c.mu;
-    EXPECT_GE(epsilon.upper, c.epsilon * (1 - 1e-15)) << c.q << " " << c.mu;
+    EXPECT_LE(epsilon.lower(), c.epsilon * (1 + 1e-15)) << c.q << " " << c.mu;
+    EXPECT_GE(epsilon.upper(), c.epsilon * (1 - 1e-15)) << c.q << " " << c.mu;
     EXPECT_LE(epsilon.RelativeGap(), 1e-9) << c.q << " " << c.mu;
     // The control.
     const Interval wrong = gaussian::EpsilonOnce(composition, c.direction, c.delta * (1 + 1e-6));
-    EXPECT_LT(wrong.upper, c.epsilon) << c.q << " " << c.mu;
+    EXPECT_LT(wrong.upper(), c.epsilon) << c.q << " " << c.mu;
   }
 }
 
@@ -110,12 +110,12 @@ TEST(SampledOnce, ReachesTheSmallestDeltasAndTheEdge) {
       for (const double delta : {1e-8, 1e-100, 1e-300}) {
         const Interval remove = gaussian::EpsilonOnce(Once(q, z), Direction::kRemove, delta);
         const Interval add = gaussian::EpsilonOnce(Once(q, z), Direction::kAdd, delta);
-        EXPECT_LE(gaussian::DeltaOnce(Once(q, z), Direction::kRemove, remove.upper).upper,
+        EXPECT_LE(gaussian::DeltaOnce(Once(q, z), Direction::kRemove, remove.upper()).upper(),
                   delta * (1 + 1e-9));
         EXPECT_LE(remove.RelativeGap(), 1e-9) << q << " " << z << " " << delta;
-        EXPECT_LE(add.upper, -std::log1p(-q) * (1 + 1e-14)) << q << " " << z << " " << delta;
-        EXPECT_LE(add.lower, remove.upper);
-        EXPECT_EQ(gaussian::EpsilonOnce(Once(q, z), std::nullopt, delta).upper, remove.upper);
+        EXPECT_LE(add.upper(), -std::log1p(-q) * (1 + 1e-14)) << q << " " << z << " " << delta;
+        EXPECT_LE(add.lower(), remove.upper());
+        EXPECT_EQ(gaussian::EpsilonOnce(Once(q, z), std::nullopt, delta).upper(), remove.upper());
       }
     }
   }
@@ -130,8 +130,8 @@ TEST(SampledOnce, BestUsesItAndTheLossDistributionAgrees) {
       EXPECT_LE(best->value.RelativeGap(), 1e-9);
       const auto by_pld = ComputeEpsilon(Once(q, z), 1e-7, {.method = Method::kPld});
       ASSERT_TRUE(by_pld.ok()) << by_pld.status();
-      EXPECT_LE(best->value.lower, by_pld->value.upper) << q << " " << z;
-      EXPECT_GE(best->value.upper, by_pld->value.lower) << q << " " << z;
+      EXPECT_LE(best->value.lower(), by_pld->value.upper()) << q << " " << z;
+      EXPECT_GE(best->value.upper(), by_pld->value.lower()) << q << " " << z;
     }
   }
 }
@@ -145,10 +145,10 @@ TEST(SampledOnce, EpsilonIsZeroWhereTotalVariationIsBelowDelta) {
   EXPECT_GE(gaussian::TotalVariationUp(composition), 3.829249225480262e-5);
   const auto zero = ComputeEpsilon(composition, 3.83e-5, {});
   ASSERT_TRUE(zero.ok());
-  EXPECT_EQ(zero->value.upper, 0);
+  EXPECT_EQ(zero->value.upper(), 0);
   const auto positive = ComputeEpsilon(composition, 1e-7, {});
   ASSERT_TRUE(positive.ok());
-  EXPECT_GT(positive->value.upper, 0);
+  EXPECT_GT(positive->value.upper(), 0);
 }
 
 TEST(Gaussian, DoesNotApplyToSampledSteps) {

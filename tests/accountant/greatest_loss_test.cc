@@ -64,12 +64,12 @@ TEST(GreatestLoss, IsEpsilonAtDeltaZero) {
     const auto answer = ComputeEpsilon(one.composition, 0, {});
     ASSERT_TRUE(answer.ok()) << one.name << answer.status();
     const double slack = 4 * 0x1p-53 * one.truth;  // of the closed form
-    EXPECT_GE(one.truth + slack, answer->value.lower) << one.name;
-    EXPECT_LE(one.truth - slack, answer->value.upper) << one.name;
-    EXPECT_NEAR(answer->value.upper, one.truth, 1e-13 * one.truth) << one.name;
+    EXPECT_GE(one.truth + slack, answer->value.lower()) << one.name;
+    EXPECT_LE(one.truth - slack, answer->value.upper()) << one.name;
+    EXPECT_NEAR(answer->value.upper(), one.truth, 1e-13 * one.truth) << one.name;
     // Lower bounds of selections are those of two candidates.
     if (one.name != "exponential mechanism" && one.name != "many") {
-      EXPECT_NEAR(answer->value.lower, one.truth, 1e-13 * one.truth) << one.name;
+      EXPECT_NEAR(answer->value.lower(), one.truth, 1e-13 * one.truth) << one.name;
     }
   }
 }
@@ -77,29 +77,29 @@ TEST(GreatestLoss, IsEpsilonAtDeltaZero) {
 // Control: just below, δ is not 0.
 TEST(GreatestLoss, IsWhereDeltaFallsToZero) {
   for (const Case& one : Bounded()) {
-    const double upper = ComputeEpsilon(one.composition, 0, {})->value.upper;
+    const double upper = ComputeEpsilon(one.composition, 0, {})->value.upper();
     for (const double at : {upper, upper + 1, 1e6}) {
       const auto answer = ComputeDelta(one.composition, at, {});
       ASSERT_TRUE(answer.ok()) << one.name << answer.status();
-      EXPECT_EQ(answer->value.upper, 0) << one.name;
+      EXPECT_EQ(answer->value.upper(), 0) << one.name;
     }
     if (one.name == "many") continue;  // its δ is below any double there
-    EXPECT_GT(ComputeDelta(one.composition, 0.99 * upper, {})->value.upper, 1e-9) << one.name;
+    EXPECT_GT(ComputeDelta(one.composition, 0.99 * upper, {})->value.upper(), 1e-9) << one.name;
   }
   // In closed form: 1 - e^{(ε - d)/2}.
   const Interval near = ComputeDelta(Of(Laplace{1}), 0.999, {})->value;
-  EXPECT_GT(near.lower, 0);
-  EXPECT_NEAR(near.upper, -std::expm1(-0.0005), 1e-7);
+  EXPECT_GT(near.lower(), 0);
+  EXPECT_NEAR(near.upper(), -std::expm1(-0.0005), 1e-7);
 }
 
 TEST(GreatestLoss, BoundsEpsilonAtEveryDelta) {
   for (const Case& one : Bounded()) {
-    const double upper = ComputeEpsilon(one.composition, 0, {})->value.upper;
+    const double upper = ComputeEpsilon(one.composition, 0, {})->value.upper();
     for (const double delta : {1e-300, 1e-12, 0.1}) {
       const auto answer = ComputeEpsilon(one.composition, delta, {});
       ASSERT_TRUE(answer.ok()) << one.name << answer.status();
-      EXPECT_LE(answer->value.upper, upper) << one.name;
-      EXPECT_LE(answer->value.lower, answer->value.upper) << one.name;
+      EXPECT_LE(answer->value.upper(), upper) << one.name;
+      EXPECT_LE(answer->value.lower(), answer->value.upper()) << one.name;
     }
   }
 }
@@ -110,42 +110,42 @@ TEST(GreatestLoss, IsInfiniteWhereTailsAre) {
         Of(EpsilonDelta{1, 1e-9})}) {
     const auto answer = ComputeEpsilon(composition, 0, {});
     ASSERT_TRUE(answer.ok()) << answer.status();
-    EXPECT_EQ(answer->value.lower, kInfinity);
-    EXPECT_EQ(answer->value.upper, kInfinity);
+    EXPECT_EQ(answer->value.lower(), kInfinity);
+    EXPECT_EQ(answer->value.upper(), kInfinity);
     EXPECT_THAT(answer->warnings, testing::IsEmpty());
   }
   // Its support is infinite; the pair below ends where doubles do.
   const Interval discrete = ComputeEpsilon(Of(DiscreteGaussian{1, 1, 1}), 0, {})->value;
-  EXPECT_EQ(discrete.upper, kInfinity);
-  EXPECT_GT(discrete.lower, 30);
+  EXPECT_EQ(discrete.upper(), kInfinity);
+  EXPECT_GT(discrete.lower(), 30);
 }
 
 // One that is only sometimes in cannot be shown to be out by more than log 1/(1-q) a round.
 TEST(GreatestLoss, OfASampleIsBoundedInOneDirection) {
   const Composition rounds = Of(SelfComposed{Tree(PoissonSampled{0.25, Tree(Gaussian{1})}), 10});
   const Interval add = ComputeEpsilonIn(Direction::kAdd, rounds, 0, {})->value;
-  EXPECT_NEAR(add.lower, 10 * std::log(4.0 / 3), 1e-13);
-  EXPECT_NEAR(add.upper, 10 * std::log(4.0 / 3), 1e-13);
-  EXPECT_LT(add.lower, add.upper);
-  EXPECT_EQ(ComputeDeltaIn(Direction::kAdd, rounds, add.upper, {})->value.upper, 0);
-  EXPECT_EQ(ComputeEpsilonIn(Direction::kRemove, rounds, 0, {})->value.lower, kInfinity);
+  EXPECT_NEAR(add.lower(), 10 * std::log(4.0 / 3), 1e-13);
+  EXPECT_NEAR(add.upper(), 10 * std::log(4.0 / 3), 1e-13);
+  EXPECT_LT(add.lower(), add.upper());
+  EXPECT_EQ(ComputeDeltaIn(Direction::kAdd, rounds, add.upper(), {})->value.upper(), 0);
+  EXPECT_EQ(ComputeEpsilonIn(Direction::kRemove, rounds, 0, {})->value.lower(), kInfinity);
 }
 
 TEST(GreatestLoss, OfCurvesIsAnUpperBound) {
   const Composition curve = Of(ZCDp{0, 0.5}, Laplace{1});
   const auto answer = ComputeEpsilon(curve, 0, {});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_NEAR(answer->value.upper, 1.5, 1e-13);
-  EXPECT_NEAR(answer->value.lower, 1, 1e-13);
-  EXPECT_EQ(ComputeEpsilon(Of(ZCDp{0.1, 0}), 0, {})->value.upper, kInfinity);
+  EXPECT_NEAR(answer->value.upper(), 1.5, 1e-13);
+  EXPECT_NEAR(answer->value.lower(), 1, 1e-13);
+  EXPECT_EQ(ComputeEpsilon(Of(ZCDp{0.1, 0}), 0, {})->value.upper(), kInfinity);
 }
 
 TEST(GreatestLoss, ByAMethodThatDoesNotApplyIsRefused) {
   EXPECT_EQ(ComputeEpsilon(Of(Laplace{1}), 0, {.method = Method::kGaussian}).status().code(),
             absl::StatusCode::kFailedPrecondition);
   const auto rdp = ComputeEpsilon(Of(Laplace{1}), 0, {.method = Method::kRdp});
-  EXPECT_EQ(rdp->value.lower, 0);
-  EXPECT_NEAR(rdp->value.upper, 1, 1e-13);
+  EXPECT_EQ(rdp->value.lower(), 0);
+  EXPECT_NEAR(rdp->value.upper(), 1, 1e-13);
 }
 
 }  // namespace

@@ -27,15 +27,15 @@ TEST(Interval, HasItsBoundsInOrderWhateverItIsMadeFrom) {
   const Interval inverted(3, 2);
   EXPECT_THAT(GetCapturedStderr(),
               AllOf(HasSubstr("\"level\":\"error\""), HasSubstr("inverted_interval")));
-  EXPECT_EQ(inverted.lower, 2);
-  EXPECT_EQ(inverted.upper, 3);
+  EXPECT_EQ(inverted.lower(), 2);
+  EXPECT_EQ(inverted.upper(), 3);
   CaptureStderr();
   const Interval nothing(kNaN, kNaN), half(kNaN, 1), in_order(2, 2);
   EXPECT_EQ(GetCapturedStderr(), "");
-  EXPECT_EQ(nothing.lower, -kInfinity);
-  EXPECT_EQ(nothing.upper, kInfinity);
-  EXPECT_EQ(half.lower, -kInfinity);
-  EXPECT_EQ(half.upper, 1);
+  EXPECT_EQ(nothing.lower(), -kInfinity);
+  EXPECT_EQ(nothing.upper(), kInfinity);
+  EXPECT_EQ(half.lower(), -kInfinity);
+  EXPECT_EQ(half.upper(), 1);
   EXPECT_EQ(in_order.RelativeGap(), 0);
 }
 
@@ -44,10 +44,10 @@ TEST(Meet, IsWhatBothAllow) {
   const Interval both = Meet({1, 3}, "contour", {2, 5}, "pld"),
                  point = Meet({1, 2}, "", {2, 3}, "");
   EXPECT_EQ(GetCapturedStderr(), "");
-  EXPECT_EQ(both.lower, 2);
-  EXPECT_EQ(both.upper, 3);
-  EXPECT_EQ(point.lower, 2);
-  EXPECT_EQ(point.upper, 2);
+  EXPECT_EQ(both.lower(), 2);
+  EXPECT_EQ(both.upper(), 3);
+  EXPECT_EQ(point.lower(), 2);
+  EXPECT_EQ(point.upper(), 2);
 }
 
 // A lower bound was once taken down to another method's upper bound, and the wrong of the two hid.
@@ -57,8 +57,8 @@ TEST(Meet, OfBoundsThatContradictEachOtherHoldsBothAndNamesBoth) {
   EXPECT_THAT(GetCapturedStderr(),
               AllOf(HasSubstr("methods_contradict"), HasSubstr("\"first\":\"contour\""),
                     HasSubstr("\"second\":\"rdp\""), HasSubstr("3.48036e+06")));
-  EXPECT_EQ(around.lower, 0);
-  EXPECT_EQ(around.upper, 3480366);
+  EXPECT_EQ(around.lower(), 0);
+  EXPECT_EQ(around.upper(), 3480366);
 }
 
 // The doors' answers under a rounding mode; back to nearest before anything is compared.

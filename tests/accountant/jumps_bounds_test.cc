@@ -304,11 +304,11 @@ TEST(LadderBounds, HoldWhereWhatIsLeftOutIsTheLargestError) {
             ASSERT_TRUE(found.ok());
             if (!found->has_value()) continue;
             ++answered[add];
-            EXPECT_LE((*found)->lower, truth * (1 + 1e-12L))
+            EXPECT_LE((*found)->lower(), truth * (1 + 1e-12L))
                 << add << q << " " << z << " " << epsilon;
-            EXPECT_GE((*found)->upper, truth * (1 - 1e-12L))
+            EXPECT_GE((*found)->upper(), truth * (1 - 1e-12L))
                 << add << q << " " << z << " " << epsilon;
-            wide[add] += (*found)->upper - (*found)->lower > 0.1 * truth;
+            wide[add] += (*found)->upper() - (*found)->lower() > 0.1 * truth;
           }
         }
       }

@@ -67,9 +67,9 @@ TEST(Jumps, EpsilonOfOneAndTwoStepsContainsTheProfilesInverse) {
       const Real mu = 1 / static_cast<Real>(z);
       return count == 1 ? DeltaOfOne(add, q, mu, epsilon) : DeltaOfTwo(add, q, mu, epsilon);
     };
-    EXPECT_LE(profile((*found)->upper), delta * (1 + 1e-10L)) << q << " " << z << " " << delta;
-    if ((*found)->lower > 0) {
-      EXPECT_GE(profile((*found)->lower), delta * (1 - 1e-10L)) << q << " " << z << " " << delta;
+    EXPECT_LE(profile((*found)->upper()), delta * (1 + 1e-10L)) << q << " " << z << " " << delta;
+    if ((*found)->lower() > 0) {
+      EXPECT_GE(profile((*found)->lower()), delta * (1 - 1e-10L)) << q << " " << z << " " << delta;
     }
   }
   EXPECT_GE(answered, 10);
@@ -91,9 +91,9 @@ TEST(Jumps, HoldForTwoStepsWhereEachErrorIsLarge) {
           ASSERT_TRUE(found.ok());
           if (!found->has_value()) continue;
           ++answered;
-          EXPECT_LE((*found)->lower, truth * (1 + 1e-10L)) << add << q << " " << epsilon;
-          EXPECT_GE((*found)->upper, truth * (1 - 1e-10L)) << add << q << " " << epsilon;
-          wide += (*found)->upper - (*found)->lower > 0.01 * truth;
+          EXPECT_LE((*found)->lower(), truth * (1 + 1e-10L)) << add << q << " " << epsilon;
+          EXPECT_GE((*found)->upper(), truth * (1 - 1e-10L)) << add << q << " " << epsilon;
+          wide += (*found)->upper() - (*found)->lower() > 0.01 * truth;
         }
       }
     }
@@ -118,8 +118,8 @@ TEST(Jumps, WideAnswersContainNarrowOnesOfManySteps) {
           ASSERT_TRUE(found.ok());
           if (!found->has_value()) continue;
           ++answered;
-          EXPECT_LE((*found)->lower, (*narrow)->upper) << add << q << " " << epsilon;
-          EXPECT_GE((*found)->upper, (*narrow)->lower) << add << q << " " << epsilon;
+          EXPECT_LE((*found)->lower(), (*narrow)->upper()) << add << q << " " << epsilon;
+          EXPECT_GE((*found)->upper(), (*narrow)->lower()) << add << q << " " << epsilon;
           wide += (*found)->RelativeGap() > 0.01;
         }
       }
@@ -152,7 +152,7 @@ TEST(Jumps, EpsilonIsZeroWhereDeltaIsAboveTheTotalVariation) {
         {One(1.304e-6, .29901, 277), 1.76513e-4}}) {
     const auto found = ComputeEpsilon(composition, delta, {});
     ASSERT_TRUE(found.ok());
-    EXPECT_EQ(found->value.upper, 0);
+    EXPECT_EQ(found->value.upper(), 0);
   }
 }
 
@@ -175,16 +175,16 @@ TEST(Jumps, AnswerWhatOneLineCannot) {
     EXPECT_EQ(found->method, Method::kContour);
     EXPECT_LE(found->value.RelativeGap(), 1e-6) << s.q;
     // δ at the ends is on either side.
-    for (const double end : {found->value.lower, found->value.upper}) {
+    for (const double end : {found->value.lower(), found->value.upper()}) {
       const auto delta = contour::Delta(composition, end, {});
       ASSERT_TRUE(delta.ok() && delta->has_value()) << s.q;
-      EXPECT_NEAR((*delta)->upper / s.delta, 1, 1e-5);
+      EXPECT_NEAR((*delta)->upper() / s.delta, 1, 1e-5);
       EXPECT_LE((*delta)->RelativeGap(), 1e-5);
     }
     const auto grid = pld::EpsilonIn(Direction::kRemove, composition, s.delta, 0.1, {});
     ASSERT_TRUE(grid.ok());
-    EXPECT_LE(grid->value.lower, found->value.upper);
-    EXPECT_GE(grid->value.upper, found->value.lower);
+    EXPECT_LE(grid->value.lower(), found->value.upper());
+    EXPECT_GE(grid->value.upper(), found->value.lower());
   }
 }
 
@@ -204,8 +204,8 @@ TEST(Jumps, AnswerWithFewerDigitsWhereManyAreOutOfReach) {
     EXPECT_LE(found->value.RelativeGap(), 1e-3) << s.q;
     const auto grid = pld::Epsilon(composition, s.delta, 1e-2, {});
     ASSERT_TRUE(grid.ok());
-    EXPECT_LE(grid->value.lower, found->value.upper);
-    EXPECT_GE(grid->value.upper, found->value.lower);
+    EXPECT_LE(grid->value.lower(), found->value.upper());
+    EXPECT_GE(grid->value.upper(), found->value.lower());
   }
 }
 
@@ -231,8 +231,8 @@ TEST(Jumps, SeveralKindsOfStepsOverlapTheLossGrid) {
       ++answered;
       const auto grid = pld::EpsilonIn(direction, composition, delta, 1e-3, {});
       ASSERT_TRUE(grid.ok());
-      EXPECT_LE(grid->value.lower, (*found)->upper) << i;
-      EXPECT_GE(grid->value.upper, (*found)->lower) << i;
+      EXPECT_LE(grid->value.lower(), (*found)->upper()) << i;
+      EXPECT_GE(grid->value.upper(), (*found)->lower()) << i;
     }
   }
   EXPECT_GE(answered, 4);
@@ -261,15 +261,15 @@ TEST(Jumps, MeetOneLineWhereBothAnswer) {
       ASSERT_TRUE(line.ok() && jumps.ok());
       if (!line->has_value() || !((*line)->RelativeGap() < 1e-9) || !jumps->has_value()) continue;
       ++both;
-      EXPECT_LE((*line)->lower, (*jumps)->upper) << i;
-      EXPECT_GE((*line)->upper, (*jumps)->lower) << i;
-      const double epsilon = (*line)->upper;
+      EXPECT_LE((*line)->lower(), (*jumps)->upper()) << i;
+      EXPECT_GE((*line)->upper(), (*jumps)->lower()) << i;
+      const double epsilon = (*line)->upper();
       const auto line_delta = contour::DeltaIn(direction, composition, epsilon, {});
       const auto jumps_delta = DeltaByJumps(ends, epsilon, {});
       ASSERT_TRUE(line_delta.ok() && jumps_delta.ok());
       if (!line_delta->has_value() || !jumps_delta->has_value()) continue;
-      EXPECT_LE((*line_delta)->lower, (*jumps_delta)->upper) << i;
-      EXPECT_GE((*line_delta)->upper, (*jumps_delta)->lower) << i;
+      EXPECT_LE((*line_delta)->lower(), (*jumps_delta)->upper()) << i;
+      EXPECT_GE((*line_delta)->upper(), (*jumps_delta)->lower()) << i;
     }
   }
   EXPECT_GE(both, 20);
@@ -286,14 +286,14 @@ TEST(Jumps, EpsilonWithinAFewSamplingProbabilitiesOfZeroHasALowerBound) {
         delta > 0 ? delta : static_cast<double>(DeltaOfTwo(false, q, mu, q * 1.5L));
     const auto best = ComputeEpsilon(One(q, z, 2), asked, {});
     ASSERT_TRUE(best.ok()) << best.status();
-    EXPECT_GT(best->value.lower, 0.1 * q) << q;
-    EXPECT_LT(best->value.upper, 4 * q) << q;
-    EXPECT_GE(DeltaOfTwo(false, q, mu, best->value.lower), asked * (1 - 1e-10L)) << q;
-    EXPECT_LE(DeltaOfTwo(false, q, mu, best->value.upper), asked * (1 + 1e-10L)) << q;
+    EXPECT_GT(best->value.lower(), 0.1 * q) << q;
+    EXPECT_LT(best->value.upper(), 4 * q) << q;
+    EXPECT_GE(DeltaOfTwo(false, q, mu, best->value.lower()), asked * (1 - 1e-10L)) << q;
+    EXPECT_LE(DeltaOfTwo(false, q, mu, best->value.upper()), asked * (1 + 1e-10L)) << q;
   }
   const auto sixteen = ComputeEpsilon(One(1.72e-6, 0.43985, 16), 1.04796e-5, {});
   ASSERT_TRUE(sixteen.ok()) << sixteen.status();
-  EXPECT_GT(sixteen->value.lower, 0);
+  EXPECT_GT(sixteen->value.lower(), 0);
   EXPECT_LE(sixteen->value.RelativeGap(), 0.01);
 }
 
@@ -307,9 +307,9 @@ TEST(Jumps, CoverTheWidthOfTheNoiseMultiplier) {
   const auto most = EpsilonByJumps(EndsOfWidth(One(1e-4, 1.01, 1000).steps, false), 1e-10, {});
   ASSERT_TRUE(both.ok() && least.ok() && most.ok());
   ASSERT_TRUE(both->has_value() && least->has_value() && most->has_value());
-  EXPECT_NEAR((*both)->upper / (*least)->upper, 1, 1e-6);
-  EXPECT_NEAR((*both)->lower / (*most)->lower, 1, 1e-6);
-  EXPECT_LT((*both)->lower, 0.999 * (*both)->upper);
+  EXPECT_NEAR((*both)->upper() / (*least)->upper(), 1, 1e-6);
+  EXPECT_NEAR((*both)->lower() / (*most)->lower(), 1, 1e-6);
+  EXPECT_LT((*both)->lower(), 0.999 * (*both)->upper());
 }
 
 TEST(Jumps, StopWhenCancelled) {

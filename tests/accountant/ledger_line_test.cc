@@ -17,7 +17,7 @@ std::optional<Interval> Fresh(const std::vector<SampledGaussian>& steps, double 
     bool known = false;
     for (SampledGaussian& other : composition.steps) {
       if (other.sampling_probability == step.sampling_probability &&
-          other.noise_multiplier.lower == step.noise_multiplier.lower) {
+          other.noise_multiplier.lower() == step.noise_multiplier.lower()) {
         other.count += step.count;
         known = true;
       }
@@ -28,12 +28,12 @@ std::optional<Interval> Fresh(const std::vector<SampledGaussian>& steps, double 
 }
 
 bool Overlap(const Interval& a, const Interval& b) {
-  return a.lower <= b.upper && b.lower <= a.upper;
+  return a.lower() <= b.upper() && b.lower() <= a.upper();
 }
 
 TEST(LedgerLine, OfNothingIsZero) {
   LedgerLine line(1e-5);
-  EXPECT_EQ((*line.Epsilon({}))->upper, 0);
+  EXPECT_EQ((*line.Epsilon({}))->upper(), 0);
 }
 
 // Through growth by a factor of ten one at a time: additions, new lines, and the add direction's

@@ -49,10 +49,10 @@ TEST(MatrixSensitivity, OfATreeBracketsTheWorstPattern) {
         const double worst = Exhaustive(
             steps, participation, [&](const auto& pattern) { return TreeCost(steps, pattern); });
         const Interval found = SquaredSensitivity(TreeEncoder{steps, {}}, participation);
-        EXPECT_LE(found.lower, worst) << steps << " " << most << " " << separation;
-        EXPECT_GE(found.upper, worst) << steps << " " << most << " " << separation;
+        EXPECT_LE(found.lower(), worst) << steps << " " << most << " " << separation;
+        EXPECT_GE(found.upper(), worst) << steps << " " << most << " " << separation;
         ++all;
-        tight += found.upper == worst ? 1 : 0;
+        tight += found.upper() == worst ? 1 : 0;
       }
     }
   }
@@ -62,12 +62,12 @@ TEST(MatrixSensitivity, OfATreeBracketsTheWorstPattern) {
 // Values of a published library's dynamic programme (TensorFlow Privacy's tests); there the
 // separation counts the steps between.
 TEST(MatrixSensitivity, OfATreeHasPublishedValues) {
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{8, {}}, {1, 8}).upper, 4);
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{9, {}}, {3, 4}).upper, 11);
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{8, {}}, {1, 8}).upper(), 4);
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{9, {}}, {3, 4}).upper(), 11);
   EXPECT_TRUE(SquaredSensitivity(TreeEncoder{7, {}}, {3, 3}).Contains(9));
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{24, {}}, {8, 3}).upper, 88);
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{24, {}}, {8, 3}).upper(), 88);
   // One participation is in as many intervals as the single-epoch event counts.
-  EXPECT_EQ(SquaredSensitivity(TreeEncoder{1600, {}}, {1, 1}).upper, std::bit_width(1600u));
+  EXPECT_EQ(SquaredSensitivity(TreeEncoder{1600, {}}, {1, 1}).upper(), std::bit_width(1600u));
 }
 
 TEST(MatrixSensitivity, OfAToeplitzEncoderIsTheWorstPatterns) {
@@ -96,8 +96,8 @@ TEST(MatrixSensitivity, OfAToeplitzEncoderIsTheWorstPatterns) {
 
 TEST(MatrixSensitivity, OfLongRunsIsQuick) {
   const Interval found = SquaredSensitivity(TreeEncoder{uint64_t{1} << 53, {}}, {1000, 1 << 20});
-  EXPECT_GT(found.lower, 1e6);
-  EXPECT_LT(found.upper, 1e9);
+  EXPECT_GT(found.lower(), 1e6);
+  EXPECT_LT(found.upper(), 1e9);
 }
 
 }  // namespace

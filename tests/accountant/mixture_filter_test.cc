@@ -177,11 +177,11 @@ TEST(MixtureFilter, AnswersWithItsDeclaredNumbersAndNoOthers) {
   const MixtureFilter filter{2, 1e-6, kOrders};
   for (const double delta : {1e-6, 1e-3}) {
     const auto epsilon = EpsilonOf(filter, delta, {});
-    EXPECT_EQ(epsilon->value.lower, 0);
-    EXPECT_EQ(epsilon->value.upper, 2);
+    EXPECT_EQ(epsilon->value.lower(), 0);
+    EXPECT_EQ(epsilon->value.upper(), 2);
   }
-  EXPECT_EQ(DeltaOf(filter, 2, {})->value.upper, 1e-6);
-  EXPECT_EQ(DeltaOf(filter, 3, {})->value.upper, 1e-6);
+  EXPECT_EQ(DeltaOf(filter, 2, {})->value.upper(), 1e-6);
+  EXPECT_EQ(DeltaOf(filter, 3, {})->value.upper(), 1e-6);
   for (const double delta : {9.99e-7, 0.0}) {
     const auto refused = EpsilonOf(filter, delta, {});
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -197,8 +197,8 @@ TEST(MixtureFilter, AnswersWithItsDeclaredNumbersAndNoOthers) {
 
 TEST(MixtureFilter, OfSeveralLedgersAddsEpsilonAndDelta) {
   const auto total = Compose({MixtureFilter{1, 1e-6, kOrders}, MixtureFilter{2, 3e-6, {4}}});
-  EXPECT_NEAR(EpsilonOf(*total, 1e-5, {})->value.upper, 3, 1e-15);
-  EXPECT_NEAR(DeltaOf(*total, 4, {})->value.upper, 4e-6, 1e-20);
+  EXPECT_NEAR(EpsilonOf(*total, 1e-5, {})->value.upper(), 3, 1e-15);
+  EXPECT_NEAR(DeltaOf(*total, 4, {})->value.upper(), 4e-6, 1e-20);
   EXPECT_EQ(ReasonOf(EpsilonOf(*total, 3.9e-6, {}).status()).reason, "FILTER_DELTA");
   const auto mixed = Compose({MixtureFilter{1, 1e-6, kOrders}, RdpFilter{4, 1}});
   EXPECT_EQ(ReasonOf(mixed.status()).reason, "FILTERS_DIFFER");

@@ -42,12 +42,12 @@ void AddPair(Pair pair, uint64_t count, Composition& into) {
 double EpsilonAt(const Composition& composition, double delta) {
   const auto answer = OdometerEpsilon(composition, delta, {});
   EXPECT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->value.lower, 0);
-  return answer->value.upper;
+  EXPECT_EQ(answer->value.lower(), 0);
+  return answer->value.upper();
 }
 
 double DeltaAt(const Composition& composition, double epsilon) {
-  return OdometerDelta(composition, epsilon, {})->value.upper;
+  return OdometerDelta(composition, epsilon, {})->value.upper();
 }
 
 // Three numbers: of a step and how many.

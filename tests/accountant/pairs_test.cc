@@ -177,9 +177,9 @@ TEST(Pairs, KeepTheirProfileThroughTheEngine) {
           std::fmax(Profile(c.pair, epsilon, false), Profile(c.pair, epsilon, true));
       const auto delta = pld::Delta(composition, epsilon, 1e-3, {});
       ASSERT_TRUE(delta.ok()) << c.name << delta.status();
-      EXPECT_LE(delta->value.lower, expected + 2e-7) << c.name << " " << epsilon;
-      EXPECT_GE(delta->value.upper, expected - 2e-7) << c.name << " " << epsilon;
-      EXPECT_LE(delta->value.upper - delta->value.lower, 2e-3 * expected + 1e-12)
+      EXPECT_LE(delta->value.lower(), expected + 2e-7) << c.name << " " << epsilon;
+      EXPECT_GE(delta->value.upper(), expected - 2e-7) << c.name << " " << epsilon;
+      EXPECT_LE(delta->value.upper() - delta->value.lower(), 2e-3 * expected + 1e-12)
           << c.name << " " << epsilon;
     }
   }
@@ -197,7 +197,7 @@ TEST(Pairs, KeepTheQMassWhereThePMassUnderflows) {
     composition.steps.push_back({1, {c.z, c.z}, 1});
     const auto add = pld::EpsilonIn(Direction::kAdd, composition, c.delta, 1e-3, {});
     ASSERT_TRUE(add.ok()) << add.status();
-    EXPECT_GE(add->value.upper, gaussian::Epsilon(composition, c.delta).lower) << c.z;
+    EXPECT_GE(add->value.upper(), gaussian::Epsilon(composition, c.delta).lower()) << c.z;
   }
 }
 
@@ -216,7 +216,7 @@ TEST(Pairs, BeyondTheLossGridAreNotForgotten) {
         continue;
       }
       // One record's contribution is seen with probability q, from far away.
-      EXPECT_GE(epsilon->value.upper, q < 1 ? 100 : distance * distance / 2)
+      EXPECT_GE(epsilon->value.upper(), q < 1 ? 100 : distance * distance / 2)
           << distance << " " << q;
     }
   }

@@ -36,7 +36,7 @@ v1::ComputeEpsilonResponse Answer(const std::vector<Kind>& kinds, uint64_t plann
 }
 
 double Upper(const std::vector<Kind>& kinds, Adjacency adjacency) {
-  return ComputeEpsilon(*Resolve(Of(kinds), adjacency), 1e-5, {})->value.upper;
+  return ComputeEpsilon(*Resolve(Of(kinds), adjacency), 1e-5, {})->value.upper();
 }
 
 const SamplingScheme kPoisson = {0, PoissonSampling{0.1}};

@@ -47,8 +47,8 @@ TEST(Allocation, TwoRoundsMeetQuadrature) {
         if (truth < 1e-12L) continue;
         const auto bounds = pld::DeltaIn(direction, Epochs(2, z, 1), epsilon, 1e-3, {});
         ASSERT_TRUE(bounds.ok()) << bounds.status();
-        EXPECT_LE(bounds->value.lower, truth * (1 + 1e-9L)) << z << " " << epsilon;
-        EXPECT_GE(bounds->value.upper, truth * (1 - 1e-9L)) << z << " " << epsilon;
+        EXPECT_LE(bounds->value.lower(), truth * (1 + 1e-9L)) << z << " " << epsilon;
+        EXPECT_GE(bounds->value.upper(), truth * (1 - 1e-9L)) << z << " " << epsilon;
         EXPECT_LE(bounds->value.RelativeGap(), 2e-3) << z << " " << epsilon;
       }
     }
@@ -58,8 +58,10 @@ TEST(Allocation, TwoRoundsMeetQuadrature) {
 // The control: two rounds with other noise are seen to be out.
 TEST(Allocation, AnotherNoiseIsCaught) {
   const long double truth = TwoRounds(1, std::exp(1.0L));
-  EXPECT_GT(pld::DeltaIn(Direction::kRemove, Epochs(2, 0.99, 1), 1, 1e-3, {})->value.lower, truth);
-  EXPECT_LT(pld::DeltaIn(Direction::kRemove, Epochs(2, 1.01, 1), 1, 1e-3, {})->value.upper, truth);
+  EXPECT_GT(pld::DeltaIn(Direction::kRemove, Epochs(2, 0.99, 1), 1, 1e-3, {})->value.lower(),
+            truth);
+  EXPECT_LT(pld::DeltaIn(Direction::kRemove, Epochs(2, 1.01, 1), 1, 1e-3, {})->value.upper(),
+            truth);
 }
 
 TEST(Allocation, OneRoundIsTheGaussianMechanism) {
@@ -68,8 +70,8 @@ TEST(Allocation, OneRoundIsTheGaussianMechanism) {
   const Interval exact = gaussian::Epsilon(gaussian, 1e-7);
   const auto bounds = pld::Epsilon(Epochs(1, 2, 5), 1e-7, 1e-3, {});
   ASSERT_TRUE(bounds.ok());
-  EXPECT_LE(bounds->value.lower, exact.upper);
-  EXPECT_GE(bounds->value.upper, exact.lower);
+  EXPECT_LE(bounds->value.lower(), exact.upper());
+  EXPECT_GE(bounds->value.upper(), exact.lower());
 }
 
 // Intervals published with arXiv 2602.17284's transform, one epoch, δ = 1e-8, remove.
@@ -83,8 +85,8 @@ TEST(Allocation, MeetsPublishedIntervals) {
     const auto bounds =
         pld::EpsilonIn(Direction::kRemove, Epochs(p.rounds, p.z, 1), 1e-8, 1e-3, {});
     ASSERT_TRUE(bounds.ok()) << bounds.status();
-    EXPECT_GE(bounds->value.lower, p.lower) << p.rounds;
-    EXPECT_LE(bounds->value.upper, p.upper) << p.rounds;
+    EXPECT_GE(bounds->value.lower(), p.lower) << p.rounds;
+    EXPECT_LE(bounds->value.upper(), p.upper) << p.rounds;
   }
 }
 
@@ -104,8 +106,8 @@ TEST(Allocation, ManyRoundsMeetPrototypeIntervals) {
     const auto bounds = pld::Epsilon(Epochs(row.rounds, row.z, row.epochs), row.delta, 1e-2, {});
     ASSERT_TRUE(bounds.ok()) << bounds.status();
     EXPECT_TRUE(bounds->met) << row.rounds;
-    EXPECT_LE(bounds->value.lower, row.upper) << row.rounds;
-    EXPECT_GE(bounds->value.upper, row.lower) << row.rounds;
+    EXPECT_LE(bounds->value.lower(), row.upper) << row.rounds;
+    EXPECT_GE(bounds->value.upper(), row.lower) << row.rounds;
     EXPECT_LE(bounds->value.RelativeGap(), 1e-2) << row.rounds;
   }
 }
@@ -120,7 +122,7 @@ TEST(Allocation, PoissonSamplingIsNoBound) {
     const auto sampled = pld::Epsilon(poisson, delta, 1e-3, {});
     const auto allocated = pld::Epsilon(Epochs(rounds, z, 1), delta, 1e-3, {});
     ASSERT_TRUE(sampled.ok() && allocated.ok());
-    EXPECT_GT(allocated->value.lower, 1.1 * sampled->value.upper) << rounds;
+    EXPECT_GT(allocated->value.lower(), 1.1 * sampled->value.upper()) << rounds;
   }
 }
 
@@ -151,8 +153,8 @@ TEST(Allocation, MoreRoundsRevealLess) {
   for (const uint64_t rounds : {1, 2, 3, 7, 8, 20}) {
     const auto bounds = pld::EpsilonIn(Direction::kRemove, Epochs(rounds, 1, 1), 1e-6, 5e-3, {});
     ASSERT_TRUE(bounds.ok());
-    EXPECT_LT(bounds->value.upper, before) << rounds;
-    before = bounds->value.lower;
+    EXPECT_LT(bounds->value.upper(), before) << rounds;
+    before = bounds->value.lower();
   }
 }
 
@@ -165,9 +167,9 @@ TEST(Allocation, EpochsComposeWithOtherSteps) {
   const auto alone = pld::Epsilon(Epochs(8, 2, 3), 1e-6, 1e-2, {});
   const auto rest = pld::Epsilon(sampled, 1e-6, 1e-2, {});
   ASSERT_TRUE(together.ok() && alone.ok() && rest.ok());
-  EXPECT_GT(together->value.lower, alone->value.upper);
-  EXPECT_GT(together->value.lower, rest->value.upper);
-  EXPECT_LT(together->value.upper, alone->value.upper + rest->value.upper);
+  EXPECT_GT(together->value.lower(), alone->value.upper());
+  EXPECT_GT(together->value.lower(), rest->value.upper());
+  EXPECT_LT(together->value.upper(), alone->value.upper() + rest->value.upper());
 }
 
 }  // namespace

@@ -239,8 +239,8 @@ TEST(PldBounds, CoverTheWidthOfTheNoiseMultiplier) {
   for (const double epsilon : {0.5, 5.0}) {
     const auto delta = DeltaIn(Direction::kRemove, composition, epsilon, 1e-3, {});
     ASSERT_TRUE(delta.ok()) << delta.status();
-    EXPECT_LE(delta->value.lower, exact::RemoveDelta(1, std::sqrt(40.0L) / 2.2L, epsilon));
-    EXPECT_GE(delta->value.upper, exact::RemoveDelta(1, std::sqrt(40.0L) / 2, epsilon));
+    EXPECT_LE(delta->value.lower(), exact::RemoveDelta(1, std::sqrt(40.0L) / 2.2L, epsilon));
+    EXPECT_GE(delta->value.upper(), exact::RemoveDelta(1, std::sqrt(40.0L) / 2, epsilon));
   }
 }
 

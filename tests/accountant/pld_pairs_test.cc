@@ -81,8 +81,8 @@ void ExpectDelta(const Composition& composition, double epsilon, long double tru
   const auto bounds = pld::Delta(composition, epsilon, gap, {});
   ASSERT_TRUE(bounds.ok()) << bounds.status();
   // The truths themselves are rounded to some 1e-17 relatively.
-  EXPECT_LE(bounds->value.lower, truth * (1 + 1e-15L)) << epsilon;
-  EXPECT_GE(bounds->value.upper, truth * (1 - 1e-15L)) << epsilon;
+  EXPECT_LE(bounds->value.lower(), truth * (1 + 1e-15L)) << epsilon;
+  EXPECT_GE(bounds->value.upper(), truth * (1 - 1e-15L)) << epsilon;
   EXPECT_LE(bounds->value.RelativeGap(), gap) << epsilon;
 }
 
@@ -101,22 +101,22 @@ TEST(PldPairs, RandomizedResponseMeetsItsClosedForm) {
 TEST(PldPairs, ThirtyResponsesOfOneThousandthAtSixHundredths) {
   const auto bounds = pld::Epsilon(Of(RandomizedResponse(1, 0.001), 30), 0.06, 1e-6, {});
   ASSERT_TRUE(bounds.ok());
-  EXPECT_LE(bounds->value.upper, 22);
-  EXPECT_GT(bounds->value.lower, 20);
+  EXPECT_LE(bounds->value.upper(), 22);
+  EXPECT_GT(bounds->value.lower(), 20);
 }
 
 TEST(PldPairs, MoreInfiniteLossThanDeltaIsInfinite) {
   const auto bounds = pld::Epsilon(Of(RandomizedResponse(1, 0.001), 30), 0.02, 1e-3, {});
   ASSERT_TRUE(bounds.ok());
-  EXPECT_EQ(bounds->value.upper, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(bounds->value.lower, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(bounds->value.upper(), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(bounds->value.lower(), std::numeric_limits<double>::infinity());
 }
 
 // The control: a response 1 % more (less) revealing is seen to be out.
 TEST(PldPairs, AnotherResponseIsCaught) {
   const long double truth = ComposedResponse(1, 0, 30, 5);
-  EXPECT_GT(pld::Delta(Of(RandomizedResponse(1.01, 0), 30), 5, 1e-6, {})->value.lower, truth);
-  EXPECT_LT(pld::Delta(Of(RandomizedResponse(0.99, 0), 30), 5, 1e-6, {})->value.upper, truth);
+  EXPECT_GT(pld::Delta(Of(RandomizedResponse(1.01, 0), 30), 5, 1e-6, {})->value.lower(), truth);
+  EXPECT_LT(pld::Delta(Of(RandomizedResponse(0.99, 0), 30), 5, 1e-6, {})->value.upper(), truth);
 }
 
 TEST(PldPairs, ResponsesOfIncommensurateLossesStayInside) {
@@ -153,8 +153,8 @@ TEST(PldPairs, SampledLaplaceEndsAtItsGreatestLoss) {
   const double greatest = 3 * std::log(0.8 + 0.2 * std::exp(2));
   const auto bounds = pld::Epsilon(composition, 1e-12, 1e-4, {});
   ASSERT_TRUE(bounds.ok());
-  EXPECT_NEAR(bounds->value.upper, greatest, 1e-4 * greatest);
-  EXPECT_NEAR(bounds->value.lower, greatest, 1e-4 * greatest);
+  EXPECT_NEAR(bounds->value.upper(), greatest, 1e-4 * greatest);
+  EXPECT_NEAR(bounds->value.lower(), greatest, 1e-4 * greatest);
   EXPECT_NEAR(greatest, 2.46964, 1e-5);
 }
 
@@ -230,7 +230,7 @@ TEST(PldPairs, StepsOfHardlyAnySignalCostNoMoreThanOthers) {
   const auto bounds = pld::Epsilon(composition, 1e-5, 1e-4, {});
   ASSERT_TRUE(bounds.ok()) << bounds.status();
   // Without the step of hardly any signal, by a contour integral at two periods.
-  EXPECT_TRUE(bounds->value.Contains(6.1879073642763)) << bounds->value.upper;
+  EXPECT_TRUE(bounds->value.Contains(6.1879073642763)) << bounds->value.upper();
   EXPECT_LE(bounds->value.RelativeGap(), 2e-4);
 }
 
@@ -255,8 +255,8 @@ TEST(PldPairs, ManyWeakResponsesKeepTheirLattice) {
     }
     return static_cast<double>(sum);
   };
-  EXPECT_GE(delta(bounds->value.lower), 1e-6 * (1 - 1e-8));
-  EXPECT_LE(delta(bounds->value.upper), 1e-6 * (1 + 1e-8));
+  EXPECT_GE(delta(bounds->value.lower()), 1e-6 * (1 - 1e-8));
+  EXPECT_LE(delta(bounds->value.upper()), 1e-6 * (1 + 1e-8));
   EXPECT_LE(bounds->value.RelativeGap(), 1e-4);
 }
 

@@ -48,8 +48,8 @@ TEST(Pld, EpsilonContainsEveryCertifiedValue) {
         EpsilonFor(StringAt(c, "direction"), StepsOf(c), NumberAt(c, "delta"), 1e-3);
     ASSERT_TRUE(bounds.ok()) << bounds.status();
     const std::string at = value.DebugString();
-    EXPECT_LE(bounds->value.lower, truth + slack) << at;
-    EXPECT_GE(bounds->value.upper, truth - slack) << at;
+    EXPECT_LE(bounds->value.lower(), truth + slack) << at;
+    EXPECT_GE(bounds->value.upper(), truth - slack) << at;
     EXPECT_LE(bounds->value.RelativeGap(), 1e-3) << at;
     EXPECT_TRUE(bounds->met && bounds->gridded) << at;
   }
@@ -65,8 +65,8 @@ TEST(Pld, OverlapsTheIntervalsOfOtherAccountants) {
     const auto bounds =
         pld::EpsilonIn(Direction::kRemove, StepsOf(c), NumberAt(c, "delta"), 1e-3, {});
     ASSERT_TRUE(bounds.ok()) << bounds.status();
-    EXPECT_LE(bounds->value.lower, NumberAt(c, "upper")) << StringAt(c, "id");
-    EXPECT_GE(bounds->value.upper, NumberAt(c, "lower")) << StringAt(c, "id");
+    EXPECT_LE(bounds->value.lower(), NumberAt(c, "upper")) << StringAt(c, "id");
+    EXPECT_GE(bounds->value.upper(), NumberAt(c, "lower")) << StringAt(c, "id");
     ++compared;
   }
   EXPECT_GT(compared, 30);
@@ -90,8 +90,8 @@ TEST(Pld, DeltaOfOneAndTwoStepsContainsTheOracle) {
                        NumberAt(c, "epsilon"), 1e-2, limits);
       ASSERT_TRUE(bounds.ok()) << bounds.status();
       const double delta = std::exp(log_delta), slack = delta * 4e-16 * (1 + std::fabs(log_delta));
-      EXPECT_LE(bounds->value.lower, delta + slack) << value.DebugString();
-      EXPECT_GE(bounds->value.upper, delta - slack) << value.DebugString();
+      EXPECT_LE(bounds->value.lower(), delta + slack) << value.DebugString();
+      EXPECT_GE(bounds->value.upper(), delta - slack) << value.DebugString();
       ++checked;
     }
   }
@@ -105,8 +105,8 @@ TEST(Pld, UnsampledContainsTheClosedForm) {
       const auto bounds = pld::Epsilon(composition, delta, 1e-3, {});
       const Interval exact = gaussian::Epsilon(composition, delta);
       ASSERT_TRUE(bounds.ok());
-      EXPECT_LE(bounds->value.lower, exact.upper) << z << " " << delta;
-      EXPECT_GE(bounds->value.upper, exact.lower) << z << " " << delta;
+      EXPECT_LE(bounds->value.lower(), exact.upper()) << z << " " << delta;
+      EXPECT_GE(bounds->value.upper(), exact.lower()) << z << " " << delta;
       EXPECT_LE(bounds->value.RelativeGap(), 1e-3) << z << " " << delta;
     }
   }
@@ -127,15 +127,15 @@ TEST(Pld, BothDirectionsIsTheLarger) {
   const auto both = pld::Epsilon(composition, 1e-5, 1e-3, {});
   const auto remove = pld::EpsilonIn(Direction::kRemove, composition, 1e-5, 1e-3, {});
   const auto add = pld::EpsilonIn(Direction::kAdd, composition, 1e-5, 1e-3, {});
-  EXPECT_GT(remove->value.lower, add->value.upper);
-  EXPECT_TRUE(both->value.Contains((remove->value.lower + remove->value.upper) / 2));
+  EXPECT_GT(remove->value.lower(), add->value.upper());
+  EXPECT_TRUE(both->value.Contains((remove->value.lower() + remove->value.upper()) / 2));
 }
 
 TEST(Pld, DeltaAndEpsilonAgree) {
   const Composition composition = One(0.02, 0.8, 1000);
   const auto epsilon = pld::Epsilon(composition, 1e-5, 1e-3, {});
-  EXPECT_LE(pld::Delta(composition, epsilon->value.upper, 1e-3, {})->value.lower, 1e-5);
-  EXPECT_GE(pld::Delta(composition, epsilon->value.lower, 1e-3, {})->value.upper, 1e-5);
+  EXPECT_LE(pld::Delta(composition, epsilon->value.upper(), 1e-3, {})->value.lower(), 1e-5);
+  EXPECT_GE(pld::Delta(composition, epsilon->value.lower(), 1e-3, {})->value.upper(), 1e-5);
 }
 
 TEST(Pld, SmallMemoryGivesAWiderValidIntervalAndSaysSo) {
@@ -145,15 +145,15 @@ TEST(Pld, SmallMemoryGivesAWiderValidIntervalAndSaysSo) {
   ASSERT_TRUE(bounds.ok());
   EXPECT_FALSE(bounds->met);
   EXPECT_TRUE(bounds->value.Contains(6.187712389971539));
-  EXPECT_LT(bounds->value.upper, 6.72);
+  EXPECT_LT(bounds->value.upper(), 6.72);
 }
 
 TEST(Pld, OutOfReachFallsBackToTheRenyiBound) {
   const auto bounds = pld::Epsilon(One(0.5, 0.02, 10), 1e-5, 1e-3, {});
   ASSERT_TRUE(bounds.ok());
   EXPECT_FALSE(bounds->gridded);
-  EXPECT_EQ(bounds->value.lower, 0);
-  EXPECT_TRUE(std::isfinite(bounds->value.upper));
+  EXPECT_EQ(bounds->value.lower(), 0);
+  EXPECT_TRUE(std::isfinite(bounds->value.upper()));
 }
 
 TEST(Pld, TooManyStepsForDoublesFallBackAtOnce) {
@@ -188,10 +188,10 @@ TEST(GridProfile, ContainsTheContourAtEveryEpsilon) {
         if (!truth->has_value() || !far->has_value()) continue;
         const auto found = profile->DeltaAt(epsilon);
         ASSERT_TRUE(found.ok()) << found.status();
-        EXPECT_LE(found->lower, (*truth)->upper) << epsilon;
-        EXPECT_GE(found->upper, (*truth)->lower) << epsilon;
-        noticed += (*far)->upper < found->lower;
-        if ((*truth)->lower < 0.01 * delta || (*truth)->lower > 100 * delta) continue;
+        EXPECT_LE(found->lower(), (*truth)->upper()) << epsilon;
+        EXPECT_GE(found->upper(), (*truth)->lower()) << epsilon;
+        noticed += (*far)->upper() < found->lower();
+        if ((*truth)->lower() < 0.01 * delta || (*truth)->lower() > 100 * delta) continue;
         EXPECT_LE(found->RelativeGap(), 5e-3) << epsilon;
         ++narrow;
       }
@@ -212,8 +212,8 @@ TEST(GridProfile, IsAsNarrowAsAQuestionAboutEachEpsilon) {
     const auto found = profile->DeltaAt(epsilon);
     const auto alone = pld::DeltaIn(Direction::kRemove, composition, epsilon, 1e-3, {});
     ASSERT_TRUE(found.ok() && alone.ok());
-    EXPECT_LE(found->upper, 1.05 * alone->value.upper) << epsilon;
-    EXPECT_GE(found->lower, 0.95 * alone->value.lower) << epsilon;
+    EXPECT_LE(found->upper(), 1.05 * alone->value.upper()) << epsilon;
+    EXPECT_GE(found->lower(), 0.95 * alone->value.lower()) << epsilon;
   }
 }
 
@@ -223,8 +223,8 @@ TEST(GridProfile, IsExactBeyondTheGreatestLoss) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   const auto found = profile->DeltaAt(-3 * std::log1p(-0.3) + 0.1);
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_EQ(found->lower, 0);
-  EXPECT_LE(found->upper, 1e-12);  // what the cut tails may hold
+  EXPECT_EQ(found->lower(), 0);
+  EXPECT_LE(found->upper(), 1e-12);  // what the cut tails may hold
 }
 
 TEST(Pld, StopsWhenCancelledOrOutOfTime) {

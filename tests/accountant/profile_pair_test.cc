@@ -78,7 +78,7 @@ TEST(ProfilePair, LiesAboveTheProfileInBothDirectionsAndMeetsItsPoints) {
   const Composition step = SampledOnce(0.1, 0.7);
   const auto delta = [&](Direction direction) {
     return [&step, direction](double epsilon) {
-      return gaussian::DeltaOnce(step, direction, epsilon).upper;
+      return gaussian::DeltaOnce(step, direction, epsilon).upper();
     };
   };
   // Add has no loss above -log(1 - q) = .105: points further out are 0 or nearly.
@@ -95,7 +95,7 @@ TEST(ProfilePair, LiesAboveTheProfileInBothDirectionsAndMeetsItsPoints) {
     const double step_size = direction == Direction::kRemove ? 0.05 : 0.01;
     for (int i = 0; i < 40; ++i) {
       const double at = step_size * i / 4;
-      const double truth = gaussian::DeltaOnce(step, direction, at).lower;
+      const double truth = gaussian::DeltaOnce(step, direction, at).lower();
       const double found = Profile(pair.atoms, at, direction);
       EXPECT_GE(found, truth) << at;
       EXPECT_LE(found, truth + (i % 4 == 0 ? 1e-14 : 2e-3)) << at;
@@ -108,10 +108,10 @@ TEST(ProfilePair, KeepsItsDigitsWhereDeltaIsTiny) {
   Composition step;
   step.steps.push_back({1, {0.25, 0.25}, 1});
   const auto points =
-      PointsOf([&](double epsilon) { return gaussian::Delta(step, epsilon).upper; }, 140, 0.01);
+      PointsOf([&](double epsilon) { return gaussian::Delta(step, epsilon).upper(); }, 140, 0.01);
   const Pair pair = PairOfProfile(points, points);
   for (const double at : {0.0, 20.0, 60.0, 100.0, 130.0}) {
-    const double truth = gaussian::Delta(step, at).lower;
+    const double truth = gaussian::Delta(step, at).lower();
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const double found = Profile(pair.atoms, at, direction);
       EXPECT_GE(found, truth * (1 - 1e-13)) << at;
@@ -192,7 +192,7 @@ TEST(CurvesBesidePairs, HoldForMechanismsThatOnlyKeepToTheCurve) {
   composition.pairs.push_back({pair, pair, std::nullopt, 2});
   composition.curves.push_back({curve, 2});
   for (const double delta : {1e-4, 1e-2, 0.1, 0.3}) {
-    const double found = Best(composition, delta).value.upper;
+    const double found = Best(composition, delta).value.upper();
     double greatest = 0;
     for (const Law& first : {steep, flat}) {
       for (const Law& second : {steep, flat}) {
@@ -226,8 +226,8 @@ TEST(CurvesBesidePairs, AMechanismThatBreaksItsCurveIsSeen) {
   composition.curves.push_back({curve, 1});
   const double e = std::exp(1.0);
   const Law response = TwoPoints(e / (1 + e), 1 / (1 + e));
-  EXPECT_LT(Best(composition, 0.004).value.upper, Epsilon(Then(response, Then(law, law)), 0.004));
-  EXPECT_GE(Best(composition, 0.004).value.upper, Epsilon(Then(response, law), 0.004));
+  EXPECT_LT(Best(composition, 0.004).value.upper(), Epsilon(Then(response, Then(law, law)), 0.004));
+  EXPECT_GE(Best(composition, 0.004).value.upper(), Epsilon(Then(response, law), 0.004));
 }
 
 // A Gaussian told by its zCDP alone: at least as much as the Gaussian itself, and hardly more.
@@ -239,11 +239,11 @@ TEST(CurvesBesidePairs, CostLittleMoreThanTheGaussianTheyMayBe) {
     told.curves.push_back({ZeroConcentrated{1 / (2 * z * z), 0}, 1});
     known.steps.push_back({1, {z, z}, 1});
     const Answer answer = Best(told, 1e-5), truth = Best(known, 1e-5), alone = Best(run, 1e-5);
-    EXPECT_GE(answer.value.upper, truth.value.lower) << z;
-    EXPECT_LE(answer.value.upper, most * truth.value.upper) << z;
+    EXPECT_GE(answer.value.upper(), truth.value.lower()) << z;
+    EXPECT_LE(answer.value.upper(), most * truth.value.upper()) << z;
     // What is known by a curve alone may be nothing.
-    EXPECT_LE(answer.value.lower, alone.value.upper) << z;
-    EXPECT_GE(answer.value.lower, alone.value.lower * (1 - 1e-9)) << z;
+    EXPECT_LE(answer.value.lower(), alone.value.upper()) << z;
+    EXPECT_GE(answer.value.lower(), alone.value.lower() * (1 - 1e-9)) << z;
     EXPECT_THAT(answer.warnings, testing::Contains(testing::HasSubstr("Rényi curve alone")));
   }
 }
@@ -261,11 +261,12 @@ TEST(CurvesBesidePairs, TheirPairAnswersAsTheCurveDoes) {
       const auto by_curve = ComputeEpsilon(curves, delta, {.method = Method::kRdp});
       const auto by_pair = ComputeEpsilon(mixed, delta, {.method = Method::kPld});
       ASSERT_TRUE(by_curve.ok() && by_pair.ok()) << by_pair.status();
-      EXPECT_LE(by_pair->value.upper, by_curve->value.upper * 1.001 + 2e-9) << rho << " " << delta;
-      const auto back = ComputeDelta(mixed, by_pair->value.upper, {.method = Method::kPld});
+      EXPECT_LE(by_pair->value.upper(), by_curve->value.upper() * 1.001 + 2e-9)
+          << rho << " " << delta;
+      const auto back = ComputeDelta(mixed, by_pair->value.upper(), {.method = Method::kPld});
       ASSERT_TRUE(back.ok()) << back.status();
-      if (by_pair->value.upper > 0) {
-        EXPECT_NEAR(back->value.upper / delta, 1, 0.01) << rho << " " << delta;
+      if (by_pair->value.upper() > 0) {
+        EXPECT_NEAR(back->value.upper() / delta, 1, 0.01) << rho << " " << delta;
       }
     }
   }
@@ -281,8 +282,8 @@ TEST(CurvesBesidePairs, FailuresAddUp) {
   searched.curves.push_back({ZeroConcentrated{1e-4, 0}, 1});
   composition.curves.push_back({BestOf{std::make_shared<const Composition>(searched), 1, 5}, 1});
   // 6 times 1e-7 fails at most; below that there is no ε.
-  EXPECT_TRUE(std::isinf(Best(composition, 5.9e-7).value.upper));
-  EXPECT_LT(Best(composition, 1e-6).value.upper, 1.2);
+  EXPECT_TRUE(std::isinf(Best(composition, 5.9e-7).value.upper()));
+  EXPECT_LT(Best(composition, 1e-6).value.upper(), 1.2);
 }
 
 }  // namespace

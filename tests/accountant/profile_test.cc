@@ -34,13 +34,13 @@ TEST(OneDirection, EpsilonContainsTheCertifiedValueOfThatDirection) {
     const double slack = truth * NumberAt(c, "relative_uncertainty");
     const auto found = ComputeEpsilonIn(direction, StepsOf(c), NumberAt(c, "delta"), {});
     ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_LE(found->value.lower, truth + slack) << value.DebugString();
-    EXPECT_GE(found->value.upper, truth - slack) << value.DebugString();
+    EXPECT_LE(found->value.lower(), truth + slack) << value.DebugString();
+    EXPECT_GE(found->value.upper(), truth - slack) << value.DebugString();
     EXPECT_LE(found->value.RelativeGap(), 1e-4) << value.DebugString();
     // δ at that ε, back.
-    const auto back = ComputeDeltaIn(direction, StepsOf(c), found->value.upper, {});
+    const auto back = ComputeDeltaIn(direction, StepsOf(c), found->value.upper(), {});
     ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_LE(back->value.lower, NumberAt(c, "delta"));
+    EXPECT_LE(back->value.lower(), NumberAt(c, "delta"));
   }
   EXPECT_GE(add, 3);
   EXPECT_GE(remove, 10);
@@ -56,9 +56,9 @@ TEST(OneDirection, TheWorseOfBothIsTheGuaranteeWithEveryMethod) {
     const auto both = ComputeDelta(composition, 1, options);
     ASSERT_TRUE(remove.ok() && add.ok() && both.ok());
     // Add is the smaller by far here: an answer for the wrong direction would show.
-    EXPECT_LT(add->value.upper, 0.9 * remove->value.lower);
-    EXPECT_LE(both->value.lower, remove->value.upper);
-    EXPECT_GE(both->value.upper, remove->value.lower);
+    EXPECT_LT(add->value.upper(), 0.9 * remove->value.lower());
+    EXPECT_LE(both->value.lower(), remove->value.upper());
+    EXPECT_GE(both->value.upper(), remove->value.lower());
   }
 }
 
@@ -104,13 +104,13 @@ TEST(TradeOff, OfAGaussianIsTheClosedFormAndNarrow) {
       for (const Interval& error : {at.remove, at.add, at.symmetric}) {
         // erfc above has a relative error of a few ulp, and α is rounded.
         const double slack = 1e-14 + 1e-13 * betas[i];
-        EXPECT_LE(error.lower, betas[i] + slack) << mu << " " << alphas[i];
-        EXPECT_GE(error.upper, betas[i] - slack) << mu << " " << alphas[i];
-        EXPECT_LE(error.upper - error.lower, 2e-3 * betas[i] + 1e-12) << mu << " " << alphas[i];
+        EXPECT_LE(error.lower(), betas[i] + slack) << mu << " " << alphas[i];
+        EXPECT_GE(error.upper(), betas[i] - slack) << mu << " " << alphas[i];
+        EXPECT_LE(error.upper() - error.lower(), 2e-3 * betas[i] + 1e-12) << mu << " " << alphas[i];
         // The control: the curve of a μ one hundredth larger is outside.
         const double other = Phi(-4 + 0.25 * static_cast<double>(i) - 1.02 * mu);
         if (betas[i] > 1e-9 && betas[i] - other > 5e-3 * betas[i] && mu >= 0.5) {
-          EXPECT_LT(other, error.lower) << mu << " " << alphas[i];
+          EXPECT_LT(other, error.lower()) << mu << " " << alphas[i];
         }
       }
     }
@@ -121,8 +121,8 @@ TEST(TradeOff, TruePositiveRateAtATenthFalsePositivesIsThePublishedOne) {
   const auto found = profile::ComputeTradeOff(Gaussian(1), {0.1}, {});
   ASSERT_TRUE(found.ok()) << found.status();
   const Interval beta = found->points[0].symmetric;
-  EXPECT_TRUE(beta.Contains(1 - 0.389143784)) << beta.lower << " " << beta.upper;
-  EXPECT_LT(beta.upper - beta.lower, 1e-3);
+  EXPECT_TRUE(beta.Contains(1 - 0.389143784)) << beta.lower() << " " << beta.upper();
+  EXPECT_LT(beta.upper() - beta.lower(), 1e-3);
 }
 
 TEST(TradeOff, DirectionsDifferAndEachIsTheOthersInverse) {
@@ -131,36 +131,37 @@ TEST(TradeOff, DirectionsDifferAndEachIsTheOthersInverse) {
   const auto found = profile::ComputeTradeOff(composition, {0.01, 0.2}, {});
   ASSERT_TRUE(found.ok()) << found.status();
   for (const profile::ErrorRates& at : found->points) {
-    EXPECT_LE(at.symmetric.lower, std::fmin(at.remove.upper, at.add.upper));
+    EXPECT_LE(at.symmetric.lower(), std::fmin(at.remove.upper(), at.add.upper()));
     // T(P, Q) is the inverse of T(Q, P): back from β to α, from either end of β.
-    const auto back = profile::ComputeTradeOff(composition, {at.remove.lower, at.remove.upper}, {});
+    const auto back =
+        profile::ComputeTradeOff(composition, {at.remove.lower(), at.remove.upper()}, {});
     ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_GE(back->points[0].add.upper, at.type_one * (1 - 1e-9));
-    EXPECT_LE(back->points[1].add.lower, at.type_one * (1 + 1e-9));
-    EXPECT_NEAR(back->points[0].add.lower, at.type_one, 0.01 * at.type_one);
+    EXPECT_GE(back->points[0].add.upper(), at.type_one * (1 - 1e-9));
+    EXPECT_LE(back->points[1].add.lower(), at.type_one * (1 + 1e-9));
+    EXPECT_NEAR(back->points[0].add.lower(), at.type_one, 0.01 * at.type_one);
   }
   const profile::ErrorRates& near = found->points[0];
-  EXPECT_GT(std::fabs(near.remove.lower - near.add.lower), 0.01);
+  EXPECT_GT(std::fabs(near.remove.lower() - near.add.lower()), 0.01);
 }
 
 TEST(TradeOff, EndsAndExtremesAreHonest) {
   const auto ends = profile::ComputeTradeOff(Gaussian(1), {0, 1, 1e-9}, {});
   ASSERT_TRUE(ends.ok()) << ends.status();
-  EXPECT_EQ(ends->points[0].remove.upper, 1);
-  EXPECT_GT(ends->points[0].remove.lower, 0.999);
-  EXPECT_EQ(ends->points[1].remove.upper, 0);
+  EXPECT_EQ(ends->points[0].remove.upper(), 1);
+  EXPECT_GT(ends->points[0].remove.lower(), 0.999);
+  EXPECT_EQ(ends->points[1].remove.upper(), 0);
   EXPECT_TRUE(ends->points[2].add.Contains(Phi(5.997807015007687 - 1)));
   // Nothing was released: an attacker tosses a coin.
   const auto nothing = profile::ComputeTradeOff({}, {0.3}, {});
   ASSERT_TRUE(nothing.ok()) << nothing.status();
-  EXPECT_NEAR(nothing->points[0].symmetric.lower, 0.7, 1e-12);
-  EXPECT_NEAR(nothing->points[0].symmetric.upper, 0.7, 1e-12);
+  EXPECT_NEAR(nothing->points[0].symmetric.lower(), 0.7, 1e-12);
+  EXPECT_NEAR(nothing->points[0].symmetric.upper(), 0.7, 1e-12);
   Composition open;
   open.non_private = true;
   const auto everything = profile::ComputeTradeOff(open, {0, 0.3}, {});
   ASSERT_TRUE(everything.ok()) << everything.status();
-  EXPECT_LT(everything->points[0].symmetric.upper, 1e-300);
-  EXPECT_LT(everything->points[1].symmetric.upper, 1e-300);
+  EXPECT_LT(everything->points[0].symmetric.upper(), 1e-300);
+  EXPECT_LT(everything->points[1].symmetric.upper(), 1e-300);
 }
 
 TEST(TradeOff, AnUpperBoundOnDeltaAloneSaysNothingAgainstTheAttackerBeingWeak) {
@@ -169,8 +170,8 @@ TEST(TradeOff, AnUpperBoundOnDeltaAloneSaysNothingAgainstTheAttackerBeingWeak) {
   const auto rdp = profile::ComputeTradeOff(composition, {0.1}, {Method::kRdp, 1e-4, {}});
   const auto best = profile::ComputeTradeOff(composition, {0.1}, {});
   ASSERT_TRUE(rdp.ok() && best.ok());
-  EXPECT_NEAR(rdp->points[0].symmetric.upper, 0.9, 1e-9);
-  EXPECT_LT(rdp->points[0].symmetric.lower, best->points[0].symmetric.lower);
+  EXPECT_NEAR(rdp->points[0].symmetric.upper(), 0.9, 1e-9);
+  EXPECT_LT(rdp->points[0].symmetric.lower(), best->points[0].symmetric.lower());
   EXPECT_EQ(rdp->origin.warnings, std::vector<std::string>{"rdp gives no lower bound"});
 }
 
@@ -194,8 +195,8 @@ TEST(RiskFunction, ContainsTheCurveHoweverWideItsPointsAre) {
       for (double z = -4; z <= 5; z += 0.1) {
         const GaussianRates rates = RatesAt(mu, z);
         const Interval error = risk.TypeTwoError(rates.alpha);
-        EXPECT_LE(error.lower, rates.beta + 1e-14) << noise << " " << spacing << " " << z;
-        EXPECT_GE(error.upper, rates.beta - 1e-14) << noise << " " << spacing << " " << z;
+        EXPECT_LE(error.lower(), rates.beta + 1e-14) << noise << " " << spacing << " " << z;
+        EXPECT_GE(error.upper(), rates.beta - 1e-14) << noise << " " << spacing << " " << z;
       }
     }
   }
@@ -206,8 +207,8 @@ TEST(Advantage, OfAGaussianIsTheClosedForm) {
     const auto found = profile::ComputeAdvantage(Gaussian(mu), {});
     ASSERT_TRUE(found.ok()) << found.status();
     const double truth = std::erf(mu / 2 / std::sqrt(2.0));  // 2Φ(μ/2) - 1
-    EXPECT_LE(found->value.lower, truth * (1 + 1e-14));
-    EXPECT_GE(found->value.upper, truth * (1 - 1e-14));
+    EXPECT_LE(found->value.lower(), truth * (1 + 1e-14));
+    EXPECT_GE(found->value.upper(), truth * (1 - 1e-14));
     EXPECT_LT(found->value.RelativeGap(), 1e-9);
   }
 }
@@ -221,9 +222,9 @@ TEST(BayesSuccess, IsThatOfTheLikelihoodRatioTest) {
     // Reject at the output where prior·p = (1 - prior)·q.
     const double threshold = std::log((1 - priors[i]) / priors[i]) / mu + mu / 2;
     const double truth = priors[i] * Phi(mu - threshold) + (1 - priors[i]) * Phi(threshold);
-    EXPECT_LE(found->values[i].lower, truth + 2e-15) << priors[i];
-    EXPECT_GE(found->values[i].upper, truth - 2e-15) << priors[i];
-    EXPECT_LT(found->values[i].upper - found->values[i].lower, 1e-11) << priors[i];
+    EXPECT_LE(found->values[i].lower(), truth + 2e-15) << priors[i];
+    EXPECT_GE(found->values[i].upper(), truth - 2e-15) << priors[i];
+    EXPECT_LT(found->values[i].upper() - found->values[i].lower(), 1e-11) << priors[i];
   }
 }
 
@@ -232,11 +233,11 @@ TEST(GaussianFit, OfAGaussianIsItselfWithoutRegret) {
     const auto found = profile::ComputeGaussianFit(Gaussian(mu), 1e-9, {});
     ASSERT_TRUE(found.ok()) << found.status();
     const profile::GaussianFit& fit = found->fit;
-    EXPECT_LE(fit.mu.lower, mu) << mu;
-    EXPECT_GE(fit.mu.upper, mu) << mu;
+    EXPECT_LE(fit.mu.lower(), mu) << mu;
+    EXPECT_GE(fit.mu.upper(), mu) << mu;
     EXPECT_LT(fit.mu.RelativeGap(), 2e-3) << mu;
     EXPECT_EQ(fit.least_delta, 1e-9);
-    EXPECT_LT(fit.regret.upper, 2e-3) << mu;
+    EXPECT_LT(fit.regret.upper(), 2e-3) << mu;
   }
 }
 
@@ -249,17 +250,17 @@ TEST(GaussianFit, CoversEveryEpsilonOfItsRangeAndGrowsWithIt) {
     ASSERT_TRUE(found.ok()) << found.status();
     const profile::GaussianFit& fit = found->fit;
     EXPECT_LT(fit.mu.RelativeGap(), 2e-3);
-    EXPECT_GT(fit.mu.lower, before);  // sampled tails are heavier than any Gaussian's
-    before = fit.mu.upper;
-    EXPECT_GT(fit.regret.lower, 0);
+    EXPECT_GT(fit.mu.lower(), before);  // sampled tails are heavier than any Gaussian's
+    before = fit.mu.upper();
+    EXPECT_GT(fit.regret.lower(), 0);
     bool touched = false;
     for (double delta = least * 1.001; delta < fit.greatest_delta; delta *= 3) {
       const auto truth = ComputeEpsilon(composition, delta, {});
-      const auto gaussian = ComputeEpsilon(Gaussian(fit.mu.upper), delta, {});
-      const auto smaller = ComputeEpsilon(Gaussian(0.995 * fit.mu.lower), delta, {});
+      const auto gaussian = ComputeEpsilon(Gaussian(fit.mu.upper()), delta, {});
+      const auto smaller = ComputeEpsilon(Gaussian(0.995 * fit.mu.lower()), delta, {});
       ASSERT_TRUE(truth.ok() && gaussian.ok() && smaller.ok());
-      EXPECT_GE(gaussian->value.upper, truth->value.lower) << delta;
-      touched |= smaller->value.upper < truth->value.lower;
+      EXPECT_GE(gaussian->value.upper(), truth->value.lower()) << delta;
+      touched |= smaller->value.upper() < truth->value.lower();
     }
     EXPECT_TRUE(touched) << least;  // the control: a μ half a per cent smaller does not cover it
   }
@@ -268,12 +269,12 @@ TEST(GaussianFit, CoversEveryEpsilonOfItsRangeAndGrowsWithIt) {
 TEST(GaussianFit, IsZeroWhereNothingIsInTheRangeAndInfiniteWhereNoGaussianIsEnough) {
   const auto nothing = profile::ComputeGaussianFit(Gaussian(1e-4), 1e-2, {});
   ASSERT_TRUE(nothing.ok()) << nothing.status();
-  EXPECT_EQ(nothing->fit.mu.upper, 0);
+  EXPECT_EQ(nothing->fit.mu.upper(), 0);
   Composition open;
   open.non_private = true;
   const auto everything = profile::ComputeGaussianFit(open, 1e-6, {});
   ASSERT_TRUE(everything.ok()) << everything.status();
-  EXPECT_TRUE(std::isinf(everything->fit.mu.lower));
+  EXPECT_TRUE(std::isinf(everything->fit.mu.lower()));
 }
 
 TEST(NormalQuantile, EndsContainKnownValues) {
@@ -326,16 +327,16 @@ TEST(Profile, OutOfTimeLeavesAWiderCurveThatSaysSo) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(found->origin.warnings, ::testing::ElementsAre(::testing::HasSubstr("time ran out")));
   for (size_t i = 0; i < alphas.size(); ++i) {
-    EXPECT_LE(found->points[i].remove.lower, unhurried->points[i].remove.upper);
-    EXPECT_GE(found->points[i].remove.upper, unhurried->points[i].remove.lower);
+    EXPECT_LE(found->points[i].remove.lower(), unhurried->points[i].remove.upper());
+    EXPECT_GE(found->points[i].remove.upper(), unhurried->points[i].remove.lower());
   }
 }
 
 TEST(GaussianFit, AnswersForARangeThatIsHardlyOne) {
   const auto narrow = profile::ComputeGaussianFit(Gaussian(8), 0.98999, {});
   ASSERT_TRUE(narrow.ok()) << narrow.status();
-  EXPECT_LE(narrow->fit.mu.lower, 8);
-  EXPECT_GE(narrow->fit.mu.upper, 8 * (1 - 1e-9));
+  EXPECT_LE(narrow->fit.mu.lower(), 8);
+  EXPECT_GE(narrow->fit.mu.upper(), 8 * (1 - 1e-9));
 }
 
 TEST(Profile, StopsWhenCancelled) {

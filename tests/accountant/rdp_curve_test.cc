@@ -292,9 +292,9 @@ TEST(CurveOf, IsAboveTheLossDistributionsLowerBound) {
     const Composition composition = OfPair(pair, count);
     const auto answer = pld::Epsilon(composition, 1e-4, 1e-3, {});
     ASSERT_TRUE(answer.ok()) << answer.status();
-    EXPECT_GT(answer->value.lower, 0.1);
-    EXPECT_GE(EpsilonOf(composition, 1e-4), answer->value.lower) << count;
-    EXPECT_LE(EpsilonOf(composition, 1e-4), 1.6 * answer->value.upper) << count;
+    EXPECT_GT(answer->value.lower(), 0.1);
+    EXPECT_GE(EpsilonOf(composition, 1e-4), answer->value.lower()) << count;
+    EXPECT_LE(EpsilonOf(composition, 1e-4), 1.6 * answer->value.upper()) << count;
   }
 }
 

@@ -61,22 +61,22 @@ TEST(ReplacedEpochs, MeetPrototypeIntervals) {
       {8, 3.617, 3.635}, {100, 1.0037, 1.0057}, {1000, .26730, .26785}, {10000, .07734, .07756}};
   for (const auto& row : rows) {
     const Interval epsilon = EpsilonOf(Replaced({row.rounds, 1}), 1e-6);
-    EXPECT_LE(epsilon.lower, row.high) << row.rounds;
-    EXPECT_GE(epsilon.upper, row.low) << row.rounds;
+    EXPECT_LE(epsilon.lower(), row.high) << row.rounds;
+    EXPECT_GE(epsilon.upper(), row.low) << row.rounds;
     EXPECT_LE(epsilon.RelativeGap(), 1e-2) << row.rounds;
     // In both directions alike.
     const Composition epoch = Replaced({row.rounds, 1});
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const auto one = ComputeEpsilonIn(direction, epoch, 1e-6, {.relative_gap = 1e-2});
       ASSERT_TRUE(one.ok()) << one.status();
-      EXPECT_TRUE(one->value.upper >= row.low && one->value.lower <= row.high) << row.rounds;
+      EXPECT_TRUE(one->value.upper() >= row.low && one->value.lower() <= row.high) << row.rounds;
     }
     // The controls: one record added or removed costs less, at twice its distance more.
     const auto added = [&](double z) {
       return EpsilonOf(*Resolve(HistoryOf({row.rounds, z}), Adjacency::kAddOrRemoveOne), 1e-6);
     };
-    EXPECT_LT(added(1).upper, row.low) << row.rounds;
-    EXPECT_GT(added(0.5).lower, row.high) << row.rounds;
+    EXPECT_LT(added(1).upper(), row.low) << row.rounds;
+    EXPECT_GT(added(0.5).lower(), row.high) << row.rounds;
   }
 }
 
@@ -90,7 +90,8 @@ TEST(ReplacedEpochs, PoissonSamplingIsNoBound) {
                 RoundsEvent{{{0, PoissonSampling{1 / static_cast<double>(rounds)}}, {{"g", 1, z}}},
                             rounds});
     const Interval poisson = EpsilonOf(Replaced(sampled), delta, 1e-3);
-    EXPECT_GT(EpsilonOf(Replaced({rounds, z}), delta, 1e-3).lower, 1.01 * poisson.upper) << rounds;
+    EXPECT_GT(EpsilonOf(Replaced({rounds, z}), delta, 1e-3).lower(), 1.01 * poisson.upper())
+        << rounds;
   }
 }
 
@@ -101,9 +102,9 @@ TEST(ReplacedEpochs, AMillionRoundsAreAnswered) {
   Composition gaussian;
   const double z = 1e3 / std::sqrt(4 * std::sinh(1));
   gaussian.steps.push_back({1, {z, z}, 1});
-  const double near = gaussian::Epsilon(gaussian, 1e-6).lower;
-  EXPECT_GT(epsilon.upper, near);
-  EXPECT_LT(epsilon.lower, 1.01 * near);
+  const double near = gaussian::Epsilon(gaussian, 1e-6).lower();
+  EXPECT_GT(epsilon.upper(), near);
+  EXPECT_LT(epsilon.lower(), 1.01 * near);
 }
 
 TEST(ReplacedEpochs, FewRoundsMeetQuadrature) {
@@ -115,7 +116,7 @@ TEST(ReplacedEpochs, FewRoundsMeetQuadrature) {
   for (const auto& row : rows) {
     const Composition epoch = Replaced({row.rounds, row.z});
     const Interval delta = DeltaOf(epoch, row.epsilon, 1e-3);
-    EXPECT_TRUE(delta.Contains(row.delta)) << row.z << " " << delta.lower << " " << delta.upper;
+    EXPECT_TRUE(delta.Contains(row.delta)) << row.z << " " << delta.lower() << " " << delta.upper();
     EXPECT_LE(delta.RelativeGap(), 1e-3) << row.z;
     const Interval epsilon = EpsilonOf(epoch, row.delta, 1e-3);
     EXPECT_TRUE(epsilon.Contains(row.epsilon)) << row.z;
@@ -128,7 +129,7 @@ TEST(ReplacedEpochs, OneRoundIsUnsampled) {
   const Composition one = Replaced({1, 3, 4});
   ASSERT_TRUE(one.allocations.empty());
   ASSERT_EQ(one.steps.size(), 1u);
-  EXPECT_EQ(one.steps[0].noise_multiplier.lower, 1.5);
+  EXPECT_EQ(one.steps[0].noise_multiplier.lower(), 1.5);
   EXPECT_EQ(one.steps[0].count, 4u);
 }
 
@@ -136,8 +137,8 @@ TEST(ReplacedEpochs, OneRoundIsUnsampled) {
 TEST(ReplacedEpochs, FixedBinsAddUp) {
   EXPECT_TRUE(DeltaOf(Replaced({3, 2, 4, 1, true}), 3, 1e-3).Contains(0.00722402220432));
   // The controls: another epoch, or bins drawn again.
-  EXPECT_GT(DeltaOf(Replaced({3, 2, 5, 1, true}), 3).lower, 0.008);
-  EXPECT_LT(DeltaOf(Replaced({3, 2, 4, 1, false}), 3).upper, 0.007);
+  EXPECT_GT(DeltaOf(Replaced({3, 2, 5, 1, true}), 3).lower(), 0.008);
+  EXPECT_LT(DeltaOf(Replaced({3, 2, 4, 1, false}), 3).upper(), 0.007);
 }
 
 // Of two rounds only the sum of the outputs counts, as r/r' = e^{μ(x_1 + x_2)}: epochs are Gaussian
@@ -150,8 +151,8 @@ TEST(ReplacedEpochs, TwoRoundsAreAGaussianMechanism) {
     const Interval exact = gaussian::Epsilon(gaussian, delta);
     for (const bool fixed_bins : {true, false}) {
       const Interval epsilon = EpsilonOf(Replaced({2, 3, 5, 1, fixed_bins}), delta);
-      EXPECT_LE(epsilon.lower, exact.upper) << delta;
-      EXPECT_GE(epsilon.upper, exact.lower) << delta;
+      EXPECT_LE(epsilon.lower(), exact.upper()) << delta;
+      EXPECT_GE(epsilon.upper(), exact.lower()) << delta;
       EXPECT_LE(epsilon.RelativeGap(), 2e-2) << delta;
     }
   }
@@ -164,9 +165,9 @@ TEST(ReplacedEpochs, SeveralContributionsAreBounded) {
   } rows[] = {{1, 1, 0.6136970751}, {1, 4, 0.1774108545}, {2, 1, 0.1841214928}};
   for (const auto& row : rows) {
     const Interval delta = DeltaOf(Replaced({3, row.z, 1, 2}), row.epsilon, 0.05);
-    EXPECT_TRUE(delta.Contains(row.delta)) << delta.lower << " " << delta.upper;
-    EXPECT_LT(delta.upper, 2.5 * row.delta) << row.z;
-    EXPECT_GT(delta.lower, 0.2 * row.delta) << row.z;
+    EXPECT_TRUE(delta.Contains(row.delta)) << delta.lower() << " " << delta.upper();
+    EXPECT_LT(delta.upper(), 2.5 * row.delta) << row.z;
+    EXPECT_GT(delta.lower(), 0.2 * row.delta) << row.z;
   }
 }
 
@@ -194,9 +195,9 @@ TEST(ReplacedEpochs, RoundsThatWereNotRunShowNothing) {
     sum += std::fmax(0, 1 - std::exp(1.0) * other / with);
   }
   const Interval delta = DeltaOf(Replaced(mixed), 1, 0.05);
-  EXPECT_GT(delta.upper, 0.97 * sum / samples);
-  EXPECT_LT(delta.lower, 1.03 * sum / samples);
-  EXPECT_LT(delta.upper, 2.5 * sum / samples);
+  EXPECT_GT(delta.upper(), 0.97 * sum / samples);
+  EXPECT_LT(delta.lower(), 1.03 * sum / samples);
+  EXPECT_LT(delta.upper(), 2.5 * sum / samples);
 }
 
 // Beside a Gaussian mechanism of distance 1 between the two records.
@@ -207,7 +208,7 @@ TEST(ReplacedEpochs, ComposesWithAGaussian) {
   const Composition both = Replaced(history);
   for (const auto& row : rows) {
     const Interval delta = DeltaOf(both, row.epsilon, 1e-2);
-    EXPECT_TRUE(delta.Contains(row.delta)) << delta.lower << " " << delta.upper;
+    EXPECT_TRUE(delta.Contains(row.delta)) << delta.lower() << " " << delta.upper();
     EXPECT_LE(delta.RelativeGap(), 2e-2);
   }
 }
@@ -240,11 +241,11 @@ TEST(ReplacedEpochs, EpochsCompose) {
   }
   const double mean = sum / samples;
   const double error = std::sqrt((squares / samples - mean * mean) / samples);
-  EXPECT_LT(delta.lower, mean + 4 * error);
-  EXPECT_GT(delta.upper, mean - 4 * error);
+  EXPECT_LT(delta.lower(), mean + 4 * error);
+  EXPECT_GT(delta.upper(), mean - 4 * error);
   // The control: an epoch more or less is out.
-  EXPECT_GT(DeltaOf(Replaced({rounds, z, epochs + 1}), epsilon, 3e-2).lower, mean + 4 * error);
-  EXPECT_LT(DeltaOf(Replaced({rounds, z, epochs - 1}), epsilon, 3e-2).upper, mean - 4 * error);
+  EXPECT_GT(DeltaOf(Replaced({rounds, z, epochs + 1}), epsilon, 3e-2).lower(), mean + 4 * error);
+  EXPECT_LT(DeltaOf(Replaced({rounds, z, epochs - 1}), epsilon, 3e-2).upper(), mean - 4 * error);
 }
 
 // Both pairs as pairs: no mass is lost or made, and the profile of one epoch lies between theirs
@@ -273,10 +274,10 @@ TEST(ReplacedEpochs, PairsBracketTheProfile) {
     const auto mirrored = [&](double delta) {
       return epsilon >= 0 ? delta : -std::expm1(epsilon) + std::exp(epsilon) * delta;
     };
-    EXPECT_GT(profile(pairs->upper, epsilon), mirrored((*one)->lower)) << epsilon;
-    EXPECT_LT(profile(pairs->lower, epsilon), mirrored((*one)->upper)) << epsilon;
-    EXPECT_LT(profile(pairs->upper, at), 1.6 * (*one)->upper) << epsilon;
-    EXPECT_GT(profile(pairs->lower, at), 0.6 * (*one)->lower) << epsilon;
+    EXPECT_GT(profile(pairs->upper, epsilon), mirrored((*one)->lower())) << epsilon;
+    EXPECT_LT(profile(pairs->lower, epsilon), mirrored((*one)->upper())) << epsilon;
+    EXPECT_LT(profile(pairs->upper, at), 1.6 * (*one)->upper()) << epsilon;
+    EXPECT_GT(profile(pairs->lower, at), 0.6 * (*one)->lower()) << epsilon;
   }
 }
 
@@ -286,19 +287,19 @@ TEST(ReplacedEpochs, EveryDeltaIsAnswered) {
   double before = 1e9;
   for (const double delta : {1e-300, 1e-250, 1e-30, 1e-9, 1e-3, 0.02, 0.5, 1 - 1e-9}) {
     const Interval epsilon = EpsilonOf(epoch, delta, 5e-2);
-    EXPECT_LE(epsilon.lower, epsilon.upper) << delta;
-    EXPECT_LE(epsilon.lower, before) << delta;
+    EXPECT_LE(epsilon.lower(), epsilon.upper()) << delta;
+    EXPECT_LE(epsilon.lower(), before) << delta;
     if (delta > 1e-280) {
       EXPECT_LE(epsilon.RelativeGap(), 5e-2) << delta;
     }
-    before = epsilon.upper;
+    before = epsilon.upper();
   }
   EXPECT_EQ(before, 0);
   for (const double z : {1e-3, 0.05, 1e6}) {
     const Interval epsilon = EpsilonOf(Replaced({100, z}), 1e-6);
-    EXPECT_TRUE(epsilon.upper >= 0 && std::isfinite(epsilon.upper)) << z;
+    EXPECT_TRUE(epsilon.upper() >= 0 && std::isfinite(epsilon.upper())) << z;
   }
-  EXPECT_EQ(EpsilonOf(epoch, 0).upper, INFINITY);
+  EXPECT_EQ(EpsilonOf(epoch, 0).upper(), INFINITY);
 }
 
 // Rényi: no more than of one Gaussian, and less where there is much to hide among.
@@ -314,8 +315,8 @@ TEST(ReplacedEpochs, RenyiCurveBounds) {
   const auto by_rdp = ComputeEpsilon(epoch, 1e-6, {.method = Method::kRdp});
   ASSERT_TRUE(by_rdp.ok()) << by_rdp.status();
   const Interval exact = EpsilonOf(epoch, 1e-6);
-  EXPECT_GT(by_rdp->value.upper, exact.lower);
-  EXPECT_LT(by_rdp->value.upper, 3 * exact.upper);
+  EXPECT_GT(by_rdp->value.upper(), exact.lower());
+  EXPECT_LT(by_rdp->value.upper(), 3 * exact.upper());
 }
 
 TEST(ReplacedEpochs, AFilterCountsTwiceTheDistance) {

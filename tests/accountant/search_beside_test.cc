@@ -79,17 +79,17 @@ TEST(SearchBeside, HoldsForTheBetterOfTwoAnswers) {
       composition.pairs = Response(0.7, 1).pairs;
       const Interval found = Epsilon(composition, delta);
       const double truth = ChosenEpsilon(0.4, 0.7, mean, delta);
-      EXPECT_GE(found.upper, truth) << mean << " " << delta;
+      EXPECT_GE(found.upper(), truth) << mean << " " << delta;
       // Of very many runs the better of two answers is nearly always the same one.
       if (mean < 3) {
-        EXPECT_LE(found.upper, 1.7 * truth) << delta;
+        EXPECT_LE(found.upper(), 1.7 * truth) << delta;
       }
     }
   }
   // Control: a run that reveals more than is told would be above.
   Composition composition = Searched(Response(0.4, 1), 1, 3);
   composition.pairs = Response(0.7, 1).pairs;
-  const double found = Epsilon(composition, 0.01).upper;
+  const double found = Epsilon(composition, 0.01).upper();
   EXPECT_LT(found, ChosenEpsilon(0.7, 0.7, 3, 0.01));
 }
 
@@ -102,13 +102,13 @@ TEST(SearchBeside, AloneCostsWhatTuningSays) {
       const auto tuning = ComputeTuningCost(run, 1e-6, trials, {});
       ASSERT_TRUE(tuning.ok()) << tuning.status();
       const Interval search = Epsilon(Searched(run, eta, 8), 1e-6);
-      EXPECT_GE(search.upper, tuning->epsilon.value.lower) << eta;
+      EXPECT_GE(search.upper(), tuning->epsilon.value.lower()) << eta;
       // (The profile of responses is by a transform, at few nodes and each to a gap of 1e-3.)
       const double most = run.pairs.empty() ? 1.0005 : 1.005;
-      EXPECT_LE(search.upper, tuning->epsilon.value.upper * most) << eta;
+      EXPECT_LE(search.upper(), tuning->epsilon.value.upper() * most) << eta;
       // At least one run is made, unless their number is Poisson.
-      const double one = Epsilon(run, 1e-6).lower;
-      EXPECT_NEAR(search.lower, std::isfinite(eta) ? one : 0, 1e-3 * one) << eta;
+      const double one = Epsilon(run, 1e-6).lower();
+      EXPECT_NEAR(search.lower(), std::isfinite(eta) ? one : 0, 1e-3 * one) << eta;
     }
   }
 }
@@ -120,17 +120,17 @@ TEST(SearchBeside, FailuresStayInfinite) {
   run.pairs.push_back({pair, pair, std::nullopt, 1});
   Composition composition = Searched(run, 1, 8);
   composition.steps = Trained().steps;
-  EXPECT_TRUE(std::isinf(Epsilon(composition, 7.9e-8).upper));
-  EXPECT_LT(Epsilon(composition, 1.2e-7).upper, 10);
+  EXPECT_TRUE(std::isinf(Epsilon(composition, 7.9e-8).upper()));
+  EXPECT_LT(Epsilon(composition, 1.2e-7).upper(), 10);
 }
 
 TEST(SearchBeside, EverySearchCounts) {
   Composition twice = Searched(Trained(), 1, 10), apart = twice;
-  const double once = Epsilon(twice, 1e-6).upper;
+  const double once = Epsilon(twice, 1e-6).upper();
   apart.curves.push_back(apart.curves[0]);
   twice.curves[0].count = 2;
-  EXPECT_GT(Epsilon(twice, 1e-6).upper, 1.3 * once);
-  EXPECT_NEAR(Epsilon(twice, 1e-6).upper, Epsilon(apart, 1e-6).upper, 1e-6 * once);
+  EXPECT_GT(Epsilon(twice, 1e-6).upper(), 1.3 * once);
+  EXPECT_NEAR(Epsilon(twice, 1e-6).upper(), Epsilon(apart, 1e-6).upper(), 1e-6 * once);
 }
 
 TEST(SearchBeside, CostsLessThanByRenyi) {
@@ -138,7 +138,7 @@ TEST(SearchBeside, CostsLessThanByRenyi) {
   composition.steps = Trained().steps;
   const auto renyi = ComputeEpsilon(composition, 1e-6, {.method = Method::kRdp});
   ASSERT_TRUE(renyi.ok());
-  EXPECT_LT(Epsilon(composition, 1e-6).upper, 0.85 * renyi->value.upper);
+  EXPECT_LT(Epsilon(composition, 1e-6).upper(), 0.85 * renyi->value.upper());
 }
 
 }  // namespace

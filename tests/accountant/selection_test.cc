@@ -52,9 +52,9 @@ TEST(Tuning, WorkedExampleMatchesTheOracle) {
         NegativeBinomialTrials{NumberAt(c, "eta"), NumberAt(c, "mean")}, {.method = Method::kRdp});
     ASSERT_TRUE(cost.ok()) << cost.status();
     // The oracle converts by the pointwise bound; two-outcome pairs take a little off.
-    EXPECT_LE(cost->epsilon.value.upper, NumberAt(c, "epsilon") * (1 + 1e-8))
+    EXPECT_LE(cost->epsilon.value.upper(), NumberAt(c, "epsilon") * (1 + 1e-8))
         << value.DebugString();
-    EXPECT_GE(cost->epsilon.value.upper, NumberAt(c, "epsilon") * (1 - 3e-4))
+    EXPECT_GE(cost->epsilon.value.upper(), NumberAt(c, "epsilon") * (1 - 3e-4))
         << value.DebugString();
     ++checked;
   }
@@ -82,12 +82,12 @@ TEST(Tuning, WorkedExampleIsKnownToWithinAFewPercent) {
     const auto cost = ComputeTuningCost(OneRun(c.steps), 1e-6, c.trials, {});
     ASSERT_TRUE(cost.ok()) << cost.status();
     EXPECT_EQ(cost->analysis, "profile");
-    EXPECT_LT(cost->epsilon.value.upper, c.before);
+    EXPECT_LT(cost->epsilon.value.upper(), c.before);
     EXPECT_LE(cost->epsilon.value.RelativeGap(), c.gap) << c.before;
-    EXPECT_GE(cost->epsilon.value.lower, cost->single_run.value.lower);
+    EXPECT_GE(cost->epsilon.value.lower(), cost->single_run.value.lower());
     ASSERT_EQ(cost->analyses.size(), 2);
     EXPECT_EQ(cost->analyses[0].name, "rdp");
-    EXPECT_GT(cost->analyses[0].epsilon.upper, 1.1 * cost->epsilon.value.upper);
+    EXPECT_GT(cost->analyses[0].epsilon.upper(), 1.1 * cost->epsilon.value.upper());
   }
 }
 
@@ -95,16 +95,16 @@ TEST(Tuning, EveryKindOfTrialsIsAnswered) {
   for (const double eta : {-0.99, -0.9, -0.3, 0.0, 7.0, 300.0}) {
     const auto cost = ComputeTuningCost(OneRun(20000), 1e-6, NegativeBinomialTrials{eta, 30}, {});
     ASSERT_TRUE(cost.ok()) << cost.status();
-    EXPECT_GT(cost->epsilon.value.upper, cost->single_run.value.upper) << eta;
-    EXPECT_LT(cost->epsilon.value.upper, 20) << eta;
+    EXPECT_GT(cost->epsilon.value.upper(), cost->single_run.value.upper()) << eta;
+    EXPECT_LT(cost->epsilon.value.upper(), 20) << eta;
   }
   const auto binomial = ComputeTuningCost(OneRun(20000), 1e-6, BinomialTrials{30, 0.5}, {});
   const auto poisson = ComputeTuningCost(OneRun(20000), 1e-6, PoissonTrials{15}, {});
   const auto fixed = ComputeTuningCost(OneRun(20000), 1e-6, FixedTrials{15}, {});
   ASSERT_TRUE(binomial.ok() && poisson.ok() && fixed.ok());
   // The narrower the distribution, the more of each run shows.
-  EXPECT_LT(poisson->epsilon.value.upper, binomial->epsilon.value.upper);
-  EXPECT_LT(binomial->epsilon.value.upper, fixed->epsilon.value.lower);
+  EXPECT_LT(poisson->epsilon.value.upper(), binomial->epsilon.value.upper());
+  EXPECT_LT(binomial->epsilon.value.upper(), fixed->epsilon.value.lower());
 }
 
 TEST(Tuning, UnsampledRunsAreAnsweredFromTheClosedForm) {
@@ -132,7 +132,7 @@ TEST(Tuning, LeastCostIsNoMoreThanAnyAllowedDistribution) {
     ASSERT_TRUE(cost.ok()) << cost.status();
     if (cost->at_most_one_probability > 0.3) continue;
     ++allowed;
-    EXPECT_LE(least->epsilon.value.upper, cost->epsilon.value.upper * (1 + 1e-3));
+    EXPECT_LE(least->epsilon.value.upper(), cost->epsilon.value.upper() * (1 + 1e-3));
   }
   EXPECT_GE(allowed, 4);
   // By rdp alone too.
@@ -151,14 +151,14 @@ TEST(Tuning, MechanismsKnownByPairsAreAnsweredToo) {
   ASSERT_TRUE(cost.ok()) << cost.status();
   ASSERT_EQ(cost->analyses.size(), 2);
   EXPECT_EQ(cost->analyses[1].name, "profile");
-  EXPECT_LE(cost->epsilon.value.upper, 3 * epsilon * (1 + 1e-3));
-  EXPECT_GE(cost->epsilon.value.upper, epsilon);
+  EXPECT_LE(cost->epsilon.value.upper(), 3 * epsilon * (1 + 1e-3));
+  EXPECT_GE(cost->epsilon.value.upper(), epsilon);
 }
 
 TEST(Tuning, RunsThatReleaseNothingCostNothing) {
   const auto cost = ComputeTuningCost({}, 1e-6, NegativeBinomialTrials{1, 10}, {});
   ASSERT_TRUE(cost.ok()) << cost.status();
-  EXPECT_EQ(cost->epsilon.value.upper, 0);
+  EXPECT_EQ(cost->epsilon.value.upper(), 0);
 }
 
 TEST(Tuning, LeastCostSaysWhenNothingIsAllowed) {
@@ -181,12 +181,12 @@ TEST(Tuning, AtMostOneRunIsWhatTheMassesSay) {
 }
 
 TEST(Tuning, CostsMoreThanOneRunAndGrowsWithTrials) {
-  double before = ComputeEpsilon(OneRun(200), 1e-6, {.method = Method::kRdp})->value.upper;
+  double before = ComputeEpsilon(OneRun(200), 1e-6, {.method = Method::kRdp})->value.upper();
   for (const double mean : {2.0, 10.0, 100.0}) {
     const auto cost = ComputeTuningCost(OneRun(200), 1e-6, NegativeBinomialTrials{0, mean},
                                         {.method = Method::kRdp});
-    EXPECT_GT(cost->epsilon.value.upper, before);
-    before = cost->epsilon.value.upper;
+    EXPECT_GT(cost->epsilon.value.upper(), before);
+    before = cost->epsilon.value.upper();
   }
 }
 
@@ -196,13 +196,13 @@ TEST(Tuning, FixedNumberCostsNoMoreThanPlainComposition) {
   ASSERT_TRUE(fixed.ok()) << fixed.status();
   ASSERT_EQ(fixed->analyses.size(), 2);
   EXPECT_EQ(fixed->analyses[0].name, "composition");
-  EXPECT_EQ(fixed->analyses[0].epsilon.upper, composed->value.upper);
+  EXPECT_EQ(fixed->analyses[0].epsilon.upper(), composed->value.upper());
   EXPECT_EQ(fixed->analysis, "profile");
-  EXPECT_LT(fixed->epsilon.value.upper, 0.9 * composed->value.upper);
+  EXPECT_LT(fixed->epsilon.value.upper(), 0.9 * composed->value.upper());
   const auto one = ComputeTuningCost(OneRun(200), 1e-6, FixedTrials{1}, {});
   const auto single = ComputeEpsilon(OneRun(200), 1e-6, {});
-  EXPECT_NEAR(one->epsilon.value.upper / single->value.upper, 1, 1e-5);
-  EXPECT_GE(one->epsilon.value.upper, single->value.lower);
+  EXPECT_NEAR(one->epsilon.value.upper() / single->value.upper(), 1, 1e-5);
+  EXPECT_GE(one->epsilon.value.upper(), single->value.lower());
 }
 
 // By one method alone, a fixed number is what that method says of the composition.
@@ -211,7 +211,7 @@ TEST(Tuning, FixedNumberByOneMethodIsPlainComposition) {
     const auto fixed = ComputeTuningCost(OneRun(200), 1e-6, FixedTrials{10}, {.method = method});
     const auto composed = ComputeEpsilon(OneRun(2000), 1e-6, {.method = method});
     ASSERT_TRUE(fixed.ok()) << fixed.status();
-    EXPECT_EQ(fixed->epsilon.value.upper, composed->value.upper);
+    EXPECT_EQ(fixed->epsilon.value.upper(), composed->value.upper());
     EXPECT_EQ(fixed->analysis, "composition");
   }
 }
@@ -223,10 +223,10 @@ TEST(Tuning, PoissonIsCheapForFewStepsAndDearForMany) {
   composition.steps.push_back({0.01, {1, 1}, 1000});
   const double two =
       ComputeTuningCost(composition, 1e-5, PoissonTrials{2}, {.method = Method::kRdp})
-          ->epsilon.value.upper;
+          ->epsilon.value.upper();
   const double ten =
       ComputeTuningCost(composition, 1e-5, PoissonTrials{10}, {.method = Method::kRdp})
-          ->epsilon.value.upper;
+          ->epsilon.value.upper();
   EXPECT_LE(two, 2.583);
   EXPECT_GT(two, 2.5);
   EXPECT_LE(ten, 4.331);

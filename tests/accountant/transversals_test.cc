@@ -48,8 +48,8 @@ TEST(FixedBins, NoiseOfAllEpochsAddsUp) {
   EXPECT_TRUE(DeltaOf(Direction::kAdd, four, 1).Contains(0.050197662369));
   EXPECT_LE(DeltaOf(Direction::kRemove, four, 1).RelativeGap(), 2e-3);
   // The controls: another epoch, or bins drawn again.
-  EXPECT_GT(DeltaOf(Direction::kRemove, Epochs(2, 1, true, 5, 2), 1).lower, 0.0593);
-  EXPECT_LT(DeltaOf(Direction::kRemove, Epochs(2, 1, false, 4, 2), 1).upper, 0.0591);
+  EXPECT_GT(DeltaOf(Direction::kRemove, Epochs(2, 1, true, 5, 2), 1).lower(), 0.0593);
+  EXPECT_LT(DeltaOf(Direction::kRemove, Epochs(2, 1, false, 4, 2), 1).upper(), 0.0591);
 }
 
 // From another implementation, of the same pair.
@@ -61,8 +61,8 @@ TEST(FixedBins, MeetPrototypeIntervals) {
       {16, 2, 1, 5.76413, 5.76420}, {16, 4, 1, 9.97670, 9.97674}, {64, 4, 2, 1.79862, 1.79874}};
   for (const auto& row : rows) {
     const Interval epsilon = EpsilonOf(Epochs(row.bins, 1, true, row.epochs, row.z), 1e-8);
-    EXPECT_LE(epsilon.lower, row.upper) << row.bins;
-    EXPECT_GE(epsilon.upper, row.lower) << row.bins;
+    EXPECT_LE(epsilon.lower(), row.upper) << row.bins;
+    EXPECT_GE(epsilon.upper(), row.lower) << row.bins;
     EXPECT_LE(epsilon.RelativeGap(), 1e-3) << row.bins;
   }
 }
@@ -76,9 +76,9 @@ TEST(FixedBins, AnEpochBegunCountsAbove) {
   }
   const Composition begun = *Resolve(history, Adjacency::kAddOrRemoveOne);
   const Interval delta = DeltaOf(Direction::kRemove, begun, 1);
-  EXPECT_LE(delta.lower, DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).upper);
-  EXPECT_GE(delta.lower, 0.99 * DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).lower);
-  EXPECT_GE(delta.upper, DeltaOf(Direction::kRemove, Epochs(2, 1, true, 3, 2), 1).lower);
+  EXPECT_LE(delta.lower(), DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).upper());
+  EXPECT_GE(delta.lower(), 0.99 * DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).lower());
+  EXPECT_GE(delta.upper(), DeltaOf(Direction::kRemove, Epochs(2, 1, true, 3, 2), 1).lower());
   // Two epochs of one round each may have run the same bin.
   History apart;
   for (uint64_t round = 0; round < 2; ++round) {
@@ -86,8 +86,8 @@ TEST(FixedBins, AnEpochBegunCountsAbove) {
     apart.Add("w", SumQueryEvent{round, {"g", 1, 2}});
   }
   const Composition twice = *Resolve(apart, Adjacency::kAddOrRemoveOne);
-  EXPECT_GE(DeltaOf(Direction::kRemove, twice, 1).upper,
-            DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).lower);
+  EXPECT_GE(DeltaOf(Direction::kRemove, twice, 1).upper(),
+            DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).lower());
 }
 
 // A filter's steps are set one after the other; a further epoch of fixed bins changes those before.
@@ -113,13 +113,13 @@ TEST(Transversals, TwoOfThreeMeetQuadrature) {
     const Composition epoch = Epochs(3, 2, false, 1, row.z);
     EXPECT_THAT(epoch.warnings, Contains(HasSubstr("more than one contribution")));
     const Interval remove = DeltaOf(Direction::kRemove, epoch, row.epsilon);
-    EXPECT_TRUE(remove.Contains(row.remove)) << remove.lower << " " << remove.upper;
-    EXPECT_LE(remove.upper, 2 * row.remove);
-    EXPECT_GE(remove.lower, 0.1 * row.remove);
+    EXPECT_TRUE(remove.Contains(row.remove)) << remove.lower() << " " << remove.upper();
+    EXPECT_LE(remove.upper(), 2 * row.remove);
+    EXPECT_GE(remove.lower(), 0.1 * row.remove);
     const Interval add = DeltaOf(Direction::kAdd, epoch, row.epsilon);
-    EXPECT_TRUE(add.Contains(row.add)) << add.lower << " " << add.upper;
+    EXPECT_TRUE(add.Contains(row.add)) << add.lower() << " " << add.upper();
     // The control: one of the two contributions left out.
-    EXPECT_LT(DeltaOf(Direction::kRemove, Epochs(3, 1, false, 1, row.z), row.epsilon).upper,
+    EXPECT_LT(DeltaOf(Direction::kRemove, Epochs(3, 1, false, 1, row.z), row.epsilon).upper(),
               row.remove);
   }
 }
@@ -135,9 +135,9 @@ TEST(Transversals, MeetPrototypeBounds) {
   for (const auto& row : rows) {
     const Interval epsilon =
         EpsilonOf(Epochs(row.rounds, row.contributions, false, 1, row.z), row.delta);
-    EXPECT_NEAR(epsilon.upper, row.bound, 2e-3 * row.bound) << row.rounds;
-    EXPECT_LE(epsilon.lower, row.truth + row.error) << row.rounds;
-    EXPECT_GT(epsilon.lower, 0) << row.rounds;
+    EXPECT_NEAR(epsilon.upper(), row.bound, 2e-3 * row.bound) << row.rounds;
+    EXPECT_LE(epsilon.lower(), row.truth + row.error) << row.rounds;
+    EXPECT_GT(epsilon.lower(), 0) << row.rounds;
   }
 }
 
@@ -146,12 +146,12 @@ TEST(Transversals, EveryRoundIsNoSample) {
   Composition gaussians;
   gaussians.steps.push_back({1, {3, 3}, 8});
   const Interval truth = EpsilonOf(gaussians, 1e-6);
-  EXPECT_NEAR(all.lower, truth.lower, 1e-9);
-  EXPECT_NEAR(all.upper, truth.upper, 1e-9);
+  EXPECT_NEAR(all.lower(), truth.lower(), 1e-9);
+  EXPECT_NEAR(all.upper(), truth.upper(), 1e-9);
   // Blocks of one and two rounds.
   const Interval most = EpsilonOf(Epochs(5, 4, true, 1, 3), 1e-6);
-  EXPECT_LT(most.upper, EpsilonOf(Epochs(5, 5, true, 1, 3), 1e-6).lower);
-  EXPECT_GT(most.upper, EpsilonOf(Epochs(4, 3, true, 1, 3), 1e-6).lower);
+  EXPECT_LT(most.upper(), EpsilonOf(Epochs(5, 5, true, 1, 3), 1e-6).lower());
+  EXPECT_GT(most.upper(), EpsilonOf(Epochs(4, 3, true, 1, 3), 1e-6).lower());
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(TuningTruth, ARunThatMayFailMayDoSoInEveryRun) {
         const auto cost = ComputeTuningCost(run, delta, search.trials, {.method = method});
         ASSERT_TRUE(cost.ok()) << cost.status();
         for (const TuningAnalysis& analysis : cost->analyses)
-          ExpectCovers(search, analysis.epsilon.upper, delta);
+          ExpectCovers(search, analysis.epsilon.upper(), delta);
       }
     }
   }
@@ -67,8 +67,8 @@ TEST(TuningTruth, ASearchInAnEventMayFailInEveryRunToo) {
   const Composition geometric = Of(RepeatAndSelect{{run}, 10, 1});
   const Composition poisson = Of(RepeatAndSelect{{run}, 10, INFINITY});
   for (const double delta : {5e-3, 9e-3, 2e-2, 1e-1}) {
-    ExpectCovers(kGeometric, ComputeEpsilon(geometric, delta, {})->value.upper, delta);
-    ExpectCovers(kPoisson, ComputeEpsilon(poisson, delta, {})->value.upper, delta);
+    ExpectCovers(kGeometric, ComputeEpsilon(geometric, delta, {})->value.upper(), delta);
+    ExpectCovers(kPoisson, ComputeEpsilon(poisson, delta, {})->value.upper(), delta);
   }
 }
 
@@ -76,16 +76,16 @@ TEST(TuningTruth, ASearchInAnEventMayFailInEveryRunToo) {
 TEST(TuningTruth, ASearchThatMayMakeNoRunRevealsLessThanOneRun) {
   const Composition run = Of(DiscreteLaplace{1, 1});
   const double delta = 0.1;
-  ASSERT_GT(ComputeEpsilon(run, delta, {})->value.lower, 0.5);
+  ASSERT_GT(ComputeEpsilon(run, delta, {})->value.lower(), 0.5);
   for (const Trials& trials : {Trials(PoissonTrials{0.05}), Trials(BinomialTrials{2, 0.02})}) {
     const auto cost = ComputeTuningCost(run, delta, trials, {});
     ASSERT_TRUE(cost.ok()) << cost.status();
-    EXPECT_EQ(cost->epsilon.value.lower, 0);
-    for (const TuningAnalysis& analysis : cost->analyses) EXPECT_EQ(analysis.epsilon.lower, 0);
+    EXPECT_EQ(cost->epsilon.value.lower(), 0);
+    for (const TuningAnalysis& analysis : cost->analyses) EXPECT_EQ(analysis.epsilon.lower(), 0);
   }
   // One that always makes a run reveals no less than that.
   const auto always = ComputeTuningCost(run, delta, FixedTrials{2}, {});
-  EXPECT_GE(always->epsilon.value.lower, 0.5);
+  EXPECT_GE(always->epsilon.value.lower(), 0.5);
 }
 
 }  // namespace

@@ -105,11 +105,11 @@ double RecordedSensitivity(const v1::MatrixMechanism& mechanism) {
       std::get<accountant::MatrixMechanism>(std::get<accountant::Mechanism>(event).kind).encoder;
   if (const auto* tree = std::get_if<accountant::TreeEncoder>(&encoder)) {
     const auto& participation = std::get<accountant::Participation>(tree->schedule);
-    return std::sqrt(accountant::SquaredSensitivity(*tree, participation).upper);
+    return std::sqrt(accountant::SquaredSensitivity(*tree, participation).upper());
   }
   const auto& toeplitz = std::get<accountant::ToeplitzEncoder>(encoder);
   const auto& participation = std::get<accountant::Participation>(toeplitz.schedule);
-  return std::sqrt(accountant::SquaredSensitivity(toeplitz, participation).upper);
+  return std::sqrt(accountant::SquaredSensitivity(toeplitz, participation).upper());
 }
 
 // What the ledger would get, of sums with the norm bound of this test.
@@ -224,7 +224,7 @@ TEST(CorrelatedSensitivity, OfBufferedRunsInBinsIsCoveredByTheRecordedEvent) {
         for (uint64_t j = i; j < bins; ++j) {
           double real = 0;
           for (size_t k = 0; k < means[i].size(); ++k) real += means[i][k] * means[j][k] / variance;
-          const double recorded = (i == j ? overlaps.own.upper : overlaps.apart[j - i]) /
+          const double recorded = (i == j ? overlaps.own.upper() : overlaps.apart[j - i]) /
                                   std::pow(run.noise_stddev(), 2);
           EXPECT_LE(real, recorded + 1 / (beside * beside)) << bins << " " << i << " " << j;
           above_without_gaussian += real > recorded ? 1 : 0;
@@ -390,7 +390,7 @@ TEST(CorrelatedSensitivity, EpsilonIsThatOfOneGaussianMechanism) {
   ASSERT_TRUE(composition.ok()) << composition.status();
   const auto answer = accountant::ComputeEpsilon(*composition, 1e-6, {});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_NEAR(answer->value.upper, EpsilonByHand(kNoiseMultiplier / std::sqrt(3 * 1.3125), 1e-6),
+  EXPECT_NEAR(answer->value.upper(), EpsilonByHand(kNoiseMultiplier / std::sqrt(3 * 1.3125), 1e-6),
               1e-4);
   // Removal would move the steps of all others.
   EXPECT_EQ(accountant::Resolve(history, accountant::Adjacency::kAddOrRemoveOne).status().code(),

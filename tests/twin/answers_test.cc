@@ -71,20 +71,20 @@ struct Verdict {
 Verdict JudgeEpsilon(const Setting& setting, Truth& truth, const Interval& epsilon) {
   Verdict verdict;
   const Ball delta = setting.delta;
-  if (epsilon.upper < kInfinity) {
-    const Ball remove = truth.DeltaAt(false, epsilon.upper),
-               add = truth.DeltaAt(true, epsilon.upper);
+  if (epsilon.upper() < kInfinity) {
+    const Ball remove = truth.DeltaAt(false, epsilon.upper()),
+               add = truth.DeltaAt(true, epsilon.upper());
     verdict.wrong = CertainlyBelow(delta, remove) || CertainlyBelow(delta, add);
     verdict.proved_upper =
         !CertainlyBelow(delta, remove.Greatest()) && !CertainlyBelow(delta, add.Greatest());
   } else {
     verdict.proved_upper = true;
   }
-  if (epsilon.lower > 0) {
-    const Ball remove = truth.DeltaAt(false, epsilon.lower);
+  if (epsilon.lower() > 0) {
+    const Ball remove = truth.DeltaAt(false, epsilon.lower());
     verdict.proved_lower = !CertainlyBelow(remove.Least(), delta);
     if (!verdict.proved_lower) {
-      const Ball add = truth.DeltaAt(true, epsilon.lower);
+      const Ball add = truth.DeltaAt(true, epsilon.lower());
       verdict.proved_lower = !CertainlyBelow(add.Least(), delta);
       verdict.wrong |= CertainlyBelow(remove, delta) && CertainlyBelow(add, delta);
     }
@@ -110,8 +110,8 @@ class Answers : public ::testing::Test {
     const auto start = std::chrono::steady_clock::now();
     Truth truth(setting);
     const Verdict verdict = JudgeEpsilon(setting, truth, answer->value);
-    EXPECT_FALSE(verdict.wrong) << accountant::MethodName(method) << " [" << answer->value.lower
-                                << ", " << answer->value.upper << "] of " << setting.Name();
+    EXPECT_FALSE(verdict.wrong) << accountant::MethodName(method) << " [" << answer->value.lower()
+                                << ", " << answer->value.upper() << "] of " << setting.Name();
     ++count.answers;
     count.wrong += verdict.wrong;
     count.proved += verdict.proved_lower && verdict.proved_upper;
@@ -120,8 +120,8 @@ class Answers : public ::testing::Test {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (kWanted != nullptr && !(verdict.proved_lower && verdict.proved_upper)) {
       std::cout << "not shown " << verdict.proved_lower << verdict.proved_upper << " "
-                << accountant::MethodName(method) << " [" << answer->value.lower << ", "
-                << answer->value.upper << "] " << setting.Name() << "\n";
+                << accountant::MethodName(method) << " [" << answer->value.lower() << ", "
+                << answer->value.upper() << "] " << setting.Name() << "\n";
     }
   }
   static void Report(const char* name, const Count& count) {
@@ -191,12 +191,12 @@ TEST(AnswersOfTwoKinds, ContainTheTruth) {
       const auto answer = ComputeEpsilon(composition, delta, options);
       ASSERT_TRUE(answer.ok()) << answer.status();
       const Interval& epsilon = answer->value;
-      const auto profile = Profile::Lay(kinds, epsilon.upper, std::log(delta));
+      const auto profile = Profile::Lay(kinds, epsilon.upper(), std::log(delta));
       ASSERT_TRUE(profile.has_value());
-      EXPECT_LE(profile->DeltaAt(epsilon.upper).Upper(), delta) << accountant::MethodName(method);
+      EXPECT_LE(profile->DeltaAt(epsilon.upper()).Upper(), delta) << accountant::MethodName(method);
       if (method == Method::kRdp) continue;
-      EXPECT_GE(profile->DeltaAt(epsilon.lower).Lower(), delta) << accountant::MethodName(method);
-      EXPECT_GT(profile->DeltaAt(epsilon.upper * 0.999).Lower(), delta) << "it is not wide";
+      EXPECT_GE(profile->DeltaAt(epsilon.lower()).Lower(), delta) << accountant::MethodName(method);
+      EXPECT_GT(profile->DeltaAt(epsilon.upper() * 0.999).Lower(), delta) << "it is not wide";
     }
   }
 }
@@ -210,11 +210,11 @@ TEST_F(Answers, ThatAreOffAreFound) {
     const auto answer = ComputeEpsilon(setting.Steps(), setting.delta, {});
     ASSERT_TRUE(answer.ok());
     const Interval& epsilon = answer->value;
-    if (!(epsilon.lower > 0) || epsilon.RelativeGap() > 1e-8) continue;
+    if (!(epsilon.lower() > 0) || epsilon.RelativeGap() > 1e-8) continue;
     Truth truth(setting);
     moved += 2;
-    found += JudgeEpsilon(setting, truth, {0, epsilon.upper * (1 - 1e-5)}).wrong;
-    found += JudgeEpsilon(setting, truth, {epsilon.lower * (1 + 1e-5), kInfinity}).wrong;
+    found += JudgeEpsilon(setting, truth, {0, epsilon.upper() * (1 - 1e-5)}).wrong;
+    found += JudgeEpsilon(setting, truth, {epsilon.lower() * (1 + 1e-5), kInfinity}).wrong;
   }
   EXPECT_GE(moved, 8);
   EXPECT_GE(found, moved * 3 / 4);

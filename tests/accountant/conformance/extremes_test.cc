@@ -91,8 +91,8 @@ TEST(Extremes, HundredThousandDistinctMechanismsAreAnsweredOrRunOutOfTime) {
       const auto most = ComputeEpsilon(Steps(1e-3, 1, 100000), 1e-5, options),
                  least = ComputeEpsilon(Steps(1e-3, 2, 100000), 1e-5, options);
       ASSERT_TRUE(most.ok() && least.ok()) << most.status() << least.status();
-      EXPECT_LE(answer->value.lower, most->value.upper);
-      EXPECT_GE(answer->value.upper, least->value.lower);
+      EXPECT_LE(answer->value.lower(), most->value.upper());
+      EXPECT_GE(answer->value.upper(), least->value.lower());
     } else {
       EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded) << answer.status();
     }

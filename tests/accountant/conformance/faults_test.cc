@@ -55,9 +55,9 @@ TEST(Faults, F1CountOfRandomizedResponseIsNotIgnored) {
   for (const Events& events : {Events{ten}, Repeated(once, 10)}) {
     const auto epsilon = Epsilon(events, 1e-5, Method::kBest, Adjacency::kReplaceOne);
     ASSERT_TRUE(epsilon.ok()) << epsilon.status();
-    EXPECT_LE(epsilon->lower, truth);
-    EXPECT_GE(epsilon->upper, truth);
-    EXPECT_LE(epsilon->upper, 10.9868);
+    EXPECT_LE(epsilon->lower(), truth);
+    EXPECT_GE(epsilon->upper(), truth);
+    EXPECT_LE(epsilon->upper(), 10.9868);
   }
 }
 
@@ -68,9 +68,9 @@ TEST(Faults, F2CountOfExponentialMechanismIsNotIgnored) {
   const auto counted = Epsilon({ten}, 1e-5, Method::kRdp);
   const auto separate = Epsilon(Repeated(once, 10), 1e-5, Method::kRdp);
   ASSERT_TRUE(counted.ok() && separate.ok()) << counted.status() << separate.status();
-  EXPECT_NEAR(counted->upper, separate->upper, 1e-9 * separate->upper);
-  EXPECT_LE(counted->upper, 3.6161);  // its own ten, composed one by one: 3.6160
-  EXPECT_GE(counted->upper, 1.5);     // the order of √10 times one
+  EXPECT_NEAR(counted->upper(), separate->upper(), 1e-9 * separate->upper());
+  EXPECT_LE(counted->upper(), 3.6161);  // its own ten, composed one by one: 3.6160
+  EXPECT_GE(counted->upper(), 1.5);     // the order of √10 times one
 }
 
 // It answers 7.904, the cost of one of the two Gaussians, when a 1 is written without its ".0".
@@ -87,9 +87,9 @@ TEST(Faults, F3EveryMechanismOnASampleCounts) {
     const auto both = Epsilon({sampled(two)}, 1e-5, method);
     const auto one = Epsilon({sampled(joint)}, 1e-5, method);
     ASSERT_TRUE(both.ok() && one.ok()) << both.status() << one.status();
-    EXPECT_NEAR(both->upper, one->upper, 1e-4 * one->upper);
-    EXPECT_LE(both->upper, 16.0985);
-    EXPECT_GE(both->upper, 10);
+    EXPECT_NEAR(both->upper(), one->upper(), 1e-4 * one->upper());
+    EXPECT_LE(both->upper(), 16.0985);
+    EXPECT_GE(both->upper(), 10);
   }
 }
 
@@ -100,9 +100,9 @@ TEST(Faults, F4AFreeMechanismHidesNothing) {
   const auto both = Epsilon({free, gaussian}, 1e-5, Method::kRdp);
   const auto alone = Epsilon({gaussian}, 1e-5, Method::kRdp);
   ASSERT_TRUE(both.ok() && alone.ok()) << both.status() << alone.status();
-  EXPECT_NEAR(both->upper, alone->upper, 1e-9 * alone->upper);
-  EXPECT_LE(alone->upper, 96.117);
-  EXPECT_GE(alone->upper, 90);
+  EXPECT_NEAR(both->upper(), alone->upper(), 1e-9 * alone->upper());
+  EXPECT_LE(alone->upper(), 96.117);
+  EXPECT_GE(alone->upper(), 90);
 }
 
 // It answers 0.
@@ -131,7 +131,7 @@ TEST(Faults, F8EveryRunOfASelectionMayFail) {
   for (const Method method : {Method::kBest, Method::kRdp}) {
     const auto epsilon = Epsilon({tuned}, 1e-5, method);
     if (epsilon.ok()) {
-      EXPECT_EQ(epsilon->upper, std::numeric_limits<double>::infinity());
+      EXPECT_EQ(epsilon->upper(), std::numeric_limits<double>::infinity());
     } else {
       EXPECT_EQ(epsilon.status().code(), absl::StatusCode::kFailedPrecondition);
     }
@@ -170,8 +170,8 @@ TEST(Faults, F10CalibrationAtATinyDelta) {
   const double noise = solved->parameters.noise_multiplier;
   const auto safe = epsilon_at(noise * (1 + 1e-5)), unsafe = epsilon_at(noise * 0.99);
   ASSERT_TRUE(safe.ok() && unsafe.ok()) << safe.status() << unsafe.status();
-  EXPECT_LE(safe->upper, 1);
-  EXPECT_GT(unsafe->lower, 1);
+  EXPECT_LE(safe->upper(), 1);
+  EXPECT_GT(unsafe->lower(), 1);
 }
 
 // It answers 9.727 for both; 4.729 without it.
@@ -190,8 +190,8 @@ TEST(Faults, F12NoOrderIsDropped) {
     const auto rdp = Epsilon({events}, 1e-5, Method::kRdp);
     const auto best = Epsilon({events}, 1e-5);
     ASSERT_TRUE(rdp.ok() && best.ok()) << rdp.status() << best.status();
-    EXPECT_LE(rdp->upper, by_quadrature * (1 + 1e-3));
-    EXPECT_GE(rdp->upper, best->lower);
+    EXPECT_LE(rdp->upper(), by_quadrature * (1 + 1e-3));
+    EXPECT_GE(rdp->upper(), best->lower());
   }
 }
 

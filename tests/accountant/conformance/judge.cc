@@ -30,7 +30,7 @@ absl::StatusOr<Interval> Ask(const ReferenceCase& reference, const Composition& 
       ASSIGN_OR_RETURN(const profile::TradeOff curve,
                        profile::ComputeTradeOff(composition, {reference.given}, options));
       const Interval& type_two = curve.points.front().symmetric;
-      return Interval{1 - type_two.upper, 1 - type_two.lower};
+      return Interval{1 - type_two.upper(), 1 - type_two.lower()};
     }
     case Quantity::kRenyiDivergence: {
       const rdp::ApproximateCurve curve = rdp::CurveOf(composition);
@@ -42,8 +42,8 @@ absl::StatusOr<Interval> Ask(const ReferenceCase& reference, const Composition& 
 }
 
 std::string Numbers(const Interval& ours, const Interval& theirs) {
-  return absl::StrCat("ours [", ours.lower, ", ", ours.upper, "], theirs [", theirs.lower, ", ",
-                      theirs.upper, "]");
+  return absl::StrCat("ours [", ours.lower(), ", ", ours.upper(), "], theirs [", theirs.lower(),
+                      ", ", theirs.upper(), "]");
 }
 
 bool Above(double a, double b) { return a > b * (1 + kRounding); }
@@ -78,10 +78,10 @@ Judgement Judge::operator()(const ReferenceCase& reference) {
       return {refused ? Verdict::kRefused : Verdict::kFailed, best.status().ToString()};
     }
     const std::string numbers = Numbers(*best, theirs);
-    if (Above(best->lower, theirs.upper)) return {Verdict::kTheyAreBelow, numbers};
-    if (Above(theirs.lower, best->upper)) return {Verdict::kTheyAreAbove, numbers};
+    if (Above(best->lower(), theirs.upper())) return {Verdict::kTheyAreBelow, numbers};
+    if (Above(theirs.lower(), best->upper())) return {Verdict::kTheyAreAbove, numbers};
     if (reference.by_renyi) break;
-    if (!Above(best->upper, theirs.upper)) return {Verdict::kAgrees, numbers};
+    if (!Above(best->upper(), theirs.upper())) return {Verdict::kAgrees, numbers};
     if (gap == 1e-7) return {Verdict::kWeAreLooser, numbers};
   }
   Options options;
@@ -91,7 +91,7 @@ Judgement Judge::operator()(const ReferenceCase& reference) {
     const bool refused = absl::IsFailedPrecondition(rdp.status());
     return {refused ? Verdict::kRefused : Verdict::kFailed, rdp.status().ToString()};
   }
-  return {Above(rdp->upper, theirs.upper) ? Verdict::kWeAreLooser : Verdict::kAgrees,
+  return {Above(rdp->upper(), theirs.upper()) ? Verdict::kWeAreLooser : Verdict::kAgrees,
           Numbers(*rdp, theirs)};
 }
 

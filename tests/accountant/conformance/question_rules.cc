@@ -19,7 +19,7 @@ bool IsRefusal(const absl::Status& status) {
 }
 
 bool IsOrdered(const Interval& interval) {
-  return interval.lower >= 0 && interval.lower <= interval.upper;  // false for NaN
+  return interval.lower() >= 0 && interval.lower() <= interval.upper();  // false for NaN
 }
 
 std::optional<Interval> EpsilonOf(const Composition& composition, double delta, Method method,
@@ -33,8 +33,8 @@ std::optional<Interval> EpsilonOf(const Composition& composition, double delta, 
     EXPECT_TRUE(IsRefusal(answer.status())) << answer.status();
     return std::nullopt;
   }
-  EXPECT_TRUE(IsOrdered(answer->value))
-      << MethodName(method) << " [" << answer->value.lower << ", " << answer->value.upper << "]";
+  EXPECT_TRUE(IsOrdered(answer->value)) << MethodName(method) << " [" << answer->value.lower()
+                                        << ", " << answer->value.upper() << "]";
   return answer->value;
 }
 
@@ -44,19 +44,19 @@ void ExpectInverse(const Composition& composition, double delta, const Interval&
   Options options;
   options.relative_gap = 1e-2;
   options.limits = limits;
-  if (std::isfinite(epsilon.upper)) {
-    const auto at_upper = ComputeDelta(composition, epsilon.upper, options);
+  if (std::isfinite(epsilon.upper())) {
+    const auto at_upper = ComputeDelta(composition, epsilon.upper(), options);
     EXPECT_TRUE(at_upper.ok() || IsRefusal(at_upper.status())) << at_upper.status();
     if (at_upper.ok()) {
-      EXPECT_LE(at_upper->value.lower, delta * (1 + 1e-9));
+      EXPECT_LE(at_upper->value.lower(), delta * (1 + 1e-9));
     }
   }
-  if (epsilon.lower > 0 && std::isfinite(epsilon.lower)) {
-    const auto at_lower = ComputeDelta(composition, epsilon.lower, options);
+  if (epsilon.lower() > 0 && std::isfinite(epsilon.lower())) {
+    const auto at_lower = ComputeDelta(composition, epsilon.lower(), options);
     EXPECT_TRUE(at_lower.ok() || IsRefusal(at_lower.status())) << at_lower.status();
     if (at_lower.ok()) {
-      EXPECT_TRUE(IsOrdered(at_lower->value) && at_lower->value.upper <= 1);
-      EXPECT_GE(at_lower->value.upper, delta * (1 - 1e-9));
+      EXPECT_TRUE(IsOrdered(at_lower->value) && at_lower->value.upper() <= 1);
+      EXPECT_GE(at_lower->value.upper(), delta * (1 - 1e-9));
     }
   }
 }
@@ -72,8 +72,8 @@ void ExpectOrderedOrRefused(const Composition& composition, double delta, const 
     const auto epsilon = EpsilonOf(composition, delta, method, limits);
     if (!epsilon.has_value()) continue;
     any = true;
-    lower = std::fmax(lower, epsilon->lower);
-    upper = std::fmin(upper, epsilon->upper);
+    lower = std::fmax(lower, epsilon->lower());
+    upper = std::fmin(upper, epsilon->upper());
     EXPECT_LE(lower, upper * (1 + 1e-12)) << MethodName(method) << " contradicts another method";
     if (method == Method::kBest) ExpectInverse(composition, delta, *epsilon, limits);
   }
@@ -107,7 +107,7 @@ void ExpectHonestAnswers(const v1::Event& event, double delta, const Limits& lim
     const auto cheap = EpsilonOf(*one, delta, Method::kBest, limits);
     const auto dear = EpsilonOf(*two, delta, Method::kBest, limits);
     if (cheap.has_value() && dear.has_value()) {
-      EXPECT_LE(cheap->lower, dear->upper * (1 + 1e-12)) << "twice is cheaper than once";
+      EXPECT_LE(cheap->lower(), dear->upper() * (1 + 1e-12)) << "twice is cheaper than once";
     }
   }
 }

@@ -41,8 +41,8 @@ TEST(RandomSettings, AreAnsweredWithOrderedBoundsNotAboveRenyi) {
     const auto best = Epsilon(composition, setting.delta, Method::kBest);
     const auto rdp = Epsilon(composition, setting.delta, Method::kRdp);
     ASSERT_TRUE(best.ok() && rdp.ok()) << i << best.status() << rdp.status();
-    EXPECT_LE(best->value.lower, best->value.upper) << i;
-    EXPECT_LE(best->value.upper, rdp->value.upper * (1 + 1e-9)) << i;
+    EXPECT_LE(best->value.lower(), best->value.upper()) << i;
+    EXPECT_LE(best->value.upper(), rdp->value.upper() * (1 + 1e-9)) << i;
     narrow += best->value.RelativeGap() <= kGap;
   }
   EXPECT_GE(narrow, kSettings * 3 / 4);
@@ -64,10 +64,11 @@ Found Compare(double scale, bool report) {
                               NumberAt(c, "delta"), Method::kBest);
     EXPECT_TRUE(best.ok()) << best.status();
     if (!best.ok()) continue;
-    const bool inside = best->value.lower <= truth + slack && truth - slack <= best->value.upper;
+    const bool inside =
+        best->value.lower() <= truth + slack && truth - slack <= best->value.upper();
     if (report) {
-      EXPECT_TRUE(inside) << MethodName(best->method) << " [" << best->value.lower << ", "
-                          << best->value.upper << "] " << value.ShortDebugString();
+      EXPECT_TRUE(inside) << MethodName(best->method) << " [" << best->value.lower() << ", "
+                          << best->value.upper() << "] " << value.ShortDebugString();
     }
     ++found.cases;
     found.inside += inside;

@@ -117,8 +117,9 @@ ReferenceCase GoogleCase(const Struct& c) {
     claimed = NumberAt(c, "epsilon");
   }
   const bool exact = Has(c, "exact");
-  if (exact || c.fields().at("pessimistic").bool_value()) reference.theirs.upper = claimed;
-  if (exact || !c.fields().at("pessimistic").bool_value()) reference.theirs.lower = claimed;
+  const bool above = !exact && c.fields().at("pessimistic").bool_value();
+  const Interval known;
+  reference.theirs = {above ? known.lower() : claimed, exact || above ? claimed : known.upper()};
 
   std::set<std::string> kinds;
   for (const Value& entry : ListAt(c, "events")) {
@@ -178,11 +179,11 @@ ReferenceCase PeerCase(const Struct& c) {
   }
   if (quantity == "noise_multiplier") {
     solved = NumberAt(c, "value");
-    reference.theirs.upper = NumberAt(c, "epsilon");
+    reference.theirs = {0, NumberAt(c, "epsilon")};
   } else if (Has(c, "upper")) {
     reference.theirs = {NumberAt(c, "lower"), NumberAt(c, "upper")};
   } else {
-    reference.theirs.upper = NumberAt(c, "value");
+    reference.theirs = {0, NumberAt(c, "value")};
   }
   std::set<std::string> kinds;
   for (const Value& entry : ListAt(c, "events")) {

@@ -122,13 +122,13 @@ TEST(References, JudgeNoticesAWrongValue) {
   int moved = 0;
   for (ReferenceCase reference : GoogleCases()) {
     if (reference.kind != "poisson_sampled(gaussian)" || reference.by_renyi ||
-        reference.quantity != Quantity::kEpsilon || !std::isfinite(reference.theirs.upper) ||
-        reference.theirs.upper < 0.1 || moved == 20) {
+        reference.quantity != Quantity::kEpsilon || !std::isfinite(reference.theirs.upper()) ||
+        reference.theirs.upper() < 0.1 || moved == 20) {
       continue;
     }
-    reference.theirs = {0, reference.theirs.upper * 0.9};
+    reference.theirs = {0, reference.theirs.upper() * 0.9};
     EXPECT_EQ(judge(reference).verdict, Verdict::kTheyAreBelow) << reference.id;
-    reference.theirs = {reference.theirs.upper * 1.3, 1e300};
+    reference.theirs = {reference.theirs.upper() * 1.3, 1e300};
     EXPECT_EQ(judge(reference).verdict, Verdict::kTheyAreAbove) << reference.id;
     ++moved;
   }

@@ -24,7 +24,8 @@ int main() {
   const auto answer = accountant::ComputeEpsilon(*composition, 1e-5, {});
   if (!answer.ok()) return 2;
   const accountant::Interval epsilon = answer->value;
-  std::printf("epsilon %.6f\n", epsilon.upper);
-  return Delta(epsilon.lower) >= 1e-5 * (1 - 1e-9) && Delta(epsilon.upper) <= 1e-5 * (1 + 1e-9) ? 0
-                                                                                                : 3;
+  std::printf("epsilon %.6f\n", epsilon.upper());
+  return Delta(epsilon.lower()) >= 1e-5 * (1 - 1e-9) && Delta(epsilon.upper()) <= 1e-5 * (1 + 1e-9)
+             ? 0
+             : 3;
 }
