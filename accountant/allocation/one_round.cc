@@ -38,9 +38,8 @@ SignedScale Opposed::Scales(double size) const {
   const double typical = std::cosh(epsilon / 2) * std::exp(square / 2);
   // Of little noise most sums lie far within their spread. Rarely are all outcomes above `least`.
   const double least = NormalTailInverse(std::fmin(std::pow(kRarely, 1 / size), 1 - 1e-12));
-  const double finest = mu > kLittleNoise
-                            ? std::cosh(std::fmax(0, epsilon / 2 - mu * least)) / 4
-                            : std::numeric_limits<double>::infinity();
+  const double finest = mu > kLittleNoise ? std::cosh(std::fmax(0, epsilon / 2 - mu * least)) / 4
+                                          : std::numeric_limits<double>::infinity();
   return {size * Mean(), std::fmin(std::sqrt(size * variance), 3 * size * typical), finest};
 }
 
