@@ -42,8 +42,6 @@ absl::Status CheckScheme(v1::Adjacency adjacency, const v1::SamplingScheme& sche
       return CheckAmong({v1::REPLACE_ONE, v1::ZERO_OUT}, "sampling scheme disjoint_batches",
                         adjacency);
     case v1::SamplingScheme::kRandomAllocation:
-      return CheckAmong({v1::ADD_OR_REMOVE_ONE, v1::ZERO_OUT}, "sampling scheme random_allocation",
-                        adjacency);
     case v1::SamplingScheme::kPoisson:
     case v1::SamplingScheme::kFullBatch:
     case v1::SamplingScheme::kTruncatedPoisson:
