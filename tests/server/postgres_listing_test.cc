@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -277,10 +278,26 @@ TEST_P(SeveralServers, DamagedLedgerKeepsNoOtherBack) {
   Server& server = Start();
   MakeLedgers(*stores_[0]);
   Summarised(server);
-  Database().Must(
-      "UPDATE dpledger.ledgers SET unsigned = true, next_seq = next_seq + 1"
-      " WHERE name = 'projects/p/ledgers/b'");
+  // The signer, which ends once it has met a damaged ledger, sees b's damage and c's round at once:
+  // its lease is locked until both are there.
+  std::thread damage([] {
+    Database().Must(
+        "DO $$BEGIN"
+        " PERFORM 1 FROM dpledger.signer WHERE id = 1 FOR UPDATE;"
+        " UPDATE dpledger.ledgers SET unsigned = true, next_seq = next_seq + 1"
+        "   WHERE name = 'projects/p/ledgers/b';"
+        " WHILE (SELECT next_seq FROM dpledger.ledgers WHERE name = 'projects/p/ledgers/c') < 3 "
+        "LOOP"
+        "   PERFORM pg_sleep(0.01);"
+        " END LOOP;"
+        "END$$");
+  });
+  Database().Await(
+      "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation"
+      " WHERE relname = 'signer' AND mode = 'RowShareLock' AND granted",
+      "1");
   Rounds(*stores_[0], "c", 1);
+  damage.join();
   v1::ListLedgersResponse list;
   while (list.damaged().empty()) list = List(server);
   ASSERT_EQ(list.ledgers_size(), 3);
