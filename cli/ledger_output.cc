@@ -94,9 +94,10 @@ std::string ToText(const v1::Ledger& ledger) {
     text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));
   }
   if (declaration.parameters() == v1::FIXED) {
-    text += Row("plan independent", declaration.plan_independent()
-                                        ? "yes: the plan did not depend on other ledgers' outputs"
-                                        : "not said: the ledger cannot be composed with others");
+    text += Row("plan independent",
+                declaration.plan_independent()
+                    ? "yes: the plan did not depend on other ledgers' outputs"
+                    : "not said: with other ledgers it has an odometer, no common epsilon");
   }
   if (!declaration.released().empty()) text += Row("released", declaration.released());
   if (!declaration.description().empty()) text += Row("description", declaration.description());
