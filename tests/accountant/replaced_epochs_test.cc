@@ -15,6 +15,7 @@
 #include "accountant/mechanism/composition.h"
 #include "accountant/rdp/allocated_gaussian.h"
 #include "base/status.h"
+#include "tests/accountant/replaced_intervals.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -54,12 +55,7 @@ Interval DeltaOf(const Composition& composition, double epsilon, double gap = 1e
 }
 
 TEST(ReplacedEpochs, MeetPrototypeIntervals) {
-  const struct {
-    uint64_t rounds;
-    double low, high;
-  } rows[] = {
-      {8, 3.617, 3.635}, {100, 1.0037, 1.0057}, {1000, .26730, .26785}, {10000, .07734, .07756}};
-  for (const auto& row : rows) {
+  for (const auto& row : kReplacedIntervals) {
     const Interval epsilon = EpsilonOf(Replaced({row.rounds, 1}), 1e-6);
     EXPECT_LE(epsilon.lower(), row.high) << row.rounds;
     EXPECT_GE(epsilon.upper(), row.low) << row.rounds;

@@ -9,6 +9,7 @@
 #include "accountant/allocation/doubling.h"
 #include "accountant/allocation/replaced.h"
 #include "tests/accountant/exact_gaussian.h"
+#include "tests/accountant/replaced_intervals.h"
 
 namespace dpledger::accountant::allocation {
 namespace {
@@ -74,12 +75,7 @@ TEST(ReplacedLaw, OneRoundIsTheGaussianMechanism) {
 
 // From a prototype that shares nothing with this code, at δ = 1e-6: the true ε is in [low, high].
 TEST(ReplacedLaw, ManyRoundsMeetPrototypeIntervals) {
-  const struct {
-    uint64_t rounds;
-    double low, high;
-  } rows[] = {
-      {8, 3.617, 3.635}, {100, 1.0037, 1.0057}, {1000, .26730, .26785}, {10000, .07734, .07756}};
-  for (const auto& row : rows) {
+  for (const auto& row : kReplacedIntervals) {
     EXPECT_GE(At({row.rounds, 1}, row.low, 0.02).above.delta, 1e-6) << row.rounds;
     EXPECT_LE(At({row.rounds, 1}, row.high, 0.02).below.delta, 1e-6) << row.rounds;
     // Within half a percent of ε.
