@@ -132,21 +132,6 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
 
 // ---- 5. Accounting ----
 
-std::string Regime(const Facts& facts) {
-  if (!facts.answer.has_epsilon()) return "";
-  switch (facts.answer.details().regime()) {
-    case v1::ODOMETER:
-      return "the runs that happened, by an odometer: but for a probability of delta over their "
-             "own "
-             "outputs, the privacy loss of all that was released was at most epsilon at every time "
-             "so far. It is no differential privacy, which speaks of runs that did not happen too";
-    case v1::FILTER:
-      return "the bound of the declared filter, whatever was spent of it";
-    default:
-      return "composition of all rounds, with parameters that were fixed in advance";
-  }
-}
-
 std::string FilterText(const Facts& facts) {
   std::vector<std::string> lines;
   for (const v1::FilterSpending& one : facts.answer.details().filter_spending()) {
@@ -162,7 +147,7 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("5. Accounting");
   builder.AddOrOpen("method", "Method that answered", details.method(), kComputed,
                     "none: epsilon is refused");
-  builder.AddOrOpen("regime", "What the number bounds", Regime(facts), kComputed,
+  builder.AddOrOpen("regime", "What the number bounds", RegimeWords(facts.answer), kComputed,
                     "nothing: epsilon is refused");
   builder.AddOrOpen(
       "parameters", "How parameters were chosen",
