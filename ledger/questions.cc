@@ -96,8 +96,8 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
   return absl::OkStatus();
 }
 
-// Only ε and δ have an odometer.
-absl::Status CheckNotOdometers(const Subject& subject) {
+// Of ledgers that nothing bounds together, ε and δ alone have an answer.
+absl::Status CheckBoundTogether(const Subject& subject) {
   const absl::Status& why = subject.no_common_bound;
   if (why.ok()) return absl::OkStatus();
   return WithReason(
@@ -197,7 +197,7 @@ absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& op
 absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
                              const Limits& limits) {
   ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
-  RETURN_IF_ERROR(CheckNotOdometers(subject));
+  RETURN_IF_ERROR(CheckBoundTogether(subject));
   RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, question.details));
   RETURN_IF_ERROR(ResolveInto(subject, options, question));
   return question;

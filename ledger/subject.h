@@ -11,8 +11,7 @@
 //     ledger holds, and so also the part that is not shared.
 //  4. planned_rounds of a fork counts the prefix.
 //  5. Several ledgers that neither plans nor filters bound together have an odometer of the union
-//  of
-//     what they did, and Subject::no_common_bound says why.
+//     of what they did, and Subject::no_common_bound says why.
 // Functions; thread safe.
 #pragma once
 
