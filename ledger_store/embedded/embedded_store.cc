@@ -10,23 +10,22 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/names.h"
-#include "ledger/batch_row.h"
-#include "ledger/request_rules.h"
 #include "ledger_store/embedded/answer_thread.h"
 #include "ledger_store/embedded/commit_group.h"
+#include "ledger_store/embedded/commit_queue.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
+#include "ledger_store/embedded/entry_reader.h"
 #include "ledger_store/embedded/fail_stop.h"
-#include "ledger_store/embedded/head_row.h"
+#include "ledger_store/embedded/history_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/embedded/renewed_heads.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "ledger_store/embedded/snapshot.h"
 #include "ledger_store/embedded/stepped_store.h"
@@ -34,8 +33,6 @@
 #include "ledger_store/embedded/synced_record.h"
 #include "ledger_store/staging/operation.h"
 #include "ledger_store/staging/written_batch.h"
-#include "merkle/compact_tree.h"
-#include "merkle/sha256.h"
 #include "rocksdb/perf_level.h"
 
 namespace dpledger {
@@ -81,10 +78,7 @@ class EmbeddedStore : public SteppedStore {
 
   ~EmbeddedStore() override {
     if (!commit_thread_.joinable()) return;
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-    }
+    queue_.Close();
     commit_thread_.join();
   }
 
@@ -110,15 +104,7 @@ class EmbeddedStore : public SteppedStore {
     RenewedHeads renewed;
     if (table_->keys().current == nullptr) return renewed;
     rocksdb::WriteBatch batch;
-    for (const std::string& name : table_->to_renew()) {
-      ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
-      // Before the other writers' rows, whose heads are no longer.
-      const v1::WriterStatus* const server = record.head->writers.Find("");
-      if (server == nullptr) {
-        return absl::DataLossError(absl::StrCat(name, ": the server's own writer is missing"));
-      }
-      batch.Put(HeadKey(record.id, ""), HeadRow{*server, ToStored(*record.head)}.Serialize());
-    }
+    RETURN_IF_ERROR(AddRenewedHeads(*table_, batch));
     if (is_older_)
       batch.Put(VersionKey(), rocksdb::Slice(kFormatVersion.data(), kFormatVersion.size()));
     if (batch.Count() == 0) return renewed;
@@ -131,9 +117,7 @@ class EmbeddedStore : public SteppedStore {
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
-    const std::string bytes = SerializeDeterministically(history);
-    const std::string digest = merkle::ToBytes(merkle::Sha256({bytes}));
-    const rocksdb::Status written = db_->Put({}, HistoryKey(record.id), digest + bytes);
+    const rocksdb::Status written = db_->Put({}, HistoryKey(record.id), HistoryRow(history));
     return written.ok() ? absl::OkStatus()
                         : fail_stop_.Fail(DiskError("write a run-length table", written));
   }
@@ -146,14 +130,9 @@ class EmbeddedStore : public SteppedStore {
     if (read.IsNotFound())
       return absl::NotFoundError(absl::StrCat(name, ": has no run-length table yet"));
     if (!read.ok()) return fail_stop_.OfRead(DiskError("read a run-length table", read));
-    constexpr size_t kDigestBytes = sizeof(merkle::Hash);
-    v1::StoredHistory history;
-    if (value.size() < kDigestBytes ||
-        value.substr(0, kDigestBytes) !=
-            merkle::ToBytes(merkle::Sha256({std::string_view(value).substr(kDigestBytes)})) ||
-        !history.ParseFromString(value.substr(kDigestBytes))) {
+    absl::StatusOr<v1::StoredHistory> history = ParseHistoryRow(value);
+    if (!history.ok())
       return absl::DataLossError(absl::StrCat(name, ": its run-length table is damaged"));
-    }
     return history;
   }
 
@@ -192,7 +171,7 @@ class EmbeddedStore : public SteppedStore {
       operation.line = line;
       operation.turn = turn;
       operation.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
-      Enqueue(operation, &done);
+      queue_.Push(operation, &done);
     } catch (const std::bad_alloc&) {
       if (line != nullptr) line->Break(turn);
       done(OutOfMemory());
@@ -229,40 +208,14 @@ class EmbeddedStore : public SteppedStore {
     RETURN_IF_ERROR(events::CheckLedgerName("ledger", name));
     RETURN_IF_ERROR(fail_stop_.status());
     ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
-    const uint64_t size = record.head->tree.size();
-    if (first > size) {
-      return absl::OutOfRangeError(absl::StrCat("first_sequence: must be at most ", size,
-                                                ", the size of ", name, ", got ", first));
-    }
-    std::vector<std::string> entries;
-    if (first == size || max_entries == 0) return entries;
-    size_t bytes = 0;
-    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator({}));
-    it->SeekForPrev(BatchKey(record.id, first));  // the batch that holds `first`
-    for (uint64_t sequence = first; sequence < size; it->Next()) {
-      ASSIGN_OR_RETURN(const uint64_t begin, BatchBegin(*it, record.id, name, sequence));
-      const auto batch = DecodeBatchRow(ToView(it->value()));
-      if (!batch.has_value()) {
-        return absl::DataLossError(
-            absl::StrCat(name, ": the batch of entry ", begin, " is cut short"));
-      }
-      if (begin + batch->size() <= sequence) return Missing(name, sequence);
-      for (uint64_t i = sequence - begin; i < batch->size() && sequence < size; ++i, ++sequence) {
-        bytes += (*batch)[i].size();
-        entries.emplace_back((*batch)[i]);
-        if (entries.size() == max_entries || bytes >= max_bytes) return entries;
-      }
-    }
-    return entries;
+    auto entries = ReadEntries(*db_, record, first, max_entries, max_bytes);
+    if (entries.ok()) return entries;
+    return fail_stop_.OfRead(entries.status());
   }
 
   size_t Step() override {
     AnsweredGroup group;
-    {
-      absl::MutexLock lock(&mutex_);
-      TakeQueue(group);
-    }
-    if (group.operations.empty()) return 0;
+    if (!queue_.TakeWaiting(group.operations)) return 0;
     Commit(group);
     Answer(group);
     return group.operations.size();
@@ -277,10 +230,7 @@ class EmbeddedStore : public SteppedStore {
     return MakeSnapshot(*db_, writer_->last(), folder);
   }
 
-  size_t WaitingBytes() const override {
-    absl::MutexLock lock(&mutex_);
-    return pending_bytes_;
-  }
+  size_t WaitingBytes() const override { return queue_.bytes(); }
 
  private:
   EmbeddedStore(std::unique_ptr<rocksdb::DB> db, std::unique_ptr<SyncedWriter> writer,
@@ -289,7 +239,7 @@ class EmbeddedStore : public SteppedStore {
         writer_(std::move(writer)),
         table_(std::move(table)),
         clock_(*options.clock),
-        max_pending_bytes_(options.max_pending_bytes) {
+        queue_(options.max_pending_bytes) {
     OutOfMemory();  // made while there is memory
   }
 
@@ -298,51 +248,13 @@ class EmbeddedStore : public SteppedStore {
     commit_thread_ = std::thread([this] { CommitUntilStopped(); });
   }
 
-  static absl::Status Missing(const std::string& name, uint64_t sequence) {
-    return absl::DataLossError(absl::StrCat(name, ": entry ", sequence, " is missing"));
-  }
-
-  // The first sequence of the batch that the iterator stands at, in which `sequence` must lie or
-  // with which it must begin.
-  absl::StatusOr<uint64_t> BatchBegin(const rocksdb::Iterator& it, uint64_t id,
-                                      const std::string& name, uint64_t sequence) {
-    if (!it.status().ok()) return fail_stop_.OfRead(DiskError("read entries", it.status()));
-    const std::string prefix = LedgerPrefix(Table::kBatch, id);
-    if (!it.Valid() || !it.key().starts_with(prefix)) return Missing(name, sequence);
-    const std::optional<uint64_t> begin = DecodeNumber(ToView(it.key()).substr(prefix.size()));
-    if (!begin.has_value() || *begin > sequence) return Missing(name, sequence);
-    return *begin;
-  }
-
-  // Throws nothing but std::bad_alloc, and then has taken neither. `done` takes the place of the
-  // operation's own if it is not null.
-  void Enqueue(QueuedOperation& operation, AppendCallback* done = nullptr) {
-    absl::MutexLock lock(&mutex_);
-    // What can fail comes first: once the queue has the operation, it has its callback too.
-    if (queue_.size() == queue_.capacity()) queue_.reserve(2 * queue_.size() + 1);
-    if (pending_bytes_ + operation.bytes > max_pending_bytes_) {
-      operation.request = QueueFull(pending_bytes_, max_pending_bytes_, "the disk");
-      operation.ahead.reset();
-      operation.place.reset();
-      operation.bytes = 0;
-    }
-    if (done != nullptr) operation.done = std::move(*done);
-    pending_bytes_ += operation.bytes;
-    queue_.push_back(std::move(operation));
-  }
-
   absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
     const auto submit = [&] {
-      Enqueue(operation);
+      queue_.Push(operation);
       if (!commit_thread_.joinable()) Step();
     };
     RETURN_IF_ERROR(SubmitAndWait(operation, submit));
     return Get(name, {.limit = kMostDescribedWriters});
-  }
-
-  void TakeQueue(AnsweredGroup& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    group.operations.swap(queue_);
-    if (!group.operations.empty()) ++unanswered_groups_;
   }
 
   void CommitUntilStopped() {
@@ -354,15 +266,7 @@ class EmbeddedStore : public SteppedStore {
     rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
     while (true) {
       const std::shared_ptr<AnsweredGroup> group = NewGroup();
-      {
-        const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-          // Whoever is answered may have another request.
-          return !queue_.empty() || (stopping_ && unanswered_groups_ == 0);
-        };
-        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
-        if (queue_.empty()) return;
-        TakeQueue(*group);
-      }
+      if (!queue_.Take(group->operations)) return;
       Commit(*group);
       try {
         answer_thread_->Run([this, group] { Answer(*group); });
@@ -450,12 +354,7 @@ class EmbeddedStore : public SteppedStore {
   }
 
   void Answer(AnsweredGroup& group) {
-    {
-      // Before the answers: who waits for one before the next request is not to find itself in its
-      // own way.
-      absl::MutexLock lock(&mutex_);
-      pending_bytes_ -= group.bytes;
-    }
+    queue_.Release(group.bytes);
     // Refusals too: they may rest on requests of this group that have not become durable.
     for (size_t i = 0; i < group.operations.size(); ++i) {
       try {
@@ -464,8 +363,7 @@ class EmbeddedStore : public SteppedStore {
         // The caller's own answer is lost; it asks again under the same request id.
       }
     }
-    absl::MutexLock lock(&mutex_);
-    --unanswered_groups_;
+    queue_.Finish();
   }
 
   absl::Status Write() {
@@ -480,18 +378,12 @@ class EmbeddedStore : public SteppedStore {
   FailStop fail_stop_;
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
-  const size_t max_pending_bytes_;
   bool is_older_ = false;  // its heads were without authenticators; set by Load
 
   // When the last group was recorded, seconds: a guess at when the next will be.
   std::atomic<int64_t> last_group_seconds_ = 0;
 
-  mutable absl::Mutex mutex_;
-  std::vector<QueuedOperation> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of what is not being answered yet
-  int unanswered_groups_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-
+  CommitQueue queue_;
   std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
   rocksdb::WriteBatch batch_;                       // the commit thread's
   size_t batch_room_ = 0;                           // that it has memory for

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "ledger/batch_row.h"
 #include "ledger_store/embedded/head_row.h"
+#include "ledger_store/embedded/history_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/staging/operation.h"
@@ -22,18 +23,6 @@ constexpr uint64_t kRowsApart = 16;  // remembered places of batches
 
 bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
-absl::StatusOr<v1::StoredHistory> ParseHistory(std::string_view value) {
-  constexpr size_t kDigestBytes = sizeof(merkle::Hash);
-  v1::StoredHistory history;
-  if (value.size() < kDigestBytes ||
-      value.substr(0, kDigestBytes) !=
-          merkle::ToBytes(merkle::Sha256({value.substr(kDigestBytes)})) ||
-      !Parse(value.substr(kDigestBytes), history)) {
-    return absl::DataLossError("does not match its digest");
-  }
-  return history;
 }
 
 // Ends a scan that has found enough.
@@ -155,7 +144,7 @@ class SurvivingStore::Loader {
       }
       case Table::kHistory:
         store_.ledgers_[id];
-        if (!rest.empty() || !ParseHistory(value).ok()) Wrong(key, "is no run-length table");
+        if (!rest.empty() || !ParseHistoryRow(value).ok()) Wrong(key, "is no run-length table");
         return;
       case Table::kSummary:  // made anew
         store_.ledgers_[id];
@@ -362,7 +351,7 @@ absl::StatusOr<v1::StoredHistory> SurvivingStore::GetHistory(const std::string& 
   if (!value.has_value()) {
     return absl::NotFoundError(absl::StrCat(name, ": has no run-length table yet"));
   }
-  return ParseHistory(*value);
+  return ParseHistoryRow(*value);
 }
 
 absl::StatusOr<v1::StoredCheckpoint> SurvivingStore::Latest(const std::string& log) {

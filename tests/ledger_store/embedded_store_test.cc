@@ -156,6 +156,21 @@ TEST_F(EmbeddedStore, AnsweredRequestsCountNoMore) {
   EXPECT_TRUE(second.ok()) << second.status();
 }
 
+TEST_F(EmbeddedStore, RefusedRequestsTakeNoRoom) {
+  MakeLedger();
+  max_pending_bytes_ = 4000;
+  const auto store = Open().value();
+  const auto batch = [](const std::string& id, int notes) {
+    v1::AppendBatchRequest request = Batch(kLedger, "w", id);
+    for (int i = 0; i < notes; ++i) AddNote(request, std::string(600, 'x'));
+    return request;
+  };
+  const auto answers = AppendAsGroup(*store, clock_, {batch("a", 1), batch("b", 4), batch("c", 1)});
+  EXPECT_TRUE(answers[0].ok()) << answers[0].status();
+  EXPECT_EQ(answers[1].status().code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(answers[2].ok()) << answers[2].status();
+}
+
 TEST_F(EmbeddedStore, DestructorAnswersWhatIsAskedInAnAnswer) {
   MakeLedger();
   uint64_t stored = 0;
