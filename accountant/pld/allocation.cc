@@ -68,8 +68,7 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step,
   ASSIGN_OR_RETURN(const Shares upper, Shares::Of(above, step, max_atoms));
   result.upper = upper.Upper();
   if (std::isinf(epoch.noise_multiplier.upper())) {
-    result.lower.step = step;
-    result.lower.mass = {0};
+    result.lower = DiscretePair::Merged(step, 0, 0);
     return result;
   }
   ASSIGN_OR_RETURN(const allocation::RatioLaw below,

@@ -25,6 +25,10 @@ struct DiscretePair {
   double add_infinity = 0;
   // Every atom's loss is within loss_error of the true one.
   double loss_error = 0;
+
+  // One finite outcome: what is left of any pair with these infinite masses if all its finite
+  // outcomes are merged. Infinite masses in [0, 1).
+  static DiscretePair Merged(double step, double remove_infinity, double add_infinity);
 };
 
 // A pair's mass distributed over the cells of a grid of losses; both discretisations are made from
@@ -43,7 +47,7 @@ class Shares {
   // 2207.04380) in the form that keeps each cell's P- and Q-mass.
   DiscretePair Upper() const;
   // Dominated by the pair in both directions: its profile lies below the pair's, with kinks at grid
-  // points. All masses are 0 if no such profile is found.
+  // points. Merged where no such profile is found.
   DiscretePair Lower() const;
 
  private:

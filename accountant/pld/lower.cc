@@ -40,6 +40,20 @@ struct Masses {
 
 }  // namespace
 
+DiscretePair DiscretePair::Merged(double step, double remove_infinity, double add_infinity) {
+  const double p = 1 - remove_infinity, q = 1 - add_infinity;
+  DiscretePair pair;
+  pair.step = step;
+  pair.mass = {p * (1 - kFewRoundings)};
+  pair.remove_infinity = remove_infinity;
+  pair.add_infinity = add_infinity;
+  if (p == q) return pair;
+  const double log_p = std::log(p), log_q = std::log(q);
+  pair.first_loss = log_p - log_q;
+  pair.loss_error = kFewRoundings * (1 - log_p - log_q);
+  return pair;
+}
+
 DiscretePair Shares::Lower() const {
   DiscretePair pair;
   pair.first_loss = first_loss_;
@@ -97,7 +111,7 @@ DiscretePair Shares::Lower() const {
       right[j + 1] = all_right;
       left[j] = 0;
     } else {
-      return pair;
+      return DiscretePair::Merged(step_, pair.remove_infinity, pair.add_infinity);
     }
   }
   std::vector<double> eta(n);
@@ -134,7 +148,8 @@ DiscretePair Shares::Lower() const {
   }
   // Of the ends no more than rounding may be missing.
   for (const size_t end : {first, last})
-    if (kinks.mass[end] < -kinks.error[end]) return pair;
+    if (kinks.mass[end] < -kinks.error[end])
+      return DiscretePair::Merged(step_, pair.remove_infinity, pair.add_infinity);
   for (const size_t j : stay) {
     pair.mass[j] = std::fmax(
         0, kinks.mass[j] * (1 - mass_error_ - kFewRoundings) - kinks.error[j] * (1 + mass_error_));

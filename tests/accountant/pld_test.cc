@@ -325,6 +325,30 @@ TEST(DiscretePair, LowerLosesLittleOfATwoHumpedLoss) {
   }
 }
 
+// A step whose losses are far finer than the mesh that the others need reveals nothing there, and
+// takes nothing from them.
+TEST(DiscretePair, AFineStepLeavesTheOthersTheirLowerEnd) {
+  Composition composition = One(1, .3, 2);
+  const double alone = gaussian::Epsilon(composition, 5e-8).lower();
+  for (const double delta : {0.0, 1e-20, 1e-12}) {
+    const Pair fine = EpsilonDeltaPair(1e-3, delta, Bound::kUpper);
+    composition.pairs = {{fine, fine, std::nullopt, 1}};
+    const auto bounds = pld::Epsilon(composition, 5e-8, 1e-4, {});
+    ASSERT_TRUE(bounds.ok()) << bounds.status();
+    EXPECT_NEAR(bounds->value.lower(), alone, 1e-4 * alone) << delta;
+  }
+}
+
+TEST(DiscretePair, MergedOutcomesKeepTheMasses) {
+  const auto pair = pld::DiscretePair::Merged(.1, .2, .05);
+  ASSERT_EQ(pair.mass.size(), 1u);
+  EXPECT_LE(pair.mass[0], .8);
+  EXPECT_NEAR(pair.mass[0], .8, 1e-12);
+  EXPECT_NEAR(pair.mass[0] * std::exp(-pair.first_loss), .95, 1e-12);
+  EXPECT_GT(pair.loss_error, 0);
+  EXPECT_EQ(pld::DiscretePair::Merged(.1, .2, .2).first_loss, 0);
+}
+
 TEST(DiscretePair, TooFineAGridIsRefused) {
   EXPECT_EQ(pld::Shares::Of(SampledPair(0.5, 1), 1e-9, 1e-10, 1000, {}).status().code(),
             absl::StatusCode::kResourceExhausted);
