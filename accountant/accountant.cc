@@ -1,5 +1,6 @@
 #include "accountant/accountant.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
+#include "accountant/numeric/rounding.h"
 #include "accountant/question.h"
 #include "base/status.h"
 
@@ -62,6 +64,7 @@ class Asking {
   absl::StatusOr<Answer> Known(Method method, const Composition& composition) const;
   absl::StatusOr<Answer> Exactly(Method method, const Composition& composition) const;
   absl::StatusOr<Answer> Between(Method method, const Composition& composition) const;
+  absl::StatusOr<double> LowerEnd(Method method, const LowerPart& below) const;
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
   absl::StatusOr<Answer> ByPld(const Composition& composition, const Limits& limits) const;
 
@@ -134,32 +137,43 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
 // Of a composition that is not exact: the upper bound of one above it, or that of its Rényi curve
 // where it is less; the lower bound of one below it.
 absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) const {
-  const Composition below = Below(composition);
+  const LowerPart below = Below(composition);
   ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
   const bool best = method == Method::kBest;
-  if (best && IsCurvesAlone(composition)) return by_rdp;
   Answer answer = best ? by_rdp : Answer{{0, kInfinity}, method, {}};
-  const auto from_above = [&]() -> absl::StatusOr<Answer> {
-    ASSIGN_OR_RETURN(const Composition above,
-                     Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
-    return Known(method, above);
-  };
-  absl::StatusOr<Answer> upper = from_above();
-  if (best && absl::IsDeadlineExceeded(upper.status())) {
-    answer.warnings.push_back("the question ran out of its time; answered by rdp");
-    return answer;
+  if (!best || !IsCurvesAlone(composition)) {
+    const auto from_above = [&]() -> absl::StatusOr<Answer> {
+      ASSIGN_OR_RETURN(const Composition above,
+                       Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
+      return Known(method, above);
+    };
+    absl::StatusOr<Answer> upper = from_above();
+    if (best && absl::IsDeadlineExceeded(upper.status())) {
+      answer.warnings.push_back("the question ran out of its time; answered by rdp");
+      return answer;
+    }
+    RETURN_IF_ERROR(upper.status());
+    if (upper->value.upper() < answer.value.upper()) answer = *std::move(upper);
   }
-  RETURN_IF_ERROR(upper.status());
-  if (upper->value.upper() < answer.value.upper()) answer = *std::move(upper);
   answer.value = {0, answer.value.upper()};
-  if (!below.Empty()) {
-    ASSIGN_OR_RETURN(const Answer least, Known(method, below));
-    answer.value = Meet({least.value.lower(), kInfinity}, "what is below", answer.value,
-                        MethodName(answer.method));
+  if (!below.dominated.Empty()) {
+    ASSIGN_OR_RETURN(const double lower, LowerEnd(method, below));
+    answer.value =
+        Meet({lower, kInfinity}, "what is below", answer.value, MethodName(answer.method));
     std::erase(answer.warnings, kNoLowerBound);
   }
-  if (HasCurvesAlone(composition)) answer.warnings.push_back(kCurvesLeftOut);
+  if (below.leaves_out_curves) answer.warnings.push_back(kCurvesLeftOut);
   return answer;
+}
+
+// δ of what is above `below` is at least `share` times that of the dominated composition.
+absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) const {
+  Question question = question_;
+  if (question.epsilon() && below.share < 1) question.at = DivUp(question.at, below.share);
+  if (question.epsilon() && question.at >= 1) return 0;
+  ASSIGN_OR_RETURN(const Answer least, Asking(question, options_).Known(method, below.dominated));
+  const double lower = least.value.lower();
+  return question.epsilon() || below.share == 1 ? lower : MulDown(lower, below.share);
 }
 
 absl::StatusOr<Answer> Asking::Known(Method method, const Composition& composition) const {
@@ -179,7 +193,8 @@ absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition)
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
   // Where curves are left out, or rdp alone answers, that says why.
   const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;
-  const bool explained = rdp_alone || HasCurvesAlone(composition);
+  const bool explained =
+      rdp_alone || std::count(answer.warnings.begin(), answer.warnings.end(), kCurvesLeftOut) > 0;
   if (!explained && answer.value.RelativeGap() > options_.relative_gap)
     answer.warnings.push_back(WiderThanAsked(answer.value, options_));
   return answer;

@@ -9,6 +9,7 @@
 
 #include "accountant/mechanism/bounded_range.h"
 #include "accountant/mechanism/profile_pair.h"
+#include "accountant/numeric/rounding.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/curve_profile.h"
 #include "accountant/rdp/rdp.h"
@@ -19,6 +20,8 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kNegligible = 1e-9;
+// Of what stands for guarantees from below: a Gaussian of more is out of every method's reach.
+constexpr double kGreatestRho = 1e9;
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 // Whether two pairs are made alike, and so may be one pair but for rounding.
@@ -42,7 +45,7 @@ const BestOf* SelectionOf(const CurveStep& step) {
   return best != nullptr && selection::HasPair(*best) ? best : nullptr;
 }
 
-// Whether more is known of a step than its curve.
+// Whether more is known of a step from above than its curve.
 bool HasMore(const CurveStep& step) {
   return SelectionOf(step) != nullptr || std::holds_alternative<Bracket>(step.renyi);
 }
@@ -108,6 +111,40 @@ void AddRuns(const Composition& run, uint64_t count, Composition& below) {
   }
 }
 
+struct Runs {
+  uint64_t count;
+  double probability;  // of at least so many, at least
+};
+
+// How many of `count` selections make a run. Whether the Poisson number of one is 0 is seen, and
+// the same whatever the data. Either all of them, or three deviations fewer than the mean
+// (Cantelli).
+Runs RunsOf(const BestOf& best, uint64_t count) {
+  constexpr double kWorthAll = 0.1, kRounding = 1e-9;
+  if (std::isfinite(best.eta)) return {count, 1};
+  const auto selections = static_cast<double>(count);
+  const double some = -std::expm1(-best.mean);
+  const double log_some = best.mean > 1 ? std::log1p(-std::exp(-best.mean)) : std::log(some);
+  const double all = std::exp(selections * log_some) - kRounding;
+  if (all >= kWorthAll) return {count, all};
+  const double few = selections * (some - 8 * kUnitRoundoff) -
+                     3 * std::sqrt(selections * some * std::exp(-best.mean)) - 1;
+  return {few >= 1 ? static_cast<uint64_t>(few) : 0, 0.9 - kRounding};
+}
+
+// With a constant score the best of one or more runs is one run.
+void AddSelections(const BestOf& best, uint64_t count, LowerPart& below) {
+  const LowerPart run = Below(*best.run);
+  const Runs runs = RunsOf(best, count);
+  if (runs.count == 0 || run.share < 1) {
+    below.leaves_out_curves = true;
+    return;
+  }
+  AddRuns(run.dominated, runs.count, below.dominated);
+  below.share *= runs.probability;
+  below.leaves_out_curves |= run.leaves_out_curves;
+}
+
 // In place of a pair for every run, one pair for all of them, chosen one after the other; where
 // that takes too long, their curve.
 absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
@@ -131,11 +168,6 @@ absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
 bool IsExact(const Composition& composition) {
   return composition.curves.empty() &&
          std::none_of(composition.pairs.begin(), composition.pairs.end(), IsLoose);
-}
-
-bool HasCurvesAlone(const Composition& composition) {
-  return std::any_of(composition.curves.begin(), composition.curves.end(),
-                     [](const CurveStep& step) { return !HasMore(step); });
 }
 
 bool IsCurvesAlone(const Composition& composition) {
@@ -178,21 +210,35 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
   return above;
 }
 
-Composition Below(const Composition& composition) {
-  Composition below = composition;
-  below.curves.clear();
+LowerPart Below(const Composition& composition) {
+  LowerPart below{.dominated = composition};
+  Composition& all = below.dominated;
+  all.curves.clear();
+  double rho = 0;
   for (const CurveStep& step : composition.curves) {
-    // With a constant score the best of one or more runs is one run. (A Poisson number may be 0.)
     const auto* best = std::get_if<BestOf>(&step.renyi);
-    if (best != nullptr && std::isfinite(best->eta)) AddRuns(Below(*best->run), step.count, below);
-    if (const auto* bracket = std::get_if<Bracket>(&step.renyi))
-      AddRuns(*bracket->below, step.count, below);
+    const auto* bracket = std::get_if<Bracket>(&step.renyi);
+    if (step.rho > 0) {
+      rho = NextDown(rho + MulDown(static_cast<double>(step.count), step.rho));
+    } else if (bracket != nullptr) {
+      AddRuns(*bracket->below, step.count, all);
+    } else if (best != nullptr) {
+      AddSelections(*best, step.count, below);
+    } else {
+      below.leaves_out_curves = true;
+    }
   }
-  std::erase_if(below.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
-  std::erase_if(below.allocations, [](const AllocatedGaussian& step) {
+  if (rho > 0) {
+    rho = std::fmin(rho, kGreatestRho);
+    // As many runs, as the loss of each must not be beyond the grid.
+    const double runs = std::ceil(rho), z = NextUp(NextUp(NextUp(std::sqrt(0.5 * runs / rho))));
+    all.steps.push_back({1, {z, z}, static_cast<uint64_t>(runs)});
+  }
+  std::erase_if(all.pairs, [](const PairStep& step) { return step.lower == Pair::Nothing(); });
+  std::erase_if(all.allocations, [](const AllocatedGaussian& step) {
     return std::isinf(step.noise_multiplier.upper());
   });
-  for (PairStep& step : below.pairs) {
+  for (PairStep& step : all.pairs) {
     if (!IsLoose(step)) continue;
     step.upper = step.lower;
     step.renyi.reset();

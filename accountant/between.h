@@ -11,8 +11,7 @@ namespace dpledger::accountant {
 // Whether all that is known of each step is a pair of distributions, up to rounding.
 bool IsExact(const Composition& composition);
 
-// Whether a Rényi curve is all that is known of some step, or of every step.
-bool HasCurvesAlone(const Composition& composition);
+// Whether Rényi curves are all that bounds the composition from above.
 bool IsCurvesAlone(const Composition& composition);
 
 // Dominates the composition and is exact. It is tight where its δ is about `delta` > 0, and puts a
@@ -20,7 +19,14 @@ bool IsCurvesAlone(const Composition& composition);
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits);
 
-// Is dominated by the composition and is exact.
-Composition Below(const Composition& composition);
+// What is exact and below a composition: with probability at least `share`, whatever the data, the
+// outputs say at least as much as those of `dominated`.
+struct LowerPart {
+  Composition dominated;
+  double share = 1;  // in (0, 1]
+  // Steps of which only a Rényi curve is known are not in it.
+  bool leaves_out_curves = false;
+};
+LowerPart Below(const Composition& composition);
 
 }  // namespace dpledger::accountant

@@ -54,10 +54,12 @@ struct AllocatedGaussian {
   bool replaced = false;
 };
 
-// `count` runs of a mechanism of which only a Rényi curve is known.
+// `count` runs of a mechanism of which only a Rényi curve is known. It may be a Gaussian mechanism
+// whose curve is rho·α (0: of no Gaussian is it known that it may be that).
 struct CurveStep {
   RenyiBound renyi;
   uint64_t count;
+  double rho = 0;
 };
 
 // Steps, in one list for each kind of description. A method answers only if it can account for

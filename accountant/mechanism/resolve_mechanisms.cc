@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ namespace {
 
 // Of a mixture's means, in standard deviations: their squares stay far from the ends of doubles.
 constexpr double kGreatestDistance = 1e100;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string Bits(double value) { return absl::StrCat(absl::Hex(std::bit_cast<uint64_t>(value))); }
 
@@ -101,12 +104,15 @@ absl::Status Resolver::Add(const EpsilonDelta& m, uint64_t count) {
 
 absl::Status Resolver::Add(const ZCDp& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism zcdp"));
-  return AddCurve(ZeroConcentrated{m.rho, m.xi}, count);
+  return AddCurve(ZeroConcentrated{m.rho, m.xi}, count, m.rho);
 }
 
 absl::Status Resolver::Add(const RenyiCurve& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism renyi_curve"));
-  return AddCurve(OrdersCurve{m.orders, m.epsilons}, count);
+  double rho = kInfinity;
+  for (size_t i = 0; i < m.orders.size(); ++i)
+    rho = std::fmin(rho, DivDown(m.epsilons[i], m.orders[i]));
+  return AddCurve(OrdersCurve{m.orders, m.epsilons}, count, rho);
 }
 
 absl::Status Resolver::Add(const ExponentialMechanism& m, uint64_t count) {

@@ -142,8 +142,8 @@ absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, u
   return AddCount(count, composition_.pairs[it->second].count);
 }
 
-absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count) {
-  composition_.curves.push_back({std::move(bound), count});
+absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count, double rho) {
+  composition_.curves.push_back({std::move(bound), count, rho});
   return absl::OkStatus();
 }
 

@@ -119,7 +119,8 @@ class Resolver {
   absl::Status AddUnsampled(Interval z, uint64_t count);
   absl::Status AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
                        std::optional<RenyiBound> renyi = std::nullopt);
-  absl::Status AddCurve(RenyiBound bound, uint64_t count);
+  // `rho` as of CurveStep.
+  absl::Status AddCurve(RenyiBound bound, uint64_t count, double rho = 0);
 
   absl::Status NoAnalysis(std::string_view what) const;
   // Refuse, as NO_ANALYSIS, another adjacency than the declared one, and groups of more than one

@@ -1,0 +1,129 @@
+// The lower ends of compositions whose steps are not known exactly: what a part of the run, or a
+// mechanism that a guarantee allows, shows for certain.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "accountant/accountant.h"
+
+namespace dpledger::accountant {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Composition Of(const std::vector<Mechanism>& mechanisms) {
+  History history;
+  for (const Mechanism& mechanism : mechanisms) history.Add("w", mechanism);
+  const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
+  EXPECT_TRUE(composition.ok()) << composition.status();
+  return composition.value_or(Composition());
+}
+
+Answer AnswerOf(const Composition& composition, double delta) {
+  const auto answer = ComputeEpsilon(composition, delta, {});
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  return answer.value_or(Answer());
+}
+
+TEST(Below, AGuaranteeMayBeAGaussian) {
+  for (const double rho : {1e-6, 0.02, 3.0, 700.0}) {
+    const Answer stated = AnswerOf(Of({{3, ZCDp{rho, 0}}}), 1e-6);
+    const double truth = AnswerOf(Of({{3, Gaussian{std::sqrt(.5 / rho)}}}), 1e-6).value.lower();
+    EXPECT_NEAR(stated.value.lower(), truth, 1e-9 * truth) << rho;
+    EXPECT_LE(stated.value.lower(), truth * (1 + 1e-12)) << rho;
+    EXPECT_THAT(stated.warnings, Not(Contains(HasSubstr("Rényi curve alone"))));
+  }
+  // At every order that is stated: the second is the narrower.
+  const double truth = AnswerOf(Of({{1, Gaussian{std::sqrt(.5 / .2)}}}), 1e-6).value.lower();
+  const Answer stated = AnswerOf(Of({{1, RenyiCurve{{2, 10}, {1, 2}}}}), 1e-6);
+  EXPECT_NEAR(stated.value.lower(), truth, 1e-9 * truth);
+  EXPECT_GT(stated.value.upper(), truth);
+}
+
+TEST(Below, AGuaranteeThatAllowsNoGaussianShowsNothing) {
+  const Answer stated = AnswerOf(Of({{1, RenyiCurve{{2, 10}, {0, 2}}}}), 1e-6);
+  EXPECT_EQ(stated.value.lower(), 0);
+  EXPECT_THAT(stated.warnings, Contains(HasSubstr("Rényi curve alone")));
+}
+
+TEST(Below, GuaranteesComposeWithTheOtherSteps) {
+  const Mechanism sampled{200, PoissonSampled{.1, {{1, Gaussian{1.5}}}}};
+  const Answer stated = AnswerOf(Of({sampled, {2, ZCDp{.08, 0}}}), 1e-6);
+  const Interval truth = AnswerOf(Of({sampled, {2, Gaussian{2.5}}}), 1e-6).value;
+  EXPECT_NEAR(stated.value.lower(), truth.lower(), 1e-4 * truth.lower());
+  EXPECT_LE(stated.value.lower(), truth.upper());
+  // Many together are as many runs on the loss grid, not one whose loss is beyond it.
+  const Interval many =
+      AnswerOf(Of({{350000, ZCDp{.68, 0}}, {1, EpsilonDelta{4e-4, 7e-12}}}), 2e-9).value;
+  EXPECT_LT(many.RelativeGap(), .01);
+}
+
+Composition Searches(const Composition& run, double mean, uint64_t count) {
+  Composition composition;
+  composition.curves.push_back(
+      {BestOf{std::make_shared<const Composition>(run), kInfinity, mean}, count});
+  return composition;
+}
+
+// δ of searches among responses that are all as good as each other: each has the first one's answer
+// if it makes a run.
+double DeltaOfSearches(double loss, double mean, int count, double epsilon) {
+  const double some = -std::expm1(-mean), likely = 1 / (1 + std::exp(-loss));
+  const auto binomial = [](int n, double p, int k) {
+    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
+                    k * std::log(p) + (n - k) * std::log1p(-p));
+  };
+  double delta = 0;
+  for (int n = 0; n <= count; ++n) {
+    for (int k = 0; k <= n; ++k) {
+      const double total = (2 * k - n) * loss;
+      if (total > epsilon)
+        delta += binomial(count, some, n) * binomial(n, likely, k) * -std::expm1(epsilon - total);
+    }
+  }
+  return delta;
+}
+
+TEST(Below, APoissonNumberOfRunsIsSometimesNone) {
+  constexpr double kLoss = .7;
+  const Composition run = Of({{1, EpsilonDelta{kLoss, 0}}});
+  // All of them make a run, with a probability that matters; or as many as are sure.
+  for (const auto& [mean, count] : {std::pair(.5, 1), {3.0, 4}, {.3, 60}, {.05, 400}}) {
+    const double delta = .02 * -std::expm1(-mean);
+    const auto answer = AnswerOf(Searches(run, mean, static_cast<uint64_t>(count)), delta).value;
+    EXPECT_GT(answer.lower(), 0) << mean;
+    EXPECT_GE(DeltaOfSearches(kLoss, mean, count, answer.lower()), delta * (1 - 1e-9)) << mean;
+  }
+  // Control: as if each of them made a run.
+  const double surely = AnswerOf(run, .2).value.lower();
+  EXPECT_LT(DeltaOfSearches(kLoss, .5, 1, surely), .2);
+  EXPECT_LT(AnswerOf(Searches(run, .5, 1), .2).value.lower(), surely);
+  // As many as are sure are 4 of 60, with probability .9.
+  const auto of_many = ComputeDelta(Searches(run, .3, 60), 1, {});
+  ASSERT_TRUE(of_many.ok()) << of_many.status();
+  const double of_four = DeltaOfSearches(kLoss, 30, 4, 1);
+  EXPECT_LE(of_many->value.lower(), .9 * of_four);
+  EXPECT_GE(of_many->value.lower(), .899 * of_four);
+  // δ too.
+  const auto delta = ComputeDelta(Searches(run, .5, 1), .3, {});
+  ASSERT_TRUE(delta.ok()) << delta.status();
+  const double truth = DeltaOfSearches(kLoss, .5, 1, .3);
+  EXPECT_LE(delta->value.lower(), truth);
+  EXPECT_GE(delta->value.lower(), truth * (1 - 1e-6));
+}
+
+TEST(Below, TooFewSearchesShowNothing) {
+  const Answer answer = AnswerOf(Searches(Of({{1, EpsilonDelta{.7, 0}}}), .01, 300), 1e-6);
+  EXPECT_EQ(answer.value.lower(), 0);
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("Rényi curve alone")));
+}
+
+}  // namespace
+}  // namespace dpledger::accountant
