@@ -131,7 +131,7 @@ TEST(ReplacedEpochs, OneRoundIsUnsampled) {
 
 // Four epochs of noise 2 in the same one of three rounds are one epoch of noise 1.
 TEST(ReplacedEpochs, FixedBinsAddUp) {
-  EXPECT_TRUE(DeltaOf(Replaced({3, 2, 4, 1, true}), 3, 1e-3).Contains(0.00722402220432));
+  EXPECT_TRUE(DeltaOf(Replaced({3, 2, 4, 1, true}), 3, 1e-3).Contains(0.00722402220226));
   // The controls: another epoch, or bins drawn again.
   EXPECT_GT(DeltaOf(Replaced({3, 2, 5, 1, true}), 3).lower(), 0.008);
   EXPECT_LT(DeltaOf(Replaced({3, 2, 4, 1, false}), 3).upper(), 0.007);
