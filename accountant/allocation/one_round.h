@@ -33,8 +33,12 @@ struct Ratio {
 struct SignedScale {
   double mean;
   double spread;  // the width in which most of it lies
-  double
-      finest;  // next to 0 a grid need not tell places apart that differ by a mesh's part of this
+  // Next to 0 a grid need not tell places apart that differ by a mesh's part of this.
+  double finest;
+  // Nowhere need it tell places apart that differ by a mesh's part of this.
+  double part;
+  // Where a part of the sum is farther from 0 than this, the rest of it seldom changes the sign.
+  double decided;
 };
 
 // sinh(μx - ε/2): Scale() times that is the record's ratio less e^ε times that of another record,
@@ -42,9 +46,11 @@ struct SignedScale {
 struct Opposed {
   static constexpr bool kSigned = true;
   double mu, epsilon;  // ε >= 0
+  // Of the whole sum: those that are run, and those that are not. Grids are laid by them.
+  double rounds, missing;
 
   double Scale() const;
-  SignedScale Scales(double size) const;
+  SignedScale Scales(double size) const;  // of a part of so many rounds
   double Mean() const;
   double Plus(double place) const;
   double Exponent(double low, double high) const;

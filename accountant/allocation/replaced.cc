@@ -13,6 +13,11 @@ namespace {
 // What rounding adds to a sum of a few thousand positive terms, and to its factors.
 constexpr double kSumRounding = 1e-11;
 
+Opposed RoundOf(const Rounds& rounds, double mu, double epsilon) {
+  return {mu, epsilon, static_cast<double>(rounds.rounds - rounds.missing),
+          static_cast<double>(rounds.missing)};
+}
+
 // What the rounds that were not run add to the sum of the others.
 struct Idle {
   double at;     // on the places' scale
@@ -37,7 +42,7 @@ absl::StatusOr<ReplacedAbove> DeltaAbove(const Rounds& rounds, double epsilon, d
   Rounds counted = rounds;
   const uint64_t run = rounds.rounds - rounds.missing;
   if (run > kMostRounds) counted = {kMostRounds, rounds.distance, 0};
-  const Opposed round{std::fmax(counted.distance, kLeastDistance), epsilon};
+  const Opposed round = RoundOf(counted, std::fmax(counted.distance, kLeastDistance), epsilon);
   Doubling<Opposed> doubling(Bound::kUpper, counted.rounds - counted.missing, round, mesh, tail);
   ASSIGN_OR_RETURN(const Atoms sum, doubling.Sum(limits));
   const Idle idle = IdleOf(counted, round);
@@ -54,7 +59,7 @@ absl::StatusOr<ReplacedAbove> DeltaAbove(const Rounds& rounds, double epsilon, d
 absl::StatusOr<ReplacedBelow> DeltaBelow(const Rounds& rounds, double epsilon, double mesh,
                                          double tail, const Limits& limits) {
   if (rounds.distance < kLeastDistance) return ReplacedBelow{0, 0, 0, 0};
-  const Opposed round{rounds.distance, epsilon};
+  const Opposed round = RoundOf(rounds, rounds.distance, epsilon);
   Doubling<Opposed> doubling(Bound::kLower, rounds.rounds - rounds.missing, round, mesh, tail);
   ASSIGN_OR_RETURN(const Atoms sum, doubling.Sum(limits));
   const Idle idle = IdleOf(rounds, round);
