@@ -17,7 +17,7 @@ constexpr double kFirstLook = 0.1, kCoarsest = 0.03, kFinest = 0.003;
 
 // Where a record is replaced: so many steps of the loss grid between values of the profile, and the
 // shares of the limits that one discretisation and a first look take.
-constexpr double kSpacing = 2, kShareOfLimits = 0.5, kShareOfLook = 0.15;
+constexpr double kSpacing = 2, kShareOfLimits = 0.6, kShareOfLook = 0.05;
 
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.
 double Variance(const AllocatedGaussian& epoch) {
@@ -40,13 +40,15 @@ absl::StatusOr<allocation::RatioLaw> UpperOf(const AllocatedGaussian& epoch, dou
 }
 
 absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, double step,
-                                            double mesh, double tail, size_t max_atoms,
+                                            const Wanted& wanted, size_t max_atoms,
                                             double most_work, const Limits& limits) {
   Allocation result;
   ASSIGN_OR_RETURN(const ReplacedPairs pairs,
-                   PairsOf(epoch, Sides::kBoth, kSpacing * step, mesh, tail, most_work, limits));
-  ASSIGN_OR_RETURN(const Shares upper, Shares::Of(pairs.upper, step, tail, max_atoms, limits));
-  ASSIGN_OR_RETURN(const Shares lower, Shares::Of(pairs.lower, step, tail, max_atoms, limits));
+                   PairsOf(epoch, Sides::kBoth, wanted, most_work, limits));
+  ASSIGN_OR_RETURN(const Shares upper,
+                   Shares::Of(pairs.upper, step, wanted.tail, max_atoms, limits));
+  ASSIGN_OR_RETURN(const Shares lower,
+                   Shares::Of(pairs.lower, step, wanted.tail, max_atoms, limits));
   result.upper = upper.Upper();
   result.lower = lower.Lower();
   result.work = pairs.work;
@@ -56,10 +58,11 @@ absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, doub
 }  // namespace
 
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step, double tail,
-                                    size_t max_atoms, size_t among, const Limits& limits) {
+                                    std::optional<double> tilt, size_t max_atoms, size_t among,
+                                    const Limits& limits) {
   const double mesh = std::clamp(step / StepOfMeshOne(epoch), kFinest, kCoarsest);
   if (epoch.replaced) {
-    return AllocateReplaced(epoch, step, mesh, tail, max_atoms,
+    return AllocateReplaced(epoch, step, {kSpacing * step, mesh, tail, tilt}, max_atoms,
                             kShareOfLimits * limits.max_grid_work / static_cast<double>(among),
                             limits);
   }
@@ -89,9 +92,10 @@ double CoarsestStep(const AllocatedGaussian& epoch) { return kCoarsest * StepOfM
 
 absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& epoch, double tail, const Limits& limits) {
   if (epoch.replaced) {
-    ASSIGN_OR_RETURN(const ReplacedPairs pairs,
-                     PairsOf(epoch, Sides::kUpper, SpreadOf(epoch) / 2, kFirstLook, tail,
-                             kShareOfLook * limits.max_grid_work, limits));
+    ASSIGN_OR_RETURN(
+        const ReplacedPairs pairs,
+        PairsOf(epoch, Sides::kUpper, {SpreadOf(epoch) / 2, kFirstLook, tail, std::nullopt},
+                kShareOfLook * limits.max_grid_work, limits));
     return pairs.upper;
   }
   ASSIGN_OR_RETURN(const allocation::RatioLaw law, UpperOf(epoch, kFirstLook, tail, limits));

@@ -2,6 +2,8 @@
 // (allocation/ratio_law.h) from both sides. Derivation: pld/CLAIM.md, section 6.
 #pragma once
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
@@ -22,12 +24,14 @@ struct Allocation {
   double work = 0;     // of laws, where there are many of them
 };
 
-// On a grid of losses of the given step. tail: mass that may be cut on either side. `among`: of so
-// many kinds of epochs, which share what work the limits allow.
+// On a grid of losses of the given step. tail: mass that may be cut on either side. `tilt`: of
+// the saddle, where that is known. `among`: of so many kinds of epochs, which share what work the
+// limits allow.
 // RESOURCE_EXHAUSTED if that takes more than max_atoms points, or a round's loss is too large;
 // DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
-                                    size_t max_atoms, size_t among, const Limits& limits);
+                                    std::optional<double> tilt, size_t max_atoms, size_t among,
+                                    const Limits& limits);
 
 // The greatest step of a loss grid on which the epoch's shape shows: that of the coarsest laws.
 double CoarsestStep(const AllocatedGaussian& allocation);

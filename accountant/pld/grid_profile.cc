@@ -52,7 +52,8 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   absl::Status out_of_reach;
   for (int i = 0; i < kCoarser; ++i, mesh *= 2) {
     const auto attempt = [&]() -> absl::StatusOr<GridProfile> {
-      ASSIGN_OR_RETURN(const Discretised made, steps.Discretise(steps.Aligned(mesh), tail, limits));
+      ASSIGN_OR_RETURN(const Discretised made,
+                       steps.Discretise(steps.Aligned(mesh), tail, at.tilt, limits));
       Bound upper{made.In(direction, Side::kUpper), at.tilt, {0, 0}, std::nullopt};
       Bound lower{made.In(direction, Side::kLower), at.tilt, {0, 0}, std::nullopt};
       if (!upper.losses.Empty()) {

@@ -26,8 +26,8 @@ constexpr double kWorthIt = 0.8;
 }  // namespace
 
 absl::StatusOr<Discretised> Question::Discretise(const Steps& steps, double step, double tail,
-                                                 const Limits& limits) {
-  ASSIGN_OR_RETURN(Discretised made, steps.Discretise(steps.Aligned(step), tail, limits));
+                                                 double tilt, const Limits& limits) {
+  ASSIGN_OR_RETURN(Discretised made, steps.Discretise(steps.Aligned(step), tail, tilt, limits));
   work += WorkOf(made);
   return made;
 }
@@ -62,7 +62,8 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
     const double work_before = question.work;
     question.most_bins = 0;
     const auto attempt = [&]() -> absl::StatusOr<Interval> {
-      ASSIGN_OR_RETURN(const Discretised fine, question.Discretise(steps, mesh, tail, limits));
+      ASSIGN_OR_RETURN(const Discretised fine,
+                       question.Discretise(steps, mesh, tail, estimates[0].tilt, limits));
       Interval found{0, 0};
       const auto bound = [&](const Discretised& on, size_t k,
                              bool below_too) -> absl::StatusOr<Interval> {
@@ -81,7 +82,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
         if (other_upper > found.upper() &&
             question.value(estimates[1]) < kClearlyLess * question.value(estimates[0])) {
           const absl::StatusOr<Discretised> coarse =
-              question.Discretise(steps, kCoarser * mesh, tail, limits);
+              question.Discretise(steps, kCoarser * mesh, tail, estimates[1].tilt, limits);
           if (coarse.ok()) {
             const absl::StatusOr<Interval> other = bound(*coarse, 1, false);
             if (other.ok()) other_upper = std::fmin(other_upper, other->upper());

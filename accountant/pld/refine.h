@@ -31,7 +31,7 @@ struct Question {
   // A mesh for which the relative gap should be as wanted.
   std::function<double(Direction, const Sketch::Estimate&)> mesh;
 
-  absl::StatusOr<Discretised> Discretise(const Steps& steps, double step, double tail,
+  absl::StatusOr<Discretised> Discretise(const Steps& steps, double step, double tail, double tilt,
                                          const Limits& limits);
   absl::StatusOr<Composed> Compose(const DirectedLosses& losses, double tilt, const Limits& limits);
 };

@@ -29,8 +29,10 @@ constexpr double kTailShare = 1e-5;
 constexpr double kLeastTail = 1e-290;
 // The share of the limits that one epoch's question takes: some tenths of a second.
 constexpr double kShareOfOne = 0.3;
-// Values of the profile on the way to the tail: more would not be looked at.
-constexpr int kMostNodes = 4096;
+// Of a pair's values: the first after 0, in spreads; how many there should be at least, by coarser
+// laws where that takes more work, but not by laws coarser than kCoarsestLaw.
+constexpr double kFirstValue = 0.25, kUsualValues = 64, kCoarsestLaw = 0.2;
+constexpr size_t kMostValues = 4096;
 
 // The profile of one epoch. Both bounds count their work.
 class Profile {
@@ -67,11 +69,6 @@ class Profile {
 };
 
 double TailFor(double delta) { return std::clamp(kTailShare * delta, kLeastTail, 0.1); }
-
-// By how much further the next value may be.
-double StepAfter(double epsilon, double spacing, double spread) {
-  return spacing * std::hypot(1, epsilon / (3 * spread));
-}
 
 // What tests at descending levels tell apart, as one outcome between each two: with the outcomes of
 // the mirrored tests, and one that tells nothing. `tests`: levels and powers descend.
@@ -133,49 +130,93 @@ double SpreadOf(const AllocatedGaussian& epoch) {
   return std::sqrt(std::fmin(1, variance));
 }
 
-absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides, double spacing,
-                                      double mesh, double tail, double most_work,
+namespace {
+
+// Values of the profile at ascending ε, the first one 0.
+struct Values {
+  std::vector<ProfilePoint> above;
+  std::vector<ReplacedBelow> below;  // all zero if only what is above was asked for
+  // The logarithm of what the chord over the i-th interval adds, taking log δ to be linear, to a
+  // composition of tilt c: e^{cε} is by how much less others must show there. Without a tilt: of
+  // what it adds relatively.
+  double LogExcess(size_t i, const std::optional<double>& tilt) const;
+  // The interval over which the chord adds most; none if all add no more than they would if values
+  // were `spacing` apart.
+  std::optional<size_t> Worst(double spacing, const std::optional<double>& tilt) const;
+};
+
+double Values::LogExcess(size_t i, const std::optional<double>& tilt) const {
+  const ProfilePoint &from = above[i], &to = above[i + 1];
+  const double width = to.epsilon - from.epsilon;
+  const double fall = std::log(from.delta / std::fmax(to.delta, kLeastTail));
+  // At the chord's middle, (e^from + e^to)/2, so much of the way.
+  const double share = std::log1p(std::expm1(width) / 2) / width;
+  const double gap = std::fmax(0, (1 + std::exp(-fall)) / 2 - std::exp(-fall * share));
+  const double middle = from.epsilon + width / 2;
+  return std::log(width * gap) + (tilt.has_value() ? std::log(from.delta) + *tilt * middle : 0);
+}
+
+std::optional<size_t> Values::Worst(double spacing, const std::optional<double>& tilt) const {
+  std::vector<double> excess;
+  for (size_t i = 0; i + 1 < above.size(); ++i) excess.push_back(LogExcess(i, tilt));
+  const auto greatest = std::max_element(excess.begin(), excess.end());
+  double too_much = 0;
+  for (size_t i = 0; i < excess.size(); ++i) {
+    const double steps = (above[i + 1].epsilon - above[i].epsilon) / spacing;
+    too_much += std::exp(excess[i] - *greatest) * (1 - 1 / (steps * steps));
+  }
+  if (!(too_much > 0)) return std::nullopt;
+  return static_cast<size_t>(greatest - excess.begin());
+}
+
+}  // namespace
+
+absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides,
+                                      const Wanted& wanted, double most_work,
                                       const Limits& limits) {
   Profile profile(epoch, limits);
-  const double spread = SpreadOf(epoch), cut = TailFor(tail);
-  // 1. How far the values reach, and what they will take.
-  double end = spread, work_of_look = 0;
-  for (;; end *= 1.5) {
-    const absl::StatusOr<double> at = profile.Above(end, kFirstLook, cut);
-    if (absl::IsResourceExhausted(at.status()) && end > spread) break;
-    RETURN_IF_ERROR(at.status());
-    work_of_look = std::fmax(work_of_look, profile.last_work());
-    if (*at <= tail || end > kGreatestProfileEpsilon) break;
-  }
-  const auto work = [&] {
-    double values = 0;
-    for (double at = 0; at < end && values < kMostNodes; at += StepAfter(at, spacing, spread))
-      ++values;
-    const double finer = kFirstLook / mesh;
-    return (sides == Sides::kBoth ? 2 : 1) * values * work_of_look * finer * finer;
-  };
-  if (work() > most_work) {
-    const double coarser = std::cbrt(work() / most_work);
-    mesh = std::fmin(kFirstLook, mesh * coarser);
-    spacing *= coarser;
-    spacing *= std::fmax(1, work() / most_work);
-  }
-  // 2. The values.
-  std::vector<ProfilePoint> above;
-  std::vector<ReplacedBelow> below;
-  for (double at = 0; at <= kGreatestProfileEpsilon; at += StepAfter(at, spacing, spread)) {
-    const absl::StatusOr<double> delta = profile.Above(at, mesh, cut);
-    // Past what doubles hold the last value stays.
-    if (absl::IsResourceExhausted(delta.status()) && at > 0) break;
-    RETURN_IF_ERROR(delta.status());
-    above.push_back({at, *delta});
+  const double cut = TailFor(wanted.tail);
+  RETURN_IF_ERROR(profile.Above(SpreadOf(epoch), kFirstLook, cut).status());
+  const double work_of_all = kUsualValues * (sides == Sides::kBoth ? 2 : 1) * profile.last_work();
+  const double mesh = std::fmax(
+      wanted.mesh, std::fmin(kCoarsestLaw, kFirstLook * std::sqrt(work_of_all / most_work)));
+  Values values;
+  double work_of_value = 0;
+  const auto add = [&](size_t at, double epsilon) -> absl::Status {
+    const double before = profile.work();
+    ASSIGN_OR_RETURN(const double delta, profile.Above(epsilon, mesh, cut));
+    ReplacedBelow test{};
     if (sides == Sides::kBoth) {
-      ASSIGN_OR_RETURN(const ReplacedBelow test, profile.Below(at, mesh, cut));
-      below.push_back(test);
+      ASSIGN_OR_RETURN(test, profile.Below(epsilon, mesh, cut));
     }
-    if (*delta <= tail || at >= end) break;
+    values.above.insert(values.above.begin() + static_cast<std::ptrdiff_t>(at), {epsilon, delta});
+    values.below.insert(values.below.begin() + static_cast<std::ptrdiff_t>(at), test);
+    work_of_value = std::fmax(work_of_value, profile.work() - before);
+    return absl::OkStatus();
+  };
+  // 1. Outwards, down to the tail.
+  RETURN_IF_ERROR(add(0, 0));
+  double next = kFirstValue * SpreadOf(epoch), growth = 2;
+  while (values.above.back().delta > wanted.tail && next <= kGreatestProfileEpsilon) {
+    const absl::Status added = add(values.above.size(), next);
+    // Past what doubles hold the last value stays.
+    if (absl::IsResourceExhausted(added) && values.above.size() > 1) {
+      growth = std::sqrt(growth);
+      if (growth < 1.1) break;
+    } else {
+      RETURN_IF_ERROR(added);
+    }
+    next = growth * values.above.back().epsilon;
   }
-  ReplacedPairs pairs{PairOfProfile(above, above), PairOfTests(below), profile.work()};
+  // 2. In the middle of where chords add most.
+  while (values.above.size() < kMostValues && profile.work() + work_of_value < most_work) {
+    const std::optional<size_t> worst = values.Worst(wanted.spacing, wanted.tilt);
+    if (!worst.has_value()) break;
+    const double middle = (values.above[*worst].epsilon + values.above[*worst + 1].epsilon) / 2;
+    RETURN_IF_ERROR(add(*worst + 1, middle));
+  }
+  ReplacedPairs pairs{PairOfProfile(values.above, values.above), PairOfTests(values.below),
+                      profile.work()};
   pairs.upper.symmetric = true;
   return pairs;
 }

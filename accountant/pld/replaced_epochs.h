@@ -20,13 +20,19 @@ struct ReplacedPairs {
   double work;  // as counted by work.h
 };
 
-// Values at ε about `spacing` apart, more where δ is small, down to δ = tail; laws of steps `mesh`.
+// How near the pairs should be. None of it enters a bound.
+struct Wanted {
+  double spacing;  // of values of the profile, in ε: chords add as if they were so far apart
+  double mesh;     // of the laws behind each value
+  double tail;     // the δ down to which there are values
+  std::optional<double> tilt;  // of the composition's saddle, where that is known (pld/CLAIM.md, 4)
+};
+
 // Both coarser where they would take more than `most_work`. RESOURCE_EXHAUSTED if a round's loss is
 // too large; DEADLINE_EXCEEDED, CANCELLED.
 enum class Sides { kBoth, kUpper };  // kUpper: `lower` shows nothing
-absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides, double spacing,
-                                      double mesh, double tail, double most_work,
-                                      const Limits& limits);
+absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides,
+                                      const Wanted& wanted, double most_work, const Limits& limits);
 
 // The standard deviation of the epoch's loss, about.
 double SpreadOf(const AllocatedGaussian& epoch);

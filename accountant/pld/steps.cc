@@ -78,7 +78,7 @@ double Steps::CoarsestMesh() const {
   return mesh;
 }
 
-absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
+absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail, std::optional<double> tilt,
                                               const Limits& limits) const {
   Discretised result;
   result.step = mesh;
@@ -98,7 +98,7 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail,
   }
   for (const AllocatedGaussian& allocation : allocations_) {
     ASSIGN_OR_RETURN(Allocation both,
-                     Allocate(allocation, mesh, tail, most, allocations_.size(), limits));
+                     Allocate(allocation, mesh, tail, tilt, most, allocations_.size(), limits));
     result.work += both.work;
     result.pairs.push_back(
         {std::move(both.upper), std::move(both.lower), static_cast<double>(allocation.count)});

@@ -40,8 +40,10 @@ class Steps {
   double Aligned(double mesh) const;
   // Never a mesh so coarse that single steps have no shape left.
   double CoarsestMesh() const;
-  // `tail`: mass that may be cut from each step on either side.
-  absl::StatusOr<Discretised> Discretise(double mesh, double tail, const Limits& limits) const;
+  // `tail`: mass that may be cut from each step on either side. `tilt`: of the saddle, where that
+  // is known: values of a profile are asked for by it.
+  absl::StatusOr<Discretised> Discretise(double mesh, double tail, std::optional<double> tilt,
+                                         const Limits& limits) const;
   absl::StatusOr<Sketch> Draw(double tail, const Limits& limits) const;
 
  private:

@@ -209,21 +209,20 @@ TEST(ReplacedEpochs, ComposesWithAGaussian) {
   }
 }
 
-// Twenty epochs: between what simulation of their losses leaves, and of the stated width.
-TEST(ReplacedEpochs, EpochsCompose) {
-  const uint64_t rounds = 50, epochs = 10;
-  const double z = 1.5, mu = 1 / z, epsilon = 0.7;
-  const Interval delta = DeltaOf(Replaced({rounds, z, epochs}), epsilon, 3e-2);
-  EXPECT_LE(delta.RelativeGap(), 5e-2);
+// The mean, with its standard error, of (1 - e^{ε-loss})_+ over simulated losses of `run`.
+struct Simulated {
+  double mean, error;
+};
+Simulated SimulatedDelta(const Run& run, double epsilon, int samples) {
+  const double mu = 1 / run.z;
   std::mt19937_64 bits(9);
   std::normal_distribution<double> normal;
   double sum = 0, squares = 0;
-  const int samples = 20000;
   for (int i = 0; i < samples; ++i) {
     double loss = 0;
-    for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    for (uint64_t epoch = 0; epoch < run.epochs; ++epoch) {
       double with = 0, other = 0;
-      for (uint64_t round = 0; round < rounds; ++round) {
+      for (uint64_t round = 0; round < run.rounds; ++round) {
         const double x = normal(bits) + (round == 0 ? mu : 0);
         const double u = std::exp(mu * x);
         with += u;
@@ -236,19 +235,49 @@ TEST(ReplacedEpochs, EpochsCompose) {
     squares += value * value;
   }
   const double mean = sum / samples;
-  const double error = std::sqrt((squares / samples - mean * mean) / samples);
-  EXPECT_LT(delta.lower(), mean + 4 * error);
-  EXPECT_GT(delta.upper(), mean - 4 * error);
-  // The control: an epoch more or less is out.
-  EXPECT_GT(DeltaOf(Replaced({rounds, z, epochs + 1}), epsilon, 3e-2).lower(), mean + 4 * error);
-  EXPECT_LT(DeltaOf(Replaced({rounds, z, epochs - 1}), epsilon, 3e-2).upper(), mean - 4 * error);
+  return {mean, std::sqrt((squares / samples - mean * mean) / samples)};
+}
+
+// Several epochs, of much noise and of little: between what simulation of their losses leaves, and
+// of the stated width.
+TEST(ReplacedEpochs, EpochsCompose) {
+  const struct {
+    accountant::Run run;
+    double epsilon, gap;
+    int samples;
+  } rows[] = {{{50, 1.5, 10}, 0.7, 5e-2, 20000},
+              {{100, 0.3, 3}, 18, 3e-2, 15000},
+              {{1000, 0.5, 3}, 1, 3e-2, 4000}};
+  for (const auto& row : rows) {
+    const Interval delta = DeltaOf(Replaced(row.run), row.epsilon, 1e-2);
+    EXPECT_LE(delta.RelativeGap(), row.gap) << row.run.rounds;
+    const Simulated truth = SimulatedDelta(row.run, row.epsilon, row.samples);
+    EXPECT_LT(truth.error, 0.1 * truth.mean) << row.run.rounds;
+    EXPECT_LT(delta.lower(), truth.mean + 4 * truth.error) << row.run.rounds;
+    EXPECT_GT(delta.upper(), truth.mean - 4 * truth.error) << row.run.rounds;
+    // The control: an epoch more or less is out.
+    accountant::Run more = row.run, less = row.run;
+    ++more.epochs;
+    --less.epochs;
+    EXPECT_GT(DeltaOf(Replaced(more), row.epsilon, 3e-2).lower(), truth.mean + 2 * truth.error)
+        << row.run.rounds;
+    EXPECT_LT(DeltaOf(Replaced(less), row.epsilon, 3e-2).upper(), truth.mean - 2 * truth.error)
+        << row.run.rounds;
+  }
+}
+
+// Little noise makes rare, great losses: values of the profile are asked for where these count.
+TEST(ReplacedEpochs, EpochsOfLittleNoiseAreNear) {
+  EXPECT_LE(EpsilonOf(Replaced({1000000, 0.3, 3}), 1e-6, 1e-3).RelativeGap(), 1.2e-2);
+  EXPECT_LE(EpsilonOf(Replaced({1000, 0.5, 3}), 1e-6, 1e-3).RelativeGap(), 8e-3);
+  EXPECT_LE(EpsilonOf(Replaced({100, 0.3, 3}), 1e-6, 1e-3).RelativeGap(), 5e-3);
 }
 
 // Both pairs as pairs: no mass is lost or made, and the profile of one epoch lies between theirs
 // where it was not asked for.
 TEST(ReplacedEpochs, PairsBracketTheProfile) {
   const AllocatedGaussian epoch{100, {0.5, 0.5}, 1, 0, false, true};
-  const auto pairs = pld::PairsOf(epoch, pld::Sides::kBoth, 0.08, 0.05, 1e-12, 1e9, {});
+  const auto pairs = pld::PairsOf(epoch, pld::Sides::kBoth, {0.08, 0.05, 1e-12, {}}, 1e9, {});
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   const auto profile = [](const Pair& pair, double epsilon) {
     double sum = 0;
