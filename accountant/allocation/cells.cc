@@ -11,8 +11,9 @@
 namespace dpledger::accountant::allocation {
 namespace {
 
-// A sum takes about half of its square products: some ten milliseconds.
-constexpr size_t kMostPoints = 3072;
+// A sum takes about half of its square products: some eight milliseconds, and a law of 10^6 rounds
+// with little noise a fifth of a second.
+constexpr size_t kMostPoints = 2560;
 // Below, a mass may have lost digits to underflow.
 constexpr double kFaintMass = 1e-290;
 
@@ -32,8 +33,8 @@ constexpr double kBeyond = 4;
 constexpr double kMostInOneStep = 4;
 
 // Of a grid's step at `place`, relative to the mesh.
-double StepAt(double place, double mean, double spread) {
-  return std::fmin(place, std::hypot(spread, place - mean));
+double StepAt(double place, double mean, double spread, double part) {
+  return std::fmax(part, std::fmin(place, std::hypot(spread, place - mean)));
 }
 
 // A step at `place`, of places of both signs. What is far below the mean adds to the positive part
@@ -133,9 +134,10 @@ Atoms MergeDown(const Cells& cells) {
   return atoms;
 }
 
-std::vector<double> Grid(double mean, double spread, double mesh, double from, double to) {
+std::vector<double> Grid(double mean, double spread, double part, double mesh, double from,
+                         double to) {
   return Points(mean, from, to, mesh, [=](double at, double g, double sign) {
-    return at + sign * g * StepAt(at, mean, spread);
+    return at + sign * g * StepAt(at, mean, spread, part);
   });
 }
 
@@ -149,9 +151,9 @@ namespace {
 
 // The other ends of steps between outcomes.
 auto StepsOf(const Ratio& round) {
-  const double spread = round.Spread(1);
-  return [round, spread](double x, double mesh, double sign) {
-    return x + sign * mesh * StepAt(round.At(x), 1, spread) / round.Slope(x);
+  const double spread = round.Spread(1), part = round.Part(1);
+  return [round, spread, part](double x, double mesh, double sign) {
+    return x + sign * mesh * StepAt(round.At(x), 1, spread, part) / round.Slope(x);
   };
 }
 auto StepsOf(const Opposed& round) {

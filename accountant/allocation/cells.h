@@ -45,8 +45,10 @@ double MergeError(const Cells& cells);
 // Points from `from` to `to` > `from`, both included, for a law that lies mostly within `spread` of
 // its mean: steps of mesh times the distance from the mean (at least `spread`). At most a few
 // thousand: the mesh grows where that is not enough.
-// Of positive places: outwards from the mean, and steps of at most mesh times the place.
-std::vector<double> Grid(double mean, double spread, double mesh, double from, double to);
+// Of positive places: outwards from the mean, and steps of at most mesh times the place, but of
+// mesh times `part` everywhere.
+std::vector<double> Grid(double mean, double spread, double part, double mesh, double from,
+                         double to);
 // Of places of both signs: outwards from 0, where the positive part of the sum has its kink.
 std::vector<double> SignedGrid(const SignedScale& scale, double mesh, double from, double to);
 

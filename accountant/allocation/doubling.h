@@ -175,8 +175,10 @@ Atoms Doubling<Round>::SumOfTwo(const Atoms& a, const Atoms& b, uint64_t size, d
       loss_error_ += 2 * kUnitRoundoff;
       return {{from}, {mass}, {}};
     }
-    Atoms sum = AtomsOf(SumOf(a, b, Grid(rounds, round_.Spread(rounds), mesh_, from, to), places()),
-                        copies);
+    Atoms sum = AtomsOf(
+        SumOf(a, b, Grid(rounds, round_.Spread(rounds), round_.Part(rounds), mesh_, from, to),
+              places()),
+        copies);
     Trim(sum, rounds, copies);
     return sum;
   }

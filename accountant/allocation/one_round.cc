@@ -16,6 +16,8 @@ constexpr double kRarely = 1e-6;
 // beyond what the rest makes up for. (Tried at 17 noises from .11 to 2 and 2 to 10^6 rounds: with
 // 1e-6 the bounds of few rounds are wide apart; 1e-1 costs digits where δ is near 1.)
 constexpr double kNever = 1e-12, kSeldom = 1e-3;
+// The former where tails far below are asked for.
+constexpr double kNeverAtAll = 1e-40;
 // Spreads within which the rest of a sum lies.
 constexpr double kRest = 4;
 
@@ -24,10 +26,19 @@ double PassedBut(double chance, double rounds) {
   return NormalTailInverse(std::fmin(-std::expm1(std::log(chance) / rounds), 1 - 1e-12));
 }
 
+// E[r²] of one round's ratio, without the outcomes that none of `rounds` may pass.
+double SquareWithout(double mu, double chance, double rounds) {
+  return std::exp(mu * mu) * NormalTail(2 * mu - PassedBut(chance, rounds));
+}
+
 }  // namespace
 
 double Ratio::Spread(double size) const {
   return std::fmin(std::sqrt(size * std::expm1(mu * mu)), 3 * size);
+}
+double Ratio::Part(double size) const {
+  return std::sqrt(size / rounds) *
+         std::fmin(Spread(rounds), std::sqrt(rounds * SquareWithout(mu, kNeverAtAll, rounds)));
 }
 double Ratio::At(double x) const { return std::exp(mu * (x - mu / 2)); }
 double Ratio::Slope(double x) const { return mu * At(x); }
@@ -53,9 +64,8 @@ SignedScale Opposed::Scales(double size) const {
   // Of little noise most sums lie far within their spread. Rarely are all outcomes above `least`.
   const double least = NormalTailInverse(std::fmin(std::pow(kRarely, 1 / size), 1 - 1e-12));
   // Of the whole sum: the root of its variance without outcomes that it may not have.
-  const double width =
-      std::fmin(spread_of(rounds), std::sqrt(rounds * std::cosh(epsilon) / 2 * std::exp(square) *
-                                             NormalTail(2 * mu - PassedBut(kNever, rounds))));
+  const double width = std::fmin(spread_of(rounds), std::sqrt(rounds * std::cosh(epsilon) / 2 *
+                                                              SquareWithout(mu, kNever, rounds)));
   const double finest = mu > kLittleNoise ? std::cosh(std::fmax(0, epsilon / 2 - mu * least)) / 4
                                           : std::numeric_limits<double>::infinity();
   // The rest of the sum: its mean without seldom outcomes, the greatest of the others, and spreads.

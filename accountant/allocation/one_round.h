@@ -8,10 +8,13 @@ namespace dpledger::accountant::allocation {
 struct Ratio {
   static constexpr bool kSigned = false;
   double mu;
+  double rounds;  // of the whole sum: grids are laid by it
 
   double Mean() const { return 1; }
   // The width in which most of a sum of `size` rounds lies.
   double Spread(double size) const;
+  // A sum of `size` rounds need not tell places apart that differ by a mesh's part of this.
+  double Part(double size) const;
   // What a sum's place is at most, beside the P-mass one.
   double Plus(double place) const { return place; }
   // The greatest exponent met at outcomes in [low, high].

@@ -16,7 +16,7 @@ constexpr double kCutRounding = 1e-10;
 // The law of the mean of the rounds.
 absl::StatusOr<RatioLaw> Mean(Bound bound, uint64_t rounds, double mu, double mesh, double tail,
                               const Limits& limits) {
-  Doubling<Ratio> doubling(bound, rounds, {mu}, mesh, tail);
+  Doubling<Ratio> doubling(bound, rounds, {mu, static_cast<double>(rounds)}, mesh, tail);
   ASSIGN_OR_RETURN(Atoms sum, doubling.Sum(limits));
   RatioLaw law;
   if (sum.q.empty()) return law;

@@ -171,7 +171,7 @@ TEST(ReplacedLaw, NothingIsLeftOutUncounted) {
   for (const uint64_t rounds : {64ul, 1000ul}) {
     const double tail = 1e-3, t = static_cast<double>(rounds);
     Doubling<Opposed> opposed(Bound::kUpper, rounds, {1, 0.2, t, 0}, 0.05, tail);
-    Doubling<Ratio> ratio(Bound::kUpper, rounds, {1}, 0.05, tail);
+    Doubling<Ratio> ratio(Bound::kUpper, rounds, {1, t}, 0.05, tail);
     const auto signed_sum = opposed.Sum({}), sum = ratio.Sum({});
     ASSERT_TRUE(signed_sum.ok() && sum.ok());
     double left_signed = 1 - opposed.q_cut(), left_q = 1 - ratio.q_cut(), left_p = 1;
