@@ -22,6 +22,8 @@ constexpr double kAlong = 2.125, kAcross = 1.875, kLogError = -53.99;
 
 // Parts this far below the peak's logarithm are bounded instead of integrated.
 constexpr double kNegligible = 45;
+// The peak is looked for until two exponents beside it are this near.
+constexpr double kFlat = 0.01;
 // Tails are cut this many standard deviations out: their logarithm is 45 lower.
 constexpr double kCut = 9.5;
 constexpr int kGreatestPanels = 1 << 14;
@@ -34,6 +36,10 @@ struct LogSum {
 };
 
 LogSum LogSumAt(const std::vector<ExponentialTerm>& terms, double t) {
+  if (terms.size() == 1) {
+    const auto& [log_coefficient, rate] = terms.front();
+    return {log_coefficient + rate * t, rate, std::fabs(log_coefficient) + std::fabs(rate * t) + 2};
+  }
   double greatest = -kInfinity, size = 0;
   for (const ExponentialTerm& term : terms) {
     const double exponent = term.log_coefficient + term.rate * t;
@@ -45,7 +51,8 @@ LogSum LogSumAt(const std::vector<ExponentialTerm>& terms, double t) {
   if (std::isinf(greatest)) return {greatest, 0, 0};
   double sum = 0, weighted = 0;
   for (const ExponentialTerm& term : terms) {
-    const double share = std::exp(term.log_coefficient + term.rate * t - greatest);
+    const double below = term.log_coefficient + term.rate * t - greatest;
+    const double share = below == 0 ? 1 : std::exp(below);
     sum += share;
     weighted += share * term.rate;
   }
@@ -154,7 +161,8 @@ class Panels {
  private:
   static double LogUp2(double x) { return NextUp(dpledger::accountant::LogUp(x)); }
 
-  // About the greatest exponent: a guess, which decides only what is worth integrating.
+  // About the greatest exponent: a guess, which decides only what is worth integrating. (One too
+  // low has more integrated.)
   double Peak(double from, double to) const {
     constexpr int kSamples = 64;
     const double cell = (to - from) / kSamples;
@@ -170,8 +178,9 @@ class Panels {
     for (int i = 0; i < 30; ++i) {
       const double x = a + 0.4 * (b - a), y = b - 0.4 * (b - a);
       const double fx = integrand_.At(x).exponent, fy = integrand_.At(y).exponent;
-      (fx > fy ? b : a) = fx > fy ? y : x;
       best = std::fmax(best, std::fmax(fx, fy));
+      if (std::fabs(fx - fy) < kFlat) break;
+      (fx > fy ? b : a) = fx > fy ? y : x;
     }
     return best;
   }

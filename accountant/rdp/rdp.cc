@@ -41,11 +41,13 @@ absl::StatusOr<Converted> Least(const Curve& curve, const std::vector<double>& o
   return best;
 }
 
-// The greater of both directions, each at its own order.
+// The greater of both directions, each at its own order. Where add is no greater at remove's best
+// order, it is none at its own, and need not be searched.
 absl::StatusOr<Converted> LeastOfBoth(const ApproximateCurve& curve, const Conversion& convert,
                                       const Limits& limits) {
   if (curve.remove == nullptr) return Least(curve.curve, curve.orders, convert, limits);
   ASSIGN_OR_RETURN(const Converted remove, Least(curve.remove, curve.orders, convert, limits));
+  if (convert(curve.add(remove.order), remove.order) <= remove.value) return remove;
   ASSIGN_OR_RETURN(const Converted add, Least(curve.add, curve.orders, convert, limits));
   return remove.value >= add.value || std::isnan(remove.value) ? remove : add;
 }

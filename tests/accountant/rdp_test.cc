@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "accountant/rdp/conversion.h"
 #include "accountant/rdp/sampled_gaussian.h"
 #include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
@@ -168,6 +169,50 @@ TEST(Rdp, DeltaAndEpsilonConvertIntoEachOther) {
   const auto epsilon = rdp::EpsilonFromCurve(curve, 1e-6, {});
   const auto delta = rdp::DeltaFromCurve(curve, epsilon->value, {});
   EXPECT_NEAR(delta->value / 1e-6, 1, 1e-6);
+}
+
+// Of all pairs of one divergence and one δ, a pair of two points whose ratios meet the equation
+// below has the greatest ε (Asoodeh et al. 2020): the bound is its own ε. At these orders and δ its
+// lower ratio is far from one, and what is searched.
+TEST(Conversion, IsTheEpsilonOfTheWorstPair) {
+  int far = 0;
+  for (const long double order : {1.05L, 1.5L, 2.0L, 5.0L, 30.0L}) {
+    for (const long double q : {0.001L, 0.03L, 0.2L, 0.5L}) {
+      for (const long double above : {1.01L, 1.2L, 1.8L, 4.0L}) {
+        const long double p = q * above, low = (1 - p) / (1 - q);
+        if (!(p < 0.95L)) continue;
+        const long double ratio = (order - 1) * (std::pow(above, order) - std::pow(low, order)) /
+                                  (order * (std::pow(above, order - 1) - std::pow(low, order - 1)));
+        if (!(ratio > 1)) continue;
+        const long double delta = p - ratio * q;
+        const long double moment = q * std::pow(above, order) + (1 - q) * std::pow(low, order);
+        const auto divergence = static_cast<double>(std::log(moment) / (order - 1));
+        const double found = rdp::EpsilonAt(divergence, static_cast<double>(order),
+                                            static_cast<double>(std::log(delta)), 0);
+        const double truth = static_cast<double>(std::log(ratio));
+        EXPECT_GE(found, truth - 1e-12) << order << " " << q << " " << above;
+        EXPECT_LE(found, truth + 1e-9) << order << " " << q << " " << above;
+        far += order * delta > 0.01L;
+      }
+    }
+  }
+  EXPECT_GT(far, 20);
+}
+
+// What both directions give is the greater: one that is no greater anywhere needs no search.
+TEST(Rdp, TheLesserDirectionIsAskedOnce) {
+  int asked = 0;
+  rdp::ApproximateCurve curve{nullptr, 0, {}};
+  curve.remove = [](double order) { return order / 2; };
+  curve.add = [&](double order) { return ++asked, order / 4; };
+  const double remove = rdp::EpsilonFromCurve(curve.remove, 1e-6, {})->value;
+  EXPECT_EQ(rdp::EpsilonFromCurve(curve, 1e-6, {})->value, remove);
+  EXPECT_EQ(asked, 1);
+  // Where it is the greater one, it is searched.
+  std::swap(curve.remove, curve.add);
+  EXPECT_EQ(rdp::EpsilonFromCurve(curve, 1e-6, {})->value, remove);
+  curve.remove = [](double order) { return 0.3 + order / 4; };
+  EXPECT_EQ(rdp::EpsilonFromCurve(curve, 1e-6, {})->value, remove);
 }
 
 TEST(Rdp, StopsWhenCancelled) {
