@@ -17,8 +17,12 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the loss grid: some tens of milliseconds.
+// Of the loss grid: some tens of milliseconds. So much is left for a bound that is asked for last.
 constexpr double kSoon = 3e7;
+// What of the budget the composition above another may take, where one below is asked about too.
+constexpr double kOfAbove = 0.6;
+constexpr char kOutOfReach[] =
+    "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
 constexpr char kNoLowerBound[] = "rdp gives no lower bound";
 constexpr char kCurvesLeftOut[] = "the lower bound leaves out what is known by a Rényi curve alone";
 
@@ -51,22 +55,31 @@ Answer Narrower(Answer a, Answer b) {
   return answer;
 }
 
-// What a method, or the best of all that apply, answers to one question.
+// What a method, or the best of all that apply, answers to one question. All compositions that it
+// asks about share one budget of work.
 class Asking {
  public:
   Asking(const Question& question, const Options& options)
-      : question_(question), options_(options) {}
+      : question_(question), options_(options), limits_(options.limits) {}
 
-  absl::StatusOr<Answer> By(Method method, const Composition& composition) const;
+  absl::StatusOr<Answer> By(Method method, const Composition& composition);
 
  private:
   // Without a word on whether the interval is as narrow as asked for.
-  absl::StatusOr<Answer> Known(Method method, const Composition& composition) const;
-  absl::StatusOr<Answer> Exactly(Method method, const Composition& composition) const;
-  absl::StatusOr<Answer> Between(Method method, const Composition& composition) const;
-  absl::StatusOr<double> LowerEnd(Method method, const LowerPart& below) const;
+  absl::StatusOr<Answer> Known(Method method, const Composition& composition);
+  absl::StatusOr<Answer> Exactly(Method method, const Composition& composition);
+  absl::StatusOr<Answer> Between(Method method, const Composition& composition);
+  std::optional<Answer> Closed(Method method, const Composition& composition) const;
+  absl::StatusOr<std::optional<Answer>> OfLoss(Method method, const Composition& composition,
+                                               double most_work);
+  absl::StatusOr<std::optional<Answer>> FromAbove(Method method, const Composition& composition,
+                                                  const Answer& by_rdp, double most_work);
+  absl::StatusOr<double> LowerEnd(Method method, const LowerPart& below);
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
-  absl::StatusOr<Answer> ByPld(const Composition& composition, const Limits& limits) const;
+  // nullopt where no loss grid is within reach.
+  absl::StatusOr<std::optional<Answer>> ByPld(const Composition& composition, double most_work);
+  absl::StatusOr<std::optional<Answer>> ByLoss(Method method, const Composition& composition,
+                                               double most_work);
 
   bool Met(const Answer& answer) const {
     return answer.value.RelativeGap() <= options_.relative_gap;
@@ -74,22 +87,30 @@ class Asking {
 
   const Question& question_;
   const Options& options_;
+  Limits limits_;  // what is left of them
 };
+
+std::optional<Answer> Asking::Closed(Method method, const Composition& composition) const {
+  if (method != Method::kBest && method != Method::kGaussian) return std::nullopt;
+  const std::optional<Interval> closed = question_.Closed(composition);
+  if (!closed.has_value()) return std::nullopt;
+  return Answer{*closed, Method::kGaussian, {}};
+}
 
 absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
   ASSIGN_OR_RETURN(const double upper, question_.Rdp(composition, options_.limits));
   return Answer{{0, upper}, Method::kRdp, {kNoLowerBound}};
 }
 
-absl::StatusOr<Answer> Asking::ByPld(const Composition& composition, const Limits& limits) const {
+absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& composition,
+                                                    double most_work) {
+  Limits limits = limits_;
+  limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
   ASSIGN_OR_RETURN(const pld::Bounds bounds,
                    question_.Pld(composition, options_.relative_gap, limits));
-  if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
-  ASSIGN_OR_RETURN(Answer answer, ByRdp(composition));
-  answer.warnings.insert(
-      answer.warnings.begin(),
-      "the privacy loss distribution is out of reach of the loss grid; answered by rdp");
-  return answer;
+  limits_.max_grid_work = std::fmax(kSoon, limits_.max_grid_work - bounds.work);
+  if (!bounds.gridded) return std::nullopt;
+  return Answer{bounds.value, Method::kPld, {}};
 }
 
 // What of `known`, if anything, and another answer is left.
@@ -97,9 +118,10 @@ Answer And(std::optional<Answer> known, Answer other) {
   return known.has_value() ? Narrower(*std::move(known), std::move(other)) : other;
 }
 
-// Of an exact composition: the contour on one line, pld as far as it gets soon, the contour by
-// jumps, pld, then rdp, until the interval is as narrow as asked for; what all of them leave.
-absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composition) const {
+// What is known of the loss of an exact composition: by the contour on one line, pld as far as it
+// gets soon, the contour by jumps, then pld, until the interval is as narrow as asked for.
+absl::StatusOr<std::optional<Answer>> Asking::ByLoss(Method method, const Composition& composition,
+                                                     double most_work) {
   std::optional<Answer> known;
   const auto by_contour = [&](contour::Effort effort) -> absl::Status {
     ASSIGN_OR_RETURN(const std::optional<Interval> interval,
@@ -108,52 +130,64 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
       known = And(std::move(known), Answer{*interval, Method::kContour, {}});
     return absl::OkStatus();
   };
+  const auto by_pld = [&](double work) -> absl::Status {
+    ASSIGN_OR_RETURN(const std::optional<Answer> answer, ByPld(composition, work));
+    if (answer.has_value()) known = And(std::move(known), *answer);
+    return absl::OkStatus();
+  };
   const auto met = [&] { return known.has_value() && Met(*known); };
   if (method == Method::kContour) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
   if (method == Method::kBest) {
     RETURN_IF_ERROR(by_contour(contour::Effort::kOneLine));
     if (!met() && contour::Applies(composition) && composition.pairs.empty()) {
-      Limits soon = options_.limits;
-      soon.max_grid_work = kSoon;
-      ASSIGN_OR_RETURN(const Answer first, ByPld(composition, soon));
-      if (first.method == Method::kPld) known = And(std::move(known), first);
+      RETURN_IF_ERROR(by_pld(kSoon));
       if (!met()) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
     }
   }
-  if (met()) return *known;
-  ASSIGN_OR_RETURN(Answer answer, ByPld(composition, options_.limits));
-  if (method == Method::kContour) {
-    answer.warnings.push_back(
-        "the contour integral does not close for these steps; answered by another method");
-  }
-  answer = And(std::move(known), std::move(answer));
-  if (method == Method::kBest && !Met(answer) && answer.method != Method::kRdp) {
-    ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
-    answer = Narrower(by_rdp, std::move(answer));
+  if (!met()) RETURN_IF_ERROR(by_pld(most_work));
+  return known;
+}
+
+// Of an exact composition: what is known of its loss, and what rdp adds to that.
+absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composition) {
+  ASSIGN_OR_RETURN(const std::optional<Answer> by_loss,
+                   ByLoss(method, composition, limits_.max_grid_work));
+  Answer answer;
+  if (by_loss.has_value() && (method != Method::kBest || Met(*by_loss))) {
+    answer = *by_loss;
+  } else {
+    ASSIGN_OR_RETURN(answer, ByRdp(composition));
+    if (by_loss.has_value()) {
+      answer = Narrower(std::move(answer), *by_loss);
+    } else {
+      answer.warnings.insert(answer.warnings.begin(), kOutOfReach);
+    }
   }
   return answer;
 }
 
 // Of a composition that is not exact: the upper bound of one above it, or that of its Rényi curve
-// where it is less; the lower bound of one below it.
-absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) const {
+// where it is less; the lower bound of one below it. (The Rényi curve of one above says no more
+// than its own.)
+absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) {
   const LowerPart below = Below(composition);
   ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition));
   const bool best = method == Method::kBest;
-  Answer answer = best ? by_rdp : Answer{{0, kInfinity}, method, {}};
+  Answer answer = by_rdp;
   if (!best || !IsCurvesAlone(composition)) {
-    const auto from_above = [&]() -> absl::StatusOr<Answer> {
-      ASSIGN_OR_RETURN(const Composition above,
-                       Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
-      return Known(method, above);
-    };
-    absl::StatusOr<Answer> upper = from_above();
+    const double share = below.dominated.Empty() ? 1 : kOfAbove;
+    const absl::StatusOr<std::optional<Answer>> upper =
+        FromAbove(method, composition, by_rdp, share * limits_.max_grid_work);
     if (best && absl::IsDeadlineExceeded(upper.status())) {
       answer.warnings.push_back("the question ran out of its time; answered by rdp");
       return answer;
     }
     RETURN_IF_ERROR(upper.status());
-    if (upper->value.upper() < answer.value.upper()) answer = *std::move(upper);
+    if (upper->has_value()) {
+      if (!best || (*upper)->value.upper() < answer.value.upper()) answer = **upper;
+    } else if (!best) {
+      answer.warnings.insert(answer.warnings.begin(), kOutOfReach);
+    }
   }
   answer.value = {0, answer.value.upper()};
   if (!below.dominated.Empty()) {
@@ -166,30 +200,53 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   return answer;
 }
 
+// What is known of the loss of an exact composition, in closed form where there is one.
+absl::StatusOr<std::optional<Answer>> Asking::OfLoss(Method method, const Composition& composition,
+                                                     double most_work) {
+  if (std::optional<Answer> closed = Closed(method, composition); closed.has_value()) return closed;
+  return ByLoss(method, composition, most_work);
+}
+
+absl::StatusOr<std::optional<Answer>> Asking::FromAbove(Method method,
+                                                        const Composition& composition,
+                                                        const Answer& by_rdp, double most_work) {
+  ASSIGN_OR_RETURN(const Composition above,
+                   Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
+  return OfLoss(method, above, most_work);
+}
+
 // δ of what is above `below` is at least `share` times that of the dominated composition.
-absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) const {
+absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) {
   Question question = question_;
   if (question.epsilon() && below.share < 1) question.at = DivUp(question.at, below.share);
   if (question.epsilon() && question.at >= 1) return 0;
-  ASSIGN_OR_RETURN(const Answer least, Asking(question, options_).Known(method, below.dominated));
-  const double lower = least.value.lower();
+  Asking asking(question, options_);
+  asking.limits_ = limits_;
+  ASSIGN_OR_RETURN(const std::optional<Answer> least,
+                   asking.OfLoss(method, below.dominated, limits_.max_grid_work));
+  if (!least.has_value()) return 0;
+  const double lower = least->value.lower();
   return question.epsilon() || below.share == 1 ? lower : MulDown(lower, below.share);
 }
 
-absl::StatusOr<Answer> Asking::Known(Method method, const Composition& composition) const {
+absl::StatusOr<Answer> Asking::Known(Method method, const Composition& composition) {
   if (method == Method::kRdp) return ByRdp(composition);
-  if (method == Method::kBest || method == Method::kGaussian) {
-    if (const std::optional<Interval> closed = question_.Closed(composition); closed.has_value())
-      return Answer{*closed, Method::kGaussian, {}};
-  }
+  if (const std::optional<Answer> closed = Closed(method, composition); closed.has_value())
+    return *closed;
   if (method == Method::kGaussian) {
     return DoesNotApply(Method::kGaussian,
                         "applies to unsampled Gaussians, and to one sampled step");
   }
-  return IsExact(composition) ? Exactly(method, composition) : Between(method, composition);
+  ASSIGN_OR_RETURN(Answer answer, IsExact(composition) ? Exactly(method, composition)
+                                                       : Between(method, composition));
+  if (method == Method::kContour && answer.method != method) {
+    answer.warnings.push_back(
+        "the contour integral does not close for these steps; answered by another method");
+  }
+  return answer;
 }
 
-absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) const {
+absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
   // Where curves are left out, or rdp alone answers, that says why.
   const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;

@@ -21,7 +21,7 @@ struct Limits {
                          << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
 
   // What one question may take on the loss grid, counted rather than timed (pld/work.h): most of a
-  // second.
+  // second. All compositions that it is answered by share it.
   double max_grid_work = 9e8;
 
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.

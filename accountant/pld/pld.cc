@@ -153,6 +153,7 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
     };
     ASSIGN_OR_RETURN(bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
                                     tail, relative_gap, limits));
+    bounds.work = question.work;
   }
   if (!bounds.met && composition.OnlyGaussians()) {
     ASSIGN_OR_RETURN(const rdp::Converted renyi,
@@ -216,6 +217,7 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
     ASSIGN_OR_RETURN(
         bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
                        TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
+    bounds.work = question.work;
   }
   bounds.value = {std::fmin(1, bounds.value.lower()), std::fmin(1, bounds.value.upper())};
   if (!bounds.met && composition.OnlyGaussians()) {

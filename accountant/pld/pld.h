@@ -17,6 +17,7 @@ struct Bounds {
   Interval value;
   bool met = true;      // the wanted gap was reached within the limits
   bool gridded = true;  // false: no loss grid was within reach, and `value` is the Rényi bound
+  double work = 0;      // of Limits::max_grid_work, what was taken
 };
 
 // Precondition: !composition.non_private. δ in (0, 1); epsilon >= 0; relative_gap in [1e-9, 1].
