@@ -17,8 +17,9 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the loss grid: some tens of milliseconds. So much is left for a bound that is asked for last.
-constexpr double kSoon = 3e7;
+// Of the loss grid: a tenth of a second; and what is left at least for a bound that is asked for
+// last, some tens of milliseconds.
+constexpr double kSoon = 1e8, kLeastLeft = 3e7;
 // What of the budget the composition above another may take, where one below is asked about too.
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
@@ -108,7 +109,7 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
   limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
   ASSIGN_OR_RETURN(const pld::Bounds bounds,
                    question_.Pld(composition, options_.relative_gap, limits));
-  limits_.max_grid_work = std::fmax(kSoon, limits_.max_grid_work - bounds.work);
+  limits_.max_grid_work = std::fmax(kLeastLeft, limits_.max_grid_work - bounds.work);
   if (!bounds.gridded) return std::nullopt;
   return Answer{bounds.value, Method::kPld, {}};
 }

@@ -20,9 +20,12 @@ struct Limits {
   int64_t max_fft_bins = int64_t{1}
                          << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
 
-  // What one question may take on the loss grid, counted rather than timed (pld/work.h): most of a
-  // second. All compositions that it is answered by share it.
-  double max_grid_work = 9e8;
+  // What one question may take on the loss grid, counted rather than timed (pld/work.h): a second
+  // or so. All compositions that it is answered by share it.
+  double max_grid_work = 1.2e9;
+
+  // The same for a contour by jumps, in one direction and to one share (contour/ladder.h).
+  double max_jump_work = 7e8;
 
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.
   absl::Status Check() const;

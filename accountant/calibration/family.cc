@@ -21,7 +21,7 @@ constexpr double kRough = 0.02;
 constexpr double kFirstGap = 0.01;
 // What a value that is tried may take of a question's work on the loss grid, and what one near the
 // solution may: ten of the former and three of the latter take as long as one question.
-constexpr double kTrial = 1.0 / 30, kFinal = 0.2;
+constexpr double kTrial = 1.0 / 40, kFinal = 0.15;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
 constexpr int kFinalTries = 6, kFinalTriesWide = 3;
 // How near trials come where the gap that is wanted is out of their reach.

@@ -27,11 +27,9 @@ constexpr int kGreatestRungs = 40;
 // What is below a cut is taken whole where its own line has no more nodes than this.
 constexpr size_t kShortLine = 3000, kLongLine = size_t{1} << 16;
 constexpr int kLayings = 5;
-constexpr double kGreatestWidth = 0.6;
 constexpr double kHighestInAdd = 0.5;  // the highest cut in the add direction
-constexpr double kLeastLogDelta = -600;
-// Below this ε is not sought.
-constexpr double kLeastEpsilon = 1e-12;
+constexpr double kGreatestWidth = 0.6, kLeastLogDelta = -600;
+constexpr double kLeastEpsilon = 1e-12;  // below it ε is not sought
 
 // E[1 - N(t; at)] for t ~ N(mean, 1), from above, as a logarithm: 1 - N <= min(1, e^{(t - at)/w}),
 // which only grows as `at` falls and w grows: so far, that exponents are below 2e5, and their
@@ -59,9 +57,9 @@ struct Place {
 // δ as a sum of parts, laid at one ε.
 class Ladder {
  public:
-  // `log_share`: one of kLogShares.
-  Ladder(const std::vector<Step>& steps, double log_share, const Limits& limits)
-      : steps_(steps), log_share_(log_share), limits_(limits) {}
+  // `log_share`: one of kLogShares. Where `work` is spent, lines are out of reach.
+  Ladder(const std::vector<Step>& steps, double log_share, const Limits& limits, JumpWork& work)
+      : steps_(steps), log_share_(log_share), limits_(limits), work_(work) {}
 
   // Finds the cut above which nothing matters to a δ of e^{log_delta}. False if there is none.
   bool FindTop(double log_delta);
@@ -89,6 +87,7 @@ class Ladder {
   const std::vector<Step>& steps_;
   const double log_share_;
   const Limits& limits_;
+  JumpWork& work_;
   double top_loss_ = 0, top_mass_ = 0;
   std::vector<double> widths_;
   std::vector<Part> parts_;
@@ -155,8 +154,8 @@ absl::StatusOr<double> Ladder::LogEstimate(double epsilon) {
   };
   for (int i = 0; i < kGreatestRungs; ++i, high = Below(high)) {
     RETURN_IF_ERROR(limits_.Check());
-    Measure near(steps_, WindowsAt(0, high), 12);
-    Measure shell(steps_, WindowsAt(Below(high), high), 12);
+    Measure near(steps_, WindowsAt(0, high), 12, work_);
+    Measure shell(steps_, WindowsAt(Below(high), high), 12, work_);
     if (!near.ok() || !shell.ok()) return total;
     const Tilted below = near.ForEpsilon(epsilon);
     const double chernoff = below.log_mgf - below.c * epsilon;
@@ -177,7 +176,7 @@ absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
   double high = top_loss_;
   for (int i = 0; i < kGreatestRungs; ++i, high = Below(high)) {
     RETURN_IF_ERROR(limits_.Check());
-    Measure near(steps_, WindowsAt(0, high), Digits());
+    Measure near(steps_, WindowsAt(0, high), Digits(), work_);
     if (!near.ok()) return false;
     neglected_ = near.ChernoffAt(epsilon);
     if (neglected_->LogDeltaUp(epsilon) < goal) return true;
@@ -189,7 +188,7 @@ absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
       parts_.push_back(*std::move(whole));
       return true;
     }
-    Measure shell(steps_, WindowsAt(Below(high), high), Digits());
+    Measure shell(steps_, WindowsAt(Below(high), high), Digits(), work_);
     std::optional<Part> part;
     if (shell.ok()) {
       ASSIGN_OR_RETURN(part, Part::Lay(shell, epsilon, goal, kLongLine, limits_));
@@ -197,7 +196,7 @@ absl::StatusOr<bool> Ladder::Lay(double epsilon, double log_delta) {
     if (!part.has_value()) {
       // The rungs end here, at whatever length.
       if (!whole.has_value()) {
-        Measure again(steps_, WindowsAt(0, high), Digits());
+        Measure again(steps_, WindowsAt(0, high), Digits(), work_);
         ASSIGN_OR_RETURN(whole, Part::Lay(again, epsilon, goal, kLongLine, limits_));
       }
       if (!whole.has_value()) return false;
@@ -309,11 +308,12 @@ std::optional<double> Outward(const Place& from, double sign, F holds) {
 
 using Found = absl::StatusOr<std::optional<Interval>>;
 
-Found EpsilonWith(double log_share, const Widths& steps, double delta, const Limits& limits) {
+Found EpsilonWith(double log_share, const Widths& steps, double delta, const Limits& limits,
+                  JumpWork& work) {
   const double log_delta = std::log(delta);
   if (!(log_delta > kLeastLogDelta)) return std::nullopt;
   const double delta_down = NextDown(delta), delta_up = NextUp(delta);
-  Ladder above(steps.upper, log_share, limits);
+  Ladder above(steps.upper, log_share, limits, work);
   if (!above.FindTop(log_delta)) return std::nullopt;
   // ε may be 0.
   ASSIGN_OR_RETURN(const double at_zero, above.LogEstimate(0));
@@ -331,31 +331,16 @@ Found EpsilonWith(double log_share, const Widths& steps, double delta, const Lim
     return Outward(from, -1, [&](double e) { return on.At(e).lower >= delta_up; }).value_or(0);
   };
   if (Same(steps)) return Interval(lower_bound(above, *at), *upper);
-  Ladder below(steps.lower, log_share, limits);
+  Ladder below(steps.lower, log_share, limits, work);
   if (!below.FindTop(log_delta)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Place> low, below.Settle(at->epsilon, log_delta));
   if (!low.has_value()) return std::nullopt;
   return Interval(lower_bound(below, *low), *upper);
 }
 
-// The first answer of `question` over the shares that is useful; else the narrowest.
-template <typename Question>
-Found FirstUseful(const Question& question) {
-  std::optional<Interval> best;
-  for (const double log_share : kLogShares) {
-    ASSIGN_OR_RETURN(const std::optional<Interval> found, question(log_share));
-    if (!found.has_value()) continue;
-    if (!best.has_value() || found->RelativeGap() < best->RelativeGap()) best = found;
-    if (best->RelativeGap() <= kUsefulGap) break;
-  }
-  return best;
-}
-
-}  // namespace
-
-Found DeltaByJumpsTo(double log_share, const Widths& steps, double epsilon, const Limits& limits) {
-  if (!Applies(steps.upper)) return std::nullopt;
-  Ladder above(steps.upper, log_share, limits);
+Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Limits& limits,
+                JumpWork& work) {
+  Ladder above(steps.upper, log_share, limits, work);
   double log_delta = -50;
   for (int i = 0; i < kLayings; ++i) {
     if (!above.FindTop(log_delta)) return std::nullopt;
@@ -370,23 +355,46 @@ Found DeltaByJumpsTo(double log_share, const Widths& steps, double epsilon, cons
   if (!laid) return std::nullopt;
   const PartOfDelta high = above.At(epsilon);
   if (Same(steps)) return Interval(high.lower, std::fmin(1, high.upper));
-  Ladder below(steps.lower, log_share, limits);
+  Ladder below(steps.lower, log_share, limits, work);
   ASSIGN_OR_RETURN(const bool both,
                    below.FindTop(log_delta) ? below.Lay(epsilon, log_delta) : false);
   if (!both) return std::nullopt;
   return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
 }
 
-Found DeltaByJumps(const Widths& steps, double epsilon, const Limits& limits) {
+// The first answer of `question` over the shares that is useful; else the narrowest.
+template <typename Question>
+Found FirstUseful(const Widths& steps, const Limits& limits, const Question& question) {
   if (!Applies(steps.upper)) return std::nullopt;
-  return FirstUseful(
-      [&](double log_share) { return DeltaByJumpsTo(log_share, steps, epsilon, limits); });
+  std::optional<Interval> best;
+  for (const double log_share : kLogShares) {
+    JumpWork work{limits.max_jump_work};
+    ASSIGN_OR_RETURN(const std::optional<Interval> found, question(log_share, work));
+    if (!found.has_value()) continue;
+    if (!best.has_value() || found->RelativeGap() < best->RelativeGap()) best = found;
+    if (best->RelativeGap() <= kUsefulGap) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+Found DeltaByJumpsTo(double log_share, const Widths& steps, double epsilon, const Limits& limits) {
+  if (!Applies(steps.upper)) return std::nullopt;
+  JumpWork work{limits.max_jump_work};
+  return DeltaWith(log_share, steps, epsilon, limits, work);
+}
+
+Found DeltaByJumps(const Widths& steps, double epsilon, const Limits& limits) {
+  return FirstUseful(steps, limits, [&](double log_share, JumpWork& work) {
+    return DeltaWith(log_share, steps, epsilon, limits, work);
+  });
 }
 
 Found EpsilonByJumps(const Widths& steps, double delta, const Limits& limits) {
-  if (!Applies(steps.upper)) return std::nullopt;
-  return FirstUseful(
-      [&](double log_share) { return EpsilonWith(log_share, steps, delta, limits); });
+  return FirstUseful(steps, limits, [&](double log_share, JumpWork& work) {
+    return EpsilonWith(log_share, steps, delta, limits, work);
+  });
 }
 
 }  // namespace dpledger::accountant::contour

@@ -12,6 +12,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kUnit = kUnitRoundoff;
+// Nanoseconds: to lay a node, to sum it at one order and in an envelope, and a cell's bound.
+constexpr double kOfLaying = 30, kOfNode = 6, kOfEnvelope = 15, kOfCell = 20;
 constexpr double kLeastOrder = 1e-6, kGreatestOrder = 1e7;
 
 }  // namespace
@@ -23,16 +25,19 @@ double Chernoff::LogDeltaUp(double epsilon) const {
   return log_mgf - order * epsilon + LogChernoffFrom0(order) + 16 * kUnit * size;
 }
 
-Measure::Measure(const std::vector<Step>& steps, const std::vector<Window>& windows,
-                 double digits) {
-  for (size_t i = 0; i < steps.size(); ++i) {
+Measure::Measure(const std::vector<Step>& steps, const std::vector<Window>& windows, double digits,
+                 JumpWork& work)
+    : work_(work) {
+  for (size_t i = 0; i < steps.size() && ok_; ++i) {
     const double own = digits + std::log(steps[i].count);
     shells_.emplace_back(steps[i], windows[i], std::sqrt(2 * (own + 12)));
     Shell& shell = shells_.back();
     const double eta = 0.75 * shell.GreatestHeight();
     heights_.push_back(eta);
     // The strip's integral exceeds the sum by e^{η²/2} and what a shifted cut lets through.
-    ok_ = ok_ && shell.Lay(2 * kPi * eta / (own + eta * eta / 2 + 8));
+    ok_ = shell.Lay(2 * kPi * eta / (own + eta * eta / 2 + 8));
+    Spend(kOfLaying * static_cast<double>(shell.nodes() + shell.cells()));
+    ok_ = ok_ && !work_.IsSpent();
   }
 }
 
@@ -44,6 +49,9 @@ Tilted Measure::At(double c, bool with_bound) const {
   for (size_t i = 0; i < shells_.size(); ++i) {
     const Shell& shell = shells_[i];
     const double count = shell.step().count, eta = with_bound ? heights_[i] : 0;
+    Spend((has_below() ? 2 : 1) *
+          (kOfNode * static_cast<double>(shell.nodes()) +
+           (with_bound ? kOfCell * static_cast<double>(shell.cells()) : 0)));
     const double power = Power(shell.step(), c);
     CutSum w = shell.At(false, power, eta, 0, nullptr);
     if (shell.step().add) w.mean = -w.mean;
@@ -142,10 +150,12 @@ double Measure::LogModulusFrom(const SumsAt& sums, double c, double y) const {
   for (size_t i = 0; i < shells_.size(); ++i) {
     const Shell& shell = shells_[i];
     const double count = shell.step().count, power = Power(shell.step(), c);
-    double best = kInfinity;
+    double best = kInfinity, cells = 0, nodes = 0;
+    const auto size = static_cast<double>(shell.cells());
     if (has_below()) {
       ForHeights(shell.GreatestHeight(), [&](double eta) {
         best = std::fmin(best, shell.LogIntegral(false, power, eta, -y));
+        cells += size;
       });
       best += std::log(count) - sums.log_high[i];
       log_sum = std::fmax(log_sum, best) + std::log1p(std::exp(-std::fabs(best - log_sum)));
@@ -153,10 +163,12 @@ double Measure::LogModulusFrom(const SumsAt& sums, double c, double y) const {
       const double greatest = std::fmin(shell.GreatestHeight(), shell.GreatestEnvelopeHeight());
       const double digits = 8 + std::log(count);
       ForHeights(greatest, [&](double eta) {
-        best = std::fmin(best, shell.LogEnvelope(power, sums.log_high[i], eta, y, digits));
+        best = std::fmin(best, shell.LogEnvelope(power, sums.log_high[i], eta, y, digits, nodes));
+        cells += 2 * size;
       });
       log_product += count * std::fmin(0, best);
     }
+    Spend(kOfCell * cells + kOfEnvelope * nodes);
   }
   return (has_below() ? log_sum : log_product) + sums.log_all;
 }

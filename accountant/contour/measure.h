@@ -37,12 +37,20 @@ struct SumsAt {
   double log_all = 0;
 };
 
+// What is left of Limits::max_jump_work, in nanoseconds of one core of 2023: counted as it is
+// spent, rather than timed, so that the same question has the same answer on every machine.
+struct JumpWork {
+  double left;
+  bool IsSpent() const { return left < 0; }
+};
+
 // All steps' shells of one window. Movable; not thread safe.
 class Measure {
  public:
   // A window for each step; all with something below, or none. `digits`: what real orders are
-  // wanted to, relative to one run's mass.
-  Measure(const std::vector<Step>& steps, const std::vector<Window>& windows, double digits);
+  // wanted to, relative to one run's mass. Every function takes what it does from `work`.
+  Measure(const std::vector<Step>& steps, const std::vector<Window>& windows, double digits,
+          JumpWork& work);
   // False if that takes too many nodes; nothing else may be called then.
   bool ok() const { return ok_; }
   bool has_below() const { return shells_[0].has_below(); }
@@ -60,10 +68,14 @@ class Measure {
   // Laying other nodes on them makes the functions above answer from those.
   std::vector<Shell>& shells() { return shells_; }
   const std::vector<Shell>& shells() const { return shells_; }
+  JumpWork& work() const { return work_; }
 
  private:
+  void Spend(double nanoseconds) const { work_.left -= nanoseconds; }
+
   std::vector<Shell> shells_;
   std::vector<double> heights_;
+  JumpWork& work_;
   bool ok_ = true;
 };
 

@@ -97,7 +97,7 @@ absl::StatusOr<std::optional<Part>> Part::Lay(Measure& measure, double epsilon, 
   for (int i = 0;; ++i) {
     RETURN_IF_ERROR(limits.Check());
     nodes = std::ceil(nodes);
-    if (!(nodes <= most)) return std::nullopt;
+    if (!(nodes <= most) || measure.work().IsSpent()) return std::nullopt;
     // What is past the end falls slowly here: perhaps not far enough at any length.
     if (i == kPatience && part.LogPast(measure, sums, most * part.spacing_) > log_goal) {
       return std::nullopt;

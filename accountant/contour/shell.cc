@@ -79,7 +79,9 @@ Shell::Shell(const Step& step, const Window& window, double margin)
       cell_(std::fmin(window.width / 4, 0.1)) {
   // So far away a cut is none: its exponent is below the range of doubles.
   if (uncut_) window_.high = right_ + 800 * window.width;
-  const size_t cells = static_cast<size_t>(std::ceil((right_ - left_) / cell_));
+  const double wanted = std::ceil((right_ - left_) / cell_);
+  if (!(wanted < static_cast<double>(kGreatestNodes))) return;  // Lay says so
+  const size_t cells = static_cast<size_t>(wanted);
   right_ = left_ + static_cast<double>(cells) * cell_;
   const size_t size = cells + 1;
   edge_.resize(size);
@@ -207,8 +209,8 @@ double Shell::LogIntegral(bool below, double power, double eta, double y) const 
                                  std::cos(eta / window_.width), y);
 }
 
-double Shell::LogEnvelope(double power, double log_scale, double eta, double y,
-                          double digits) const {
+double Shell::LogEnvelope(double power, double log_scale, double eta, double y, double digits,
+                          double& nodes) const {
   const double turn = step_.mu * eta, cosine = std::cos(eta / window_.width);
   if (v_.back() > kGreatestBaseLoss || !(cosine > 0.01) || !(turn <= kPi / 2)) return kInfinity;
   // The strip about the line at height eta. On it the integrand's angle stays at least 0, and its
@@ -229,6 +231,7 @@ double Shell::LogEnvelope(double power, double log_scale, double eta, double y,
       RoundedTo24Bits(2 * kPi * strip / std::fmax(3, log_strip - log_scale + digits + 0.75));
   const double first = std::floor(left_ / h), count = std::ceil(right_ / h) - first + 1;
   if (!(count > 0 && count < static_cast<double>(kGreatestNodes))) return kInfinity;
+  nodes += count;
   const size_t size = static_cast<size_t>(count);
   std::vector<double> t(size), v(size), x(size), re(size), im(size), terms(size), error(size);
   for (size_t i = 0; i < size; ++i) {
@@ -272,6 +275,7 @@ double Shell::LogEnvelope(double power, double log_scale, double eta, double y,
 }
 
 bool Shell::Lay(double h) {
+  if (edge_.empty()) return false;
   h_ = RoundedTo24Bits(h);
   first_ = std::floor(left_ / h_);
   const double count = std::ceil(right_ / h_) - first_ + 1;

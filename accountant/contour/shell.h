@@ -51,12 +51,16 @@ class Shell {
   double LogIntegral(bool below, double power, double eta, double y) const;
 
   // The same at y < 0 for what is under `high` (low = -∞), nearly without loss: by a trapezoidal
-  // sum whose error LogIntegral bounds. `digits`: wanted relative to the value at y = 0.
-  double LogEnvelope(double power, double log_scale, double eta, double y, double digits) const;
+  // sum whose error LogIntegral bounds. `digits`: wanted relative to the value at y = 0. Adds the
+  // nodes of the sum to `nodes`.
+  double LogEnvelope(double power, double log_scale, double eta, double y, double digits,
+                     double& nodes) const;
 
-  // Lays nodes with this step (rounded down to 24 bits). Returns false if there are too many.
+  // Lays nodes with this step (rounded down to 24 bits). Returns false if there are too many, or
+  // too many cells; nothing else may be called then.
   bool Lay(double h);
   size_t nodes() const { return size_; }
+  size_t cells() const { return edge_.empty() ? 0 : edge_.size() - 1; }  // of LogIntegral
   double h() const { return h_; }
 
   // `weights`, unless null, gets the weights over their sum; Padded(nodes()) elements. `eta` > 0:

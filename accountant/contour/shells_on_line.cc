@@ -16,6 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kUnit = kUnitRoundoff;
 constexpr double kGreatestWork = 2e8;  // nodes on the line times nodes in t: a tenth of a second
+constexpr double kOfProduct = 0.5;     // nanoseconds
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 
 // log(1 + z), near z = 0 too.
@@ -72,11 +73,14 @@ absl::StatusOr<std::optional<ShellsOnLine>> ShellsOnLine::Put(Measure& measure, 
     const double count = shell.step().count, power = Power(shell.step(), c);
     const HeightAndStep rule = StepFor(shell, power, end, near.shell[i], near.below[i], digits);
     if (!(rule.h > 0) || !shell.Lay(rule.h)) return std::nullopt;
-    work += static_cast<double>(shell.nodes() * nodes) * (line.has_below_ ? 2 : 1);
+    const double own = static_cast<double>(shell.nodes() * nodes) * (line.has_below_ ? 2 : 1);
+    work += own;
     const Nodes on_nodes = shell.OnNodes();
     const double greatest_loss =
         std::fmax(std::fabs(on_nodes.loss[0]), std::fabs(on_nodes.loss[shell.nodes() - 1]));
     if (!(work < kGreatestWork && end * greatest_loss < kGreatestTurn)) return std::nullopt;
+    measure.work().left -= kOfProduct * own;
+    if (measure.work().IsSpent()) return std::nullopt;
     const double turn = kUnit * (kTurnError + 16 + static_cast<double>(Padded(shell.nodes())) / 4);
     const auto put = [&](bool below, Ratios& ratios) -> absl::StatusOr<CutSum> {
       std::vector<double> weights;

@@ -74,6 +74,11 @@ Real Delta(const Case& of, Real epsilon) {
   return sum * h / kSqrtTwoPi;
 }
 
+JumpWork& Unlimited() {
+  static JumpWork work{std::numeric_limits<double>::infinity()};
+  return work;
+}
+
 TEST(ShellBounds, IntegralsAreAboveTheTransformAtEveryHeightAndLittleAboveAtTheBest) {
   for (const Case& of : Cases()) {
     const Shell shell(of.step, of.window, 12);
@@ -143,16 +148,17 @@ TEST(ShellBounds, EnvelopesAreAboveTheTransformAndNearlyEqualAtZero) {
     for (const double c : {0.5, 3.0, 20.0}) {
       const double power = Power(of.step, c);
       const double scale = static_cast<double>(std::log(Transform(of, false, power).real()));
+      double nodes = 0;
       for (const double digits : {1.0, 4.0, 20.0}) {
         for (const double y : {0.0, 2.0, 10.0}) {
           const Real truth = std::log(std::abs(Transform(of, false, {power, y}))) - scale;
           const double greatest = std::fmin(shell.GreatestHeight(), shell.GreatestEnvelopeHeight());
           for (double eta = greatest; eta > 1e-3; eta *= 0.5) {
-            EXPECT_GE(shell.LogEnvelope(power, scale, eta, y, digits), truth - 1e-15L)
+            EXPECT_GE(shell.LogEnvelope(power, scale, eta, y, digits, nodes), truth - 1e-15L)
                 << of.step.q << " " << c << " " << y << " " << eta;
           }
         }
-        const double flat = shell.LogEnvelope(power, scale, 1e-6, 0, digits);
+        const double flat = shell.LogEnvelope(power, scale, 1e-6, 0, digits, nodes);
         EXPECT_LE(flat, 4 * std::exp(-digits) + 1e-10) << of.step.q << " " << c;
       }
     }
@@ -236,7 +242,7 @@ TEST(ShellsOnLineBounds, HoldWhereTheQuadratureIsTheLargestError) {
         }
       }
       for (const double digits : {-2.0, 0.0, 2.0, 6.0, 30.0}) {
-        Measure measure({step}, {of.window}, 34);
+        Measure measure({step}, {of.window}, 34, Unlimited());
         const SumsAt sums = measure.Sums(kC);
         const auto line = ShellsOnLine::Put(measure, sums, kC, spacing, kNodes, digits, {});
         ASSERT_TRUE(line.ok());
@@ -328,7 +334,7 @@ TEST(PartBounds, HoldWhereAliasesAndTheEndAreTheLargestErrors) {
       const Real truth = Delta(of, epsilon);
       if (!(truth > 1e-18L)) continue;
       for (const double share : {0.0, -1.5, -3.0, -6.0, -12.0}) {
-        Measure measure({of.step}, {of.window}, 34);
+        Measure measure({of.step}, {of.window}, 34, Unlimited());
         const auto part =
             Part::Lay(measure, epsilon, static_cast<double>(std::log(truth)) + share, 1 << 14, {});
         ASSERT_TRUE(part.ok());
@@ -356,7 +362,7 @@ TEST(PartBounds, HoldWhereAliasesAndTheEndAreTheLargestErrors) {
 // Chernoff's bound, with which what is below the last cut is neglected.
 TEST(MeasureBounds, ChernoffIsAboveTheProfileEverywhere) {
   for (const Case& of : Cases()) {
-    const Measure measure({of.step}, {of.window}, 34);
+    const Measure measure({of.step}, {of.window}, 34, Unlimited());
     ASSERT_TRUE(measure.ok());
     for (const double epsilon : {0.001, 0.02, 0.3}) {
       const Chernoff bound = measure.ChernoffAt(epsilon);
@@ -380,7 +386,7 @@ TEST(MeasureBounds, ModulusIsBelowItsBoundFromEachHeightOn) {
         for (const double count : {1.0, 3.0, 40.0}) {
           Step step = of.step;
           step.count = count;
-          const Measure measure({step}, {of.window}, 34);
+          const Measure measure({step}, {of.window}, 34, Unlimited());
           const SumsAt sums = measure.Sums(c);
           Complex product = 1, below = 1;
           for (int i = 0; i < count; ++i) product *= shell + under, below *= under;

@@ -9,6 +9,7 @@
 #include "accountant/accountant.h"
 #include "accountant/contour/contour.h"
 #include "accountant/contour/ladder.h"
+#include "accountant/contour/measure.h"
 #include "accountant/pld/pld.h"
 #include "tests/accountant/exact_gaussian.h"
 
@@ -100,6 +101,29 @@ TEST(Jumps, HoldForTwoStepsWhereEachErrorIsLarge) {
   }
   EXPECT_GT(answered, 30);
   EXPECT_GT(wide, 20) << "no error was large";
+}
+
+// Three kinds of which two hardly matter took 8 seconds, and others 24, to find no line.
+TEST(Jumps, EndWhereTheirWorkIsSpent) {
+  const Widths steps = EndsOfWidth({{1e-4, {0.7, 0.7}, 2}}, false);
+  EXPECT_TRUE(EpsilonByJumps(steps, 1e-6, {})->has_value());
+  EXPECT_TRUE(DeltaByJumps(steps, 0.01, {})->has_value());
+  Limits little;
+  little.max_jump_work = 1e5;
+  EXPECT_FALSE(EpsilonByJumps(steps, 1e-6, little)->has_value());
+  EXPECT_FALSE(DeltaByJumps(steps, 0.01, little)->has_value());
+}
+
+// Cells are as many as the window is long and its edge is sharp: they are counted before they are
+// made.
+TEST(Jumps, RefuseAShellOfTooManyCells) {
+  const Step step = EndsOfWidth({{3e-4, {31, 31}, 14}}, false).upper[0];
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  JumpWork work{1e9};
+  EXPECT_FALSE(Measure({step}, {{-kInfinity, 1e6, 1e-6}}, 34, work).ok());
+  EXPECT_GT(work.left, 0.9e9);
+  EXPECT_TRUE(Measure({step}, {{-kInfinity, 20, 0.01}}, 34, work).ok());
+  EXPECT_LT(work.left, 1e9);
 }
 
 // Of many steps, against the narrow answer: a term that forgets their number is too small by far.
