@@ -17,9 +17,9 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the loss grid: a tenth of a second; and what is left at least for a bound that is asked for
+// Of the loss grid: a third of a second; and what is left at least for a bound that is asked for
 // last, some tens of milliseconds.
-constexpr double kSoon = 1e8, kLeastLeft = 3e7;
+constexpr double kSoon = 3e8, kLeastLeft = 3e7;
 // What of the budget the composition above another may take, where one below is asked about too.
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
@@ -124,6 +124,7 @@ Answer And(std::optional<Answer> known, Answer other) {
 absl::StatusOr<std::optional<Answer>> Asking::ByLoss(Method method, const Composition& composition,
                                                      double most_work) {
   std::optional<Answer> known;
+  double tried = 0;  // by pld
   const auto by_contour = [&](contour::Effort effort) -> absl::Status {
     ASSIGN_OR_RETURN(const std::optional<Interval> interval,
                      question_.Contour(composition, options_.limits, effort));
@@ -141,11 +142,14 @@ absl::StatusOr<std::optional<Answer>> Asking::ByLoss(Method method, const Compos
   if (method == Method::kBest) {
     RETURN_IF_ERROR(by_contour(contour::Effort::kOneLine));
     if (!met() && contour::Applies(composition) && composition.pairs.empty()) {
-      RETURN_IF_ERROR(by_pld(kSoon));
+      tried = std::fmin(kSoon, limits_.max_grid_work);
+      RETURN_IF_ERROR(by_pld(tried));
       if (!met()) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
     }
   }
-  if (!met()) RETURN_IF_ERROR(by_pld(most_work));
+  // Once more only with more work than before.
+  most_work = std::fmin(most_work, limits_.max_grid_work);
+  if (!met() && most_work > tried) RETURN_IF_ERROR(by_pld(most_work));
   return known;
 }
 
