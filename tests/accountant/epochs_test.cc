@@ -73,6 +73,25 @@ struct Case {
   std::vector<double> noises;
 };
 
+// Five of a hundred rounds: simulated, ε(1e-6) is about 3.34. Each of three epochs composes.
+TEST(Epochs, SeveralContributionsAreBounded) {
+  const auto epsilon_of = [](uint64_t epochs) {
+    History history;
+    for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      const SamplingScheme scheme{0, RandomAllocation{100, epoch, 5, false}};
+      history.Add("w", RoundsEvent{{scheme, {{"g", 1, 1}}}, 100});
+    }
+    return EpsilonOf(*Resolve(history, Adjacency::kAddOrRemoveOne), 1e-6);
+  };
+  const Interval one = epsilon_of(1), three = epsilon_of(3);
+  EXPECT_GT(one.lower(), 3.2);
+  EXPECT_LT(one.lower(), 3.40);
+  EXPECT_GT(one.upper(), 3.30);
+  EXPECT_LE(one.RelativeGap(), 0.07);
+  EXPECT_LE(three.RelativeGap(), 0.06);
+  EXPECT_GT(three.lower(), one.upper());
+}
+
 // One of 10 rounds was once answered [0.6220, 0.6221], where the truth is 0.369.
 TEST(Epochs, PartOfAnEpochMeetsQuadrature) {
   const Case cases[] = {{10, {2}}, {2, {0.5}}, {3, {1, 1}}, {10, {2, 2}}, {50, {0.5, 0.5}}};
