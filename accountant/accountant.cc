@@ -217,7 +217,16 @@ absl::StatusOr<std::optional<Answer>> Asking::FromAbove(Method method,
                                                         const Answer& by_rdp, double most_work) {
   ASSIGN_OR_RETURN(const Composition above,
                    Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
-  return OfLoss(method, above, most_work);
+  if (KindsOfFixedSize(above) == KindsOfFixedSize(composition))
+    return OfLoss(method, above, most_work);
+  // Of few rounds, or where blocks are coarse, the rounds by themselves may say more.
+  ASSIGN_OR_RETURN(std::optional<Answer> in_blocks, OfLoss(method, above, most_work / 2));
+  absl::StatusOr<std::optional<Answer>> by_round =
+      FromAbove(method, RoundByRound(composition), by_rdp, most_work / 2);
+  if (!in_blocks.has_value()) return by_round;
+  const bool less = by_round.ok() && by_round->has_value() &&
+                    (*by_round)->value.upper() < in_blocks->value.upper();
+  return less ? *std::move(by_round) : std::move(in_blocks);
 }
 
 // δ of what is above `below` is at least `share` times that of the dominated composition.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accountant/mechanism/bounded_range.h"
+#include "accountant/mechanism/fixed_size.h"
 #include "accountant/mechanism/profile_pair.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/pld.h"
@@ -163,6 +164,27 @@ absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
   return absl::OkStatus();
 }
 
+// The share of a question's work that blocks of rounds may take, all kinds of rounds together.
+constexpr double kShareOfBlocks = 0.25;
+
+// In place of each kind of rounds on samples of fixed size, its blocks.
+absl::Status InBlocks(double negligible, const Limits& limits, Composition& above) {
+  const auto kinds = static_cast<double>(KindsOfFixedSize(above));
+  std::vector<PairStep> steps;
+  for (PairStep& step : above.pairs) {
+    std::vector<Block> blocks;
+    if (step.fixed_size.has_value()) {
+      ASSIGN_OR_RETURN(blocks, BlocksOf(*step.fixed_size, step.count, negligible / kinds,
+                                        kShareOfBlocks * limits.max_grid_work / kinds, limits));
+    }
+    if (blocks.empty()) steps.push_back(std::move(step));
+    for (Block& block : blocks)
+      steps.push_back({block.pair, std::move(block.pair), std::nullopt, block.count});
+  }
+  above.pairs = std::move(steps);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsExact(const Composition& composition) {
@@ -175,6 +197,17 @@ bool IsCurvesAlone(const Composition& composition) {
          composition.allocations.empty() &&
          std::all_of(composition.curves.begin(), composition.curves.end(),
                      [](const CurveStep& step) { return !HasMore(step); });
+}
+
+size_t KindsOfFixedSize(const Composition& composition) {
+  return static_cast<size_t>(
+      std::count_if(composition.pairs.begin(), composition.pairs.end(),
+                    [](const PairStep& step) { return step.fixed_size.has_value(); }));
+}
+
+Composition RoundByRound(Composition composition) {
+  for (PairStep& step : composition.pairs) step.fixed_size.reset();
+  return composition;
 }
 
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
@@ -201,6 +234,7 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     }
   }
   std::erase_if(above.pairs, [](const PairStep& step) { return step.count == 0; });
+  RETURN_IF_ERROR(InBlocks(kNegligible * delta, limits, above));
   ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));
   for (PairStep& step : above.pairs) {
     if (!IsLoose(step)) continue;

@@ -2,6 +2,8 @@
 // front door (accountant.h).
 #pragma once
 
+#include <cstddef>
+
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
@@ -13,6 +15,11 @@ bool IsExact(const Composition& composition);
 
 // Whether Rényi curves are all that bounds the composition from above.
 bool IsCurvesAlone(const Composition& composition);
+
+// Kinds of rounds on samples of fixed size, of which many show less than each by itself; and the
+// composition in which each stands by itself.
+size_t KindsOfFixedSize(const Composition& composition);
+Composition RoundByRound(Composition composition);
 
 // Dominates the composition and is exact. It is tight where its δ is about `delta` > 0, and puts a
 // part in 10^9 of that at infinity.

@@ -29,6 +29,15 @@ struct SampledGaussian {
   uint64_t count;
 };
 
+// A round of a Gaussian mechanism on a sample of fixed size, drawn without replacement: a record
+// joins with probability `share` in (0, 1), and the mean moves by up to `distance` > 0 standard
+// deviations between any two records. Rounded up.
+struct FixedSizeRound {
+  double share;
+  double distance;
+  bool operator==(const FixedSizeRound&) const = default;
+};
+
 // `count` runs of a mechanism described by two pairs of distributions: `upper` dominates it, and it
 // dominates `lower` (Pair::Nothing() where no lower bound is proved; `upper` is that where other
 // steps stand for the mechanism from above).
@@ -38,6 +47,8 @@ struct PairStep {
   // Set if a tighter Rényi curve than that of `upper` is known.
   std::optional<RenyiBound> renyi;
   uint64_t count;
+  // Set if many such steps show less than as many `upper` pairs (fixed_size.h).
+  std::optional<FixedSizeRound> fixed_size = std::nullopt;
 };
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a

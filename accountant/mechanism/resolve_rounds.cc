@@ -120,7 +120,8 @@ absl::Status Resolver::AddSampled(const FixedSizeSampling& scheme, const Gaussia
   const Interval q =
       Quotient(static_cast<double>(scheme.sample_size), static_cast<double>(all.population));
   return AddPair(key, WithoutReplacementPair(q.upper(), distance.upper()),
-                 SampledGaussianPair(q.lower(), distance.lower()), all.count);
+                 SampledGaussianPair(q.lower(), distance.lower()), all.count, std::nullopt,
+                 FixedSizeRound{q.upper(), distance.upper()});
 }
 
 absl::Status Resolver::AddSampled(const TruncatedPoisson& scheme, const Gaussians& all) {

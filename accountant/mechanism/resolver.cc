@@ -134,10 +134,12 @@ absl::Status Resolver::AddPoisson(double q, Interval z, uint64_t count) {
 }
 
 absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
-                               std::optional<RenyiBound> renyi) {
+                               std::optional<RenyiBound> renyi,
+                               std::optional<FixedSizeRound> fixed_size) {
   const auto [it, is_new] = pairs_.try_emplace(key, composition_.pairs.size());
   if (is_new) {
-    composition_.pairs.push_back({std::move(upper), std::move(lower), std::move(renyi), 0});
+    composition_.pairs.push_back(
+        {std::move(upper), std::move(lower), std::move(renyi), 0, fixed_size});
   }
   return AddCount(count, composition_.pairs[it->second].count);
 }

@@ -118,7 +118,8 @@ class Resolver {
   static absl::Status AddCount(uint64_t count, uint64_t& total);
   absl::Status AddUnsampled(Interval z, uint64_t count);
   absl::Status AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
-                       std::optional<RenyiBound> renyi = std::nullopt);
+                       std::optional<RenyiBound> renyi = std::nullopt,
+                       std::optional<FixedSizeRound> fixed_size = std::nullopt);
   // `rho` as of CurveStep.
   absl::Status AddCurve(RenyiBound bound, uint64_t count, double rho = 0);
 

@@ -40,7 +40,7 @@ TEST(Budget, IsSharedByWhatIsAboveAndBelow) {
   constexpr double kMost = 1e8;
   const Composition loose = Loose();
   const pld::Bounds above = ByPld(*Above(loose, kDelta, {}), 0.6 * kMost);
-  const pld::Bounds below = ByPld(Below(loose), kMost - above.work);
+  const pld::Bounds below = ByPld(Below(loose).dominated, kMost - above.work);
   Options options{Method::kPld, kGap, {}};
   options.limits.max_grid_work = kMost;
   const Interval found = ComputeEpsilon(loose, kDelta, options)->value;
