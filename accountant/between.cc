@@ -164,8 +164,9 @@ absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
   return absl::OkStatus();
 }
 
-// The share of a question's work that blocks of rounds may take, all kinds of rounds together.
-constexpr double kShareOfBlocks = 0.25;
+// The share of a question's work that blocks of rounds may take, all kinds of rounds together, and
+// of δ that they may put at infinity: a part in 10^5 of ε.
+constexpr double kShareOfBlocks = 0.25, kNegligibleInBlocks = 1e-4;
 
 // In place of each kind of rounds on samples of fixed size, its blocks.
 absl::Status InBlocks(double negligible, const Limits& limits, Composition& above) {
@@ -234,7 +235,7 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     }
   }
   std::erase_if(above.pairs, [](const PairStep& step) { return step.count == 0; });
-  RETURN_IF_ERROR(InBlocks(kNegligible * delta, limits, above));
+  RETURN_IF_ERROR(InBlocks(kNegligibleInBlocks * delta, limits, above));
   ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));
   for (PairStep& step : above.pairs) {
     if (!IsLoose(step)) continue;

@@ -22,7 +22,7 @@ size_t KindsOfFixedSize(const Composition& composition);
 Composition RoundByRound(Composition composition);
 
 // Dominates the composition and is exact. It is tight where its δ is about `delta` > 0, and puts a
-// part in 10^9 of that at infinity.
+// part in 10^9 of that at infinity (in 10^4 where there are rounds on samples of fixed size).
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits);
 

@@ -18,21 +18,23 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kFewestRounds = 4;
 constexpr double kLeastDistance = 1e-3, kGreatestDistance = 10, kGreatestShare = 0.999;
 constexpr double kLeastNegligible = 1e-200;
-// How the rounds are cut, the best first: cells of places, and rounds in a block. At q = .01, z = 2
-// and δ = 1e-6 the cells add 1, 1.5, 2 and 5 % to ε, and blocks of 250 about 1 %, as 1/√rounds.
+// How the rounds are cut, the best first: cells of places, rounds in a block, and the mesh in
+// standard deviations of one round's loss. At q = .01, z = 2 and δ = 1e-6 cells by 10, 8, 6 and 4
+// angles add 1, 1.5, 2 and 5 % to ε, blocks of 250 rounds about 1 %, as 1/√rounds, and meshes a
+// part in 12/mesh².
 struct Cut {
   int angles;
   uint64_t rounds;
+  double mesh;
 };
-constexpr Cut kCuts[] = {{10, 500}, {8, 500}, {8, 250}, {6, 250},
-                         {6, 120},  {4, 120}, {4, 60},  {4, 30}};
-// The mesh in standard deviations of one round's loss: it adds a part in 12·25 to ε.
-constexpr double kMesh = 0.2;
+constexpr Cut kCuts[] = {{10, 500, 0.2}, {8, 500, 0.2},  {8, 250, 0.2},
+                         {6, 250, 0.25}, {6, 250, 0.35}, {6, 120, 0.35},
+                         {4, 120, 0.4},  {4, 60, 0.4},   {4, 30, 0.4}};
 constexpr double kMostPoints = 6000;
 // Nanoseconds: of one product in a round, and of one value of a hockey stick's sum.
-constexpr double kWorkOfProduct = 0.13, kWorkOfTerm = 50;
+constexpr double kWorkOfProduct = 0.12, kWorkOfTerm = 50;
 // Before any is made: points of a pair in an octave, on both sides, and terms of a hockey stick.
-constexpr double kPointsInOctave = 10, kTerms = 100;
+constexpr double kPointsInOctave = 10, kTerms = 240;
 // Where doubles end.
 constexpr double kFaint = 1e-300;
 
@@ -59,7 +61,9 @@ class Losses {
     for (double order = 0.5; order < 300; order *= 1.4) {
       double sum = 0;
       for (size_t i = 0; i < loss_.size(); ++i) sum += mass_[i] * std::exp(order * loss_[i]);
-      least = std::fmin(least, (1.3 * rounds * std::log(sum) - std::log(delta)) / order);
+      // Of moments and a chord of the hockey stick.
+      const double chord = order * std::log(order) - (1 + order) * std::log1p(order);
+      least = std::fmin(least, (1.1 * rounds * std::log(sum) + chord - std::log(delta)) / order);
     }
     return least;
   }
@@ -229,7 +233,7 @@ absl::StatusOr<std::vector<Block>> BlocksOf(const FixedSizeRound& round, uint64_
   for (const Cut& cut : kCuts) {
     // As few blocks as may be, of equal length but for one round.
     const uint64_t number = count / cut.rounds + (count % cut.rounds == 0 ? 0 : 1);
-    BlockPlan plan{count / number, cut.angles, kMesh * spread, 0, 0};
+    BlockPlan plan{count / number, cut.angles, cut.mesh * spread, 0, 0};
     const double delta = negligible / static_cast<double>(number);
     plan.reach = losses.Reach(static_cast<double>(plan.rounds), delta);
     plan.tail = delta / static_cast<double>(plan.rounds);
