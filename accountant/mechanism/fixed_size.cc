@@ -77,13 +77,16 @@ class Losses {
 // n·mesh, of V_t(y) = sup E[V_{t-1}(yρ)], V_0(y) = (y - 1)_+. It is even.
 class Recursion {
  public:
-  Recursion(const FixedSizeRound& round, const BlockPlan& plan)
-      : mesh_(plan.mesh), points_(static_cast<ptrdiff_t>(std::ceil(plan.reach / plan.mesh))) {
-    for (const Cell& cell : CellsOf(round.distance, plan.angles))
-      laws_.push_back(LawOf(PairOfCell(round.share, cell, plan.mesh, plan.tail)));
-    half_.assign(static_cast<size_t>(points_) + 1, 0);
+  explicit Recursion(const BlockPlan& plan)
+      : mesh_(plan.mesh),
+        points_(static_cast<ptrdiff_t>(std::ceil(plan.reach / plan.mesh))),
+        half_(static_cast<size_t>(points_) + 1, 0),
+        value_(static_cast<size_t>(2 * points_ + 1)) {}
+
+  // What a round may be, before the first step.
+  void Add(const Pair& pair) {
+    laws_.push_back(LawOf(pair));
     around_.resize(static_cast<size_t>(2 * (points_ + farthest_) + 1));
-    value_.resize(static_cast<size_t>(2 * points_ + 1));
   }
 
   void Step() {
@@ -181,7 +184,7 @@ class Recursion {
   const ptrdiff_t points_;
   ptrdiff_t farthest_ = 0;
   std::vector<Law> laws_;
-  std::vector<double> half_, around_, value_;
+  std::vector<double> half_, value_, around_;
 };
 
 double WorkOf(const BlockPlan& plan, double loss_reach) {
@@ -209,7 +212,11 @@ Pair PairOf(const std::vector<double>& profile, double mesh) {
 
 absl::StatusOr<BlockProfiles> ProfilesOf(const FixedSizeRound& round, const BlockPlan& plan,
                                          const Limits& limits) {
-  Recursion recursion(round, plan);
+  Recursion recursion(plan);
+  for (const Cell& cell : CellsOf(round.distance, plan.angles)) {
+    RETURN_IF_ERROR(limits.Check());
+    recursion.Add(PairOfCell(round.share, cell, plan.mesh, plan.tail));
+  }
   for (uint64_t i = 0; i < plan.rounds; ++i) {
     RETURN_IF_ERROR(limits.Check());
     recursion.Step();

@@ -319,6 +319,12 @@ TEST(FixedSize, AnswersAreNearTheLowerEnd) {
     EXPECT_GE(answer->value.upper(), c.truth);
     EXPECT_LE(answer->value.upper(), c.most);
     EXPECT_LT(answer->value.lower(), c.truth);
+    // The question turned round.
+    const auto delta = ComputeDelta(Rounds(c.sample, c.population, c.z, c.count),
+                                    answer->value.upper(), Options{});
+    ASSERT_TRUE(delta.ok()) << delta.status();
+    EXPECT_NEAR(delta->value.upper(), 1e-6, 0.2e-6);
+    EXPECT_LT(delta->value.lower(), delta->value.upper());
   }
 }
 
@@ -362,6 +368,12 @@ TEST(FixedSize, NeverWorseThanRoundByRoundAndNeverInverted) {
     expect(Rounds(1, uint64_t{1} << 52, 1, uint64_t{1} << 53), delta);
     expect(Rounds(1, 3, 2, 5), delta);
   }
+}
+
+TEST(FixedSize, StopsWhenTimeIsUp) {
+  Limits limits;
+  limits.cancelled = [] { return true; };
+  EXPECT_TRUE(absl::IsCancelled(BlocksOf({0.01, 1}, 1000, 1e-10, 1e9, limits).status()));
 }
 
 TEST(FixedSize, ComposesWithOtherSteps) {
