@@ -145,6 +145,12 @@ absl::StatusOr<std::optional<Answer>> Asking::ByLoss(Method method, const Compos
       tried = std::fmin(kSoon, limits_.max_grid_work);
       RETURN_IF_ERROR(by_pld(tried));
       if (!met()) RETURN_IF_ERROR(by_contour(contour::Effort::kByJumps));
+      if (!met()) {
+        ASSIGN_OR_RETURN(const std::optional<Interval> interval,
+                         question_.Rarely(composition, options_.relative_gap, limits_));
+        if (interval.has_value())
+          known = And(std::move(known), Answer{*interval, Method::kPld, {}});
+      }
     }
   }
   // Once more only with more work than before.

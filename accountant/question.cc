@@ -5,6 +5,7 @@
 #include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/gaussian/sampled_once.h"
+#include "accountant/pld/rarely_sampled.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
@@ -44,6 +45,13 @@ absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double
   }
   return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits)
                    : pld::Delta(composition, at, relative_gap, limits);
+}
+
+absl::StatusOr<std::optional<Interval>> Question::Rarely(const Composition& composition,
+                                                         double relative_gap,
+                                                         const Limits& limits) const {
+  if (!epsilon()) return std::nullopt;
+  return pld::EpsilonOfRarelySampled(direction, composition, at, relative_gap, limits);
 }
 
 absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& composition,

@@ -30,6 +30,9 @@ struct Question {
   absl::StatusOr<double> Rdp(const Composition& composition, const Limits& limits) const;
   absl::StatusOr<pld::Bounds> Pld(const Composition& composition, double relative_gap,
                                   const Limits& limits) const;
+  // nullopt where the rounds are not such that a record is hardly ever in two of them.
+  absl::StatusOr<std::optional<Interval>> Rarely(const Composition& composition,
+                                                 double relative_gap, const Limits& limits) const;
   // nullopt where it does not apply, or does not close.
   absl::StatusOr<std::optional<Interval>> Contour(const Composition& composition,
                                                   const Limits& limits,
