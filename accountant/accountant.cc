@@ -221,18 +221,18 @@ absl::StatusOr<std::optional<Answer>> Asking::OfLoss(Method method, const Compos
 absl::StatusOr<std::optional<Answer>> Asking::FromAbove(Method method,
                                                         const Composition& composition,
                                                         const Answer& by_rdp, double most_work) {
-  ASSIGN_OR_RETURN(const Composition above,
-                   Above(composition, question_.Delta(by_rdp.value.upper()), options_.limits));
-  if (KindsOfFixedSize(above) == KindsOfFixedSize(composition))
-    return OfLoss(method, above, most_work);
+  const double delta = question_.Delta(by_rdp.value.upper());
+  ASSIGN_OR_RETURN(const Composition above, Above(composition, delta, options_.limits));
+  ASSIGN_OR_RETURN(const std::optional<Composition> in_blocks,
+                   InBlocks(above, delta, options_.limits));
+  if (!in_blocks.has_value()) return OfLoss(method, above, most_work);
   // Of few rounds, or where blocks are coarse, the rounds by themselves may say more.
-  ASSIGN_OR_RETURN(std::optional<Answer> in_blocks, OfLoss(method, above, most_work / 2));
-  absl::StatusOr<std::optional<Answer>> by_round =
-      FromAbove(method, RoundByRound(composition), by_rdp, most_work / 2);
-  if (!in_blocks.has_value()) return by_round;
-  const bool less = by_round.ok() && by_round->has_value() &&
-                    (*by_round)->value.upper() < in_blocks->value.upper();
-  return less ? *std::move(by_round) : std::move(in_blocks);
+  ASSIGN_OR_RETURN(std::optional<Answer> joint, OfLoss(method, *in_blocks, most_work / 2));
+  absl::StatusOr<std::optional<Answer>> by_round = OfLoss(method, above, most_work / 2);
+  if (!joint.has_value()) return by_round;
+  const bool less =
+      by_round.ok() && by_round->has_value() && (*by_round)->value.upper() < joint->value.upper();
+  return less ? *std::move(by_round) : std::move(joint);
 }
 
 // δ of what is above `below` is at least `share` times that of the dominated composition.

@@ -168,24 +168,6 @@ absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
 // of δ that they may put at infinity: a part in 10^5 of ε.
 constexpr double kShareOfBlocks = 0.25, kNegligibleInBlocks = 1e-4;
 
-// In place of each kind of rounds on samples of fixed size, its blocks.
-absl::Status InBlocks(double negligible, const Limits& limits, Composition& above) {
-  const auto kinds = static_cast<double>(KindsOfFixedSize(above));
-  std::vector<PairStep> steps;
-  for (PairStep& step : above.pairs) {
-    std::vector<Block> blocks;
-    if (step.fixed_size.has_value()) {
-      ASSIGN_OR_RETURN(blocks, BlocksOf(*step.fixed_size, step.count, negligible / kinds,
-                                        kShareOfBlocks * limits.max_grid_work / kinds, limits));
-    }
-    if (blocks.empty()) steps.push_back(std::move(step));
-    for (Block& block : blocks)
-      steps.push_back({block.pair, std::move(block.pair), std::nullopt, block.count});
-  }
-  above.pairs = std::move(steps);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool IsExact(const Composition& composition) {
@@ -198,17 +180,6 @@ bool IsCurvesAlone(const Composition& composition) {
          composition.allocations.empty() &&
          std::all_of(composition.curves.begin(), composition.curves.end(),
                      [](const CurveStep& step) { return !HasMore(step); });
-}
-
-size_t KindsOfFixedSize(const Composition& composition) {
-  return static_cast<size_t>(
-      std::count_if(composition.pairs.begin(), composition.pairs.end(),
-                    [](const PairStep& step) { return step.fixed_size.has_value(); }));
-}
-
-Composition RoundByRound(Composition composition) {
-  for (PairStep& step : composition.pairs) step.fixed_size.reset();
-  return composition;
 }
 
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
@@ -235,7 +206,6 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     }
   }
   std::erase_if(above.pairs, [](const PairStep& step) { return step.count == 0; });
-  RETURN_IF_ERROR(InBlocks(kNegligibleInBlocks * delta, limits, above));
   ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));
   for (PairStep& step : above.pairs) {
     if (!IsLoose(step)) continue;
@@ -243,6 +213,31 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     step.renyi.reset();
   }
   return above;
+}
+
+absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, double delta,
+                                                    const Limits& limits) {
+  const auto kinds = static_cast<double>(
+      std::count_if(above.pairs.begin(), above.pairs.end(),
+                    [](const PairStep& step) { return step.fixed_size.has_value(); }));
+  if (kinds == 0) return std::nullopt;
+  Composition result = above;
+  result.pairs.clear();
+  bool any = false;
+  for (const PairStep& step : above.pairs) {
+    std::vector<Block> blocks;
+    if (step.fixed_size.has_value()) {
+      ASSIGN_OR_RETURN(blocks,
+                       BlocksOf(*step.fixed_size, step.count, kNegligibleInBlocks * delta / kinds,
+                                kShareOfBlocks * limits.max_grid_work / kinds, limits));
+    }
+    any |= !blocks.empty();
+    if (blocks.empty()) result.pairs.push_back(step);
+    for (Block& block : blocks)
+      result.pairs.push_back({block.pair, std::move(block.pair), std::nullopt, block.count});
+  }
+  if (!any) return std::nullopt;
+  return result;
 }
 
 LowerPart Below(const Composition& composition) {

@@ -2,7 +2,7 @@
 // front door (accountant.h).
 #pragma once
 
-#include <cstddef>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
@@ -16,15 +16,16 @@ bool IsExact(const Composition& composition);
 // Whether Rényi curves are all that bounds the composition from above.
 bool IsCurvesAlone(const Composition& composition);
 
-// Kinds of rounds on samples of fixed size, of which many show less than each by itself; and the
-// composition in which each stands by itself.
-size_t KindsOfFixedSize(const Composition& composition);
-Composition RoundByRound(Composition composition);
-
 // Dominates the composition and is exact. It is tight where its δ is about `delta` > 0, and puts a
-// part in 10^9 of that at infinity (in 10^4 where there are rounds on samples of fixed size).
+// part in 10^9 of that at infinity.
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits);
+
+// What dominates the same composition with each kind of rounds on samples of fixed size in blocks,
+// which show less than each round by itself where there are many. nullopt if there is none, or no
+// block is within reach. They put a part in 10^4 of `delta` at infinity.
+absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, double delta,
+                                                    const Limits& limits);
 
 // What is exact and below a composition: with probability at least `share`, whatever the data, the
 // outputs say at least as much as those of `dominated`.
