@@ -12,7 +12,7 @@ namespace {
 // Twice in the sample, as a share of δ.
 constexpr double kNegligible = 0.01;
 constexpr double kGreatestShare = 0.01;
-// Of the loss grid, for each of the three questions that one makes.
+// Of the loss grid, for each of the three questions that one makes: not part of that one's budget.
 constexpr double kMostWork = 1.5e8;
 constexpr double kFewRoundings = 16 * kUnitRoundoff;
 
@@ -81,7 +81,8 @@ absl::StatusOr<std::optional<Interval>> EpsilonOfRarelySampled(std::optional<Dir
                    at(DivDown(NextDown(delta - samples.more), samples.one.upper())));
   if (!least.has_value() || !greatest.has_value()) return std::nullopt;
   const Interval remove{least->lower(), greatest->upper()};
-  if (direction == Direction::kRemove) return remove;
+  // At ε = 0 δ is the same in both directions.
+  if (direction == Direction::kRemove || remove.upper() == 0) return remove;
   ASSIGN_OR_RETURN(const double add, AddDeltaUp(samples, once, remove.upper(), limits));
   if (add <= delta) return remove;
   // No loss of adding a record is greater than if none of the samples has it.
