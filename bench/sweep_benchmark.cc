@@ -1,20 +1,25 @@
-// How the accountant does over the whole range of settings, not only at the typical ones: ε with a
-// wanted gap of 1e-3 at random settings (tests/support/random_setting.h), both directions in one
-// answer.
+// How the accountant does over the whole range of what it may be asked, not only where it is
+// typical:
+//   settings      ε of DP-SGD at random settings (tests/support/random_setting.h), wanted gap 1e-3
+//   compositions  ε of one to five random events of different kinds
+//                 (tests/support/random_composition.h), wanted gap 1e-4
+//   calibrations  the unknown of a random setting in even questions, in odd ones the factor on a
+//                 random composition's noise; wanted gap 1e-4
 //
-//   sweep_benchmark [--seconds S] [--count N] [--first I] [--settings FILE] [--table FILE]
+//   sweep_benchmark [--over settings|compositions|calibrations] [--seconds S] [--count N]
+//                   [--first I] [--only KIND] [--lines FILE] [--table FILE]
 //
-// Ends after S seconds or N settings, whichever comes first. Prints the figures as one JSON object,
-// {"sweep/share_within_gap_1e3": {"value": ..., "unit": ...}, ...}; --settings writes a JSON line a
-// setting and --table the classes by decades of sampling probability and steps. Time is processor
-// time; memory is the growth of the resident set over the start of the question.
+// Ends after S seconds or N questions, whichever comes first. Prints the figures as one JSON
+// object, {"sweep/share_within_gap": {"value": ..., "unit": ...}, ...}; --lines writes a JSON line
+// a question and --table the questions by class (settings: decades of sampling probability and
+// steps; else how many kinds). --only: compositions of events of one kind. Time is processor time;
+// memory is the growth of the resident set over the start of the question.
 #include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -27,17 +32,14 @@
 #include "absl/strings/str_format.h"
 #include "accountant/accountant.h"
 #include "bench/program.h"
-#include "tests/support/random_setting.h"
+#include "bench/sweep_questions.h"
 
 namespace dpledger::accountant {
 namespace {
 
-using testing::RandomSetting;
-
-constexpr double kGap = 1e-3;
-constexpr double kMostSeconds = 2, kMostMebibytes = 512;
 // Past this a question is stopped: its time is reported as it is.
 constexpr absl::Duration kDeadline = absl::Seconds(10);
+constexpr double kMostMebibytes = 512;
 
 double ProcessorSeconds() {
   timespec now;
@@ -56,33 +58,33 @@ double StatusMebibytes(const std::string& key) {
 }
 
 struct Outcome {
-  RandomSetting setting;
+  std::string what, of_class;
   std::string method;  // the error's code where there is no answer
   Interval epsilon;
-  bool answered = false;
+  bool answered = false, within_gap = false;
   double seconds = 0, mebibytes = 0;
-
-  bool WithinGap() const { return answered && epsilon.RelativeGap() <= kGap; }
 };
 
-Outcome Ask(const RandomSetting& setting) {
-  Composition composition;
-  composition.steps.push_back({setting.sampling_probability,
-                               {setting.noise_multiplier, setting.noise_multiplier},
-                               setting.steps});
+Outcome Measure(const Subject& subject, uint64_t index, const std::string& only) {
+  const Question question = subject.question(index, only);
   Options options;
-  options.relative_gap = kGap;
+  options.relative_gap = subject.gap;
   options.limits.deadline = absl::Now() + kDeadline;
-  Outcome outcome{setting};
+  Outcome outcome;
+  outcome.what = question.what;
+  outcome.of_class = question.of_class;
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak of the resident set starts anew
   const double before = StatusMebibytes("VmRSS"), start = ProcessorSeconds();
-  const absl::StatusOr<Answer> answer = ComputeEpsilon(composition, setting.delta, options);
+  const absl::StatusOr<Answer> answer = question.ask(options);
   outcome.seconds = ProcessorSeconds() - start;
   outcome.mebibytes = StatusMebibytes("VmHWM") - before;
   outcome.answered = answer.ok();
   outcome.method = answer.ok() ? MethodName(answer->method)
                                : std::string(absl::StatusCodeToString(answer.status().code()));
-  if (answer.ok()) outcome.epsilon = answer->value;
+  if (answer.ok()) {
+    outcome.epsilon = answer->value;
+    outcome.within_gap = answer->value.RelativeGap() <= subject.gap;
+  }
   return outcome;
 }
 
@@ -92,11 +94,10 @@ std::string JsonNumber(double value) {
 
 std::string JsonLine(uint64_t index, const Outcome& o) {
   return absl::StrFormat(
-      R"({"index":%d,"q":%.17g,"noise_multiplier":%.17g,"steps":%d,"delta":%.17g,"method":"%s",)"
+      R"({"index":%d,%s,"method":"%s",)"
       R"("lower":%s,"upper":%s,"within_gap":%s,"seconds":%.3g,"mebibytes":%.1f})",
-      index, o.setting.sampling_probability, o.setting.noise_multiplier, o.setting.steps,
-      o.setting.delta, o.method, JsonNumber(o.epsilon.lower()), JsonNumber(o.epsilon.upper()),
-      o.WithinGap() ? "true" : "false", o.seconds, o.mebibytes);
+      index, o.what, o.method, JsonNumber(o.epsilon.lower()), JsonNumber(o.epsilon.upper()),
+      o.within_gap ? "true" : "false", o.seconds, o.mebibytes);
 }
 
 double Quantile(std::vector<double> values, double share) {
@@ -111,7 +112,7 @@ double Share(const std::vector<Outcome>& outcomes, Predicate predicate) {
          static_cast<double>(outcomes.size());
 }
 
-void PrintFigures(const std::vector<Outcome>& outcomes) {
+void PrintFigures(const Subject& subject, const std::vector<Outcome>& outcomes) {
   std::vector<double> seconds, mebibytes;
   for (const Outcome& o : outcomes) {
     seconds.push_back(o.seconds);
@@ -123,12 +124,19 @@ void PrintFigures(const std::vector<Outcome>& outcomes) {
                 value, unit);
     separator = ",\n ";
   };
-  print("settings", static_cast<double>(outcomes.size()), "settings");
+  print("questions", static_cast<double>(outcomes.size()), "questions");
   print("share_answered", Share(outcomes, [](const Outcome& o) { return o.answered; }), "share");
-  print("share_within_gap_1e3", Share(outcomes, [](const Outcome& o) { return o.WithinGap(); }),
+  print("share_within_gap", Share(outcomes, [](const Outcome& o) { return o.within_gap; }),
         "share");
-  print("share_over_2_seconds",
-        Share(outcomes, [](const Outcome& o) { return o.seconds > kMostSeconds; }), "share");
+  print("share_without_lower_end",
+        Share(outcomes,
+              [](const Outcome& o) {
+                return o.answered && o.epsilon.lower() == 0 && o.epsilon.upper() > 0;
+              }),
+        "share");
+  print("share_over_time",
+        Share(outcomes, [&](const Outcome& o) { return o.seconds > subject.most_seconds; }),
+        "share");
   print("share_over_512_mebibytes",
         Share(outcomes, [](const Outcome& o) { return o.mebibytes > kMostMebibytes; }), "share");
   print("median_us", 1e6 * Quantile(seconds, 0.5), "us");
@@ -139,16 +147,11 @@ void PrintFigures(const std::vector<Outcome>& outcomes) {
   std::printf("}\n");
 }
 
-int Decade(double value) { return static_cast<int>(std::floor(std::log10(value) + 1e-9)); }
-
-void WriteTable(const std::vector<Outcome>& outcomes, std::ostream& out) {
-  std::map<std::pair<int, int>, std::vector<Outcome>> classes;
-  for (const Outcome& o : outcomes) {
-    classes[{Decade(o.setting.sampling_probability), Decade(static_cast<double>(o.setting.steps))}]
-        .push_back(o);
-  }
+void WriteTable(const Subject& subject, const std::vector<Outcome>& outcomes, std::ostream& out) {
+  std::map<std::string, std::vector<Outcome>> classes;
+  for (const Outcome& o : outcomes) classes[o.of_class].push_back(o);
   const char* separator = "[";
-  for (const auto& [key, members] : classes) {
+  for (const auto& [of_class, members] : classes) {
     std::map<std::string, int> methods;
     std::vector<double> seconds, gaps;
     for (const Outcome& o : members) {
@@ -160,12 +163,12 @@ void WriteTable(const std::vector<Outcome>& outcomes, std::ostream& out) {
       return std::count_if(members.begin(), members.end(), predicate);
     };
     out << absl::StrFormat(
-        "%s{\"log10_q\":%d,\"log10_steps\":%d,\"settings\":%d,\"over_gap\":%d,\"over_2_s\":%d,"
+        "%s{%s,\"questions\":%d,\"over_gap\":%d,\"over_time\":%d,"
         "\"p90_gap\":%.2g,\"worst_gap\":%.2g,\"median_us\":%.0f,\"worst_us\":%.0f,\"methods\":{",
-        separator, key.first, key.second, members.size(),
-        count([](const Outcome& o) { return !o.WithinGap(); }),
-        count([](const Outcome& o) { return o.seconds > kMostSeconds; }), Quantile(gaps, 0.9),
-        Quantile(gaps, 1), 1e6 * Quantile(seconds, 0.5), 1e6 * Quantile(seconds, 1));
+        separator, of_class, members.size(), count([](const Outcome& o) { return !o.within_gap; }),
+        count([&](const Outcome& o) { return o.seconds > subject.most_seconds; }),
+        Quantile(gaps, 0.9), Quantile(gaps, 1), 1e6 * Quantile(seconds, 0.5),
+        1e6 * Quantile(seconds, 1));
     const char* comma = "";
     for (const auto& [method, times] : methods) {
       out << comma << "\"" << method << "\":" << times;
@@ -178,9 +181,10 @@ void WriteTable(const std::vector<Outcome>& outcomes, std::ostream& out) {
 }
 
 struct Arguments {
+  const Subject* subject = SubjectNamed("settings");
   double seconds = 12;
   uint64_t count = ~uint64_t{0}, first = 0;
-  std::string settings, table;
+  std::string only, lines, table;
 };
 
 Arguments Parse(int argc, char** argv) {
@@ -188,7 +192,10 @@ Arguments Parse(int argc, char** argv) {
   bool good = argc % 2 == 1, timed = false, counted = false;
   for (int i = 1; good && i < argc; i += 2) {
     const std::string flag = argv[i], value = argv[i + 1];
-    if (flag == "--seconds") {
+    if (flag == "--over") {
+      arguments.subject = SubjectNamed(value);
+      good = arguments.subject != nullptr;
+    } else if (flag == "--seconds") {
       good = absl::SimpleAtod(value, &arguments.seconds) && arguments.seconds > 0;
       timed = true;
     } else if (flag == "--count") {
@@ -196,8 +203,10 @@ Arguments Parse(int argc, char** argv) {
       counted = true;
     } else if (flag == "--first") {
       good = absl::SimpleAtoi(value, &arguments.first);
-    } else if (flag == "--settings") {
-      arguments.settings = value;
+    } else if (flag == "--only") {
+      arguments.only = value;
+    } else if (flag == "--lines") {
+      arguments.lines = value;
     } else if (flag == "--table") {
       arguments.table = value;
     } else {
@@ -206,8 +215,8 @@ Arguments Parse(int argc, char** argv) {
   }
   if (!good) {
     std::fprintf(stderr,
-                 "usage: %s [--seconds S] [--count N] [--first I] [--settings FILE] "
-                 "[--table FILE]\n",
+                 "usage: %s [--over settings|compositions|calibrations] [--seconds S] [--count N] "
+                 "[--first I] [--only KIND] [--lines FILE] [--table FILE]\n",
                  argv[0]);
     std::exit(2);
   }
@@ -217,26 +226,26 @@ Arguments Parse(int argc, char** argv) {
 
 int Main(const Arguments& arguments) {
   std::ofstream lines;
-  if (!arguments.settings.empty()) lines.open(arguments.settings);
+  if (!arguments.lines.empty()) lines.open(arguments.lines);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Outcome> outcomes;
   for (uint64_t i = 0; i < arguments.count; ++i) {
     const uint64_t index = arguments.first + i;
-    outcomes.push_back(Ask(testing::RandomSettingAt(index)));
+    outcomes.push_back(Measure(*arguments.subject, index, arguments.only));
     if (lines.is_open()) lines << JsonLine(index, outcomes.back()) << std::endl;
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
         arguments.seconds) {
       break;
     }
   }
-  PrintFigures(outcomes);
+  PrintFigures(*arguments.subject, outcomes);
   if (!arguments.table.empty()) {
     std::ofstream table(arguments.table);
-    WriteTable(outcomes, table);
+    WriteTable(*arguments.subject, outcomes, table);
     if (!table) bench::Die(absl::StrCat("cannot write ", arguments.table));
   }
-  if (!arguments.settings.empty() && !lines)
-    bench::Die(absl::StrCat("cannot write ", arguments.settings));
+  if (!arguments.lines.empty() && !lines)
+    bench::Die(absl::StrCat("cannot write ", arguments.lines));
   return 0;
 }
 

@@ -1,6 +1,6 @@
 // The random questions of the sweep: Poisson-sampled Gaussian steps, each parameter log-uniform
 // over more than anybody trains with. Setting number i is always the same one, in whatever order
-// and number they are drawn; tests/oracle/random_settings.py draws the same.
+// and number they are drawn.
 #pragma once
 
 #include <cmath>
