@@ -59,9 +59,19 @@ double PairMoments::LogAtomsUp(Direction direction, double order) {
 
 double PairMoments::LogMomentUp(Direction direction, double order) {
   std::vector<double> logs = {LogAtomsUp(direction, order)};
-  for (const DensityPiece& piece : pair_.pieces) {
-    logs.push_back(LogPieceMomentUp(piece, direction, order));
-  }
+  double matters = logs.front();
+  const auto add = [&](size_t piece) {
+    logs.push_back(LogPieceMomentUp(pair_.pieces[piece], direction, order, matters));
+    if (logs.back() > matters) {
+      matters = logs.back();
+      greatest_ = piece;
+    }
+  };
+  // Orders are asked for one near the other: what mattered most goes first, the rest outwards from
+  // it, as pieces made one after the other are much alike.
+  const size_t first = greatest_, count = pair_.pieces.size();
+  for (size_t piece = first; piece < count; ++piece) add(piece);
+  for (size_t piece = std::min(first, count); piece-- > 0;) add(piece);
   double moment = LogSumUp(logs);
   if (pair_.relative_error > 0) {
     // Each p is at most p̂/(1 - r), each q at least q̂(1 - r), whichever of the two r is relative to.

@@ -1,6 +1,7 @@
 // Rényi moments of a pair of distributions: point masses and density pieces.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "accountant/mechanism/pair.h"
@@ -24,6 +25,7 @@ class PairMoments {
   const Pair pair_;
   std::vector<double> log_p_, log_q_;  // of the point masses with both sides
   std::vector<double> scratch_;
+  size_t greatest_ = 0;  // the piece with the greatest moment of the last order
 };
 
 // One order alone.

@@ -29,6 +29,11 @@ constexpr double kCut = 9.5;
 constexpr int kGreatestPanels = 1 << 14;
 // Bounds on what is left out carry the rounding of their exponents, sizes below 1e13.
 constexpr double kBoundSlack = 1.1;
+// Terms of a sum that are less than e^{-40} of its greatest are left to its rounding: e^{-40} is a
+// 26th of a unit roundoff.
+constexpr double kFaintTerm = -40;
+// More than all that underflows, relative to the peak: at most 1e6 terms of 5e-324 each.
+constexpr double kUnderflow = 1e-300;
 
 // log Σ e^{c_k + r_k t} with its derivative.
 struct LogSum {
@@ -52,6 +57,7 @@ LogSum LogSumAt(const std::vector<ExponentialTerm>& terms, double t) {
   double sum = 0, weighted = 0;
   for (const ExponentialTerm& term : terms) {
     const double below = term.log_coefficient + term.rate * t - greatest;
+    if (below < kFaintTerm) continue;
     const double share = below == 0 ? 1 : std::exp(below);
     sum += share;
     weighted += share * term.rate;
@@ -145,8 +151,13 @@ class Integrand {
 
 class Panels {
  public:
-  Panels(const Integrand& integrand, double from, double to)
-      : integrand_(integrand), peak_(Peak(from, to)) {
+  // `matters`: the logarithm of a sum that the integral is added to.
+  Panels(const Integrand& integrand, double from, double to, double matters)
+      : integrand_(integrand),
+        // (What is not worth integrating needs no peak.)
+        peak_(integrand.LogBound(from, to, 0) + std::log(to - from) < matters - kNegligible
+                  ? matters
+                  : std::fmax(matters, Peak(from, to))) {
     Add(from, to, 0);
   }
 
@@ -154,7 +165,8 @@ class Panels {
   double LogUp(double log_tails) const {
     // Exponents carry 6 roundings of their parts; the sum of n terms n more.
     const double rounding = kUnitRoundoff * (8 * weighted_size_ + (64 + nodes_) * sum_);
-    const double total = sum_ + rounding + kBoundSlack * (bounds_ + std::exp(log_tails - peak_));
+    const double total =
+        sum_ + rounding + kBoundSlack * (bounds_ + std::exp(log_tails - peak_)) + kUnderflow;
     return NextUp(NextUp(peak_ + LogUp2(total)));
   }
 
@@ -231,7 +243,8 @@ class Panels {
 
 }  // namespace
 
-double LogPieceMomentUp(const DensityPiece& piece, Direction direction, double order) {
+double LogPieceMomentUp(const DensityPiece& piece, Direction direction, double order,
+                        double matters) {
   const Integrand integrand(piece, direction, order);
   double from = piece.from, to = piece.to, log_tails = -kInfinity;
   if (piece.quadratic < 0) {
@@ -252,7 +265,7 @@ double LogPieceMomentUp(const DensityPiece& piece, Direction direction, double o
     }
   }
   if (!(std::isfinite(from) && std::isfinite(to))) return kInfinity;
-  return Panels(integrand, from, to).LogUp(log_tails);
+  return Panels(integrand, from, to, matters).LogUp(log_tails);
 }
 
 }  // namespace dpledger::accountant::rdp
