@@ -17,9 +17,9 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the loss grid: a third of a second; and what is left at least for a bound that is asked for
-// last, some tens of milliseconds.
-constexpr double kSoon = 3e8, kLeastLeft = 3e7;
+// Of the loss grid: a third of a second; and the share of the budget that is left at least for a
+// bound that is asked for last.
+constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
 // What of the budget the composition above another may take, where one below is asked about too.
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
@@ -109,7 +109,8 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
   limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
   ASSIGN_OR_RETURN(const pld::Bounds bounds,
                    question_.Pld(composition, options_.relative_gap, limits));
-  limits_.max_grid_work = std::fmax(kLeastLeft, limits_.max_grid_work - bounds.work);
+  limits_.max_grid_work =
+      std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
   if (!bounds.gridded) return std::nullopt;
   return Answer{bounds.value, Method::kPld, {}};
 }

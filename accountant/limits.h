@@ -22,7 +22,7 @@ struct Limits {
 
   // What one question may take on the loss grid, counted rather than timed (pld/work.h): a second
   // or so. All compositions that it is answered by share it.
-  double max_grid_work = 1.2e9;
+  double max_grid_work = 1.1e9;
 
   // The same for a contour by jumps, in one direction and to one share (contour/ladder.h).
   double max_jump_work = 7e8;

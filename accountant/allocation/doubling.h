@@ -48,13 +48,15 @@ class Doubling {
   // What an upper law leaves out: Q-mass and P-mass.
   double q_cut() const { return q_cut_; }
   double p_cut() const { return p_cut_; }
-  // Products of two masses that were formed.
+  // Products of two masses that were formed, and as many as take as long as all else that was done.
   double products() const { return products_; }
 
  private:
   // A round's ends take a quarter of the tail; each of at most 2·54 sums two parts in kTailParts.
   static constexpr double kTailParts = 512;
   static constexpr double kLostToRounding = 10;
+  // A law, a point of a round's grid and one of a sum's take as long as so many products.
+  static constexpr double kProductsOfLaw = 1e5, kProductsOfRound = 300, kProductsOfPoint = 45;
 
   Places places() const {
     if (!Round::kSigned) return Places::kNearest;
@@ -94,17 +96,20 @@ absl::StatusOr<Atoms> Doubling<Round>::One() {
   const double below = NormalTail(-low), above = NormalTail(high), own = NormalTail(high - mu);
   q_cut_ += t * (below + above);
   p_cut_ += own + t * (below + above);
+  Atoms atoms;
   if constexpr (Round::kSigned) {
-    Atoms atoms = AtomsOf(OneRound(round_, low, high, mesh_, places()), t);
+    atoms = AtomsOf(OneRound(round_, low, high, mesh_, places()), t);
     NotePlus(atoms, 1);
-    return atoms;
   } else {
-    return AtomsOf(OneRound(round_, low, high, mesh_), t);
+    atoms = AtomsOf(OneRound(round_, low, high, mesh_), t);
   }
+  products_ += kProductsOfLaw + kProductsOfRound * static_cast<double>(atoms.q.size());
+  return atoms;
 }
 
 template <typename Round>
 Atoms Doubling<Round>::AtomsOf(Cells cells, double copies) {
+  products_ += kProductsOfPoint * static_cast<double>(cells.points.size());
   log_error_ += copies * cells.relative_error;
   loss_error_ += cells.place_error;
   if (bound_ == Bound::kUpper) return Split(cells);

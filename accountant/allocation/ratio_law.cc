@@ -19,6 +19,7 @@ absl::StatusOr<RatioLaw> Mean(Bound bound, uint64_t rounds, double mu, double me
   Doubling<Ratio> doubling(bound, rounds, {mu, static_cast<double>(rounds)}, mesh, tail);
   ASSIGN_OR_RETURN(Atoms sum, doubling.Sum(limits));
   RatioLaw law;
+  law.products = doubling.products();
   if (sum.q.empty()) return law;
   const double t = static_cast<double>(rounds);
   // e^{log_error} outward, of products of at most t masses.

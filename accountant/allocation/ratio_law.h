@@ -34,6 +34,8 @@ struct RatioLaw {
   double q_cut = 0, p_cut = 0;
   // Every log r_j is within loss_error of the value for which the claim holds.
   double loss_error = 0;
+  // It took as long as so many products of masses, about three nanoseconds each.
+  double products = 0;
 };
 
 struct Rounds {

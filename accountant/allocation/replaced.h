@@ -14,7 +14,7 @@
 
 namespace dpledger::accountant::allocation {
 
-// δ(ε), at most; `products` of masses were formed, about two nanoseconds each.
+// δ(ε), at most; it took as long as `products` of masses, about three nanoseconds each.
 struct ReplacedAbove {
   double delta;
   double products;

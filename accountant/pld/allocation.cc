@@ -6,6 +6,7 @@
 #include "accountant/allocation/ratio_law.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/replaced_epochs.h"
+#include "accountant/pld/work.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
@@ -15,9 +16,11 @@ namespace {
 // second.
 constexpr double kFirstLook = 0.1, kCoarsest = 0.03, kFinest = 0.003;
 
-// Where a record is replaced: so many steps of the loss grid between values of the profile, and the
-// shares of the limits that one discretisation and a first look take.
-constexpr double kSpacing = 2, kShareOfLimits = 0.6, kShareOfLook = 0.05;
+// The shares of the limits that one discretisation and a first look take, by coarser laws where
+// that takes more work, but not by laws coarser than kCoarsestLaw.
+constexpr double kShareOfLimits = 0.6, kShareOfLook = 0.05, kCoarsestLaw = 0.2;
+// Where a record is replaced: so many steps of the loss grid between values of the profile.
+constexpr double kSpacing = 2;
 
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.
 double Variance(const AllocatedGaussian& epoch) {
@@ -60,14 +63,19 @@ absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, doub
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step, double tail,
                                     std::optional<double> tilt, size_t max_atoms, size_t among,
                                     const Limits& limits) {
-  const double mesh = std::clamp(step / StepOfMeshOne(epoch), kFinest, kCoarsest);
+  double mesh = std::clamp(step / StepOfMeshOne(epoch), kFinest, kCoarsest);
+  const double most_work = kShareOfLimits * limits.max_grid_work / static_cast<double>(among);
   if (epoch.replaced) {
-    return AllocateReplaced(epoch, step, {kSpacing * step, mesh, tail, tilt}, max_atoms,
-                            kShareOfLimits * limits.max_grid_work / static_cast<double>(among),
+    return AllocateReplaced(epoch, step, {kSpacing * step, mesh, tail, tilt}, max_atoms, most_work,
                             limits);
   }
   Allocation result;
+  ASSIGN_OR_RETURN(const allocation::RatioLaw look, UpperOf(epoch, kFirstLook, tail, limits));
+  // Both laws together, as their work goes with the mesh.
+  const double looks = 2 * kWorkOfProduct * look.products / most_work;
+  mesh = std::fmax(mesh, std::fmin(kCoarsestLaw, kFirstLook * std::sqrt(looks)));
   ASSIGN_OR_RETURN(const allocation::RatioLaw above, UpperOf(epoch, mesh, tail, limits));
+  result.work = kWorkOfProduct * (look.products + above.products);
   ASSIGN_OR_RETURN(const Shares upper, Shares::Of(above, step, max_atoms));
   result.upper = upper.Upper();
   if (std::isinf(epoch.noise_multiplier.upper())) {
@@ -78,6 +86,7 @@ absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step,
                    allocation::LowerLaw(
                        {epoch.rounds, DivDown(1, epoch.noise_multiplier.upper()), epoch.missing},
                        mesh, tail, limits));
+  result.work += kWorkOfProduct * below.products;
   ASSIGN_OR_RETURN(const Shares lower, Shares::Of(below, step, max_atoms));
   result.lower = lower.Lower();
   return result;

@@ -21,7 +21,7 @@ double ExcessOf(const AllocatedGaussian& allocation);
 struct Allocation {
   DiscretePair upper;  // dominates the epoch, in both directions
   DiscretePair lower;  // dominated by the epoch; no mass at all where nothing is known
-  double work = 0;     // of laws, where there are many of them
+  double work = 0;     // of laws
 };
 
 // On a grid of losses of the given step. tail: mass that may be cut on either side. `tilt`: of

@@ -170,11 +170,16 @@ std::vector<CellIntegrals> Piece::Integrate(const std::vector<Cell>& cells) cons
     work_to.resize(n);
     for (size_t i = 0; i < n; ++i) base[i] = LogBase(points.t[i]);
     Exp(base, base);
+    const double lowest = ends[0].start, highest = ends[block - 1].end;
+    const size_t main_n = n_.Greatest((lowest + highest) / 2),
+                 main_d = d_.Greatest((lowest + highest) / 2);
     for (size_t k = 0; k < terms_n + terms_d; ++k) {
       const bool of_n = k < terms_n;
-      const double log_coefficient =
-          of_n ? n_.log_coefficients[k] : d_.log_coefficients[k - terms_n];
-      const double rate = of_n ? n_.rates[k] : d_.rates[k - terms_n];
+      const ExponentialSum& sum = of_n ? n_ : d_;
+      const size_t term_of_sum = of_n ? k : k - terms_n;
+      if (sum.IsFaint(term_of_sum, of_n ? main_n : main_d, lowest, highest)) continue;
+      const double log_coefficient = sum.log_coefficients[term_of_sum];
+      const double rate = sum.rates[term_of_sum];
       const bool whole = !of_n || infinite;  // the term itself is needed
       for (size_t i = 0; i < n; ++i) {
         work_from[i] = rate * points.after[i];

@@ -9,6 +9,7 @@
 #include "accountant/numeric/fft.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
+#include "accountant/pld/window.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
@@ -51,24 +52,17 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   result.step_ = h;
   result.tilt_ = tilt;
 
-  // 1. The window: K's growth to both sides bounds the tilted law's tails (Chernoff); the narrowest
-  // of a few choices.
+  // 1. The window.
   const DirectedLosses::Cumulants centre = losses.LogMgf(tilt);
   if (!std::isfinite(centre.value)) return TooLarge("the tilted losses hold no mass");
   // The bounds below count on exponents whose rounding is far below one.
   if (std::fabs(centre.value) > 1e12)
     return TooLarge("the composed losses are too large for the loss grid");
   const double sd = std::sqrt(std::fmax(centre.variance, h * h));
-  const double log_tail = std::log(window_tail);
-  double above = kInfinity, below = kInfinity;
-  for (const double a : {0.35, 0.7, 1.4, 2.8, 5.6, 8.0, 12.0}) {
-    RETURN_IF_ERROR(limits.Check());
-    const double s = a / sd;
-    const double up = losses.LogMgf(tilt + s).value - centre.value;
-    if (std::isfinite(up)) above = std::fmin(above, (up - s * centre.mean - log_tail) / s);
-    const double down = losses.LogMgf(tilt - s).value - centre.value;
-    if (std::isfinite(down)) below = std::fmin(below, (down + s * centre.mean - log_tail) / s);
-  }
+  RETURN_IF_ERROR(limits.Check());
+  const auto [below, above] =
+      WindowOf([&](double s) { return losses.LogMgf(tilt + s).value - centre.value; }, centre.mean,
+               sd, std::log(window_tail));
   const double wanted = (above + below) / h + 4;
   if (!(wanted <= static_cast<double>(limits.max_fft_bins))) {
     return TooLarge(absl::StrCat("the composition would need ", wanted, " bins, more than ",

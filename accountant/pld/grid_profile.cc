@@ -45,7 +45,7 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));
   const Sketch::Estimate at = sketch.AtDelta(direction, std::log(delta));
   double mesh =
-      FirstMesh(steps, sketch, at,
+      FirstMesh(steps, sketch, direction, at, window_tail,
                 sketch.Mesh(direction, at.tilt, relative_gap / (at.tilt * (at.tilt + 1))), limits);
   Limits few = limits;
   few.max_fft_bins = std::min(limits.max_fft_bins, kFewBins);

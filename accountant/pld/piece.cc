@@ -15,6 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Losses beyond have exponentials that leave the range of doubles; densities below e^-kFaintest of
 // their peak are not worth following.
 constexpr double kGreatestLoss = 650, kFaintest = 690;
+constexpr double kFaintTerm = -45, kFaintChange = -60;
 }  // namespace
 
 ExponentialSum::ExponentialSum(const std::vector<ExponentialTerm>& terms) {
@@ -39,30 +40,44 @@ ExponentialSum::ExponentialSum(const std::vector<ExponentialTerm>& terms) {
   }
 }
 
-double ExponentialSum::Log(double t) const {
-  double greatest = has_constant ? log_constant : -kInfinity;
+ExponentialSum::Value ExponentialSum::At(double t) const {
+  double greatest = -kInfinity;
   for (size_t k = 0; k < rates.size(); ++k)
     greatest = std::fmax(greatest, log_coefficients[k] + rates[k] * t);
-  if (std::isinf(greatest)) return greatest;
-  double sum = has_constant ? std::exp(log_constant - greatest) : 0;
-  for (size_t k = 0; k < rates.size(); ++k)
-    sum += std::exp(log_coefficients[k] + rates[k] * t - greatest);
-  return greatest + std::log(sum);
+  if (greatest == -kInfinity) return {has_constant ? 0 : greatest, 0, 0};
+  if (greatest == kInfinity) return {greatest, has_constant ? greatest : 0, 0};
+  double sum = 0, weighted = 0;
+  for (size_t k = 0; k < rates.size(); ++k) {
+    const double below = log_coefficients[k] + rates[k] * t - greatest;
+    if (below < kFaintTerm) continue;
+    const double share = below == 0 ? 1 : std::exp(below);
+    sum += share;
+    weighted += share * rates[k];
+  }
+  const double slope = weighted / sum;
+  if (!has_constant) return {greatest + std::log(sum), 0, slope};
+  const double over = greatest - log_constant, relative = sum * std::exp(over);
+  const double log = over > 600 ? over + std::log(sum) : std::log1p(relative);
+  return {log, relative, slope / (1 + 1 / relative)};
 }
 
-double ExponentialSum::Relative(double t) const {
-  double sum = 0;
-  for (size_t k = 0; k < rates.size(); ++k)
-    sum += std::exp(log_coefficients[k] - log_constant + rates[k] * t);
-  return sum;
+size_t ExponentialSum::Greatest(double t) const {
+  size_t greatest = 0;
+  for (size_t k = 1; k < rates.size(); ++k) {
+    if (log_coefficients[k] + rates[k] * t > log_coefficients[greatest] + rates[greatest] * t)
+      greatest = k;
+  }
+  return greatest;
 }
 
-double ExponentialSum::Slope(double t) const {
-  const double log = Log(t);
-  double slope = 0;
-  for (size_t k = 0; k < rates.size(); ++k)
-    slope += rates[k] * std::exp(log_coefficients[k] + rates[k] * t - log);
-  return slope;
+// The ratio of two terms is an exponential, greatest at an end. A term's change is the integral of
+// its rate times itself, so the ratio of the changes is at most that of the rates times that.
+bool ExponentialSum::IsFaint(size_t term, size_t beside, double from, double to) const {
+  const double log_rates = std::log1p(std::fabs(rates[term] / rates[beside]));
+  const auto above = [&](double t) {
+    return log_coefficients[term] - log_coefficients[beside] + (rates[term] - rates[beside]) * t;
+  };
+  return std::fmax(above(from), above(to)) + log_rates < kFaintChange;
 }
 
 Piece::Piece(const DensityPiece& piece)
@@ -79,10 +94,15 @@ Piece::Piece(const DensityPiece& piece)
   for (double rate : d_.rates) greatest_rate_ = std::fmax(greatest_rate_, std::fabs(rate));
 }
 
-double Piece::Above(double t) const {
-  if (!relative_) return n_.Log(t) - d_.Log(t);
-  return std::log1p(n_.Relative(t)) - std::log1p(d_.Relative(t));
+Piece::Point Piece::PointAt(double t) const {
+  const ExponentialSum::Value n = n_.At(t), d = d_.At(t);
+  if (relative_) {
+    return {n.log - d.log, n.slope - d.slope, std::fmin(1, n.relative) + std::fmin(1, d.relative)};
+  }
+  return {(n_.log_constant + n.log) - (d_.log_constant + d.log), n.slope - d.slope, 2};
 }
+
+double Piece::Above(double t) const { return PointAt(t).above; }
 
 double Piece::At(double above, double from, double to) const {
   if (relative_ && n_.rates.size() == 1 && d_.rates.empty()) {
@@ -96,19 +116,23 @@ double Piece::At(double above, double from, double to) const {
     return std::clamp(t, from, to);
   }
   if (n_.rates.size() + n_.has_constant == 1 && d_.rates.size() + d_.has_constant == 1) {
-    const double slope = n_.Slope(0) - d_.Slope(0);
-    return std::clamp((above - Above(0)) / slope, from, to);
+    const Point zero = PointAt(0);
+    return std::clamp((above - zero.above) / zero.slope, from, to);
   }
-  // Newton for an increasing function inside a bracket.
-  double lo = from, hi = to, t = std::isfinite(lo) ? lo : std::isfinite(hi) ? hi : 0;
+  return Newton(above, from, to, std::isfinite(from) ? from : std::isfinite(to) ? to : 0);
+}
+
+// For an increasing function inside a bracket.
+double Piece::Newton(double above, double from, double to, double guess) const {
+  double lo = from, hi = to, t = guess;
   double reach = 1;
   for (int i = 0; i < 200; ++i) {
-    const double off = Above(t) - above;
+    const Point at = PointAt(t);
+    const double off = at.above - above;
     // Before the bracket: a step too small to leave its end would be taken for one out of it.
-    if (std::fabs(off) <= PointError(above, t) / 4) return t;
+    if (std::fabs(off) <= PointError(at, t) / 4) return t;
     (off < 0 ? lo : hi) = t;
-    const double slope = n_.Slope(t) - d_.Slope(t);
-    double next = t - off / slope;
+    double next = t - off / at.slope;
     if (!(next > lo && next < hi)) {
       if (std::isinf(lo)) {
         next = hi - reach;
@@ -125,22 +149,21 @@ double Piece::At(double above, double from, double to) const {
   return t;
 }
 
-// The exponents at t are rounded to a few u of their sizes; the loss moves by the share that the
-// terms with those exponents have in the sums.
-double Piece::PointError(double above, double t) const {
-  double size = 4;
+// The exponents at t are rounded to a few u of their sizes, sums to u a term; the loss moves by the
+// share that the terms with those exponents have in the sums.
+double Piece::PointError(const Point& at, double t) const {
+  double size = 0;
   const auto grow = [&](const ExponentialSum& sum) {
     for (size_t k = 0; k < sum.rates.size(); ++k) {
-      size = std::fmax(size, 4 + std::fabs(sum.rates[k] * t) +
+      size = std::fmax(size, std::fabs(sum.rates[k] * t) +
                                  std::fabs(sum.log_coefficients[k] - sum.log_constant) +
                                  (relative_ ? 0 : std::fabs(sum.log_coefficients[k])));
     }
   };
   grow(n_);
   grow(d_);
-  double share = 2;
-  if (relative_) share = std::fmin(1, n_.Relative(t)) + std::fmin(1, d_.Relative(t));
-  return 8 * kUnitRoundoff * (share * size + std::fabs(above));
+  size += 4 + 0.125 * static_cast<double>(n_.rates.size() + d_.rates.size());
+  return 8 * kUnitRoundoff * (at.share * size + std::fabs(at.above));
 }
 
 Piece::Points Piece::AtPoints(double first, double step, size_t count, double from,
@@ -149,12 +172,16 @@ Piece::Points Piece::AtPoints(double first, double step, size_t count, double fr
   const bool n_alone = n_.rates.size() == 1 && d_.rates.empty();
   const bool d_alone = n_.rates.empty() && d_.rates.size() == 1;
   if (!relative_ || !(n_alone || d_alone)) {
-    double t = from;
+    double t = from, slope = 0;
     for (size_t i = 0; i < count; ++i) {
       const double above = first + step * static_cast<double>(i);
-      t = At(above, t, to);
+      // Onwards from the last point, where the loss is nearly linear from one to the next.
+      const double guess = t + step / slope;
+      t = slope > 0 && guess <= to ? Newton(above, t, to, guess) : At(above, t, to);
+      const Point at = PointAt(t);
+      slope = at.slope;
       points.t[i] = t;
-      points.error[i] = PointError(above, t);
+      points.error[i] = PointError(at, t);
     }
     return points;
   }

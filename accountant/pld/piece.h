@@ -13,13 +13,24 @@ namespace dpledger::accountant::pld {
 // Σ_k e^{log_coefficient + rate·t} with distinct rates, the constant term (rate 0) apart.
 struct ExponentialSum {
   bool has_constant = false;
-  double log_constant = 0;
+  double log_constant = 0;                      // 0 if there is none
   std::vector<double> log_coefficients, rates;  // of the other terms
 
   explicit ExponentialSum(const std::vector<ExponentialTerm>& terms);
-  double Log(double t) const;       // log of the sum; at an infinite t its limit
-  double Relative(double t) const;  // Σ of the other terms over the constant one
-  double Slope(double t) const;     // d Log/dt
+
+  // At one t; at an infinite one the limit. Terms below e^{-45} of the greatest are left out: less
+  // than a rounding.
+  struct Value {
+    double log;       // of the sum over the constant term, where there is one
+    double relative;  // Σ of the other terms over the constant one; 0 if there is none
+    double slope;     // d log/dt
+  };
+  Value At(double t) const;
+
+  // Of the terms beside the constant one: the greatest at t, 0 if there is none; and whether from
+  // one t to another the changes of a term are below e^{-60} of those of another, wherever between.
+  size_t Greatest(double t) const;
+  bool IsFaint(size_t term, size_t beside, double from, double to) const;
 };
 
 // An interval [from, to] of t on which the loss lies in [origin + lower, origin + upper]. These are
@@ -82,7 +93,16 @@ class Piece {
 
  private:
   double LogBase(double t) const { return constant_ + t * (linear_ + t * quadratic_); }
-  double PointError(double above, double t) const;
+  // The loss above the origin and all that is wanted with it.
+  struct Point {
+    double above, slope;
+    double share;  // of the loss, that the terms beside the constant ones have: at most 2
+  };
+  Point PointAt(double t) const;
+  // Bounds the error of PointAt(t).above, `at` being that.
+  double PointError(const Point& at, double t) const;
+  // At, from a first guess in [from, to].
+  double Newton(double above, double from, double to, double guess) const;
   double TailMass(const ExponentialSum& sum, double t, int side) const;
   // Bounds the logarithmic derivatives of the integrands at t (divided by their order).
   double Roughness(double t) const;

@@ -52,7 +52,8 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
   std::swap(directions[0], directions[main]);
   std::swap(estimates[0], estimates[main]);
   const double aim = kAim * question.mesh(directions[0], estimates[0]);
-  double mesh = FirstMesh(steps, sketch, estimates[0], aim, limits);
+  double mesh =
+      FirstMesh(steps, sketch, directions[0], estimates[0], question.window_tail, aim, limits);
   Bounds best{{0, kInfinity}, false, false};
   double finest_failed = 0;
   int stalled = 0;  // meshes that brought nothing, in a row

@@ -9,6 +9,7 @@
 #include "accountant/allocation/replaced.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pld/work.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::pld {
@@ -21,7 +22,6 @@ using allocation::Rounds;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Meshes of laws: for a first look, to begin an answer with, and the finest.
 constexpr double kFirstLook = 0.1, kFirst = 0.05, kFinest = 0.002;
-constexpr double kWorkOfProduct = 3;
 // A finer mesh that is no finer than this is not worth its time.
 constexpr double kWorthIt = 0.8;
 // Of the δ in question, what a law may cut.

@@ -37,8 +37,8 @@ void Sketch::Add(const Pair& pair, double count, double excess) {
       const double t = span.from + width * (i + 0.5);
       const double base = LogBase(stated, t) + std::log(width);
       step.loss.push_back(piece.Above(t) + piece.origin());
-      step.log_p.push_back(base + n.Log(t));
-      step.log_q.push_back(base + d.Log(t));
+      step.log_p.push_back(base + n.log_constant + n.At(t).log);
+      step.log_q.push_back(base + d.log_constant + d.At(t).log);
     }
   }
   step.smooth = step.loss.size();
@@ -110,13 +110,14 @@ Sketch::Cumulants Sketch::At(Direction direction, double s) const {
 
 double Sketch::Span() const {
   double span = 0;
+  bool smooth = false;
   for (const Step& step : steps_) {
-    if (step.smooth == 0) continue;
-    const auto [least, greatest] = std::minmax_element(
-        step.loss.begin(), step.loss.begin() + static_cast<ptrdiff_t>(step.smooth));
+    if (step.loss.empty()) continue;
+    const auto [least, greatest] = std::minmax_element(step.loss.begin(), step.loss.end());
     span += *greatest - *least;
+    smooth |= step.smooth > 0;
   }
-  return span;
+  return smooth ? span : 0;
 }
 
 double Sketch::Mesh(Direction direction, double tilt, double variance) const {

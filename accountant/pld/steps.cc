@@ -16,6 +16,15 @@ namespace {
 // together take at most about 256 MiB (two doubles an atom, and as many while they are directed).
 constexpr size_t kGreatestAtoms = size_t{1} << 21;
 constexpr size_t kGreatestAtomsTogether = size_t{1} << 23;
+// Beyond that of an atom of a pair with few terms (pld/work.h).
+constexpr double kWorkOfTerm = 30;
+
+double WorkOfTermsOf(const Pair& pair) {
+  size_t most = 0;
+  for (const DensityPiece& piece : pair.pieces)
+    most = std::max(most, piece.p.size() + piece.q.size());
+  return kWorkOfTerm * static_cast<double>(most);
+}
 
 }  // namespace
 
@@ -71,6 +80,15 @@ double Steps::Aligned(double mesh) const {
   return mesh;
 }
 
+double Steps::WorkOfTerms() const {
+  double most = 0;
+  for (const Step& step : pairs_) {
+    most = std::fmax(most, WorkOfTermsOf(step.upper));
+    if (step.lower.has_value()) most = std::fmax(most, WorkOfTermsOf(*step.lower));
+  }
+  return most;
+}
+
 double Steps::CoarsestMesh() const {
   double mesh = 0.05;
   for (const AllocatedGaussian& allocation : allocations_)
@@ -88,9 +106,11 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail, std::opt
     RETURN_IF_ERROR(limits.Check());
     ASSIGN_OR_RETURN(const Shares shares, Shares::Of(step.upper, mesh, tail, most, limits));
     Discretised::Counted counted{shares.Upper(), {}, step.count};
+    result.work += WorkOfTermsOf(step.upper) * static_cast<double>(counted.upper.mass.size());
     if (step.lower.has_value()) {
       ASSIGN_OR_RETURN(const Shares less, Shares::Of(*step.lower, mesh, tail, most, limits));
       counted.lower = less.Lower();
+      result.work += WorkOfTermsOf(*step.lower) * static_cast<double>(counted.lower.mass.size());
     } else {
       counted.lower = shares.Lower();
     }

@@ -22,7 +22,7 @@ struct Discretised {
   };
   std::vector<Counted> pairs;
   double step;
-  double work = 0;  // of laws, beyond that of the grids
+  double work = 0;  // of laws and of sums with many terms, beyond that of the grids (pld/work.h)
 
   DirectedLosses In(Direction direction, Side side) const;
 };
@@ -38,6 +38,8 @@ class Steps {
   // The mesh to use in place of `mesh`, aligned with the lattice on which a step's losses lie, if
   // there is one.
   double Aligned(double mesh) const;
+  // What an atom takes where a pair's densities are sums of many terms, beyond what one takes else.
+  double WorkOfTerms() const;
   // Never a mesh so coarse that single steps have no shape left.
   double CoarsestMesh() const;
   // `tail`: mass that may be cut from each step on either side. `tilt`: of the saddle, where that

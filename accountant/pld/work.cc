@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accountant/pld/window.h"
+
 namespace dpledger::accountant::pld {
 namespace {
 
@@ -10,6 +12,8 @@ constexpr double kWorkOfAtom = 900;  // on a step's grid, for both pairs
 constexpr double kWorkOfBin = 20;    // in one transform, with what is read of it
 // Bins that are composed in some ten milliseconds.
 constexpr double kSoonComposed = 1 << 18;
+// Losses farther apart than this are hardly one step's any more.
+constexpr double kCoarsestMesh = 0.5;
 // The share of δ that the tails of single steps may put at infinity: 1e-7/c of ε, far below any
 // mesh error.
 constexpr double kTailShare = 1e-7;
@@ -27,13 +31,20 @@ double WorkOfComposing(size_t bins, size_t losses) {
   return kWorkOfBin * static_cast<double>(bins) * static_cast<double>(losses + 1);
 }
 
-double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
-                 double wanted, const Limits& limits) {
+double FirstMesh(const Steps& steps, const Sketch& sketch, Direction direction,
+                 const Sketch::Estimate& at, double window_tail, double wanted,
+                 const Limits& limits) {
+  const Window window =
+      WindowOf([&](double s) { return sketch.At(direction, at.tilt + s).value - at.at.value; },
+               at.at.mean, std::fmax(std::sqrt(at.at.variance), 1e-12), std::log(window_tail));
   const double bins = std::fmin(kSoonComposed, limits.max_grid_work / (16 * kWorkOfBin));
-  double mesh = std::fmax(wanted, 16 * std::sqrt(at.at.variance) / bins);
-  mesh = std::fmax(mesh, 4 * kWorkOfAtom * sketch.Span() / limits.max_grid_work);
+  double mesh = std::fmax(wanted, window.Width() / bins);
+  mesh = std::fmax(mesh,
+                   4 * (kWorkOfAtom + steps.WorkOfTerms()) * sketch.Span() / limits.max_grid_work);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
-  return std::clamp(mesh, 1e-14, std::fmax(1e-14, steps.CoarsestMesh()));
+  // (Where the law of errors asks for no more, a coarse mesh is as good as any.)
+  const double coarsest = std::fmax(steps.CoarsestMesh(), std::fmin(wanted, kCoarsestMesh));
+  return std::clamp(mesh, 1e-14, std::fmax(1e-14, coarsest));
 }
 
 // The tilted mass let go beside the window moves δ by 10 to 1000 times as much.

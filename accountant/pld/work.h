@@ -13,14 +13,18 @@
 
 namespace dpledger::accountant::pld {
 
+// Of a product of two masses in a law of random allocation (allocation/cells.h).
+inline constexpr double kWorkOfProduct = 3;
+
 double WorkOf(const Discretised& made);
 // Of transforms of `bins` for each of `losses`, and back.
 double WorkOfComposing(size_t bins, size_t losses);
 
 // The mesh that is wanted, or a coarser one that takes a part of the limits: then something is
 // known when time runs out. Not a number is no wish.
-double FirstMesh(const Steps& steps, const Sketch& sketch, const Sketch::Estimate& at,
-                 double wanted, const Limits& limits);
+double FirstMesh(const Steps& steps, const Sketch& sketch, Direction direction,
+                 const Sketch::Estimate& at, double window_tail, double wanted,
+                 const Limits& limits);
 
 // The tilted mass that Composed may let go beside the window.
 double WindowTail(double relative_gap);
