@@ -200,10 +200,12 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
     ASSIGN_OR_RETURN(Pair pair, selection::PairOf(*best, delta, limits));
     above.pairs.push_back({pair, std::move(pair), std::nullopt, step.count});
   }
+  const auto has_curve = [](const PairStep& step) { return step.renyi.has_value(); };
+  Limits shared = limits;
+  shared.max_grid_work /= std::fmax(
+      1, static_cast<double>(std::count_if(above.pairs.begin(), above.pairs.end(), has_curve)));
   for (PairStep& step : above.pairs) {
-    if (step.renyi.has_value()) {
-      RETURN_IF_ERROR(Tighten(kNegligible * delta, limits, step, above.curves));
-    }
+    if (has_curve(step)) RETURN_IF_ERROR(Tighten(kNegligible * delta, shared, step, above.curves));
   }
   std::erase_if(above.pairs, [](const PairStep& step) { return step.count == 0; });
   ASSIGN_OR_RETURN(above, rdp::WithPairForCurves(above, kNegligible * delta, limits));

@@ -12,8 +12,9 @@ namespace {
 // Grid points in one range, and in one unit of a greater one: the bound exceeds the optimal ε by a
 // part in some 3000 at the most of them, in 50 at the fewest.
 constexpr double kFewestCells = 4, kMostCells = 64;
-// Points times cells times steps: a nanosecond or two each.
-constexpr double kGreatestWork = 1.5e8;
+// Points times cells times steps, a nanosecond or two each: at most so many, and that share of what
+// a question may take.
+constexpr double kGreatestWork = 1.5e8, kShareOfWork = 1.0 / 6;
 // Beyond, e^ε leaves doubles.
 constexpr double kGreatestRange = 30;
 
@@ -80,13 +81,14 @@ absl::StatusOr<std::vector<ProfilePoint>> BoundedRangeProfile(double range, uint
                                                               double negligible,
                                                               const Limits& limits) {
   const auto steps = static_cast<double>(count);
-  if (!(range <= kGreatestRange) || !(steps <= kGreatestWork)) return std::vector<ProfilePoint>();
+  const double work = std::fmin(kGreatestWork, kShareOfWork * limits.max_grid_work);
+  if (!(range <= kGreatestRange) || !(steps <= work)) return std::vector<ProfilePoint>();
   // Hoeffding: the composition is steps·range²/8-zCDP, so δ is negligible from here on.
   const double rho = steps * range * range / 8;
   const double reach =
       std::fmin(steps * range, rho + 2 * std::sqrt(rho * std::log(steps / negligible))) + range;
   const double cells = std::fmin(kMostCells * std::fmax(1, range),
-                                 std::floor(std::sqrt(kGreatestWork * range / (steps * reach))));
+                                 std::floor(std::sqrt(work * range / (steps * reach))));
   if (!(cells >= kFewestCells)) return std::vector<ProfilePoint>();
   const auto points = static_cast<size_t>(std::ceil(reach / range * std::floor(cells))) + 1;
   Recursion recursion(range, static_cast<size_t>(cells), points);

@@ -14,7 +14,7 @@ namespace dpledger::accountant {
 
 // Upper bounds on δ(ε), the same in both directions, of `count` >= 1 mechanisms of bounded range
 // `range` in (0, 600], however they are chosen; down to about `negligible` > 0. No points where
-// that would take more than about 0.2 s.
+// that would take more than a sixth of limits.max_grid_work, or about 0.2 s.
 absl::StatusOr<std::vector<ProfilePoint>> BoundedRangeProfile(double range, uint64_t count,
                                                               double negligible,
                                                               const Limits& limits);

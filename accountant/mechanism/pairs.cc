@@ -12,6 +12,8 @@ constexpr double kLogTwo = 0.69314718055994530942;
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 // e^{±ε} and products of two such stay normal doubles.
 constexpr double kGreatestEpsilon = 600;
+// Outcomes of greater losses are one in a lower pair: a loss grid holds none above 660.
+constexpr double kGreatestGridLoss = 600;
 // Every mass below is a product of a few correctly rounded operations and at most three library
 // calls.
 constexpr double kFewRoundings = 32 * kUnitRoundoff;
@@ -60,15 +62,18 @@ Pair DiscreteGaussianPair(double sigma, uint64_t sensitivity, Bound bound) {
   const double scale = static_cast<double>(1 / total);
   Pair pair;
   // Outcomes at which both are normal: [shift - reach, reach]. What lies beyond has an infinite
-  // loss in the upper pair and joins the last outcome in the lower one.
+  // loss in the upper pair and joins the last outcome in the lower one, as does what no loss grid
+  // holds.
   Atom below{0, 0}, above{0, 0};
   for (double k = -reach; k <= shift + reach; ++k) {
     const Atom atom{std::fabs(k - shift) <= reach ? scale * weight(k - shift) : 0,
                     std::fabs(k) <= reach ? scale * weight(k) : 0};
-    if (atom.p > 0 && atom.q > 0) {
+    const double loss = shift * (k - shift / 2) / (sigma * sigma);
+    const bool held = bound == Bound::kUpper || std::fabs(loss) < kGreatestGridLoss;
+    if (atom.p > 0 && atom.q > 0 && held) {
       pair.atoms.push_back(atom);
     } else {
-      Atom& end = atom.p == 0 ? below : above;
+      Atom& end = k < shift / 2 ? below : above;
       end.p += atom.p;
       end.q += atom.q;
     }
@@ -79,8 +84,11 @@ Pair DiscreteGaussianPair(double sigma, uint64_t sensitivity, Bound bound) {
     pair.atoms.push_back({above.p + 1e-290, 0});
     pair.atoms.push_back({0, below.q + 1e-290});
   } else {
-    pair.atoms.front().q += below.q;
-    pair.atoms.back().p += above.p;
+    for (const auto& [end, joined] :
+         {std::pair(&below, &pair.atoms.front()), std::pair(&above, &pair.atoms.back())}) {
+      joined->p += end->p;
+      joined->q += end->q;
+    }
   }
   // Exponents up to 37²/2 are rounded to 4u of their size; the sum is kept in long double.
   pair.relative_error = kFewRoundings + 4 * 37 * 37 * kUnitRoundoff;

@@ -16,6 +16,9 @@ namespace {
 
 // Of a mixture's means, in standard deviations: their squares stay far from the ends of doubles.
 constexpr double kGreatestDistance = 1e100;
+// In deviations: where a loss grid may hold too little of a discrete Gaussian's losses, and its
+// Rényi curve says more.
+constexpr double kFarApart = 20;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -70,16 +73,18 @@ absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
 
 absl::Status Resolver::Add(const DiscreteGaussian& m, uint64_t count) {
   const double sensitivity = MulUp(static_cast<double>(m.sensitivity), Distance({1, 1}).upper());
+  // Canonne, Kamath, Steinke 2020, thm. 4 and 14.
+  const double ratio = DivUp(sensitivity, m.sigma);
+  const ZeroConcentrated concentrated{MulUp(ratio, ratio) / 2, 0};
   if (m.dimension == 1 && m.sigma <= kGreatestSigma &&
       sensitivity <= static_cast<double>(kGreatestSensitivity)) {
     const auto whole = static_cast<uint64_t>(sensitivity);
     return AddPair(absl::StrCat("discrete_gaussian ", Bits(m.sigma), " ", whole),
                    DiscreteGaussianPair(m.sigma, whole, Bound::kUpper),
-                   DiscreteGaussianPair(m.sigma, whole, Bound::kLower), count);
+                   DiscreteGaussianPair(m.sigma, whole, Bound::kLower), count,
+                   ratio < kFarApart ? std::nullopt : std::optional<RenyiBound>(concentrated));
   }
-  // Canonne, Kamath, Steinke 2020, thm. 4 and 14.
-  const double ratio = DivUp(sensitivity, m.sigma);
-  return AddCurve(ZeroConcentrated{MulUp(ratio, ratio) / 2, 0}, count);
+  return AddCurve(concentrated, count);
 }
 
 absl::Status Resolver::Add(const RandomizedResponse& m, uint64_t count) {

@@ -47,6 +47,43 @@ TEST(Below, AGuaranteeMayBeAGaussian) {
   EXPECT_GT(stated.value.upper(), truth);
 }
 
+// ε of one discrete Gaussian in one dimension, from its masses: Σ (p - e^ε q)+ = δ.
+double DiscreteGaussianEpsilon(double sigma, double shift, double delta) {
+  const auto whole = [&](double k) { return std::exp(-k * k / (2 * sigma * sigma)); };
+  double total = 0;
+  for (double k = -40 * sigma; k <= 40 * sigma; ++k) total += whole(k);
+  double low = 0, high = 1e5;
+  while (high - low > 1e-9 * high) {
+    const double epsilon = (low + high) / 2;
+    double sum = 0;
+    for (double k = shift - 40 * sigma; k <= shift + 40 * sigma; ++k) {
+      const double loss = shift * (k - shift / 2) / (sigma * sigma);
+      if (loss > epsilon) sum -= whole(k - shift) / total * std::expm1(epsilon - loss);
+    }
+    (sum > delta ? low : high) = epsilon;
+  }
+  return low;
+}
+
+// Of whose losses a loss grid holds a part, or next to none.
+TEST(Below, ADiscreteGaussianOfGreatDistance) {
+  const auto answer = [](uint64_t sensitivity) {
+    return AnswerOf(Of({{1, DiscreteGaussian{2, sensitivity, 1}}}), 1e-6).value;
+  };
+  for (const uint64_t sensitivity : {30, 45, 60}) {
+    const double truth = DiscreteGaussianEpsilon(2, static_cast<double>(sensitivity), 1e-6);
+    EXPECT_LE(answer(sensitivity).lower(), truth) << sensitivity;
+    EXPECT_GE(answer(sensitivity).lower(), .995 * truth) << sensitivity;
+    EXPECT_GE(answer(sensitivity).upper(), truth) << sensitivity;
+    EXPECT_LE(answer(sensitivity).upper(), 1.02 * truth) << sensitivity;
+  }
+  const double truth = DiscreteGaussianEpsilon(2, 80, 1e-6);
+  EXPECT_LE(answer(80).lower(), truth);
+  EXPECT_GE(answer(80).lower(), 590);
+  EXPECT_GE(answer(80).upper(), truth);
+  EXPECT_LE(answer(80).upper(), 1.03 * truth);
+}
+
 TEST(Below, AGuaranteeThatAllowsNoGaussianShowsNothing) {
   const Answer stated = AnswerOf(Of({{1, RenyiCurve{{2, 10}, {0, 2}}}}), 1e-6);
   EXPECT_EQ(stated.value.lower(), 0);
