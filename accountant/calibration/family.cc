@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -20,12 +21,21 @@ constexpr double kRough = 0.02;
 // The relative gap at which a value is tried first: most are farther than that from the target.
 constexpr double kFirstGap = 0.01;
 // What a value that is tried may take of a question's work on the loss grid, and what one near the
-// solution may: ten of the former and three of the latter take as long as one question.
-constexpr double kTrial = 1.0 / 40, kFinal = 0.15;
+// solution may: twenty of the former and six of the latter take as long as one question.
+constexpr double kTrial = 1.0 / 50, kFinal = 0.12;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
 constexpr int kFinalTries = 6, kFinalTriesWide = 3;
 // How near trials come where the gap that is wanted is out of their reach.
 constexpr double kTrialTolerance = 5e-3;
+// From where log ε is farther off, Rényi DP says where to look. Steps towards the target: the first
+// at least, and how far beyond where it is expected. A slope less than kFlattest is no slope.
+constexpr double kFarOff = 0.3, kFirstStep = 2e-3, kBeyond = 1.2, kFlattest = 1e-6;
+// A guess is at least this share of the bracket inside it.
+constexpr double kInside = 1e-3;
+// What roundings move log ε by.
+constexpr double kApart = 1e-12;
+// Where bounds stay apart: by this share of their distance values are told from one another.
+constexpr double kTold = 0.1;
 
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
@@ -41,8 +51,8 @@ class Search {
   Search(const Family& family, bool grows, double epsilon, double delta, const Options& options)
       : family_(family),
         sign_(grows ? -1 : 1),
-        target_(epsilon),
         delta_(delta),
+        target_(epsilon),
         options_(options),
         least_(sign_ * std::log(grows ? family.greatest : family.least)),
         greatest_(sign_ * std::log(grows ? family.least : family.greatest)) {}
@@ -69,9 +79,10 @@ class Search {
       return answer;
     };
     const double wanted = options_.relative_gap;
-    ASSIGN_OR_RETURN(Answer answer, ask(hard_ ? wanted : std::fmax(kFirstGap, wanted)));
+    const bool finely = hard_ || IsExpectedNear(y);
+    ASSIGN_OR_RETURN(Answer answer, ask(finely ? wanted : std::fmax(kFirstGap, wanted)));
     Point point{Place(x), std::log(answer.value.upper())};
-    if (!hard_ && IsRough(answer)) {
+    if (!finely && !hard_ && IsRough(answer)) {
       if (Tells(answer)) {
         point.log_epsilon += excess_;
       } else {
@@ -81,6 +92,7 @@ class Search {
         excess_ = point.log_epsilon - first;
       }
     }
+    tried_.push_back(point);
     if (answer.value.lower() > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
@@ -95,15 +107,17 @@ class Search {
     return absl::OkStatus();
   }
 
-  // A value that meets the target and one that does not, by growing steps from `y`; or one end of
-  // the domain.
-  absl::Status Bracket(double y) {
-    RETURN_IF_ERROR(Try(std::clamp(y, least_, greatest_)));
-    for (double step = 0.05; !safe_ && missed_->y < greatest_; step *= 2.5) {
+  absl::Status Begin(double y) { return Try(std::clamp(y, least_, greatest_)); }
+  // Whether the first value was no good guess.
+  bool BeganFar() const { return !(std::fabs(tried_.front().log_epsilon - Aim()) < kFarOff); }
+  // From where Begin tried: a value that meets the target and one that does not, by growing steps;
+  // or one end of the domain.
+  absl::Status Bracket() {
+    for (double step = kFirstStep; !safe_ && missed_->y < greatest_; step *= 2.5) {
       RETURN_IF_ERROR(Try(std::fmin(greatest_, missed_->y + Step(*missed_, step))));
     }
     if (!safe_) return NoSolution("no value of the unknown meets the target");
-    for (double step = 0.05; !missed_ && safe_->y > least_; step *= 2.5) {
+    for (double step = kFirstStep; !missed_ && safe_->y > least_; step *= 2.5) {
       RETURN_IF_ERROR(Try(std::fmax(least_, safe_->y - Step(*safe_, step))));
     }
     return absl::OkStatus();
@@ -166,14 +180,17 @@ class Search {
   // Looks for a value close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
     const double safe = Value(safe_->y);
-    // A value whose own bounds are wide is not told from those that are nearer.
-    const double wide = std::fmax(1, at_safe_.value.RelativeGap() / options_.relative_gap);
-    double units = std::fmax(1, std::floor(2 * wide * UnitsInGap()));
-    for (double back = 2 * wide * options_.relative_gap; back < 3; back *= 2, units *= 2) {
-      const double y = std::fmax(
-          least_, family_.unit == 0
-                      ? safe_->y - back
-                      : Place(std::fmax(safe - sign_ * units * family_.unit, family_.unit)));
+    // The safe value's bound is below the target by a gap, and another's are apart by their own.
+    const double log_apart =
+        1.1 * options_.relative_gap + 1.2 * at_safe_.value.RelativeGap() + kApart;
+    for (double back = log_apart / std::fmax(0.05, SlopeAt(safe_->y)); back < 3; back *= 2) {
+      double y = safe_->y - back;
+      if (family_.unit > 0) {
+        const double units = std::floor(std::fabs(Value(y) - safe) / family_.unit);
+        y = Place(std::fmax(safe - sign_ * std::fmax(1, units) * family_.unit, family_.unit));
+      }
+      y = std::fmax(least_, y);
+      if (family_.unit > 0 && Value(y) == Value(tried_.back().y)) continue;
       if (surely_missed_ && (y <= surely_missed_->y || Value(y) == Value(surely_missed_->y))) break;
       RETURN_IF_ERROR(Try(y));
       const bool missed = surely_missed_ && Value(surely_missed_->y) == Value(y);
@@ -185,6 +202,15 @@ class Search {
   const std::optional<Point>& safe() const { return safe_; }
   const Answer& at_safe() const { return at_safe_; }
   bool has_missed() const { return missed_.has_value(); }
+  const std::vector<Point>& tried() const { return tried_; }
+  // Looks for the value at which this method's ε is to the target as it is to another's where both
+  // began.
+  void AimAs(const Search& other) {
+    const double ratio = std::exp(tried_.front().log_epsilon - other.tried_.front().log_epsilon);
+    if (std::isfinite(ratio) && ratio > 0) target_ *= ratio;
+  }
+  // Points that another search tried, by another method.
+  void Learn(const std::vector<Point>& points) { rough_ = points; }
 
   // In x's own terms, from the safe value and one that surely misses (of whole numbers: short of
   // it).
@@ -212,25 +238,49 @@ class Search {
     return answer.value.lower() > target_ || IsSafe(answer);
   }
 
-  // At least `step`, farther where ε is far from the target: ε falls about as fast as e^{-y}, or as
-  // its square root.
-  double Step(const Point& from, double step) const {
-    const double far = std::fabs(from.log_epsilon - std::log(target_));
-    return std::isfinite(far) ? std::clamp(1.05 * far, step, 3.0) : std::fmax(step, 0.7);
+  // By how much log ε falls with y there, of the two nearest points; one where nothing is known.
+  static double Slope(const std::vector<Point>& points, double y) {
+    const Point *near = nullptr, *next = nullptr;
+    for (const Point& point : points) {
+      if (!std::isfinite(point.log_epsilon)) continue;
+      if (near == nullptr || std::fabs(point.y - y) < std::fabs(near->y - y)) {
+        next = near;
+        near = &point;
+      } else if (next == nullptr || std::fabs(point.y - y) < std::fabs(next->y - y)) {
+        next = &point;
+      }
+    }
+    if (next == nullptr || near->y == next->y) return 0;
+    const double slope = (near->log_epsilon - next->log_epsilon) / (next->y - near->y);
+    return slope > kFlattest ? slope : 0;
   }
 
-  // How many units, about, are left open by the bounds on ε themselves.
+  // At least `step`, and beyond where the target is expected: with nothing to go by, ε falls about
+  // as fast as e^{-y}.
+  double Step(const Point& from, double step) const {
+    const double far = std::fabs(from.log_epsilon - Aim());
+    if (!std::isfinite(far)) return std::fmax(step, 0.7);
+    return std::clamp(kBeyond * far / SlopeAt(from.y), step, 3.0);
+  }
+  double SlopeAt(double y) const {
+    double slope = Slope(tried_, y);
+    if (slope == 0) slope = Slope(rough_, y);
+    return slope == 0 ? 1 : slope;
+  }
+
+  // How many units, about, are within the gap that is asked for.
   double UnitsInGap() const {
-    const double gap = std::fmin(at_safe_.value.RelativeGap(), options_.relative_gap);
-    return family_.unit > 0 ? gap * Value(safe_->y) / family_.unit : 0;
+    return family_.unit > 0 ? options_.relative_gap * Value(safe_->y) / family_.unit : 0;
   }
 
   bool Closed(double tolerance) const {
-    if (family_.unit > 0) {
-      return std::fabs(Value(safe_->y) - Value(missed_->y)) <=
-             family_.unit * std::fmax(1.5, UnitsInGap() / 4);
-    }
-    return safe_->y - missed_->y <= tolerance;
+    // Nothing is told between values that differ by less than their own bounds do.
+    const double apart = missed_->log_epsilon - safe_->log_epsilon;
+    if (hard_ && at_safe_.value.lower() > 0 && apart < kTold * at_safe_.value.RelativeGap())
+      return true;
+    if (safe_->y - missed_->y <= tolerance) return true;
+    return family_.unit > 0 && std::fabs(Value(safe_->y) - Value(missed_->y)) <=
+                                   family_.unit * std::fmax(1.5, UnitsInGap() / 4);
   }
 
   // The middle on the scale of x where the ends are near, of log x where they are not.
@@ -241,15 +291,38 @@ class Search {
                : Place((a + b) / 2);
   }
 
-  // Where the chord meets the target, moved towards the end that is farther away so that the
-  // bracket closes from both sides, and kept inside.
+  // Whether the chord over the bracket is about the target at y.
+  bool IsExpectedNear(double y) const {
+    if (!safe_ || !missed_ || !(safe_->y > missed_->y)) return false;
+    const double rise = missed_->log_epsilon - safe_->log_epsilon;
+    const double at = safe_->log_epsilon + rise * (safe_->y - y) / (safe_->y - missed_->y);
+    return std::fabs(at - Aim()) < 1.5 * kFirstGap;
+  }
+
+  // Where a parabola through the bracket and the point that is nearest to it, y over log ε, meets
+  // the target; else where the chord does. Moved towards the end that is farther away, by about
+  // what it may be off, so that the bracket closes from both sides, and kept inside.
   double Guess(double tolerance) const {
     const double wide = safe_->y - missed_->y;
     const double rise = missed_->log_epsilon - safe_->log_epsilon;
     if (!std::isfinite(rise) || !(rise > 0)) return Middle();
-    double share = std::clamp((Aim() - safe_->log_epsilon) / rise, 0.0, 1.0);  // from the safe end
-    share += (share < 0.5 ? 0.4 : -0.4) * std::fmin(1, tolerance / wide);
-    double y = safe_->y - wide * std::clamp(share, 0.02, 0.98);
+    const double share = std::clamp((Aim() - safe_->log_epsilon) / rise, 0.0, 1.0);
+    double y = safe_->y - wide * share, off = 0.1 * wide * std::fmin(share, 1 - share);
+    if (const Point* third = Third(); third != nullptr) {
+      // Newton's form.
+      const double first = -wide / rise;
+      const double second =
+          ((third->y - missed_->y) / (third->log_epsilon - missed_->log_epsilon) - first) /
+          (third->log_epsilon - safe_->log_epsilon);
+      const double bent = second * (Aim() - safe_->log_epsilon) * (Aim() - missed_->log_epsilon);
+      if (std::isfinite(bent) && y + bent > missed_->y && y + bent < safe_->y) {
+        y += bent;
+        off = 0.2 * std::fabs(bent);
+      }
+    }
+    off = std::fmax(off, 0.4 * std::fmin(wide, tolerance));
+    y += y < (safe_->y + missed_->y) / 2 ? off : -off;
+    y = std::clamp(y, missed_->y + kInside * wide, safe_->y - kInside * wide);
     if (family_.unit > 0) {
       const double safe = Value(safe_->y), missed = Value(missed_->y), x = Value(y);
       if (x == safe) y = Place(safe + (missed > safe ? family_.unit : -family_.unit));
@@ -258,8 +331,23 @@ class Search {
     return y;
   }
 
+  // The point nearest to the bracket, apart from its ends.
+  const Point* Third() const {
+    const Point* third = nullptr;
+    const auto away = [&](const Point& point) {
+      return std::fmin(std::fabs(point.y - safe_->y), std::fabs(point.y - missed_->y));
+    };
+    for (const Point& point : tried_) {
+      if (!std::isfinite(point.log_epsilon) || !(away(point) > 0)) continue;
+      if (third == nullptr || away(point) < away(*third)) third = &point;
+    }
+    return third;
+  }
+
   const Family& family_;
-  const double sign_, target_, delta_;
+  std::vector<Point> tried_, rough_;
+  const double sign_, delta_;
+  double target_;
   const Options& options_;
   const double least_, greatest_;  // of y
   std::optional<Point> safe_, missed_, surely_missed_;
@@ -270,9 +358,9 @@ class Search {
   double slope_ = 0;        // by how much log ε falls with y, over the first bracket
 };
 
-// Whether ε grows with x, by two values that differ in it.
-absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& options) {
-  if (family.grows.has_value()) return *family.grows;
+// Whether ε grows with x, by two values in which it differs by more than the share `least`.
+absl::StatusOr<bool> GrowsBy(double least, const Family& family, double delta,
+                             const Options& options) {
   const auto at = [&](double x) -> absl::StatusOr<Interval> {
     if (family.unit > 0) x = std::nearbyint(x / family.unit) * family.unit;
     ASSIGN_OR_RETURN(const Composition composition,
@@ -285,11 +373,23 @@ absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& op
     for (const double x : {family.start * factor, family.start / factor}) {
       if (x < family.least || x > family.greatest) continue;
       ASSIGN_OR_RETURN(const Interval there, at(x));
-      if (there.upper() != here.upper())
+      if (std::fabs(there.upper() - here.upper()) > least * here.upper())
         return (there.upper() > here.upper()) == (x > family.start);
     }
   }
   return NoSolution("ε does not depend on the unknown");
+}
+
+absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& options) {
+  if (family.grows.has_value()) return *family.grows;
+  if (options.method == Method::kBest || options.method == Method::kPld) {
+    // By Rényi DP, which is fast, where that shows it beyond what it is found to.
+    Options rough = options;
+    rough.method = Method::kRdp;
+    const absl::StatusOr<bool> grows = GrowsBy(1e-6, family, delta, rough);
+    if (grows.ok()) return grows;
+  }
+  return GrowsBy(0, family, delta, options);
 }
 
 }  // namespace
@@ -299,7 +399,8 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
   ASSIGN_OR_RETURN(const bool grows, Grows(family, delta, options));
   Search search(family, grows, epsilon, delta, options);
   double start = search.Place(family.near.value_or(family.start));
-  if (!family.near.has_value()) {
+  if (family.near.has_value()) RETURN_IF_ERROR(search.Begin(start));
+  if (!family.near.has_value() || search.BeganFar()) {
     // Rényi DP first where it has an answer: it is fast, and the true one is rarely more than a
     // third away.
     Options rough = options;
@@ -307,17 +408,27 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
                        ? Method::kRdp
                        : options.method;
     Search by_rdp(family, grows, epsilon, delta, rough);
-    if (const absl::Status found = by_rdp.Bracket(start); found.ok()) {
+    absl::Status found = by_rdp.Begin(start);
+    if (found.ok()) {
+      if (family.near.has_value()) by_rdp.AimAs(search);
+      found = by_rdp.Bracket();
+    }
+    if (found.ok()) {
       if (by_rdp.has_missed()) RETURN_IF_ERROR(by_rdp.Narrow(kRough));
       start = by_rdp.safe()->y;
+      search.Learn(by_rdp.tried());
+      RETURN_IF_ERROR(search.Begin(start));
     } else if (absl::IsInvalidArgument(found) || absl::IsDeadlineExceeded(found) ||
                absl::IsCancelled(found)) {
-      return found;  // (else another method may still answer: the Rényi conversion has a floor)
+      return found;
+    } else if (!family.near.has_value()) {
+      // Another method may still answer: the Rényi conversion has a floor.
+      RETURN_IF_ERROR(search.Begin(start));
     }
   }
+  RETURN_IF_ERROR(search.Bracket());
 
-  RETURN_IF_ERROR(search.Bracket(start));
-  const double tolerance = options.relative_gap / 8;
+  const double tolerance = options.relative_gap / 4;
   if (search.has_missed()) {
     RETURN_IF_ERROR(search.Narrow(tolerance, std::fmax(tolerance, kTrialTolerance)));
   }

@@ -179,11 +179,11 @@ TEST(Solve, AsksOfWideBoundsRoughlyBeforeItAsksAtLength) {
                        2.5e-5};
   const auto found = Solve(counted, kEpsilon, kDelta, {});
   ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_LE(asked, 11);
+  EXPECT_LE(asked, 15);  // five of them of Rényi DP
   // Asked at length, the value is safe, and not far from the best.
   const Interval there = ComputeEpsilon(*at(found->value), kDelta, {})->value;
   EXPECT_LE(there.upper(), kEpsilon);
-  EXPECT_GE(there.upper(), 0.98 * kEpsilon);
+  EXPECT_GE(there.upper(), 0.95 * kEpsilon);
   EXPECT_LE(found->epsilon.value.upper(), kEpsilon);
   EXPECT_LT(found->optimum.upper(), 1.1 * found->value);
   EXPECT_GT(ComputeEpsilon(*at(found->optimum.upper()), kDelta, {})->value.lower(), kEpsilon);
