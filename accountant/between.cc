@@ -46,6 +46,12 @@ const BestOf* SelectionOf(const CurveStep& step) {
   return best != nullptr && selection::HasPair(*best) ? best : nullptr;
 }
 
+// A noisy maximum with Laplace noise: it may be of bounded range, and is not.
+bool IsRangedChoiceWithoutCurve(const PairStep& step) {
+  return step.choice.has_value() && step.choice->noise == TwoCandidates::Noise::kGumbel &&
+         !step.renyi.has_value();
+}
+
 // Whether more is known of a step from above than its curve.
 bool HasMore(const CurveStep& step) {
   return SelectionOf(step) != nullptr || std::holds_alternative<Bracket>(step.renyi);
@@ -134,8 +140,8 @@ Runs RunsOf(const BestOf& best, uint64_t count) {
 }
 
 // With a constant score the best of one or more runs is one run.
-void AddSelections(const BestOf& best, uint64_t count, LowerPart& below) {
-  const LowerPart run = Below(*best.run);
+void AddSelections(const BestOf& best, uint64_t count, double order, LowerPart& below) {
+  const LowerPart run = Below(*best.run, order);
   const Runs runs = RunsOf(best, count);
   if (runs.count == 0 || run.share < 1) {
     below.leaves_out_curves = true;
@@ -242,7 +248,19 @@ absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, do
   return result;
 }
 
-LowerPart Below(const Composition& composition) {
+bool HasChoices(const Composition& composition) {
+  return std::any_of(composition.pairs.begin(), composition.pairs.end(),
+                     IsRangedChoiceWithoutCurve);
+}
+
+Composition WithCurvesOfChoices(Composition composition) {
+  for (PairStep& step : composition.pairs) {
+    if (IsRangedChoiceWithoutCurve(step)) step.renyi = BoundedRange{step.choice->epsilon};
+  }
+  return composition;
+}
+
+LowerPart Below(const Composition& composition, double order) {
   LowerPart below{.dominated = composition};
   Composition& all = below.dominated;
   all.curves.clear();
@@ -255,7 +273,7 @@ LowerPart Below(const Composition& composition) {
     } else if (bracket != nullptr) {
       AddRuns(*bracket->below, step.count, all);
     } else if (best != nullptr) {
-      AddSelections(*best, step.count, below);
+      AddSelections(*best, step.count, order, below);
     } else {
       below.leaves_out_curves = true;
     }
@@ -272,6 +290,8 @@ LowerPart Below(const Composition& composition) {
   });
   for (PairStep& step : all.pairs) {
     if (!IsLoose(step)) continue;
+    if (step.choice.has_value())
+      step.lower = PairOf(*step.choice, MostTelling(*step.choice, order));
     step.upper = step.lower;
     step.renyi.reset();
   }

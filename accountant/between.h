@@ -27,6 +27,11 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
 absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, double delta,
                                                     const Limits& limits);
 
+// Whether more is known of what a step may be than of what it is; and the composition with the
+// Rényi curves of the former.
+bool HasChoices(const Composition& composition);
+Composition WithCurvesOfChoices(Composition composition);
+
 // What is exact and below a composition: with probability at least `share`, whatever the data, the
 // outputs say at least as much as those of `dominated`.
 struct LowerPart {
@@ -35,6 +40,7 @@ struct LowerPart {
   // Steps of which only a Rényi curve is known are not in it.
   bool leaves_out_curves = false;
 };
-LowerPart Below(const Composition& composition);
+// Best where the moment of `order` > 1 decides; any number is safe.
+LowerPart Below(const Composition& composition, double order);
 
 }  // namespace dpledger::accountant

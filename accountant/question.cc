@@ -29,12 +29,11 @@ std::optional<Interval> Question::Closed(const Composition& composition) const {
   return std::nullopt;
 }
 
-absl::StatusOr<double> Question::Rdp(const Composition& composition, const Limits& limits) const {
+absl::StatusOr<rdp::Converted> Question::Rdp(const Composition& composition,
+                                             const Limits& limits) const {
   const rdp::ApproximateCurve curve = rdp::CurveOf(composition);
-  ASSIGN_OR_RETURN(const rdp::Converted converted, epsilon()
-                                                       ? rdp::EpsilonFromCurve(curve, at, limits)
-                                                       : rdp::DeltaFromCurve(curve, at, limits));
-  return converted.value;
+  return epsilon() ? rdp::EpsilonFromCurve(curve, at, limits)
+                   : rdp::DeltaFromCurve(curve, at, limits);
 }
 
 absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double relative_gap,

@@ -10,6 +10,7 @@
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
 #include "accountant/pld/pld.h"
+#include "accountant/rdp/rdp.h"
 
 namespace dpledger::accountant {
 
@@ -26,8 +27,8 @@ struct Question {
 
   // In closed form, where there is one.
   std::optional<Interval> Closed(const Composition& composition) const;
-  // An upper bound. (Where rdp bounds only the larger of both directions, that.)
-  absl::StatusOr<double> Rdp(const Composition& composition, const Limits& limits) const;
+  // An upper bound, and its order. (Where rdp bounds only the larger of both directions, that.)
+  absl::StatusOr<rdp::Converted> Rdp(const Composition& composition, const Limits& limits) const;
   absl::StatusOr<pld::Bounds> Pld(const Composition& composition, double relative_gap,
                                   const Limits& limits) const;
   // nullopt where the rounds are not such that a record is hardly ever in two of them.

@@ -13,6 +13,7 @@
 #include "accountant/mechanism/history.h"
 #include "accountant/mechanism/pair.h"
 #include "accountant/mechanism/renyi_bound.h"
+#include "accountant/mechanism/two_candidates.h"
 
 namespace dpledger::accountant {
 
@@ -49,6 +50,8 @@ struct PairStep {
   uint64_t count;
   // Set if many such steps show less than as many `upper` pairs (fixed_size.h).
   std::optional<FixedSizeRound> fixed_size = std::nullopt;
+  // Set if the mechanism may be any such choice, of which `lower` is one.
+  std::optional<TwoCandidates> choice = std::nullopt;
 };
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a

@@ -130,10 +130,9 @@ Pair EpsilonDeltaPair(double epsilon, double delta, Bound bound) {
   return pair;
 }
 
-Pair BoundedRangePair(double epsilon, Bound bound) {
+Pair BoundedRangePair(double epsilon) {
   if (epsilon == 0) return Pair::Nothing();
-  if (epsilon > kGreatestEpsilon) return Unknown(bound);
-  if (bound == Bound::kLower) return EpsilonDeltaPair(epsilon / 2, 0, bound);
+  if (epsilon > kGreatestEpsilon) return Everything();
   Pair pair;
   // The loss itself is t: Q has density e^{(ε-t)/2}/(2(e^ε - 1)) on [-ε, ε], P e^t times as much.
   const double constant = epsilon / 2 - kLogTwo - std::log(std::expm1(epsilon));
@@ -143,12 +142,8 @@ Pair BoundedRangePair(double epsilon, Bound bound) {
   return pair;
 }
 
-Pair NoisyMaxPair(double epsilon, Bound bound) {
-  if (epsilon == 0) return Pair::Nothing();
-  if (bound == Bound::kUpper) return LaplacePair(epsilon, bound);
-  // Odds of 2e^{ε/2} - 1; log1p and expm1 err by 2 ulp each, and neither is badly conditioned.
-  const double loss = std::log1p(2 * std::expm1(epsilon / 2)) * (1 - 16 * kUnitRoundoff);
-  return EpsilonDeltaPair(loss, 0, bound);
+Pair NoisyMaxPair(double epsilon) {
+  return epsilon == 0 ? Pair::Nothing() : LaplacePair(epsilon, Bound::kUpper);
 }
 
 Pair MixturePair(const std::vector<double>& distances, const std::vector<double>& weights,

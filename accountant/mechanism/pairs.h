@@ -40,14 +40,13 @@ Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets);
 // thm. 3.3).
 Pair EpsilonDeltaPair(double epsilon, double delta, Bound bound);
 
-// Upper: a pair that dominates every mechanism of ε-bounded range. Lower: the pair of one such
-// mechanism (randomized response with ε/2).
-Pair BoundedRangePair(double epsilon, Bound bound);
+// Dominates every mechanism of ε-bounded range.
+Pair BoundedRangePair(double epsilon);
 
 // The index of the greatest of independently noised scores, e^ε at most between neighbours, noise
-// of Laplace or one-sided exponential law (permute-and-flip). Upper: dominates them all; exact for
-// exponential noise. Lower: the pair of one such mechanism with exponential noise (two candidates).
-Pair NoisyMaxPair(double epsilon, Bound bound);
+// of Laplace or one-sided exponential law (permute-and-flip): dominates them all; exact for
+// exponential noise.
+Pair NoisyMaxPair(double epsilon);
 
 // A Gaussian of standard deviation one whose mean is distances[i] >= 0 with probability weights[i],
 // against mean zero. If the weights sum to less than one, the rest has an infinite loss in an upper

@@ -120,18 +120,25 @@ absl::Status Resolver::Add(const RenyiCurve& m, uint64_t count) {
   return AddCurve(OrdersCurve{m.orders, m.epsilons}, count, rho);
 }
 
+absl::Status Resolver::AddChoice(const TwoCandidates& least, double epsilon, bool ranged,
+                                 uint64_t count) {
+  const std::string key = absl::StrCat("choice ", ranged, static_cast<int>(least.noise), " ",
+                                       Bits(epsilon), " ", Bits(least.epsilon));
+  const Pair upper = ranged ? BoundedRangePair(epsilon) : NoisyMaxPair(epsilon);
+  const auto renyi = ranged ? std::optional<RenyiBound>(BoundedRange{epsilon}) : std::nullopt;
+  RETURN_IF_ERROR(AddPair(key, upper, PairOf(least, least.epsilon / 2), count, renyi));
+  composition_.pairs[pairs_[key]].choice = least;
+  return absl::OkStatus();
+}
+
 absl::Status Resolver::Add(const ExponentialMechanism& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism exponential_mechanism"));
-  return AddPair(absl::StrCat("bounded_range ", Bits(m.epsilon)),
-                 BoundedRangePair(m.epsilon, Bound::kUpper),
-                 BoundedRangePair(m.epsilon, Bound::kLower), count, BoundedRange{m.epsilon});
+  return AddChoice({TwoCandidates::Noise::kGumbel, m.epsilon}, m.epsilon, true, count);
 }
 
 absl::Status Resolver::Add(const PermuteAndFlip& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism permute_and_flip"));
-  return AddPair(absl::StrCat("noisy_max ", Bits(m.epsilon)),
-                 NoisyMaxPair(m.epsilon, Bound::kUpper), NoisyMaxPair(m.epsilon, Bound::kLower),
-                 count);
+  return AddChoice({TwoCandidates::Noise::kExponential, m.epsilon}, m.epsilon, false, count);
 }
 
 // With exponential noise: permute-and-flip (Ding, Kifer, Sayed et al. 2021, arXiv 2105.07260); with
@@ -142,16 +149,10 @@ absl::Status Resolver::Add(const ReportNoisyMax& m, uint64_t count) {
   const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
   const double epsilon = MulUp(ways, distance.upper());
   const double least = MulDown(ways, distance.lower());
-  using Noise = ReportNoisyMax::Noise;
-  if (m.noise == Noise::kGumbel) {
-    return AddPair(absl::StrCat("bounded_range ", Bits(epsilon)),
-                   BoundedRangePair(epsilon, Bound::kUpper), BoundedRangePair(least, Bound::kLower),
-                   count, BoundedRange{epsilon});
-  }
-  const bool exponential = m.noise == Noise::kExponential;
-  return AddPair(absl::StrCat(exponential ? "noisy_max " : "laplace_max ", Bits(epsilon)),
-                 NoisyMaxPair(epsilon, Bound::kUpper),
-                 exponential ? NoisyMaxPair(least, Bound::kLower) : Pair::Nothing(), count);
+  using Noise = TwoCandidates::Noise;
+  const bool exponential = m.noise == ReportNoisyMax::Noise::kExponential;
+  return AddChoice({exponential ? Noise::kExponential : Noise::kGumbel, least}, epsilon,
+                   m.noise == ReportNoisyMax::Noise::kGumbel, count);
 }
 
 absl::Status Resolver::Add(const MixtureOfGaussians& m, uint64_t count) {

@@ -120,6 +120,9 @@ class Resolver {
   absl::Status AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
                        std::optional<RenyiBound> renyi = std::nullopt,
                        std::optional<FixedSizeRound> fixed_size = std::nullopt);
+  // A selection by noised scores, of bounded range `epsilon` (`ranged`) or a noisy maximum of that
+  // distance; it may be `least`.
+  absl::Status AddChoice(const TwoCandidates& least, double epsilon, bool ranged, uint64_t count);
   // `rho` as of CurveStep.
   absl::Status AddCurve(RenyiBound bound, uint64_t count, double rho = 0);
 

@@ -84,6 +84,37 @@ TEST(Below, ADiscreteGaussianOfGreatDistance) {
   EXPECT_LE(answer(80).upper(), 1.03 * truth);
 }
 
+// The most telling choice between two candidates is not the one between two that are alike.
+TEST(Below, ASelectionMayBeAnyChoiceBetweenTwo) {
+  // One: δ(ε) = (e^{½} - e^{ε/2})²/(e - 1) of a mechanism of 1-bounded range.
+  for (const double delta : {1e-6, 1e-2, 0.1}) {
+    const double truth = 2 * std::log(std::exp(.5) - std::sqrt(delta * std::expm1(1)));
+    const Interval one = AnswerOf(Of({{1, ExponentialMechanism{1}}}), delta).value;
+    EXPECT_LE(one.lower(), truth);
+    EXPECT_GE(one.lower(), .95 * truth) << delta;
+    EXPECT_NEAR(one.upper(), truth, 1e-3 * truth);
+  }
+  // A Laplace distribution's: 1 - e^{(ε - 1)/2} = δ.
+  for (const double delta : {1e-6, 1e-2, 0.1}) {
+    const double truth = 1 + 2 * std::log1p(-delta);
+    const Interval one = AnswerOf(Of({{1, PermuteAndFlip{1}}}), delta).value;
+    EXPECT_LE(one.lower(), truth * (1 + 1e-12));
+    EXPECT_GE(one.lower(), .95 * truth) << delta;
+  }
+  using Noise = ReportNoisyMax::Noise;
+  const auto noisy = [](Noise noise, uint64_t count, double delta) {
+    return AnswerOf(Of({{count, ReportNoisyMax{2, noise, true}}}), delta).value;
+  };
+  const Interval laplace = noisy(Noise::kLaplace, 1, 1e-6);
+  EXPECT_GE(laplace.lower(), .99 * laplace.upper());
+  EXPECT_LE(laplace.upper(), .5);
+  for (const uint64_t count : {3, 30}) {
+    const double as_gumbel = noisy(Noise::kGumbel, count, 1e-6).lower();
+    EXPECT_NEAR(noisy(Noise::kLaplace, count, 1e-6).lower(), as_gumbel, 1e-3 * as_gumbel);
+  }
+  EXPECT_GE(noisy(Noise::kGumbel, 30, 1e-6).lower(), .98 * noisy(Noise::kGumbel, 30, 1e-6).upper());
+}
+
 TEST(Below, AGuaranteeThatAllowsNoGaussianShowsNothing) {
   const Answer stated = AnswerOf(Of({{1, RenyiCurve{{2, 10}, {0, 2}}}}), 1e-6);
   EXPECT_EQ(stated.value.lower(), 0);

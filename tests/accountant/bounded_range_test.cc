@@ -129,8 +129,9 @@ TEST(BoundedRange, GivesUpWhereItWouldTakeLong) {
 
 Composition Exponential(double range, uint64_t count) {
   Composition composition;
-  composition.pairs.push_back({BoundedRangePair(range, Bound::kUpper),
-                               BoundedRangePair(range, Bound::kLower), BoundedRange{range}, count});
+  const TwoCandidates least{TwoCandidates::Noise::kGumbel, range};
+  composition.pairs.push_back({BoundedRangePair(range), PairOf(least, range / 2),
+                               BoundedRange{range}, count, std::nullopt, least});
   return composition;
 }
 

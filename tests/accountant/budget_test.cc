@@ -4,6 +4,7 @@
 #include "accountant/accountant.h"
 #include "accountant/between.h"
 #include "accountant/pld/pld.h"
+#include "accountant/rdp/rdp.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -40,7 +41,8 @@ TEST(Budget, IsSharedByWhatIsAboveAndBelow) {
   constexpr double kMost = 1e8;
   const Composition loose = Loose();
   const pld::Bounds above = ByPld(*Above(loose, kDelta, {}), 0.6 * kMost);
-  const pld::Bounds below = ByPld(Below(loose).dominated, kMost - above.work);
+  const double order = rdp::EpsilonFromCurve(rdp::CurveOf(loose), kDelta, {})->order;
+  const pld::Bounds below = ByPld(Below(loose, order).dominated, kMost - above.work);
   Options options{Method::kPld, kGap, {}};
   options.limits.max_grid_work = kMost;
   const Interval found = ComputeEpsilon(loose, kDelta, options)->value;

@@ -91,7 +91,7 @@ std::vector<Case> Cases() {
       {"Laplace", LaplacePair(1, Bound::kUpper)},
       {"weak Laplace", LaplacePair(0.01, Bound::kUpper)},
       {"strong Laplace", LaplacePair(8, Bound::kUpper)},
-      {"bounded range", BoundedRangePair(0.5, Bound::kUpper)},
+      {"bounded range", BoundedRangePair(0.5)},
       {"discrete Laplace", DiscreteLaplacePair(0.3, 4, Bound::kUpper)},
       {"discrete Gaussian", DiscreteGaussianPair(3, 2, Bound::kUpper)},
       {"strong discrete Gaussian", DiscreteGaussianPair(1, 3, Bound::kUpper)},
@@ -147,7 +147,7 @@ TEST(ContourPairs, MeetsIntegralsMadeElsewhere) {
   } cases[] = {{LaplacePair(0.01, Bound::kUpper), 6.1879073642763},
                {LaplacePair(1, Bound::kUpper), 7.0009876409294},
                {EpsilonDeltaPair(0.5, 0, Bound::kUpper), 6.5388088794367},
-               {BoundedRangePair(0.5, Bound::kUpper), 6.3373411230537}};
+               {BoundedRangePair(0.5), 6.3373411230537}};
   for (const auto& [pair, epsilon] : cases) {
     Composition composition = Beside(pair, 1, 1);
     composition.steps = {{0.01, {1, 1}, 10000}};

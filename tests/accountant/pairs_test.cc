@@ -17,6 +17,8 @@
 namespace dpledger::accountant {
 namespace {
 
+using Noise = TwoCandidates::Noise;
+
 // Simpson's rule on a smooth integrand, ends cut where a standard normal has nothing left.
 double Integral(const std::function<double(double)>& f, double from, double to) {
   from = std::fmax(from, -60);
@@ -127,9 +129,9 @@ std::vector<Case> Cases() {
       {"discrete Gaussian", DiscreteGaussianPair(sigma, 2, Bound::kUpper), discrete_gaussian},
       {"randomized response", RandomizedResponsePair(0.4, 3), response},
       {"pure", EpsilonDeltaPair(1.1, 0, Bound::kUpper), pure(1.1)},
-      {"bounded range", BoundedRangePair(2, Bound::kUpper), bounded_range},
-      {"noisy max", NoisyMaxPair(1.3, Bound::kUpper), laplace(1.3)},
-      {"noisy max, below", NoisyMaxPair(1.3, Bound::kLower),
+      {"bounded range", BoundedRangePair(2), bounded_range},
+      {"noisy max", NoisyMaxPair(1.3), laplace(1.3)},
+      {"two candidates, alike", PairOf({Noise::kExponential, 1.3}, 0.65),
        pure(std::log(2 * std::exp(0.65) - 1))},
       {"Gaussian", SampledGaussianPair(1, 1.5), gaussian(1.5)},
       {"sampled Gaussian", SampledGaussianPair(0.2, 1.5), sampled(0.2, gaussian(1.5))},
@@ -311,6 +313,75 @@ TEST(Pairs, LossesDoNotFallWithinAPiece) {
   }
 }
 
+// The chances of the first candidate by integrals over the second one's noise.
+TEST(TwoCandidates, ChancesAreTheIntegralsOfTheirNoises) {
+  struct Law {
+    Noise noise;
+    double (*density)(double);
+    double (*above)(double);
+  };
+  const Law laws[] = {
+      {Noise::kGumbel, [](double x) { return std::exp(-x - std::exp(-x)); },
+       [](double x) { return -std::expm1(-std::exp(-x)); }},
+      {Noise::kExponential, [](double x) { return x < 0 ? 0 : std::exp(-x); },
+       [](double x) { return x < 0 ? 1 : std::exp(-x); }},
+  };
+  for (const auto& [noise, density, above] : laws) {
+    for (const double behind : {-2.5, 0.0, 0.4, 3.0}) {
+      const Pair pair = PairOf({noise, 1.5}, behind);
+      ASSERT_EQ(pair.atoms.size(), 2u);
+      double p = 0, q = 0;
+      constexpr double kStep = 1e-4;
+      for (double x = -40 + kStep / 2; x < 40; x += kStep) {
+        p += kStep * density(x) * above(x + behind - 1.5);
+        q += kStep * density(x) * above(x + behind);
+      }
+      EXPECT_NEAR(pair.atoms[0].p, p, 1e-6);
+      EXPECT_NEAR(pair.atoms[0].q, q, 1e-6);
+      EXPECT_NEAR(pair.atoms[1].p, 1 - p, 1e-6);
+      EXPECT_NEAR(pair.atoms[1].q, 1 - q, 1e-6);
+    }
+  }
+}
+
+// Of many candidates, half of them behind: their greatest scores are as far apart as two with
+// Gumbel noise.
+TEST(TwoCandidates, LaplaceNoiseOnManyComesToGumbelNoise) {
+  constexpr double kHalf = 1e5, kStep = 1e-3;
+  const auto log_below = [](double x) {
+    return kHalf * (x < 0 ? x - std::log(2) : std::log1p(-std::exp(-x) / 2));
+  };
+  for (const double behind : {-1.5, 0.3, 2.0}) {
+    double q = 0;
+    for (double x = 0; x < 40; x += kStep) {
+      const double rise = std::exp(log_below(x + kStep)) - std::exp(log_below(x));
+      q += rise * std::exp(log_below(x + kStep / 2 - behind));
+    }
+    EXPECT_NEAR(PairOf({Noise::kGumbel, 1}, behind).atoms[0].q, q, 1e-4);
+  }
+}
+
+TEST(TwoCandidates, NoOtherStartTellsMore) {
+  const auto moment = [](const Pair& pair, double order) {
+    double sum = 0;
+    for (const Atom& atom : pair.atoms)
+      sum += std::pow(atom.p, order) * std::pow(atom.q, 1 - order);
+    return sum;
+  };
+  for (const Noise noise : {Noise::kGumbel, Noise::kExponential}) {
+    for (const double epsilon : {0.01, 0.5, 3.0, 20.0}) {
+      for (const double order : {1.01, 2.0, 15.0}) {
+        const TwoCandidates choice{noise, epsilon};
+        const double most = moment(PairOf(choice, MostTelling(choice, order)), order);
+        for (double behind = -epsilon - 5; behind < 2 * epsilon + 5; behind += 0.05)
+          EXPECT_LE(moment(PairOf(choice, behind), order), most * (1 + 1e-6)) << epsilon;
+      }
+    }
+  }
+  EXPECT_EQ(MostTelling({Noise::kGumbel, 3}, 0), 1.5);
+  EXPECT_EQ(PairOf({Noise::kGumbel, 601}, 300), Pair::Nothing());
+}
+
 // Lower pairs are at most as revealing as upper ones, in both directions.
 TEST(Pairs, LowerIsBelowUpper) {
   const auto check = [](const std::string& name, const Pair& lower, const Pair& upper) {
@@ -321,8 +392,11 @@ TEST(Pairs, LowerIsBelowUpper) {
       }
     }
   };
-  check("bounded range", BoundedRangePair(2, Bound::kLower), BoundedRangePair(2, Bound::kUpper));
-  check("noisy max", NoisyMaxPair(2, Bound::kLower), NoisyMaxPair(2, Bound::kUpper));
+  for (const double behind : {-0.7, 1.0, 2.2, 4.1}) {
+    check("bounded range", PairOf({Noise::kGumbel, 2}, behind), BoundedRangePair(2));
+    check("noisy max", PairOf({Noise::kExponential, 2}, behind), NoisyMaxPair(2));
+    check("Laplace max", PairOf({Noise::kGumbel, 2}, behind), NoisyMaxPair(2));
+  }
   check("without replacement", SampledGaussianPair(0.3, 1), WithoutReplacementPair(0.3, 1));
   check("with replacement", WithReplacementPair(10, 4, 0.8, Bound::kLower),
         WithReplacementPair(10, 4, 0.8, Bound::kUpper));
@@ -358,8 +432,8 @@ std::vector<double> Winners(const std::vector<double>& scores, double rate, bool
 // profile two scores reach. (They do not stay below that of bounded range.)
 TEST(Pairs, NoisyMaximaAreBelowTheirPair) {
   constexpr double kEpsilon = 1.4;
-  const Pair pair = NoisyMaxPair(kEpsilon, Bound::kUpper);
-  const Pair range = BoundedRangePair(kEpsilon, Bound::kUpper);
+  const Pair pair = NoisyMaxPair(kEpsilon);
+  const Pair range = BoundedRangePair(kEpsilon);
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> gap(0, 3), within(-1, 1);
   double nearest = 0;

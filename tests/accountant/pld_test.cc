@@ -204,8 +204,8 @@ TEST(GridProfile, ContainsTheContourAtEveryEpsilon) {
 // A composition serves as many ε as it is near the saddle of, and no more.
 TEST(GridProfile, IsAsNarrowAsAQuestionAboutEachEpsilon) {
   Composition composition;
-  composition.pairs.push_back({BoundedRangePair(0.8, Bound::kUpper),
-                               BoundedRangePair(0.8, Bound::kLower), std::nullopt, 3});
+  composition.pairs.push_back(
+      {BoundedRangePair(0.8), EpsilonDeltaPair(0.4, 0, Bound::kLower), std::nullopt, 3});
   auto profile = pld::GridProfile::Of(composition, Direction::kRemove, 1e-7, 1e-3, {});
   ASSERT_TRUE(profile.ok()) << profile.status();
   for (double epsilon = 0; epsilon < 2.3; epsilon += 0.05) {
