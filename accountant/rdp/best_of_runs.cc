@@ -1,9 +1,13 @@
 #include "accountant/rdp/best_of_runs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/rdp/conversion.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::rdp {
@@ -15,6 +19,50 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 double Up(double value, double magnitude) {
   return value + 8 * kUnitRoundoff * (std::fabs(value) + magnitude);
 }
+
+// δ(ε) of one run for many ε. Any order is valid: those tried are on a lattice, so that the search
+// for one ε finds most of what it asks for known from others.
+class DeltasOfRun {
+ public:
+  explicit DeltasOfRun(const Curve& run) : run_(run) {}
+
+  double operator()(double epsilon) {
+    int best = kFirst;
+    double least = kInfinity;
+    const auto attempt = [&](int at) {
+      const double log_delta = LogDelta(at, epsilon);
+      if (log_delta < least) {
+        least = log_delta;
+        best = at;
+      }
+      return log_delta;
+    };
+    for (int at = kFirst; at <= kLast; at += kUnit) {
+      // As of BestOrder.
+      if (attempt(at) > least && at > best + 2 * kUnit) break;
+    }
+    for (int step = kUnit / 2; step > 0; step /= 2) {
+      const int middle = best;
+      attempt(std::max(kFirst, middle - step));
+      attempt(middle + step);
+    }
+    return std::fmin(1, ExpUp(least));
+  }
+
+ private:
+  // Orders are 1 + e^{i/kUnit}.
+  static constexpr int kUnit = 32, kFirst = -7 * kUnit, kLast = 14 * kUnit;
+
+  double LogDelta(int at, double epsilon) {
+    const double order = 1 + std::exp(static_cast<double>(at) / kUnit);
+    const auto [known, is_new] = divergences_.try_emplace(at, 0);
+    if (is_new) known->second = run_(order);
+    return LogDeltaAt(known->second, order, epsilon, 0);
+  }
+
+  const Curve run_;
+  std::map<int, double> divergences_;
+};
 
 }  // namespace
 
@@ -42,11 +90,12 @@ absl::StatusOr<Curve> BestOfRuns(const Curve& one_run, const NegativeBinomialTri
 absl::StatusOr<Curve> BestOfRuns(const Curve& one_run, const PoissonTrials& trials,
                                  const Limits& limits) {
   const double log_mean = std::fmax(0, LogUp(trials.mean));
-  return Curve([one_run, mean = trials.mean, log_mean, limits](double lambda) {
+  const auto deltas = std::make_shared<DeltasOfRun>(one_run);
+  return Curve([one_run, deltas, mean = trials.mean, log_mean, limits](double lambda) {
+    if (!limits.Check().ok()) return kInfinity;  // out of time: the search itself reports it
     const double epsilon = NextDown(NextDown(std::log1p(NextDown(1 / (lambda - 1)))));
-    const absl::StatusOr<Converted> delta = DeltaFromCurve(one_run, std::fmax(0, epsilon), limits);
-    if (!delta.ok()) return kInfinity;  // out of time: the search itself reports it
-    const double value = one_run(lambda) + mean * delta->value + log_mean / (lambda - 1);
+    const double delta = (*deltas)(std::fmax(0, epsilon));
+    const double value = one_run(lambda) + mean * delta + log_mean / (lambda - 1);
     return Up(value, log_mean / (lambda - 1));
   });
 }

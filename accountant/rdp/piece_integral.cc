@@ -35,6 +35,9 @@ constexpr double kFaintTerm = -40;
 // More than all that underflows, relative to the peak: at most 1e6 terms of 5e-324 each.
 constexpr double kUnderflow = 1e-300;
 
+// From where one term stands for a sum. It is looked for where turning takes this much of log D.
+constexpr double kMostOthers = 0.9, kMuchLess = 0.05;
+
 // log Σ e^{c_k + r_k t} with its derivative.
 struct LogSum {
   double value, slope, size;  // size: of the greatest exponent's terms, for rounding
@@ -63,6 +66,28 @@ LogSum LogSumAt(const std::vector<ExponentialTerm>& terms, double t) {
     weighted += share * term.rate;
   }
   return {greatest + std::log(sum), weighted / sum, size + 1 + static_cast<double>(terms.size())};
+}
+
+// At most how many times the greatest term of the middle of [low, high] all others are together,
+// anywhere between. Their ratios are exponentials: convex, and greatest at an end.
+double OthersIn(const std::vector<ExponentialTerm>& terms, double low, double high) {
+  if (terms.size() == 1) return 0;
+  const auto at = [](const ExponentialTerm& term, double t) {
+    return term.log_coefficient + term.rate * t;
+  };
+  const double middle = low + (high - low) / 2;
+  const auto main = std::max_element(terms.begin(), terms.end(), [&](const auto& a, const auto& b) {
+    return at(a, middle) < at(b, middle);
+  });
+  double at_low = 0, at_high = 0;
+  for (auto term = terms.begin(); term != terms.end(); ++term) {
+    if (term == main) continue;
+    const double from = at(*term, low) - at(*main, low), to = at(*term, high) - at(*main, high);
+    if (!(std::fmax(from, to) < 0)) return kInfinity;
+    if (from > kFaintTerm) at_low += std::exp(from);
+    if (to > kFaintTerm) at_high += std::exp(to);
+  }
+  return std::fmax(at_low, at_high) + 1e-10;  // (what is left out above)
 }
 
 // The integrand e^{G}, G(t) = constant + linear·t + quadratic·t² + α N(t) - (α-1) D(t).
@@ -101,15 +126,21 @@ class Integrand {
 
   // log of a bound on |e^G| within [low, high] × [-i·across, i·across], across >= 0; infinite where
   // a sum may vanish. There |N'| is at most N at the real part and |D'| at least
-  // D cos(across·spread/2). Along the real line N is convex, below its chord, and -D concave, below
+  // D cos(across·spread/2), or, where one term is 1/s times the others, D (1 - s)/(1 + s). Along
+  // the real line N is convex, below its chord, and -D concave, below
   // its tangent.
   double LogBound(double low, double high, double across) const {
     double around = -piece_.quadratic * across * across;
     if (across > 0) {
-      if (!(up_spread_ * across < 3)) return kInfinity;
+      if (!(up_spread_ * across < 3 || OthersIn(up_, low, high) < kMostOthers)) return kInfinity;
       const double turn = down_spread_ * across / 2;
-      if (!(turn < 1.5)) return kInfinity;
-      around -= (order_ - 1) * std::log(std::cos(turn));
+      double less = turn < 1.5 ? -std::log(std::cos(turn)) : kInfinity;
+      if (less > kMuchLess) {
+        const double others = OthersIn(down_, low, high);
+        if (others < kMostOthers) less = std::fmin(less, std::log1p(others) - std::log1p(-others));
+      }
+      if (std::isinf(less)) return kInfinity;
+      around += (order_ - 1) * less;
     }
     const double middle = (low + high) / 2, half = (high - low) / 2;
     const LogSum left = LogSumAt(up_, low), right = LogSumAt(up_, high),
