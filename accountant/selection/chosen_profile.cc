@@ -20,23 +20,29 @@ namespace {
 constexpr double kNegligible = 1e-9;
 // A chord's excess in ε is spacing²(c + 1)/8 for a profile that falls as e^{-cε}: with c near 15
 // over one run's ε, 1e-4 of it. Beyond four times that ε the points are farther apart, as the tail
-// matters less and less.
-constexpr double kPointsInOneRun = 128, kGrowth = 1.02;
+// matters less and less. What a cell adds is less than that.
+constexpr double kPointsInOneRun = 128, kGrowth = 1.02, kCell = 0.03;
 constexpr size_t kMostPoints = 1200;
+
+// How much coarser both are where less work is allowed than a question may take.
+double Coarseness(const Limits& limits) {
+  return std::clamp(std::pow(Limits().max_grid_work / limits.max_grid_work, 0.25), 1.0, 3.0);
+}
 
 Trials TrialsOf(const BestOf& best) {
   if (std::isfinite(best.eta)) return NegativeBinomialTrials{best.eta, best.mean};
   return PoissonTrials{best.mean};
 }
 
-std::vector<ProfilePoint> PointsOf(const SelectionProfile& profile, double one_run, double last) {
+std::vector<ProfilePoint> PointsOf(const SelectionProfile& profile, double one_run, double last,
+                                   double coarseness) {
   std::vector<ProfilePoint> points;
-  double step = one_run / kPointsInOneRun;
+  double step = one_run * coarseness / kPointsInOneRun;
   for (double epsilon = 0; epsilon < kGreatestProfileEpsilon && points.size() < kMostPoints;
        epsilon += step) {
     points.push_back({epsilon, profile.DeltaUp(epsilon)});
     if (points.back().delta <= last) break;
-    if (epsilon > 4 * one_run) step *= kGrowth;
+    if (epsilon > 4 * one_run) step *= std::pow(kGrowth, coarseness);
   }
   return points;
 }
@@ -55,14 +61,15 @@ absl::StatusOr<Pair> PairOf(const BestOf& best, double delta, const Limits& limi
   const double one_run = std::fmin(std::fmax(near.value, 1e-6), kGreatestProfileEpsilon);
   RunProfile run(*best.run, one_run, share, limits);
   const TrialLaw law = TrialLaw::Of(TrialsOf(best));
-  const double last = kNegligible * delta;
+  const double last = kNegligible * delta, coarseness = Coarseness(limits);
   std::vector<ProfilePoint> points[2];
   for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
     std::vector<ProfilePoint>& in = points[direction == Direction::kAdd];
     if (direction == Direction::kAdd && run.symmetric()) {
       in = points[0];
     } else {
-      in = PointsOf(SelectionProfile(law, direction, run, last), one_run, last);
+      const SelectionProfile profile(law, direction, run, last, kCell * coarseness);
+      in = PointsOf(profile, one_run, last, coarseness);
     }
     RETURN_IF_ERROR(run.stopped());
   }

@@ -12,9 +12,6 @@ namespace dpledger::accountant::selection {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// A cell of x is so narrow that g changes by about this much over it, and x or 1 - x by as much:
-// what a chord and a tangent add is the square of it over eight.
-constexpr double kCell = 0.01;
 constexpr size_t kGreatestCells = 40000;
 // Where g(1) says as much as a cell would, relatively.
 constexpr double kNearlyLast = 1e-3;
@@ -162,7 +159,7 @@ struct Affine {
 }  // namespace
 
 SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, RunProfile& run,
-                                   double negligible_delta)
+                                   double negligible_delta, double cell)
     : run_(run), direction_(direction), law_(law) {
   const Lines lines(run, direction, law);
   const double log_negligible = std::log(negligible_delta);
@@ -170,21 +167,22 @@ SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, Run
   Share at = Share::At(0);
   size_t line = 0;
   double weight = law.WeightUp(at);
-  for (size_t cell = 0; cell < kGreatestCells; ++cell) {
+  for (size_t i = 0; i < kGreatestCells; ++i) {
     if (law.LogWeight(at).value < log_negligible || at.rest < kLeastRest) break;
     if (law.Decay(Share{1, 0}) * at.rest < kNearlyLast) break;
     line = lines.Lowest(at, line);
     const Share above = lines.At(line, at);
-    // 1. How far g, g(h) and the share itself change little.
+    // 1. How far g, g(h) and the share itself change by no more than a share `cell`: what a chord
+    // and a tangent add is the square of it over eight.
     const double log_ratio =
         law.LogWeight(at).value - (above.rest > 0 ? law.LogWeight(above).value : -kInfinity);
-    double step = kCell / law.Decay(at);
+    double step = cell / law.Decay(at);
     if (above.rest > 0) {
       step = std::fmin(
-          step, kCell * std::fmax(1, 0.2 * log_ratio) / (law.Decay(above) * lines.Slope(line)));
+          step, cell * std::fmax(1, 0.2 * log_ratio) / (law.Decay(above) * lines.Slope(line)));
     }
-    const double first = kCell / law.Decay(Share::At(0));
-    step = std::fmin(step, kCell * std::fmin(first + at.x, at.rest));
+    const double first = cell / law.Decay(Share::At(0));
+    step = std::fmin(step, cell * std::fmin(first + at.x, at.rest));
     if (!(step > 0)) break;
     // 2. The cell: g below its chord, g(h) above a tangent of g along one line, or above its end.
     const Share end = Moved(at, step), middle = Moved(at, step / 2);

@@ -15,9 +15,11 @@ namespace dpledger::accountant::selection {
 class SelectionProfile {
  public:
   // One direction: the results' law on the first data set against that on the second. Below
-  // `negligible_delta` the bounds may be loose. `run` must outlive this.
+  // `negligible_delta` the bounds may be loose. `cell` in (0, 0.2]: the upper bound is about
+  // cell²/8 above, relatively. `run` must outlive this.
+  static constexpr double kFineCell = 0.01;
   SelectionProfile(const TrialLaw& law, Direction direction, RunProfile& run,
-                   double negligible_delta);
+                   double negligible_delta, double cell = kFineCell);
 
   // δ of the selection at epsilon >= 0.
   double DeltaUp(double epsilon) const;    // for every order of the results by quality
