@@ -23,6 +23,8 @@ constexpr double kFirstGap = 0.01;
 // What a value that is tried may take of a question's work on the loss grid, and what one near the
 // solution may: twenty of the former and six of the latter take as long as one question.
 constexpr double kTrial = 1.0 / 50, kFinal = 0.12;
+// The same of a contour by jumps, which takes less as it is asked for less.
+constexpr double kJumps = 0.3;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
 constexpr int kFinalTries = 6, kFinalTriesWide = 3;
 // How near trials come where the gap that is wanted is out of their reach.
@@ -72,6 +74,7 @@ class Search {
     ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
     Options asked = options_;
     asked.limits.max_grid_work *= effort_;
+    asked.limits.max_jump_work *= kJumps;
     const auto ask = [&](double gap) -> absl::StatusOr<Answer> {
       asked.relative_gap = gap;
       ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, asked));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/part.h"
 #include "accountant/contour/saddle.h"
@@ -17,10 +18,11 @@ namespace dpledger::accountant::contour {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9, or 1e-5 where the
-// lines for that are out of reach. Where losses are within a few q of 0 those at the lower edge of
-// the loss make lines so long that only the last one, 2e-3, is left: ε is wide then, but not 0.
-constexpr double kLogShares[] = {-20.7, -11.5, -6};
+// Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9; 1e-6 where less
+// work is allowed than a question may take; or 1e-5 where the lines for that are out of reach.
+// Where losses are within a few q of 0 those at the lower edge of the loss make lines so long that
+// only the last one, 2e-3, is left: ε is wide then, but not 0.
+constexpr double kLogShares[] = {-20.7, -11.5, -6}, kSoonLogShares[] = {-14, -6};
 // From one cut to the next the loss falls by this factor.
 constexpr double kRatio = 2.5;
 constexpr int kGreatestRungs = 40;
@@ -366,8 +368,10 @@ Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Lim
 template <typename Question>
 Found FirstUseful(const Widths& steps, const Limits& limits, const Question& question) {
   if (!Applies(steps.upper)) return std::nullopt;
+  const bool soon = limits.max_jump_work < Limits().max_jump_work;
   std::optional<Interval> best;
-  for (const double log_share : kLogShares) {
+  for (const double log_share :
+       soon ? absl::MakeConstSpan(kSoonLogShares) : absl::MakeConstSpan(kLogShares)) {
     JumpWork work{limits.max_jump_work};
     ASSIGN_OR_RETURN(const std::optional<Interval> found, question(log_share, work));
     if (!found.has_value()) continue;
