@@ -24,7 +24,7 @@ constexpr double kFirstGap = 0.01;
 // solution may: twenty of the former and six of the latter take as long as one question.
 constexpr double kTrial = 1.0 / 50, kFinal = 0.12;
 // The same of a contour by jumps, which takes less as it is asked for less.
-constexpr double kJumps = 0.3;
+constexpr double kJumps = 0.15;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
 constexpr int kFinalTries = 6, kFinalTriesWide = 3;
 // How near trials come where the gap that is wanted is out of their reach.

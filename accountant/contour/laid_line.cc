@@ -15,6 +15,9 @@ constexpr int kLines = 3;
 
 absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
                                                     double room, bool keep_terms) {
+  // Less where less is allowed than a question may take.
+  const double work =
+      Line::kGreatestWork * std::fmin(1, tilting.limits().max_jump_work / Limits().max_jump_work);
   Saddle saddle = tilting.ForDelta(std::log(delta), order);
   double epsilon = saddle.Epsilon();
   std::optional<LaidLine> best;
@@ -27,7 +30,8 @@ absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double del
     }
     std::vector<Line::Terms> terms;
     ASSIGN_OR_RETURN(std::optional<Line> line,
-                     Line::Through(tilting, saddle, epsilon, room, keep_terms ? &terms : nullptr));
+                     Line::Through(tilting, saddle, epsilon, room, keep_terms ? &terms : nullptr,
+                                   Line::kShare, work));
     if (!line.has_value()) break;
     order = saddle.c;
     const std::optional<Interval> found = line->EpsilonAt(delta, epsilon);
