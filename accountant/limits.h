@@ -24,7 +24,7 @@ struct Limits {
   // or so. All compositions that it is answered by share it.
   double max_grid_work = 1.1e9;
 
-  // The same for a contour by jumps, in one direction and to one share (contour/ladder.h).
+  // The same for a contour by jumps (contour/ladder.h); where it is less, a line takes less too.
   double max_jump_work = 7e8;
 
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.
