@@ -183,9 +183,9 @@ class Search {
   // Looks for a value close below the safe one whose lower bound misses the target.
   absl::Status FindMiss() {
     const double safe = Value(safe_->y);
-    // The safe value's bound is below the target by a gap, and another's are apart by their own.
-    const double log_apart =
-        1.1 * options_.relative_gap + 1.2 * at_safe_.value.RelativeGap() + kApart;
+    // From the safe value's bound to the target, and as far again as another's are apart.
+    const double log_apart = std::log(target_) - safe_->log_epsilon + 0.1 * options_.relative_gap +
+                             1.2 * at_safe_.value.RelativeGap() + kApart;
     for (double back = log_apart / std::fmax(0.05, SlopeAt(safe_->y)); back < 3; back *= 2) {
       double y = safe_->y - back;
       if (family_.unit > 0) {
