@@ -346,7 +346,12 @@ std::vector<Answered> AnsweredMechanisms() {
        kGroups},
       {"`report_noisy_max`",
        Of(ReportNoisyMax{2, ReportNoisyMax::Noise::kLaplace, false}),
-       Selection(false, scaled(2, laplaces)),
+       // Of two candidates, or of many (the greatest of whose noises are as if it were Gumbel
+       // noise).
+       [=](Adjacency adjacency, double epsilon, size_t group) {
+         return std::fmax(Selection(false, scaled(2, laplaces))(adjacency, epsilon, group),
+                          Selection(false, scaled(2, logistic))(adjacency, epsilon, group));
+       },
        {kLoose, kLoose, kLoose},
        kGroups},
       {"`zcdp`, `renyi_curve`",
