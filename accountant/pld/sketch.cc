@@ -14,6 +14,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Points a piece is sampled at, and the mass left out at its ends.
 constexpr int kPoints = 160;
 constexpr double kEnds = 1e-40;
+// The widest mesh, in units of 1/tilt.
+constexpr double kFewTilts = 4;
 constexpr double kLeastTilt = 1e-4, kGreatestTilt = 1e12;
 
 double LogBase(const DensityPiece& piece, double t) {
@@ -139,7 +141,8 @@ double Sketch::Mesh(Direction direction, double tilt, double variance) const {
       mass.push_back(share);
     }
   }
-  double lo = std::log(1e-14), hi = 0;
+  // (No wider than the weights e^{tilt·loss} are alike over: the law is one of second order.)
+  double lo = std::log(1e-14), hi = std::fmin(0, std::log(kFewTilts / tilt));
   for (int i = 0; i < 12; ++i) {
     const double middle = (lo + hi) / 2, h = std::exp(middle);
     double added = 0;

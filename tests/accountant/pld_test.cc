@@ -122,6 +122,25 @@ TEST(Pld, WantedGapIsReached) {
 
 // The guarantee is the worse of both directions, composed apart: taking the larger pair step by
 // step would be wrong.
+// One response, of which the δ that is asked for is a share of what it shows: e^ε = (p - δ)/q. The
+// saddle is far out, where a mesh that adds no variance may be far wider than the losses.
+TEST(Pld, LossesFarBelowTheCoarsestMeshAreSeen) {
+  for (const double epsilon : {1e-4, 1e-3, 3.1e-3, 0.03, 0.4}) {
+    for (const double share : {1e-6, 1e-3, 0.1}) {
+      const Pair pair = EpsilonDeltaPair(epsilon, 0, Bound::kUpper);
+      Composition composition;
+      composition.pairs.push_back({pair, pair, std::nullopt, 1});
+      const double delta = share * epsilon;
+      const double truth = std::log1p((std::expm1(epsilon) - delta * (1 + std::exp(epsilon))));
+      const auto found = pld::Epsilon(composition, delta, 1e-4, {});
+      ASSERT_TRUE(found.ok());
+      EXPECT_LE(found->value.lower(), truth * (1 + 1e-9)) << epsilon << " " << share;
+      EXPECT_GE(found->value.upper(), truth * (1 - 1e-9)) << epsilon << " " << share;
+      EXPECT_LE(found->value.RelativeGap(), 1e-4) << epsilon << " " << share;
+    }
+  }
+}
+
 TEST(Pld, BothDirectionsIsTheLarger) {
   const Composition composition = One(0.1, 0.5, 100);
   const auto both = pld::Epsilon(composition, 1e-5, 1e-3, {});
