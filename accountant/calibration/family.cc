@@ -431,7 +431,7 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
   }
   RETURN_IF_ERROR(search.Bracket());
 
-  const double tolerance = options.relative_gap / 4;
+  const double tolerance = options.relative_gap / 8;
   if (search.has_missed()) {
     RETURN_IF_ERROR(search.Narrow(tolerance, std::fmax(tolerance, kTrialTolerance)));
   }
