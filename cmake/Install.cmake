@@ -15,7 +15,8 @@ install(EXPORT accountant NAMESPACE dpledger:: FILE accountant.cmake DESTINATION
 install(FILES ${PROJECT_SOURCE_DIR}/accountant/include/dpledger/accountant.h DESTINATION include/dpledger)
 foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibration.h filter/filter.h
     mechanism/composition.h mechanism/event.h mechanism/history.h mechanism/pair.h mechanism/renyi_bound.h
-    mechanism/trials.h profile/gaussian_fit.h profile/profile.h selection/tuning_cost.h)
+    mechanism/trials.h mechanism/two_candidates.h profile/gaussian_fit.h profile/profile.h
+    selection/tuning_cost.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/accountant/${header} DESTINATION ${parts}/accountant/${folder})
 endforeach()
