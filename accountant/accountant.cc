@@ -76,8 +76,7 @@ class Asking {
   absl::StatusOr<std::optional<Answer>> FromAbove(Method method, const Composition& composition,
                                                   const Answer& by_rdp, double most_work);
   absl::StatusOr<double> LowerEnd(Method method, const LowerPart& below);
-  // The order that bounds it goes to `order`, if that is wanted.
-  absl::StatusOr<Answer> ByRdp(const Composition& composition, double* order = nullptr) const;
+  absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
   // nullopt where no loss grid is within reach.
   absl::StatusOr<std::optional<Answer>> ByPld(const Composition& composition, double most_work);
   absl::StatusOr<std::optional<Answer>> ByLoss(Method method, const Composition& composition,
@@ -99,10 +98,14 @@ std::optional<Answer> Asking::Closed(Method method, const Composition& compositi
   return Answer{*closed, Method::kGaussian, {}};
 }
 
-absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition, double* order) const {
+// An answer by Rényi DP.
+Answer AnswerOf(const rdp::Converted& upper) {
+  return {{0, upper.value}, Method::kRdp, {kNoLowerBound}};
+}
+
+absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
   ASSIGN_OR_RETURN(const rdp::Converted upper, question_.Rdp(composition, options_.limits));
-  if (order != nullptr) *order = upper.order;
-  return Answer{{0, upper.value}, Method::kRdp, {kNoLowerBound}};
+  return AnswerOf(upper);
 }
 
 absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& composition,
@@ -184,12 +187,13 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
 // where it is less; the lower bound of one below it. (The Rényi curve of one above says no more
 // than its own.)
 absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) {
-  double order = 0;
-  ASSIGN_OR_RETURN(const Answer by_rdp, ByRdp(composition, &order));
-  if (HasChoices(composition)) {
-    ASSIGN_OR_RETURN(const rdp::Converted choices,
+  ASSIGN_OR_RETURN(const rdp::Converted by_curve, question_.Rdp(composition, options_.limits));
+  const Answer by_rdp = AnswerOf(by_curve);
+  double order = by_curve.order;
+  if (HasLooseChoices(composition)) {
+    ASSIGN_OR_RETURN(const rdp::Converted by_choices,
                      question_.Rdp(WithCurvesOfChoices(composition), options_.limits));
-    order = choices.order;
+    order = by_choices.order;
   }
   const LowerPart below = Below(composition, order);
   const bool best = method == Method::kBest;

@@ -47,7 +47,7 @@ const BestOf* SelectionOf(const CurveStep& step) {
 }
 
 // A noisy maximum with Laplace noise: it may be of bounded range, and is not.
-bool IsRangedChoiceWithoutCurve(const PairStep& step) {
+bool IsLooseChoice(const PairStep& step) {
   return step.choice.has_value() && step.choice->noise == TwoCandidates::Noise::kGumbel &&
          !step.renyi.has_value();
 }
@@ -248,14 +248,13 @@ absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, do
   return result;
 }
 
-bool HasChoices(const Composition& composition) {
-  return std::any_of(composition.pairs.begin(), composition.pairs.end(),
-                     IsRangedChoiceWithoutCurve);
+bool HasLooseChoices(const Composition& composition) {
+  return std::any_of(composition.pairs.begin(), composition.pairs.end(), IsLooseChoice);
 }
 
 Composition WithCurvesOfChoices(Composition composition) {
   for (PairStep& step : composition.pairs) {
-    if (IsRangedChoiceWithoutCurve(step)) step.renyi = BoundedRange{step.choice->epsilon};
+    if (IsLooseChoice(step)) step.renyi = BoundedRange{step.choice->epsilon};
   }
   return composition;
 }

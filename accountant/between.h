@@ -27,9 +27,10 @@ absl::StatusOr<Composition> Above(const Composition& composition, double delta,
 absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, double delta,
                                                     const Limits& limits);
 
-// Whether more is known of what a step may be than of what it is; and the composition with the
-// Rényi curves of the former.
-bool HasChoices(const Composition& composition);
+// Whether a step is a noisy maximum with Laplace noise, whose Rényi curve is far above those of the
+// choices that it may be; and the composition with the curves of these, whose order tells which
+// choice is best.
+bool HasLooseChoices(const Composition& composition);
 Composition WithCurvesOfChoices(Composition composition);
 
 // What is exact and below a composition: with probability at least `share`, whatever the data, the

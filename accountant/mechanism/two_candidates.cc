@@ -1,6 +1,5 @@
 #include "accountant/mechanism/two_candidates.h"
 
-#include <algorithm>
 #include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
@@ -14,10 +13,10 @@ namespace {
 constexpr double kGreatestEpsilon = 600, kGreatestBehind = 690;
 // Of exponentials and the operations on them, as of the pairs in pairs.cc.
 constexpr double kFewRoundings = 32 * kUnitRoundoff;
-// Digits, and a reach beyond both ends of what is worth looking at.
-constexpr int kBits = 16;
+// Of the search for a start: bits of it that are wanted, cells of the grid, and how far that
+// reaches beyond both ends of what is worth looking at.
+constexpr int kBits = 16, kCells = 64;
 constexpr double kReach = 3;
-constexpr int kCells = 64;
 
 using Noise = TwoCandidates::Noise;
 
