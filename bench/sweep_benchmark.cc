@@ -33,6 +33,7 @@
 #include "accountant/accountant.h"
 #include "bench/program.h"
 #include "bench/sweep_questions.h"
+#include "tests/support/random_composition.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -66,7 +67,7 @@ struct Outcome {
 };
 
 Outcome Measure(const Subject& subject, uint64_t index, const std::string& only) {
-  const Question question = subject.question(index, only);
+  const SweepQuestion question = subject.question(index, only);
   Options options;
   options.relative_gap = subject.gap;
   options.limits.deadline = absl::Now() + kDeadline;
@@ -219,6 +220,12 @@ Arguments Parse(int argc, char** argv) {
                  "[--first I] [--only KIND] [--lines FILE] [--table FILE]\n",
                  argv[0]);
     std::exit(2);
+  }
+  if (!arguments.only.empty()) {
+    if (arguments.subject == SubjectNamed("settings"))
+      bench::Die("--only: settings are of one kind; ask --over compositions or calibrations");
+    if (!testing::IsKind(arguments.only))
+      bench::Die(absl::StrCat("--only ", arguments.only, ": no kind of event of that name"));
   }
   if (counted && !timed) arguments.seconds = INFINITY;
   return arguments;

@@ -25,7 +25,7 @@ Composition CompositionOf(const testing::RandomSetting& setting) {
   return composition;
 }
 
-Question SettingQuestion(uint64_t index, const std::string&) {
+SweepQuestion SettingQuestion(uint64_t index, const std::string&) {
   const testing::RandomSetting setting = testing::RandomSettingAt(index);
   return {absl::StrFormat(R"("q":%.17g,"noise_multiplier":%.17g,"steps":%d,"delta":%.17g)",
                           setting.sampling_probability, setting.noise_multiplier, setting.steps,
@@ -38,7 +38,7 @@ Question SettingQuestion(uint64_t index, const std::string&) {
 }
 
 // What is said of a composition, and its class.
-Question About(const testing::RandomComposition& random) {
+SweepQuestion About(const testing::RandomComposition& random) {
   return {absl::StrFormat(R"("kinds":"%s","adjacency":"%s","delta":%.17g)", random.kinds,
                           AdjacencyName(random.neighbours.adjacency), random.delta),
           absl::StrFormat(R"("kinds":%d)",
@@ -46,9 +46,9 @@ Question About(const testing::RandomComposition& random) {
           {}};
 }
 
-Question CompositionQuestion(uint64_t index, const std::string& only) {
+SweepQuestion CompositionQuestion(uint64_t index, const std::string& only) {
   const testing::RandomComposition random = testing::RandomCompositionAt(index, only);
-  Question question = About(random);
+  SweepQuestion question = About(random);
   question.ask = [random](const Options& options) -> absl::StatusOr<Answer> {
     ASSIGN_OR_RETURN(const Composition composition, Resolve(random.at(1), random.neighbours));
     return ComputeEpsilon(composition, random.delta, options);
@@ -57,12 +57,12 @@ Question CompositionQuestion(uint64_t index, const std::string& only) {
 }
 
 // Targets that a setting meets, so that there is a solution: what that takes is not measured.
-Question SettingCalibration(uint64_t index) {
+SweepQuestion SettingCalibration(uint64_t index) {
   const testing::RandomSetting setting = testing::RandomSettingAt(index);
   const Unknown unknowns[] = {Unknown::kNoiseMultiplier, Unknown::kSteps,
                               Unknown::kSamplingProbability};
   const Unknown unknown = unknowns[index % 3];
-  Question question = SettingQuestion(index, "");
+  SweepQuestion question = SettingQuestion(index, "");
   absl::StrAppend(&question.what, R"(,"unknown":)", static_cast<int>(unknown));
   const absl::StatusOr<Answer> answer =
       ComputeEpsilon(CompositionOf(setting), setting.delta, Options());
@@ -78,9 +78,9 @@ Question SettingCalibration(uint64_t index) {
   return question;
 }
 
-Question CompositionCalibration(uint64_t index, const std::string& only) {
+SweepQuestion CompositionCalibration(uint64_t index, const std::string& only) {
   const testing::RandomComposition random = testing::RandomCompositionAt(index, only);
-  Question question = About(random);
+  SweepQuestion question = About(random);
   const auto at = [random](double factor) { return Resolve(random.at(factor), random.neighbours); };
   const absl::StatusOr<Composition> composition = at(1);
   const absl::StatusOr<Answer> answer = composition.ok()
@@ -96,7 +96,7 @@ Question CompositionCalibration(uint64_t index, const std::string& only) {
   return question;
 }
 
-Question CalibrationQuestion(uint64_t index, const std::string& only) {
+SweepQuestion CalibrationQuestion(uint64_t index, const std::string& only) {
   return index % 2 == 0 && only.empty() ? SettingCalibration(index / 2)
                                         : CompositionCalibration(index / 2, only);
 }

@@ -11,7 +11,7 @@
 
 namespace dpledger::accountant {
 
-struct Question {
+struct SweepQuestion {
   std::string what;      // JSON members
   std::string of_class;  // JSON members: questions that are alike
   std::function<absl::StatusOr<Answer>(const Options&)> ask;
@@ -21,7 +21,7 @@ struct Question {
 struct Subject {
   const char* name;
   double gap, most_seconds;
-  Question (*question)(uint64_t index, const std::string& only);
+  SweepQuestion (*question)(uint64_t index, const std::string& only);
 };
 
 // nullptr if there is none.

@@ -1,5 +1,6 @@
 #include "tests/support/random_composition.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -242,6 +243,11 @@ std::vector<const Kind*> KindsOf(Draws& draws, Adjacency adjacency, const std::s
 }
 
 }  // namespace
+
+bool IsKind(const std::string& name) {
+  return std::any_of(std::begin(kKinds), std::end(kKinds),
+                     [&](const Kind& kind) { return name == kind.name; });
+}
 
 RandomComposition RandomCompositionAt(uint64_t index, const std::string& only) {
   Draws draws(index);

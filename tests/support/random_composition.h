@@ -18,7 +18,11 @@ struct RandomComposition {
   double delta;  // 1e-12 .. 1e-3
 };
 
-// `only`, unless empty: events of this kind alone.
+// Whether there are events of a kind of this name.
+bool IsKind(const std::string& name);
+
+// `only`, unless empty: events of this kind alone; none under an adjacency that does not allow
+// them.
 RandomComposition RandomCompositionAt(uint64_t index, const std::string& only = "");
 
 }  // namespace dpledger::testing
