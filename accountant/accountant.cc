@@ -10,6 +10,7 @@
 #include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pld/epoch_laws.h"
 #include "accountant/question.h"
 #include "base/status.h"
 
@@ -57,11 +58,11 @@ Answer Narrower(Answer a, Answer b) {
 }
 
 // What a method, or the best of all that apply, answers to one question. All compositions that it
-// asks about share one budget of work.
+// asks about share one budget of work, and the laws of their epochs.
 class Asking {
  public:
-  Asking(const Question& question, const Options& options)
-      : question_(question), options_(options), limits_(options.limits) {}
+  Asking(const Question& question, const Options& options, pld::EpochLaws& laws)
+      : question_(question), options_(options), limits_(options.limits), laws_(laws) {}
 
   absl::StatusOr<Answer> By(Method method, const Composition& composition);
 
@@ -89,6 +90,7 @@ class Asking {
   const Question& question_;
   const Options& options_;
   Limits limits_;  // what is left of them
+  pld::EpochLaws& laws_;
 };
 
 std::optional<Answer> Asking::Closed(Method method, const Composition& composition) const {
@@ -113,7 +115,7 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
   Limits limits = limits_;
   limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
   ASSIGN_OR_RETURN(const pld::Bounds bounds,
-                   question_.Pld(composition, options_.relative_gap, limits));
+                   question_.Pld(composition, options_.relative_gap, limits, laws_));
   limits_.max_grid_work =
       std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
   if (!bounds.gridded) return std::nullopt;
@@ -253,7 +255,7 @@ absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) {
   Question question = question_;
   if (question.epsilon() && below.share < 1) question.at = DivUp(question.at, below.share);
   if (question.epsilon() && question.at >= 1) return 0;
-  Asking asking(question, options_);
+  Asking asking(question, options_, laws_);
   asking.limits_ = limits_;
   ASSIGN_OR_RETURN(const std::optional<Answer> least,
                    asking.OfLoss(method, below.dominated, limits_.max_grid_work));
@@ -353,7 +355,8 @@ absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<D
   const Interval greatest = GreatestLoss(composition, direction);
   if (delta == 0) return AtDeltaZero(composition, greatest, options);
   const Question question{Question::Of::kEpsilon, delta, direction};
-  return AtMost(greatest, Asking(question, options).By(options.method, composition));
+  pld::EpochLaws laws;
+  return AtMost(greatest, Asking(question, options, laws).By(options.method, composition));
 }
 
 absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Direction> direction,
@@ -365,7 +368,8 @@ absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Dir
     return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
   }
   const Question question{Question::Of::kDelta, epsilon, direction};
-  return Asking(question, options).By(options.method, composition);
+  pld::EpochLaws laws;
+  return Asking(question, options, laws).By(options.method, composition);
 }
 
 }  // namespace

@@ -37,13 +37,13 @@ absl::StatusOr<rdp::Converted> Question::Rdp(const Composition& composition,
 }
 
 absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double relative_gap,
-                                          const Limits& limits) const {
+                                          const Limits& limits, pld::EpochLaws& laws) const {
   if (direction.has_value()) {
-    return epsilon() ? pld::EpsilonIn(*direction, composition, at, relative_gap, limits)
-                     : pld::DeltaIn(*direction, composition, at, relative_gap, limits);
+    return epsilon() ? pld::EpsilonIn(*direction, composition, at, relative_gap, limits, &laws)
+                     : pld::DeltaIn(*direction, composition, at, relative_gap, limits, &laws);
   }
-  return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits)
-                   : pld::Delta(composition, at, relative_gap, limits);
+  return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits, &laws)
+                   : pld::Delta(composition, at, relative_gap, limits, &laws);
 }
 
 absl::StatusOr<std::optional<Interval>> Question::Rarely(const Composition& composition,

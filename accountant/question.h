@@ -29,8 +29,9 @@ struct Question {
   std::optional<Interval> Closed(const Composition& composition) const;
   // An upper bound, and its order. (Where rdp bounds only the larger of both directions, that.)
   absl::StatusOr<rdp::Converted> Rdp(const Composition& composition, const Limits& limits) const;
+  // `laws`: shared by all that is asked about one question.
   absl::StatusOr<pld::Bounds> Pld(const Composition& composition, double relative_gap,
-                                  const Limits& limits) const;
+                                  const Limits& limits, pld::EpochLaws& laws) const;
   // nullopt where the rounds are not such that a record is hardly ever in two of them.
   absl::StatusOr<std::optional<Interval>> Rarely(const Composition& composition,
                                                  double relative_gap, const Limits& limits) const;

@@ -42,6 +42,8 @@ struct Rounds {
   uint64_t rounds;  // t, in [1, 2^53]
   double distance;  // μ > 0 of one round, 1/z: rounded up for an upper law, down for a lower one
   uint64_t missing = 0;  // of the t rounds, so many were not run and show nothing; < rounds
+
+  bool operator==(const Rounds&) const = default;
 };
 
 // mesh in (0, 1]: the steps of each sum's grid, as a share of the sum's distance from its mean. The

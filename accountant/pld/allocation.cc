@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "accountant/allocation/ratio_law.h"
 #include "accountant/numeric/rounding.h"
@@ -36,18 +37,21 @@ double StepOfMeshOne(const AllocatedGaussian& epoch) {
   return std::sqrt(4 * Variance(epoch) * levels / kLawsShare);
 }
 
-absl::StatusOr<allocation::RatioLaw> UpperOf(const AllocatedGaussian& epoch, double mesh,
-                                             double tail, const Limits& limits) {
-  return allocation::UpperLaw(
-      {epoch.rounds, DivUp(1, epoch.noise_multiplier.lower()), epoch.missing}, mesh, tail, limits);
+using SharedLaw = std::shared_ptr<const allocation::RatioLaw>;
+
+absl::StatusOr<SharedLaw> UpperOf(const AllocatedGaussian& epoch, double mesh, double tail,
+                                  EpochLaws& laws, const Limits& limits) {
+  return laws.Upper({epoch.rounds, DivUp(1, epoch.noise_multiplier.lower()), epoch.missing}, mesh,
+                    tail, limits);
 }
 
 absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, double step,
                                             const Wanted& wanted, size_t max_atoms,
-                                            double most_work, const Limits& limits) {
+                                            double most_work, EpochLaws& laws,
+                                            const Limits& limits) {
   Allocation result;
   ASSIGN_OR_RETURN(const ReplacedPairs pairs,
-                   PairsOf(epoch, Sides::kBoth, wanted, most_work, limits));
+                   PairsOf(epoch, Sides::kBoth, wanted, most_work, laws, limits));
   ASSIGN_OR_RETURN(const Shares upper,
                    Shares::Of(pairs.upper, step, wanted.tail, max_atoms, limits));
   ASSIGN_OR_RETURN(const Shares lower,
@@ -62,32 +66,33 @@ absl::StatusOr<Allocation> AllocateReplaced(const AllocatedGaussian& epoch, doub
 
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& epoch, double step, double tail,
                                     std::optional<double> tilt, size_t max_atoms, size_t among,
-                                    const Limits& limits) {
+                                    EpochLaws& laws, const Limits& limits) {
   double mesh = std::clamp(step / StepOfMeshOne(epoch), kFinest, kCoarsest);
   const double most_work = kShareOfLimits * limits.max_grid_work / static_cast<double>(among);
   if (epoch.replaced) {
     return AllocateReplaced(epoch, step, {kSpacing * step, mesh, tail, tilt}, max_atoms, most_work,
-                            limits);
+                            laws, limits);
   }
   Allocation result;
-  ASSIGN_OR_RETURN(const allocation::RatioLaw look, UpperOf(epoch, kFirstLook, tail, limits));
+  const double before = laws.work();
+  ASSIGN_OR_RETURN(const SharedLaw look, UpperOf(epoch, kFirstLook, tail, laws, limits));
   // Both laws together, as their work goes with the mesh.
-  const double looks = 2 * kWorkOfProduct * look.products / most_work;
+  const double looks = 2 * kWorkOfProduct * look->products / most_work;
   mesh = std::fmax(mesh, std::fmin(kCoarsestLaw, kFirstLook * std::sqrt(looks)));
-  ASSIGN_OR_RETURN(const allocation::RatioLaw above, UpperOf(epoch, mesh, tail, limits));
-  result.work = kWorkOfProduct * (look.products + above.products);
-  ASSIGN_OR_RETURN(const Shares upper, Shares::Of(above, step, max_atoms));
+  ASSIGN_OR_RETURN(const SharedLaw above, UpperOf(epoch, mesh, tail, laws, limits));
+  result.work = laws.work() - before;
+  ASSIGN_OR_RETURN(const Shares upper, Shares::Of(*above, step, max_atoms));
   result.upper = upper.Upper();
   if (std::isinf(epoch.noise_multiplier.upper())) {
     result.lower = DiscretePair::Merged(step, 0, 0);
     return result;
   }
-  ASSIGN_OR_RETURN(const allocation::RatioLaw below,
-                   allocation::LowerLaw(
-                       {epoch.rounds, DivDown(1, epoch.noise_multiplier.upper()), epoch.missing},
-                       mesh, tail, limits));
-  result.work += kWorkOfProduct * below.products;
-  ASSIGN_OR_RETURN(const Shares lower, Shares::Of(below, step, max_atoms));
+  ASSIGN_OR_RETURN(
+      const SharedLaw below,
+      laws.Lower({epoch.rounds, DivDown(1, epoch.noise_multiplier.upper()), epoch.missing}, mesh,
+                 tail, limits));
+  result.work = laws.work() - before;
+  ASSIGN_OR_RETURN(const Shares lower, Shares::Of(*below, step, max_atoms));
   result.lower = lower.Lower();
   return result;
 }
@@ -99,18 +104,19 @@ double ExcessOf(const AllocatedGaussian& epoch) {
 
 double CoarsestStep(const AllocatedGaussian& epoch) { return kCoarsest * StepOfMeshOne(epoch); }
 
-absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& epoch, double tail, const Limits& limits) {
+absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& epoch, double tail, EpochLaws& laws,
+                                const Limits& limits) {
   if (epoch.replaced) {
     ASSIGN_OR_RETURN(
         const ReplacedPairs pairs,
         PairsOf(epoch, Sides::kUpper, {SpreadOf(epoch) / 2, kFirstLook, tail, std::nullopt},
-                kShareOfLook * limits.max_grid_work, limits));
+                kShareOfLook * limits.max_grid_work, laws, limits));
     return pairs.upper;
   }
-  ASSIGN_OR_RETURN(const allocation::RatioLaw law, UpperOf(epoch, kFirstLook, tail, limits));
+  ASSIGN_OR_RETURN(const SharedLaw law, UpperOf(epoch, kFirstLook, tail, laws, limits));
   Pair pair;
-  for (size_t j = 0; j < law.q.size(); ++j)
-    pair.atoms.push_back({law.q[j] * law.ratio[j], law.q[j]});
+  for (size_t j = 0; j < law->q.size(); ++j)
+    pair.atoms.push_back({law->q[j] * law->ratio[j], law->q[j]});
   return pair;
 }
 

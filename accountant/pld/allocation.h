@@ -9,6 +9,7 @@
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/pair.h"
 #include "accountant/pld/discrete_pair.h"
+#include "accountant/pld/epoch_laws.h"
 
 namespace dpledger::accountant::pld {
 
@@ -21,7 +22,7 @@ double ExcessOf(const AllocatedGaussian& allocation);
 struct Allocation {
   DiscretePair upper;  // dominates the epoch, in both directions
   DiscretePair lower;  // dominated by the epoch; no mass at all where nothing is known
-  double work = 0;     // of laws
+  double work = 0;     // of laws that were not there yet
 };
 
 // On a grid of losses of the given step. tail: mass that may be cut on either side. `tilt`: of
@@ -31,13 +32,13 @@ struct Allocation {
 // DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<Allocation> Allocate(const AllocatedGaussian& allocation, double step, double tail,
                                     std::optional<double> tilt, size_t max_atoms, size_t among,
-                                    const Limits& limits);
+                                    EpochLaws& laws, const Limits& limits);
 
 // The greatest step of a loss grid on which the epoch's shape shows: that of the coarsest laws.
 double CoarsestStep(const AllocatedGaussian& allocation);
 
 // A coarse pair that dominates the epoch, for a first look.
-absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& allocation, double tail,
+absl::StatusOr<Pair> CoarsePair(const AllocatedGaussian& allocation, double tail, EpochLaws& laws,
                                 const Limits& limits);
 
 }  // namespace dpledger::accountant::pld

@@ -39,7 +39,8 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
                                             double delta, double relative_gap,
                                             const Limits& limits) {
   RETURN_IF_ERROR(limits.Check());
-  const Steps steps(composition);
+  EpochLaws laws;
+  const Steps steps(composition, laws);
   const double window_tail = WindowTail(relative_gap);
   const double tail = TailMass(composition, std::log(delta));
   ASSIGN_OR_RETURN(const Sketch sketch, steps.Draw(tail, limits));

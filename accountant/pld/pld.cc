@@ -64,14 +64,16 @@ Bounds BoundsOf(const std::optional<Interval>& found, Interval unknown, double r
 
 absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                    const Composition& composition, double delta,
-                                   double relative_gap, const Limits& limits) {
+                                   double relative_gap, const Limits& limits, EpochLaws* shared) {
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
-  const Steps steps(composition);
+  EpochLaws unshared;
+  EpochLaws& laws = shared != nullptr ? *shared : unshared;
+  const Steps steps(composition, laws);
   if (steps.empty()) return Bounds{{0, 0}, true};
   if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
     ASSIGN_OR_RETURN(const std::optional<Interval> found,
-                     EpsilonOfOne(*epoch, delta, relative_gap, limits));
+                     EpsilonOfOne(*epoch, delta, relative_gap, laws, limits));
     return BoundsOf(found, {0, kInfinity}, relative_gap);
   }
   Bounds bounds{{0, kInfinity}, false, false};
@@ -165,14 +167,17 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
 }
 
 absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Composition& composition,
-                                 double epsilon, double relative_gap, const Limits& limits) {
+                                 double epsilon, double relative_gap, const Limits& limits,
+                                 EpochLaws* shared) {
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
-  const Steps steps(composition);
+  EpochLaws unshared;
+  EpochLaws& laws = shared != nullptr ? *shared : unshared;
+  const Steps steps(composition, laws);
   if (steps.empty()) return Bounds{{0, 0}, true};
   if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
     ASSIGN_OR_RETURN(const std::optional<Interval> found,
-                     DeltaOfOne(*epoch, epsilon, relative_gap, limits));
+                     DeltaOfOne(*epoch, epsilon, relative_gap, laws, limits));
     return BoundsOf(found, {0, 1}, relative_gap);
   }
   Bounds bounds{{0, 1}, false, false};
@@ -232,25 +237,25 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
 }  // namespace
 
 absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
-                               const Limits& limits) {
+                               const Limits& limits, EpochLaws* laws) {
   return EpsilonOver({Direction::kRemove, Direction::kAdd}, composition, delta, relative_gap,
-                     limits);
+                     limits, laws);
 }
 
 absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,
-                             const Limits& limits) {
+                             const Limits& limits, EpochLaws* laws) {
   return DeltaOver({Direction::kRemove, Direction::kAdd}, composition, epsilon, relative_gap,
-                   limits);
+                   limits, laws);
 }
 
 absl::StatusOr<Bounds> EpsilonIn(Direction direction, const Composition& composition, double delta,
-                                 double relative_gap, const Limits& limits) {
-  return EpsilonOver({direction}, composition, delta, relative_gap, limits);
+                                 double relative_gap, const Limits& limits, EpochLaws* laws) {
+  return EpsilonOver({direction}, composition, delta, relative_gap, limits, laws);
 }
 
 absl::StatusOr<Bounds> DeltaIn(Direction direction, const Composition& composition, double epsilon,
-                               double relative_gap, const Limits& limits) {
-  return DeltaOver({direction}, composition, epsilon, relative_gap, limits);
+                               double relative_gap, const Limits& limits, EpochLaws* laws) {
+  return DeltaOver({direction}, composition, epsilon, relative_gap, limits, laws);
 }
 
 }  // namespace dpledger::accountant::pld

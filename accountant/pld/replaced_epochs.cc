@@ -37,35 +37,38 @@ constexpr size_t kMostValues = 4096;
 // The profile of one epoch. Both bounds count their work.
 class Profile {
  public:
-  Profile(const AllocatedGaussian& epoch, const Limits& limits)
-      : above_{epoch.rounds, DivUp(0.5, epoch.noise_multiplier.lower()), epoch.missing},
+  Profile(const AllocatedGaussian& epoch, EpochLaws& laws, const Limits& limits)
+      : laws_(laws),
+        before_(laws.work()),
+        above_{epoch.rounds, DivUp(0.5, epoch.noise_multiplier.lower()), epoch.missing},
         below_{epoch.rounds, DivDown(0.5, epoch.noise_multiplier.upper()), epoch.missing},
         some_(std::isfinite(epoch.noise_multiplier.upper())),
         limits_(limits) {}
 
   absl::StatusOr<double> Above(double epsilon, double mesh, double tail) {
     ASSIGN_OR_RETURN(const ReplacedAbove at,
-                     allocation::DeltaAbove(above_, epsilon, mesh, tail, limits_));
+                     laws_.DeltaAbove(above_, epsilon, mesh, tail, limits_));
     last_work_ = kWorkOfProduct * at.products;
-    work_ += last_work_;
     return at.delta;
   }
   absl::StatusOr<ReplacedBelow> Below(double epsilon, double mesh, double tail) {
     if (!some_) return ReplacedBelow{0, 0, 0, 0};
     ASSIGN_OR_RETURN(const ReplacedBelow at,
-                     allocation::DeltaBelow(below_, epsilon, mesh, tail, limits_));
+                     laws_.DeltaBelow(below_, epsilon, mesh, tail, limits_));
     last_work_ = kWorkOfProduct * at.products;
-    work_ += last_work_;
     return at;
   }
-  double work() const { return work_; }
+  // What was made for it, and what the last value took, whenever it was made.
+  double work() const { return laws_.work() - before_; }
   double last_work() const { return last_work_; }
 
  private:
+  EpochLaws& laws_;
+  const double before_;
   const Rounds above_, below_;
   const bool some_;  // whether anything is known below
   const Limits& limits_;
-  double work_ = 0, last_work_ = 0;
+  double last_work_ = 0;
 };
 
 double TailFor(double delta) { return std::clamp(kTailShare * delta, kLeastTail, 0.1); }
@@ -172,9 +175,9 @@ std::optional<size_t> Values::Worst(double spacing, const std::optional<double>&
 }  // namespace
 
 absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides,
-                                      const Wanted& wanted, double most_work,
+                                      const Wanted& wanted, double most_work, EpochLaws& laws,
                                       const Limits& limits) {
-  Profile profile(epoch, limits);
+  Profile profile(epoch, laws, limits);
   const double cut = TailFor(wanted.tail);
   RETURN_IF_ERROR(profile.Above(SpreadOf(epoch), kFirstLook, cut).status());
   const double work_of_all = kUsualValues * (sides == Sides::kBoth ? 2 : 1) * profile.last_work();
@@ -226,8 +229,11 @@ namespace {
 // ε(δ) by ever finer laws.
 class Epsilons {
  public:
-  Epsilons(const AllocatedGaussian& epoch, double delta, const Limits& limits)
-      : profile_(epoch, limits), delta_(delta), tail_(TailFor(delta)), spread_(SpreadOf(epoch)) {}
+  Epsilons(const AllocatedGaussian& epoch, double delta, EpochLaws& laws, const Limits& limits)
+      : profile_(epoch, laws, limits),
+        delta_(delta),
+        tail_(TailFor(delta)),
+        spread_(SpreadOf(epoch)) {}
 
   // A first interval, by coarse laws. Its upper end is infinite where none are within reach.
   absl::Status Begin();
@@ -344,8 +350,9 @@ double NextMesh(double mesh, double gap, double wanted, const Profile& profile, 
 }  // namespace
 
 absl::StatusOr<std::optional<Interval>> EpsilonOfOne(const AllocatedGaussian& epoch, double delta,
-                                                     double relative_gap, const Limits& limits) {
-  Epsilons asked(epoch, delta, limits);
+                                                     double relative_gap, EpochLaws& laws,
+                                                     const Limits& limits) {
+  Epsilons asked(epoch, delta, laws, limits);
   const absl::Status begun = asked.Begin();
   if (absl::IsResourceExhausted(begun)) return std::nullopt;
   RETURN_IF_ERROR(begun);
@@ -364,8 +371,9 @@ absl::StatusOr<std::optional<Interval>> EpsilonOfOne(const AllocatedGaussian& ep
 }
 
 absl::StatusOr<std::optional<Interval>> DeltaOfOne(const AllocatedGaussian& epoch, double epsilon,
-                                                   double relative_gap, const Limits& limits) {
-  Profile profile(epoch, limits);
+                                                   double relative_gap, EpochLaws& laws,
+                                                   const Limits& limits) {
+  Profile profile(epoch, laws, limits);
   Interval value{0, 1};
   const double most_work = kShareOfOne * limits.max_grid_work;
   double mesh = kFirstLook, tail = 0;

@@ -10,6 +10,7 @@
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/pair.h"
 #include "accountant/mechanism/profile_pair.h"
+#include "accountant/pld/epoch_laws.h"
 
 namespace dpledger::accountant::pld {
 
@@ -17,7 +18,7 @@ namespace dpledger::accountant::pld {
 struct ReplacedPairs {
   Pair upper;   // dominates the epoch: chords between values of its profile from above
   Pair lower;   // dominated by it: what the best tests at the same ε tell apart
-  double work;  // as counted by work.h
+  double work;  // as counted by work.h, of what was not in `laws` yet
 };
 
 // How near the pairs should be. None of it enters a bound.
@@ -32,7 +33,8 @@ struct Wanted {
 // too large; DEADLINE_EXCEEDED, CANCELLED.
 enum class Sides { kBoth, kUpper };  // kUpper: `lower` shows nothing
 absl::StatusOr<ReplacedPairs> PairsOf(const AllocatedGaussian& epoch, Sides sides,
-                                      const Wanted& wanted, double most_work, const Limits& limits);
+                                      const Wanted& wanted, double most_work, EpochLaws& laws,
+                                      const Limits& limits);
 
 // The standard deviation of the epoch's loss, about.
 double SpreadOf(const AllocatedGaussian& epoch);
@@ -41,8 +43,10 @@ double SpreadOf(const AllocatedGaussian& epoch);
 // laws are out of reach. The only errors are DEADLINE_EXCEEDED (before the first interval) and
 // CANCELLED.
 absl::StatusOr<std::optional<Interval>> EpsilonOfOne(const AllocatedGaussian& epoch, double delta,
-                                                     double relative_gap, const Limits& limits);
+                                                     double relative_gap, EpochLaws& laws,
+                                                     const Limits& limits);
 absl::StatusOr<std::optional<Interval>> DeltaOfOne(const AllocatedGaussian& epoch, double epsilon,
-                                                   double relative_gap, const Limits& limits);
+                                                   double relative_gap, EpochLaws& laws,
+                                                   const Limits& limits);
 
 }  // namespace dpledger::accountant::pld

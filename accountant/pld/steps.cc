@@ -36,7 +36,8 @@ DirectedLosses Discretised::In(Direction direction, Side side) const {
   return {std::move(losses), step};
 }
 
-Steps::Steps(const Composition& composition) : allocations_(composition.allocations) {
+Steps::Steps(const Composition& composition, EpochLaws& laws)
+    : allocations_(composition.allocations), laws_(laws) {
   symmetric_ = std::all_of(allocations_.begin(), allocations_.end(),
                            [](const AllocatedGaussian& epoch) { return epoch.replaced; });
   for (const SampledGaussian& s : composition.steps) {
@@ -117,8 +118,8 @@ absl::StatusOr<Discretised> Steps::Discretise(double mesh, double tail, std::opt
     result.pairs.push_back(std::move(counted));
   }
   for (const AllocatedGaussian& allocation : allocations_) {
-    ASSIGN_OR_RETURN(Allocation both,
-                     Allocate(allocation, mesh, tail, tilt, most, allocations_.size(), limits));
+    ASSIGN_OR_RETURN(Allocation both, Allocate(allocation, mesh, tail, tilt, most,
+                                               allocations_.size(), laws_, limits));
     result.work += both.work;
     result.pairs.push_back(
         {std::move(both.upper), std::move(both.lower), static_cast<double>(allocation.count)});
@@ -138,7 +139,7 @@ absl::StatusOr<Sketch> Steps::Draw(double tail, const Limits& limits) const {
   Sketch sketch;
   for (const Step& step : pairs_) sketch.Add(step.upper, step.count);
   for (const AllocatedGaussian& allocation : allocations_) {
-    ASSIGN_OR_RETURN(const Pair coarse, CoarsePair(allocation, tail, limits));
+    ASSIGN_OR_RETURN(const Pair coarse, CoarsePair(allocation, tail, laws_, limits));
     sketch.Add(coarse, static_cast<double>(allocation.count), ExcessOf(allocation));
   }
   return sketch;

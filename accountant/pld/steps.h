@@ -10,6 +10,7 @@
 #include "accountant/mechanism/composition.h"
 #include "accountant/pld/directed_loss.h"
 #include "accountant/pld/discrete_pair.h"
+#include "accountant/pld/epoch_laws.h"
 #include "accountant/pld/sketch.h"
 
 namespace dpledger::accountant::pld {
@@ -29,8 +30,8 @@ struct Discretised {
 
 class Steps {
  public:
-  // Ignores composition.curves: the caller refuses them.
-  explicit Steps(const Composition& composition);
+  // Ignores composition.curves: the caller refuses them. `laws` outlives it.
+  Steps(const Composition& composition, EpochLaws& laws);
 
   bool empty() const { return pairs_.empty() && allocations_.empty(); }
   // The profile is the same in both directions.
@@ -57,6 +58,7 @@ class Steps {
   };
   std::vector<Step> pairs_;
   std::vector<AllocatedGaussian> allocations_;
+  EpochLaws& laws_;
   bool symmetric_ = true;
 };
 

@@ -277,7 +277,8 @@ TEST(ReplacedEpochs, EpochsOfLittleNoiseAreNear) {
 // where it was not asked for.
 TEST(ReplacedEpochs, PairsBracketTheProfile) {
   const AllocatedGaussian epoch{100, {0.5, 0.5}, 1, 0, false, true};
-  const auto pairs = pld::PairsOf(epoch, pld::Sides::kBoth, {0.08, 0.05, 1e-12, {}}, 1e9, {});
+  pld::EpochLaws laws;
+  const auto pairs = pld::PairsOf(epoch, pld::Sides::kBoth, {0.08, 0.05, 1e-12, {}}, 1e9, laws, {});
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   const auto profile = [](const Pair& pair, double epsilon) {
     double sum = 0;
@@ -293,7 +294,7 @@ TEST(ReplacedEpochs, PairsBracketTheProfile) {
   EXPECT_LE(below_all, 1 + 1e-12);
   for (const double epsilon : {-0.9, -0.31, 0.0, 0.07, 0.3, 0.55, 0.83, 1.2}) {
     const double at = std::fabs(epsilon);
-    const auto one = pld::DeltaOfOne(epoch, at, 1e-3, {});
+    const auto one = pld::DeltaOfOne(epoch, at, 1e-3, laws, {});
     ASSERT_TRUE(one.ok() && one->has_value());
     // δ(-ε) = 1 - e^{-ε} + e^{-ε} δ(ε).
     const auto mirrored = [&](double delta) {
