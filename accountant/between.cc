@@ -9,6 +9,7 @@
 
 #include "accountant/mechanism/bounded_range.h"
 #include "accountant/mechanism/fixed_size.h"
+#include "accountant/mechanism/outcome_parts.h"
 #include "accountant/mechanism/profile_pair.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/pld.h"
@@ -291,6 +292,7 @@ LowerPart Below(const Composition& composition, double order) {
     if (!IsLoose(step)) continue;
     if (step.choice.has_value())
       step.lower = PairOf(*step.choice, MostTelling(*step.choice, order));
+    if (step.parts != nullptr && step.parts->pair() != nullptr) step.lower = *step.parts->pair();
     step.upper = step.lower;
     step.renyi.reset();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,8 @@
 #include "accountant/mechanism/two_candidates.h"
 
 namespace dpledger::accountant {
+
+class OutcomeParts;  // outcome_parts.h
 
 // `count` runs of the Poisson-sampled Gaussian mechanism: each record joins the sample
 // independently with probability q; a Gaussian mechanism of noise multiplier z runs on it. q = 1:
@@ -52,6 +55,8 @@ struct PairStep {
   std::optional<FixedSizeRound> fixed_size = std::nullopt;
   // Set if the mechanism may be any such choice, of which `lower` is one.
   std::optional<TwoCandidates> choice = std::nullopt;
+  // Set if parts of the outcomes may show more than `lower`.
+  std::shared_ptr<const OutcomeParts> parts = nullptr;
 };
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/allocation/several.h"
+#include "accountant/mechanism/outcome_parts.h"
 #include "accountant/mechanism/resolver.h"
 #include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
@@ -188,15 +189,6 @@ uint64_t TotalOf(const NoiseCounts& noises) {
 
 // Partitions take some ten milliseconds each; a few pairs more are left to the sums of outputs.
 constexpr size_t kMostPartitions = 8;
-// Half the mesh gains .3 % of ε and takes four times as long.
-constexpr double kPartitionMesh = 0.1, kPartitionTail = 1e-30;
-
-Pair PairOfParts(const allocation::Partition& parts) {
-  Pair pair;
-  for (size_t i = 0; i < parts.q.size(); ++i) pair.atoms.push_back({parts.p[i], parts.q[i]});
-  pair.relative_error = parts.relative_error;
-  return pair;
-}
 
 absl::StatusOr<uint64_t> Times(uint64_t contributions, uint64_t epochs) {
   if (contributions <= kGreatestCount / epochs) return contributions * epochs;
@@ -317,16 +309,15 @@ absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions, 
   // Below: what parts of the outcomes show, or else the sum of the outputs. Nothing above, where
   // the blocks stand for it.
   const std::string key = Key("transversals", {rounds, contributions}, z);
-  if (!replaces() && !pairs_.contains(key) && composition_.pairs.size() < kMostPartitions) {
-    ASSIGN_OR_RETURN(const allocation::Partition parts,
-                     allocation::LowerPartition({rounds, Distance(z).lower()}, contributions,
-                                                kPartitionMesh, kPartitionTail, {}));
-    if (!parts.q.empty()) return AddPair(key, Pair::Nothing(), PairOfParts(parts), count);
-  }
+  const double one = Distance(z).lower();
   const double distance =
       MulDown(NextDown(static_cast<double>(contributions)),
-              DivDown(Distance(z).lower(), NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
-  return AddPair(key, Pair::Nothing(), SampledGaussianPair(1, distance), count);
+              DivDown(one, NextUp(std::sqrt(NextUp(static_cast<double>(rounds))))));
+  RETURN_IF_ERROR(AddPair(key, Pair::Nothing(), SampledGaussianPair(1, distance), count));
+  PairStep& added = composition_.pairs[pairs_.at(key)];
+  if (!replaces() && composition_.pairs.size() <= kMostPartitions && added.parts == nullptr)
+    added.parts = std::make_shared<const OutcomeParts>(rounds, contributions, one);
+  return absl::OkStatus();
 }
 
 absl::Status Resolver::AddFixedBins(uint64_t rounds, uint64_t contributions,

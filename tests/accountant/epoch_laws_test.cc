@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
+#include "accountant/mechanism/outcome_parts.h"
+
 namespace dpledger::accountant {
 namespace {
 
@@ -60,6 +65,27 @@ TEST(EpochLaws, KeepsNothingOfWhatFailed) {
   EXPECT_TRUE(absl::IsCancelled(laws.Upper(kEpoch, 0.1, 1e-12, over).status()));
   EXPECT_EQ(laws.work(), 0);
   EXPECT_TRUE(laws.Upper(kEpoch, 0.1, 1e-12, {}).ok());
+}
+
+TEST(OutcomeParts, AreMadeOnceWhoeverAsks) {
+  const OutcomeParts parts(30, 2, 0.5);
+  std::vector<const Pair*> seen(4);
+  std::vector<std::thread> threads;
+  for (const Pair*& one : seen) threads.emplace_back([&] { one = parts.pair(); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_NE(seen[0], nullptr);
+  for (const Pair* one : seen) EXPECT_EQ(one, seen[0]);
+  double p = 0, q = 0;
+  for (const Atom& atom : seen[0]->atoms) {
+    p += atom.p;
+    q += atom.q;
+  }
+  EXPECT_NEAR(p, 1, 1e-9);
+  EXPECT_NEAR(q, 1, 1e-9);
+}
+
+TEST(OutcomeParts, SayNothingOfMoreContributionsThanAPartitionTakes) {
+  EXPECT_EQ(OutcomeParts(100, 33, 0.5).pair(), nullptr);
 }
 
 }  // namespace
