@@ -23,6 +23,8 @@ constexpr double kFirstGap = 0.01;
 // What a value that is tried may take of a question's work on the loss grid, and what one near the
 // solution may: twenty of the former and six of the latter take as long as one question.
 constexpr double kTrial = 1.0 / 50, kFinal = 0.12;
+// The same of a value near the solution, as long as the gaps asked for are reached: there are few.
+constexpr double kNear = 0.06;
 // The same of a contour by jumps, which takes less as it is asked for less.
 constexpr double kJumps = 0.15;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
@@ -32,12 +34,24 @@ constexpr double kTrialTolerance = 5e-3;
 // From where log ε is farther off, Rényi DP says where to look. Steps towards the target: the first
 // at least, and how far beyond where it is expected. A slope less than kFlattest is no slope.
 constexpr double kFarOff = 0.3, kFirstStep = 2e-3, kBeyond = 1.2, kFlattest = 1e-6;
+// The longest steps: down to less ε where one or several values have been tried, and up to more,
+// where ε rises ever faster and takes ever longer.
+constexpr double kLongest = 3, kLongestKnown = 6, kLongestUp = 0.7;
 // A guess is at least this share of the bracket inside it.
 constexpr double kInside = 1e-3;
 // What roundings move log ε by.
 constexpr double kApart = 1e-12;
-// Where bounds stay apart: by this share of their distance values are told from one another.
-constexpr double kTold = 0.1;
+// Where bounds stay apart: by this share of their distance values are told from one another, and
+// within this one of it the target is met.
+constexpr double kTold = 0.1, kMet = 0.05;
+// Where bounds stay apart: a gap of this share of theirs is asked for, at least, in trials and near
+// the solution.
+constexpr double kAskedInTrials = 0.2, kAskedNear = 0.1;
+// Beyond what a value's bounds are apart by, another value's may be.
+constexpr double kApartElsewhere = 1.4;
+// How far back a miss is looked for first, and at most: less where bounds are farther apart than
+// kWide, as less noise takes ever longer and shows nothing there.
+constexpr double kFirstMiss = 0.7, kFarthestMiss = 3, kFarthestMissWide = 1, kWide = 0.3;
 
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
@@ -46,6 +60,12 @@ absl::Status NoSolution(absl::string_view what) {
 // Where a value was tried: y is log x, turned so that ε falls with it.
 struct Point {
   double y, log_epsilon;
+};
+
+// What a value was answered.
+struct Answered {
+  double x;
+  Answer answer;
 };
 
 class Search {
@@ -71,18 +91,26 @@ class Search {
   absl::Status Try(double y) {
     RETURN_IF_ERROR(options_.limits.Check());
     const double x = Value(y);
-    ASSIGN_OR_RETURN(const Composition composition, family_.at(x));
+    const double wanted = std::fmax(options_.relative_gap, hard_ ? share_ * least_gap_ : 0);
+    const bool finely = hard_ || IsExpectedNear(y);
     Options asked = options_;
-    asked.limits.max_grid_work *= effort_;
+    asked.limits.max_grid_work *= finely && !hard_ ? std::fmax(effort_, kNear) : effort_;
     asked.limits.max_jump_work *= kJumps;
+    std::optional<Composition> composition;
     const auto ask = [&](double gap) -> absl::StatusOr<Answer> {
+      for (const Answered& known : answered_) {
+        if (known.x == x && known.answer.value.RelativeGap() <= gap) return known.answer;
+      }
+      if (!composition.has_value()) {
+        ASSIGN_OR_RETURN(composition, family_.at(x));
+      }
       asked.relative_gap = gap;
-      ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(composition, delta_, asked));
+      ASSIGN_OR_RETURN(Answer answer, ComputeEpsilon(*composition, delta_, asked));
+      least_gap_ = std::fmin(least_gap_, answer.value.RelativeGap());
       hard_ |= answer.value.RelativeGap() > gap;
+      answered_.push_back({x, answer});
       return answer;
     };
-    const double wanted = options_.relative_gap;
-    const bool finely = hard_ || IsExpectedNear(y);
     ASSIGN_OR_RETURN(Answer answer, ask(finely ? wanted : std::fmax(kFirstGap, wanted)));
     Point point{Place(x), std::log(answer.value.upper())};
     if (!finely && !hard_ && IsRough(answer)) {
@@ -117,11 +145,12 @@ class Search {
   // or one end of the domain.
   absl::Status Bracket() {
     for (double step = kFirstStep; !safe_ && missed_->y < greatest_; step *= 2.5) {
-      RETURN_IF_ERROR(Try(std::fmin(greatest_, missed_->y + Step(*missed_, step))));
+      const double longest = tried_.size() > 1 ? kLongestKnown : kLongest;
+      RETURN_IF_ERROR(Try(std::fmin(greatest_, missed_->y + Step(*missed_, step, longest))));
     }
     if (!safe_) return NoSolution("no value of the unknown meets the target");
     for (double step = kFirstStep; !missed_ && safe_->y > least_; step *= 2.5) {
-      RETURN_IF_ERROR(Try(std::fmax(least_, safe_->y - Step(*safe_, step))));
+      RETURN_IF_ERROR(Try(std::fmax(least_, safe_->y - Step(*safe_, step, kLongestUp))));
     }
     return absl::OkStatus();
   }
@@ -147,6 +176,7 @@ class Search {
   // the slope that trials showed.
   absl::Status Settle(double tolerance) {
     effort_ = kFinal;
+    share_ = kAskedNear;
     if (!hard_) {
       if (!IsRough(at_safe_)) return absl::OkStatus();
       hard_ = true;  // asks for the gap that is wanted at once
@@ -167,6 +197,7 @@ class Search {
     for (int i = 1; i < (WantedReached() ? kFinalTries : kFinalTriesWide); ++i) {
       if (missed_.has_value() && Closed(tolerance)) break;
       const double left = Aim() - safe_->log_epsilon;
+      if (left <= kMet * at_safe_.value.RelativeGap()) break;
       const double on = 0.97 * left / slope_;
       if (!missed_.has_value() && on <= tolerance) break;
       // (Rather a little short of it than on the other side: few values are left.)
@@ -185,8 +216,13 @@ class Search {
     const double safe = Value(safe_->y);
     // From the safe value's bound to the target, and as far again as another's are apart.
     const double log_apart = std::log(target_) - safe_->log_epsilon + 0.1 * options_.relative_gap +
-                             1.2 * at_safe_.value.RelativeGap() + kApart;
-    for (double back = log_apart / std::fmax(0.05, SlopeAt(safe_->y)); back < 3; back *= 2) {
+                             kApartElsewhere * at_safe_.value.RelativeGap() + kApart;
+    share_ = kAskedInTrials;
+    if (WantedReached()) effort_ = kTrial;
+    const double first = log_apart / std::fmax(0.05, SlopeAt(safe_->y));
+    const bool wide = at_safe_.value.RelativeGap() > kWide;
+    for (double back = std::fmin(first, kFirstMiss);
+         back < (wide ? kFarthestMissWide : kFarthestMiss); back *= 2) {
       double y = safe_->y - back;
       if (family_.unit > 0) {
         const double units = std::floor(std::fabs(Value(y) - safe) / family_.unit);
@@ -260,10 +296,10 @@ class Search {
 
   // At least `step`, and beyond where the target is expected: with nothing to go by, ε falls about
   // as fast as e^{-y}.
-  double Step(const Point& from, double step) const {
+  double Step(const Point& from, double step, double longest) const {
     const double far = std::fabs(from.log_epsilon - Aim());
     if (!std::isfinite(far)) return std::fmax(step, 0.7);
-    return std::clamp(kBeyond * far / SlopeAt(from.y), step, 3.0);
+    return std::clamp(kBeyond * far / SlopeAt(from.y), step, std::fmax(step, longest));
   }
   double SlopeAt(double y) const {
     double slope = Slope(tried_, y);
@@ -281,6 +317,7 @@ class Search {
     const double apart = missed_->log_epsilon - safe_->log_epsilon;
     if (hard_ && at_safe_.value.lower() > 0 && apart < kTold * at_safe_.value.RelativeGap())
       return true;
+    if (hard_ && Aim() - safe_->log_epsilon <= tolerance) return true;
     if (safe_->y - missed_->y <= tolerance) return true;
     return family_.unit > 0 && std::fabs(Value(safe_->y) - Value(missed_->y)) <=
                                    family_.unit * std::fmax(1.5, UnitsInGap() / 4);
@@ -349,13 +386,16 @@ class Search {
 
   const Family& family_;
   std::vector<Point> tried_, rough_;
+  std::vector<Answered> answered_;
   const double sign_, delta_;
   double target_;
   const Options& options_;
   const double least_, greatest_;  // of y
   std::optional<Point> safe_, missed_, surely_missed_;
   Answer at_safe_;
-  bool hard_ = false;       // a gap that was asked for was not reached: another takes as long
+  bool hard_ = false;     // a gap that was asked for was not reached: another takes as long
+  double least_gap_ = 1;  // of all answers
+  double share_ = kAskedInTrials;
   double excess_ = 0;       // by how much the wanted gap moved log ε where both were asked
   double effort_ = kTrial;  // of a question's work
   double slope_ = 0;        // by how much log ε falls with y, over the first bracket
