@@ -1,7 +1,7 @@
 // What stands around every view: navigation, whether it is live, who asks, keys.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, refusals, signedIn, signIn } from "./api/client";
-import { keepSignedIn, signOut } from "./api/session";
+import { dropToken, keepSignedIn, signOut } from "./api/session";
 import { clockSkew, lastHeard, liveState, paused } from "./live";
 import { Dialog } from "./parts/dialog";
 import { A } from "./parts/parts";
@@ -81,7 +81,7 @@ export function Shell({ children, json }: { children: preact.ComponentChildren; 
     if (refusals.value === seen.current) return;
     seen.current = refusals.value;
     if (!asking) setAsking(signedIn.value ? "The server no longer takes this token." : " ");
-    if (signedIn.value) signOut();
+    if (signedIn.value) dropToken();
   }, [refusals.value]);
   useEffect(() => {
     let before = "";
@@ -116,7 +116,7 @@ export function Shell({ children, json }: { children: preact.ComponentChildren; 
       <A class="brand" href="/"><svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true"><path d="M3 4h12M3 9h12M3 14h7" /><circle cx="14.4" cy="14" r="1.2" /></svg>dpledger</A>
       <nav class="views" aria-label="Views">{VIEWS.map(([, href, label, views]) => <A key={href} href={href} aria-current={views.includes(view) ? "page" : undefined}>{label}</A>)}</nav>
       <div class="top-side"><Live />
-        <button type="button" class="quiet-button" onClick={() => (signedIn.value ? signOut() : setAsking(" "))}>{signedIn.value ? "Sign out" : "Sign in"}</button></div>
+        <button type="button" class="quiet-button" onClick={() => (signedIn.value ? void signOut() : setAsking(" "))}>{signedIn.value ? "Sign out" : "Sign in"}</button></div>
     </div></header>
     <main id="content">{children}</main>
     <footer class="foot"><span>times in {zone()}</span>

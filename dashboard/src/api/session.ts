@@ -39,8 +39,17 @@ export async function keepSignedIn(): Promise<boolean> {
   remember(true);
   return true;
 }
-export function signOut() {
-  if (remembered()) void session("DELETE").catch(() => undefined);
+async function forget() {
   remember(false);
+  await session("DELETE").catch(() => undefined);
+}
+// The reader signs out: the cookie is gone before the page asks anew, for it would still answer.
+export async function signOut() {
+  if (remembered()) await forget();
+  signIn("");
+}
+// The server no longer takes the token: whoever signs in again does not wait for the cookie to go.
+export function dropToken() {
+  if (remembered()) void forget();
   signIn("");
 }
