@@ -179,7 +179,8 @@ class Search {
     share_ = kAskedNear;
     if (!hard_) {
       if (!IsRough(at_safe_)) return absl::OkStatus();
-      hard_ = true;  // asks for the gap that is wanted at once
+      hard_ = true;  // asks at once, and for the gap that is wanted
+      share_ = 0;
       return Try(safe_->y);
     }
     const Point safe = *safe_;
@@ -395,10 +396,10 @@ class Search {
   Answer at_safe_;
   bool hard_ = false;     // a gap that was asked for was not reached: another takes as long
   double least_gap_ = 1;  // of all answers
-  double share_ = kAskedInTrials;
-  double excess_ = 0;       // by how much the wanted gap moved log ε where both were asked
-  double effort_ = kTrial;  // of a question's work
-  double slope_ = 0;        // by how much log ε falls with y, over the first bracket
+  double share_ = kAskedInTrials;  // of least_gap_: where hard, no finer gap is asked for
+  double excess_ = 0;              // by how much the wanted gap moved log ε where both were asked
+  double effort_ = kTrial;         // of a question's work
+  double slope_ = 0;               // by how much log ε falls with y, over the first bracket
 };
 
 // Whether ε grows with x, by two values in which it differs by more than the share `least`.
