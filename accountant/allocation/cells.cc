@@ -165,37 +165,41 @@ auto StepsOf(const Opposed& round) {
   };
 }
 
-// A round's shares on the cells between outcomes; its places and the second sum are left to the
-// caller. `second`: the density of what is kept beside, or nothing.
-template <typename Round, typename Second>
-Cells SharesOf(const Round& round, const std::vector<double>& x, const Second& second) {
+// A round's shares on the cells between outcomes, and the mean of the other record's ratio; its
+// places are left to the caller.
+template <typename Round>
+Cells SharesOf(const Round& round, const std::vector<double>& x) {
   Cells cells;
   for (size_t k = 0; k + 1 < x.size(); ++k) {
     const double width = x[k + 1] - x[k];
     const double farthest = std::fmax(std::fabs(x[k]), std::fabs(x[k + 1]));
     const double panels = std::ceil(width * (farthest + 1 + round.mu) / kPanel);
     const double half = width / (2 * panels);
-    double below = 0, above = 0, beside = 0;
+    const typename Round::Cell cell(round, x[k], width);
+    double below = 0, above = 0, other = 0;
     for (double panel = 0; panel < panels; ++panel) {
       const double middle = (2 * panel + 1) * half;
       for (int node = 0; node < 8; ++node) {
         const double s = middle + half * (node < 4 ? -kNodes[node] : kNodes[node - 4]);
-        const double weight = kWeights[node % 4] * half;
-        const double density = weight * NormalDensity(x[k] + s);
-        above += density * round.Above(x[k], s);
-        below += density * round.Below(x[k], s, width);
-        beside += weight * second(x[k] + s);
+        const double mass = kWeights[node % 4] * half * NormalDensity(x[k] + s);
+        const Shares shares = cell.At(s);
+        above += mass * shares.above;
+        below += mass * shares.below;
+        other += mass * shares.other;
       }
     }
-    const double whole = round.Whole(x[k], width);
-    cells.low.push_back(below / whole);
-    cells.high.push_back(above / whole);
-    cells.second.push_back(beside);
+    cells.low.push_back(below / cell.whole);
+    cells.high.push_back(above / cell.whole);
+    cells.second.push_back(other);
+    cells.panels += panels;
     // Of the densities 4x²u, of sums 8u a panel.
     const double distance = farthest + (Round::kSigned ? round.mu : 0);
     cells.relative_error = std::fmax(cells.relative_error,
                                      (4 * distance * distance + 8 * panels + 64) * kUnitRoundoff +
                                          round.ShareError(farthest, width));
+    // Of each mass at most 8 times the least double, and half of it of each product with a share.
+    cells.lost = std::fmax(
+        cells.lost, 8 * panels * (8 + 1 / cell.whole) * std::numeric_limits<double>::denorm_min());
   }
   return cells;
 }
@@ -209,7 +213,7 @@ std::vector<double> Outcomes(const Round& round, double low, double high, double
 
 Cells OneRound(const Ratio& round, double low, double high, double mesh) {
   const std::vector<double> x = Outcomes(round, low, high, mesh);
-  Cells cells = SharesOf(round, x, [](double) { return 0.0; });
+  Cells cells = SharesOf(round, x);
   cells.second.clear();
   double greatest = 0;
   for (const double at : x) {
@@ -222,7 +226,7 @@ Cells OneRound(const Ratio& round, double low, double high, double mesh) {
 
 Cells OneRound(const Opposed& round, double low, double high, double mesh, Places places) {
   const std::vector<double> x = Outcomes(round, low, high, mesh);
-  Cells cells = SharesOf(round, x, [&round](double at) { return NormalDensity(at + round.mu); });
+  Cells cells = SharesOf(round, x);
   const double sign = places == Places::kUp ? 1 : -1;
   for (const double at : x) cells.points.push_back(round.At(at) + sign * round.AtError(at));
   return cells;

@@ -29,6 +29,7 @@ struct Cells {
   double relative_error = 0;   // of low, high and second
   double place_error = 0;      // relative, of every place a mass had and of the points (kNearest)
   double lost = 0;             // to underflow: absolutely, of low and high
+  double panels = 0;           // by which a round's shares were integrated
 };
 
 // All masses at the ends of their cells, the mean kept: greater in the convex order. Rounded up by

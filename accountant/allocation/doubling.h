@@ -55,8 +55,8 @@ class Doubling {
   // A round's ends take a quarter of the tail; each of at most 2·54 sums two parts in kTailParts.
   static constexpr double kTailParts = 512;
   static constexpr double kLostToRounding = 10;
-  // A law, a point of a round's grid and one of a sum's take as long as so many products.
-  static constexpr double kProductsOfLaw = 1e5, kProductsOfRound = 300, kProductsOfPoint = 45;
+  // A law, a panel of a round's integrals and a point of a grid take as long as so many products.
+  static constexpr double kProductsOfLaw = 1e5, kProductsOfPanel = 180, kProductsOfPoint = 45;
 
   Places places() const {
     if (!Round::kSigned) return Places::kNearest;
@@ -96,20 +96,20 @@ absl::StatusOr<Atoms> Doubling<Round>::One() {
   const double below = NormalTail(-low), above = NormalTail(high), own = NormalTail(high - mu);
   q_cut_ += t * (below + above);
   p_cut_ += own + t * (below + above);
-  Atoms atoms;
+  products_ += kProductsOfLaw;
   if constexpr (Round::kSigned) {
-    atoms = AtomsOf(OneRound(round_, low, high, mesh_, places()), t);
+    Atoms atoms = AtomsOf(OneRound(round_, low, high, mesh_, places()), t);
     NotePlus(atoms, 1);
+    return atoms;
   } else {
-    atoms = AtomsOf(OneRound(round_, low, high, mesh_), t);
+    return AtomsOf(OneRound(round_, low, high, mesh_), t);
   }
-  products_ += kProductsOfLaw + kProductsOfRound * static_cast<double>(atoms.q.size());
-  return atoms;
 }
 
 template <typename Round>
 Atoms Doubling<Round>::AtomsOf(Cells cells, double copies) {
-  products_ += kProductsOfPoint * static_cast<double>(cells.points.size());
+  products_ +=
+      kProductsOfPoint * static_cast<double>(cells.points.size()) + kProductsOfPanel * cells.panels;
   log_error_ += copies * cells.relative_error;
   loss_error_ += cells.place_error;
   if (bound_ == Bound::kUpper) return Split(cells);

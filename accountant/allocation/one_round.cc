@@ -42,11 +42,12 @@ double Ratio::Part(double size) const {
 }
 double Ratio::At(double x) const { return std::exp(mu * (x - mu / 2)); }
 double Ratio::Slope(double x) const { return mu * At(x); }
-double Ratio::Above(double, double s) const { return std::expm1(mu * s); }
-double Ratio::Below(double, double s, double width) const {
-  return std::exp(mu * s) * std::expm1(mu * (width - s));
+Ratio::Cell::Cell(const Ratio& round, double, double cell_width)
+    : mu(round.mu), width(cell_width), whole(std::expm1(mu * width)) {}
+Shares Ratio::Cell::At(double s) const {
+  const double rise = std::expm1(mu * s);
+  return {(1 + rise) * std::expm1(mu * (width - s)), rise, 0};
 }
-double Ratio::Whole(double, double width) const { return std::expm1(mu * width); }
 double Ratio::ShareError(double, double width) const { return 8 * mu * width * kUnitRoundoff; }
 
 double Opposed::Scale() const { return 2 * std::exp((epsilon - mu * mu) / 2); }
@@ -90,15 +91,22 @@ double Opposed::AtError(double x) const {
   return 4 * kUnitRoundoff * (std::fabs(std::sinh(at)) + std::fabs(at) * std::cosh(at));
 }
 double Opposed::Slope(double x) const { return mu * std::cosh(std::fma(mu, x, -epsilon / 2)); }
-// sinh p - sinh q = 2 cosh((p + q)/2) sinh((p - q)/2); the 2 is left out of all three.
-double Opposed::Above(double x, double s) const {
-  return std::cosh(std::fma(mu, x + s / 2, -epsilon / 2)) * std::sinh(mu * s / 2);
+// sinh(a + b) - sinh(a) = (e^a (e^b - 1) + e^{-a} (1 - e^{-b}))/2; the half is left out everywhere.
+Opposed::Cell::Cell(const Opposed& round, double x, double cell_width)
+    : mu(round.mu),
+      width(cell_width),
+      up(std::exp(std::fma(mu, x, -round.epsilon / 2))),
+      down(1 / up),
+      other(std::exp(-mu * (x + mu / 2))) {
+  const double rise = std::expm1(mu * width);
+  end = down / (1 + rise);
+  whole = (up + end) * rise;
 }
-double Opposed::Below(double x, double s, double width) const {
-  return std::cosh(std::fma(mu, x + (width + s) / 2, -epsilon / 2)) *
-         std::sinh(mu * (width - s) / 2);
+Shares Opposed::Cell::At(double s) const {
+  const double rise = std::expm1(mu * s), rest = std::expm1(mu * (width - s));
+  const double grown = 1 + rise, shrunk = 1 / grown;
+  return {(up * grown + end) * rest, (up + down * shrunk) * rise, other * shrunk};
 }
-double Opposed::Whole(double x, double width) const { return Above(x, width); }
 double Opposed::ShareError(double farthest, double width) const {
   return 8 * (mu * (farthest + width) + epsilon) * kUnitRoundoff;
 }

@@ -4,6 +4,14 @@
 
 namespace dpledger::accountant::allocation {
 
+// Of an outcome x + s in a cell [x, x + width]:
+// above : below : the cell's `whole` = At(x + s) - At(x) : At(x + width) - At(x + s) :
+// At(x + width) - At(x), sums of positive terms.
+struct Shares {
+  double below, above;
+  double other;  // the other record's likelihood ratio, e^{-μ(x+s) - μ²/2}; 0 where there is none
+};
+
 // The record's likelihood ratio to no record, e^{μx - μ²/2} at the outcome x ~ N(0,1).
 struct Ratio {
   static constexpr bool kSigned = false;
@@ -23,12 +31,12 @@ struct Ratio {
   double Start() const { return mu / 2; }  // an outcome amid the places
   double At(double x) const;
   double Slope(double x) const;
-  // Above : Below : Whole = At(x + s) - At(x) : At(x + width) - At(x + s) : At(x + width) - At(x),
-  // each a product of positive terms.
-  double Above(double x, double s) const;
-  double Below(double x, double s, double width) const;
-  double Whole(double x, double width) const;
-  // Bounds the relative error of one of them by that of its exponents at outcomes up to `farthest`.
+  struct Cell {
+    Cell(const Ratio& round, double x, double width);
+    Shares At(double s) const;
+    double mu, width, whole;
+  };
+  // Bounds the relative error of a share by that of its exponents at outcomes up to `farthest`.
   double ShareError(double farthest, double width) const;
 };
 
@@ -62,9 +70,13 @@ struct Opposed {
   double At(double x) const;
   double AtError(double x) const;  // bounds the absolute error of At
   double Slope(double x) const;
-  double Above(double x, double s) const;
-  double Below(double x, double s, double width) const;
-  double Whole(double x, double width) const;
+  struct Cell {
+    Cell(const Opposed& round, double x, double width);
+    Shares At(double s) const;
+    double mu, width, whole;
+    double up, down, end;  // e^{at} and e^{-at} of the exponent at x, e^{-at} of the one at the end
+    double other;
+  };
   double ShareError(double farthest, double width) const;
 };
 

@@ -129,6 +129,21 @@ TEST(RatioLaw, MissingRoundsShowNothing) {
 
 // E_Q[r²] = 1 + (e^{μ²} - 1)/t and the third moment are exact at any t, and convex functions' means
 // have the order of the laws. Half of a fine mesh has a quarter of the excess.
+// The record's outcomes lie where a normal density is below the least double: what it lost there
+// would be missing from an upper law.
+TEST(RatioLaw, MassesBelowTheLeastDoubleAreCounted) {
+  for (const double mu : {5.0, 7.0, 8.0}) {
+    const Bounds laws = Both({2, mu, 1}, 0.02, 1e-285);
+    for (const double outcome : {36.0, 37.5, 38.5, 39.0, 40.0, 41.0}) {
+      const double epsilon = mu * (outcome - mu / 2);
+      const double truth = static_cast<double>(exact::RemoveDelta(0.5L, mu, epsilon));
+      if (truth < 1e-280) continue;
+      EXPECT_GE(Remove(laws.upper, epsilon, 1), truth * (1 - 1e-9)) << mu << " " << outcome;
+      EXPECT_LE(Remove(laws.lower, epsilon, -1), truth * (1 + 1e-9)) << mu << " " << outcome;
+    }
+  }
+}
+
 TEST(RatioLaw, MomentsOfManyRoundsLieBetween) {
   for (const uint64_t t : {7ul, 1000ul, 1000000ul}) {
     for (const double mu : {0.1, 0.5, 1.0, 2.0}) {

@@ -74,6 +74,17 @@ TEST(ReplacedLaw, OneRoundIsTheGaussianMechanism) {
 }
 
 // From a prototype that shares nothing with this code, at δ = 1e-6: the true ε is in [low, high].
+// There the densities of the outcomes are below the least double.
+TEST(ReplacedLaw, MassesBelowTheLeastDoubleAreCounted) {
+  for (const double outcome : {37.0, 38.5, 39.0, 39.5}) {
+    const double epsilon = 8 * outcome;
+    const double truth = static_cast<double>(exact::RemoveDelta(1, 8, epsilon));
+    const Both at = At({1, 4}, epsilon, 0.01, 1e-285);
+    EXPECT_GE(at.above.delta, truth * (1 - 1e-9)) << outcome;
+    EXPECT_LE(at.below.delta, truth * (1 + 1e-9)) << outcome;
+  }
+}
+
 TEST(ReplacedLaw, ManyRoundsMeetPrototypeIntervals) {
   for (const auto& row : kReplacedIntervals) {
     EXPECT_GE(At({row.rounds, 1}, row.low, 0.02).above.delta, 1e-6) << row.rounds;
