@@ -12,7 +12,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of the law: variances within 7 % at 10^6 rounds, in a few milliseconds. What it cuts counts with
 // the square root of its mass.
-constexpr double kMesh = 0.1, kTail = 1e-100;
+// The losses of little noise are spread so far that a coarser mesh moves them as little.
+constexpr double kMesh = 0.1, kMeshOfDistance = 0.03, kCoarsest = 0.25, kTail = 1e-100;
 // Whole orders kept; beyond them an epoch counts as one unsampled Gaussian.
 constexpr size_t kOrders = 97;
 
@@ -72,7 +73,8 @@ AllocatedGaussianMoments::AllocatedGaussianMoments(uint64_t rounds, double mu, u
   }
   LogSeries all = Power(std::move(one), rounds - missing);
   if (missing > 0) all = Product(all, Power(std::move(none), missing));
-  auto law = allocation::UpperLaw({rounds, mu, missing}, kMesh, kTail, {});
+  const double mesh = std::clamp(kMeshOfDistance * mu, kMesh, kCoarsest);
+  auto law = allocation::UpperLaw({rounds, mu, missing}, mesh, kTail, {});
   if (law.ok()) law_ = *std::move(law);
   const double log_rounds = std::log(rounds_);
   for (size_t k = 0; k < kOrders; ++k) {
