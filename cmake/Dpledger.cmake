@@ -62,6 +62,7 @@ function(dpledger_library)
   target_compile_features(dpledger_${ARG_NAME} PUBLIC cxx_std_20)
   # Our warnings are not for the code of another project that links this.
   target_link_libraries(dpledger_${ARG_NAME} PRIVATE $<BUILD_INTERFACE:dpledger_options> PUBLIC ${ARG_DEPS})
+  set_property(GLOBAL APPEND PROPERTY DPLEDGER_COMPILED dpledger_${ARG_NAME})
 endfunction()
 
 dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of self-contained libraries alone
@@ -104,6 +105,12 @@ function(dpledger_program)
   dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE dpledger_options ${ARG_DEPS})
+  set_property(GLOBAL APPEND PROPERTY DPLEDGER_COMPILED ${ARG_NAME})
+endfunction()
+
+# For what reads flags, asks others and prints, or tests: of its compile time, as much as half goes to making it fast.
+function(dpledger_little_optimised target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # Whether a target comes, by way of others, to the target `wanted`.

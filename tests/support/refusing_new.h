@@ -14,9 +14,10 @@ inline void* AllocateUnlessRefused(size_t size) {
   throw std::bad_alloc();
 }
 
-void* operator new(size_t size) { return AllocateUnlessRefused(size); }
-void* operator new[](size_t size) { return AllocateUnlessRefused(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+// (Inlined, one without the other, they look to the compiler as if they did not belong together.)
+[[gnu::noinline]] void* operator new(size_t size) { return AllocateUnlessRefused(size); }
+[[gnu::noinline]] void* operator new[](size_t size) { return AllocateUnlessRefused(size); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }

@@ -1,0 +1,1 @@
+// Nothing: the headers that most sources include are compiled with this file (cmake/Precompiled.cmake).

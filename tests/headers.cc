@@ -1,1 +1,0 @@
-// Nothing: what tests include most is compiled with this file (tests/CMakeLists.txt).
