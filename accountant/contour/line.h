@@ -21,7 +21,7 @@ class Line {
   // The share of δ that aliasing and truncation may each cost: far below what reports show, above
   // rounding.
   static constexpr double kShare = 1e-12;
-  // Products that a line may take, at most: some 20 ms.
+  // Products that a line may take, at most: a sixth of a second.
   static constexpr double kGreatestWork = 2e8;
 
   // What one run of a step adds to the line: K at its nodes, upper bounds on K where the aliases
