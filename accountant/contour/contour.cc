@@ -154,9 +154,13 @@ bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) 
 Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
                 Effort effort, double& order) {
   const Widths widths = StepsOf(composition, add);
+  // Of up to four lines each may take a part of what one may.
+  const Interval left = Finite(delta, widths.upper);
+  Limits shared = limits;
+  shared.max_jump_work /= (widths.narrow ? 1 : 2) * (left.lower() == left.upper() ? 1 : 2);
   ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
                    Both(widths, [&](const std::vector<Step>& at) {
-                     return EpsilonWithInfinite(at, delta, limits, order);
+                     return EpsilonWithInfinite(at, delta, shared, order);
                    }));
   const bool alone = effort == Effort::kOneLine || !composition.pairs.empty();
   if (alone || IsEnough(on_one_line, widths)) return on_one_line;
