@@ -69,6 +69,10 @@ TEST(ReplacedLaw, OneRoundIsTheGaussianMechanism) {
       EXPECT_LE(at.below.delta, truth * (1 + 1e-9)) << z << " " << epsilon;
       EXPECT_GE(at.above.delta, truth * (1 - 1e-9)) << z << " " << epsilon;
       EXPECT_LE(at.above.delta - at.below.delta, 0.05 * truth) << z << " " << epsilon;
+      // The test says yes from ε/(2μ) on, up to what is cut.
+      const double level = static_cast<double>(exact::NormalTail(
+          epsilon / static_cast<long double>(distance) + static_cast<long double>(distance) / 2));
+      EXPECT_NEAR(at.below.level, level, 1e-5 * level) << z << " " << epsilon;
     }
   }
 }
