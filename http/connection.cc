@@ -323,6 +323,8 @@ void Connection::Queue(std::string bytes, bool last, std::function<void(bool)> d
 
 void Connection::WriteNext() {
   writing_ = true;
+  // The request is done with, and a client that has the whole answer may ask at once for as much.
+  if (pieces_.front().last) shared_->Release(std::exchange(reserved_, 0));
   SetDeadline(shared_->options().write_timeout);
   asio::async_write(socket_, asio::buffer(pieces_.front().bytes),
                     asio::bind_executor(strand_, [self = shared_from_this()](Error error, size_t) {
@@ -339,7 +341,6 @@ void Connection::WriteNext() {
 }
 
 void Connection::Finish() {
-  shared_->Release(std::exchange(reserved_, 0));
   gone_ = nullptr;
   streaming_ = false;
   if (!keep_alive_ || peer_ended_) return Linger();
