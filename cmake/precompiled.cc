@@ -1,1 +1,2 @@
-// Nothing: the headers that most sources include are compiled with this file (cmake/Precompiled.cmake).
+// Nothing: the headers that most sources include are compiled with this file
+// (cmake/Precompiled.cmake).

@@ -197,7 +197,7 @@ Cells SharesOf(const Round& round, const std::vector<double>& x) {
     cells.relative_error = std::fmax(cells.relative_error,
                                      (4 * distance * distance + 8 * panels + 64) * kUnitRoundoff +
                                          round.ShareError(farthest, width));
-    // Of each mass at most 8 times the least double, and half of it of each product with a share.
+    // What the rule's nodes lose to underflow, in least doubles (CLAIM.md).
     cells.lost = std::fmax(
         cells.lost, 8 * panels * (8 + 1 / cell.whole) * std::numeric_limits<double>::denorm_min());
   }

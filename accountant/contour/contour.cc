@@ -154,7 +154,7 @@ bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) 
 Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
                 Effort effort, double& order) {
   const Widths widths = StepsOf(composition, add);
-  // Of up to four lines each may take a part of what one may.
+  // Up to four lines are laid: together they may take what one may.
   const Interval left = Finite(delta, widths.upper);
   Limits shared = limits;
   shared.max_jump_work /= (widths.narrow ? 1 : 2) * (left.lower() == left.upper() ? 1 : 2);

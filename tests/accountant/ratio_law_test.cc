@@ -127,8 +127,6 @@ TEST(RatioLaw, MissingRoundsShowNothing) {
   }
 }
 
-// E_Q[r²] = 1 + (e^{μ²} - 1)/t and the third moment are exact at any t, and convex functions' means
-// have the order of the laws. Half of a fine mesh has a quarter of the excess.
 // The record's outcomes lie where a normal density is below the least double: what it lost there
 // would be missing from an upper law.
 TEST(RatioLaw, MassesBelowTheLeastDoubleAreCounted) {
@@ -144,6 +142,8 @@ TEST(RatioLaw, MassesBelowTheLeastDoubleAreCounted) {
   }
 }
 
+// E_Q[r²] = 1 + (e^{μ²} - 1)/t and the third moment are exact at any t, and convex functions' means
+// have the order of the laws. Half of a fine mesh has a quarter of the excess.
 TEST(RatioLaw, MomentsOfManyRoundsLieBetween) {
   for (const uint64_t t : {7ul, 1000ul, 1000000ul}) {
     for (const double mu : {0.1, 0.5, 1.0, 2.0}) {

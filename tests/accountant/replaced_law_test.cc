@@ -77,8 +77,7 @@ TEST(ReplacedLaw, OneRoundIsTheGaussianMechanism) {
   }
 }
 
-// From a prototype that shares nothing with this code, at δ = 1e-6: the true ε is in [low, high].
-// There the densities of the outcomes are below the least double.
+// The outcomes lie where a normal density is below the least double.
 TEST(ReplacedLaw, MassesBelowTheLeastDoubleAreCounted) {
   for (const double outcome : {37.0, 38.5, 39.0, 39.5}) {
     const double epsilon = 8 * outcome;
@@ -89,6 +88,7 @@ TEST(ReplacedLaw, MassesBelowTheLeastDoubleAreCounted) {
   }
 }
 
+// From a prototype that shares nothing with this code, at δ = 1e-6: the true ε is in [low, high].
 TEST(ReplacedLaw, ManyRoundsMeetPrototypeIntervals) {
   for (const auto& row : kReplacedIntervals) {
     EXPECT_GE(At({row.rounds, 1}, row.low, 0.02).above.delta, 1e-6) << row.rounds;
