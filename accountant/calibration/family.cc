@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "accountant/calibration/tried.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -32,13 +32,11 @@ constexpr int kFinalTries = 6, kFinalTriesWide = 3;
 // How near trials come where the gap that is wanted is out of their reach.
 constexpr double kTrialTolerance = 5e-3;
 // From where log ε is farther off, Rényi DP says where to look. Steps towards the target: the first
-// at least, and how far beyond where it is expected. A slope less than kFlattest is no slope.
-constexpr double kFarOff = 0.3, kFirstStep = 2e-3, kBeyond = 1.2, kFlattest = 1e-6;
+// at least, and how far beyond where it is expected.
+constexpr double kFarOff = 0.3, kFirstStep = 2e-3, kBeyond = 1.2;
 // The longest steps: down to less ε where one or several values have been tried, and up to more,
 // where ε rises ever faster and takes ever longer.
 constexpr double kLongest = 3, kLongestKnown = 6, kLongestUp = 0.7;
-// A guess is at least this share of the bracket inside it.
-constexpr double kInside = 1e-3;
 // What roundings move log ε by.
 constexpr double kApart = 1e-12;
 // Where bounds stay apart: by this share of their distance values are told from one another, and
@@ -56,11 +54,6 @@ constexpr double kFirstMiss = 0.7, kFarthestMiss = 3, kFarthestMissWide = 1, kWi
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
 }
-
-// Where a value was tried: y is log x, turned so that ε falls with it.
-struct Point {
-  double y, log_epsilon;
-};
 
 // What a value was answered.
 struct Answered {
@@ -112,7 +105,7 @@ class Search {
       return answer;
     };
     ASSIGN_OR_RETURN(Answer answer, ask(finely ? wanted : std::fmax(kFirstGap, wanted)));
-    Point point{Place(x), std::log(answer.value.upper())};
+    Tried point{Place(x), std::log(answer.value.upper())};
     if (!finely && !hard_ && IsRough(answer)) {
       if (Tells(answer)) {
         point.log_epsilon += excess_;
@@ -183,8 +176,8 @@ class Search {
       share_ = 0;
       return Try(safe_->y);
     }
-    const Point safe = *safe_;
-    const std::optional<Point> missed = std::exchange(missed_, std::nullopt);
+    const Tried safe = *safe_;
+    const std::optional<Tried> missed = std::exchange(missed_, std::nullopt);
     RETURN_IF_ERROR(Try(safe.y));
     if (missed.has_value() && safe_->log_epsilon > safe.log_epsilon - tolerance) {
       // It is not work that keeps the bounds apart.
@@ -239,10 +232,10 @@ class Search {
     return absl::OkStatus();
   }
 
-  const std::optional<Point>& safe() const { return safe_; }
+  const std::optional<Tried>& safe() const { return safe_; }
   const Answer& at_safe() const { return at_safe_; }
   bool has_missed() const { return missed_.has_value(); }
-  const std::vector<Point>& tried() const { return tried_; }
+  const std::vector<Tried>& tried() const { return tried_; }
   // Looks for the value at which this method's ε is to the target as it is to another's where both
   // began.
   void AimAs(const Search& other) {
@@ -250,7 +243,7 @@ class Search {
     if (std::isfinite(ratio) && ratio > 0) target_ *= ratio;
   }
   // Points that another search tried, by another method.
-  void Learn(const std::vector<Point>& points) { rough_ = points; }
+  void Learn(const std::vector<Tried>& points) { rough_ = points; }
 
   // In x's own terms, from the safe value and one that surely misses (of whole numbers: short of
   // it).
@@ -278,33 +271,16 @@ class Search {
     return answer.value.lower() > target_ || IsSafe(answer);
   }
 
-  // By how much log ε falls with y there, of the two nearest points; one where nothing is known.
-  static double Slope(const std::vector<Point>& points, double y) {
-    const Point *near = nullptr, *next = nullptr;
-    for (const Point& point : points) {
-      if (!std::isfinite(point.log_epsilon)) continue;
-      if (near == nullptr || std::fabs(point.y - y) < std::fabs(near->y - y)) {
-        next = near;
-        near = &point;
-      } else if (next == nullptr || std::fabs(point.y - y) < std::fabs(next->y - y)) {
-        next = &point;
-      }
-    }
-    if (next == nullptr || near->y == next->y) return 0;
-    const double slope = (near->log_epsilon - next->log_epsilon) / (next->y - near->y);
-    return slope > kFlattest ? slope : 0;
-  }
-
   // At least `step`, and beyond where the target is expected: with nothing to go by, ε falls about
   // as fast as e^{-y}.
-  double Step(const Point& from, double step, double longest) const {
+  double Step(const Tried& from, double step, double longest) const {
     const double far = std::fabs(from.log_epsilon - Aim());
     if (!std::isfinite(far)) return std::fmax(step, 0.7);
     return std::clamp(kBeyond * far / SlopeAt(from.y), step, std::fmax(step, longest));
   }
   double SlopeAt(double y) const {
-    double slope = Slope(tried_, y);
-    if (slope == 0) slope = Slope(rough_, y);
+    double slope = FallAt(tried_, y);
+    if (slope == 0) slope = FallAt(rough_, y);
     return slope == 0 ? 1 : slope;
   }
 
@@ -340,59 +316,25 @@ class Search {
     return std::fabs(at - Aim()) < 1.5 * kFirstGap;
   }
 
-  // Where a parabola through the bracket and the point that is nearest to it, y over log ε, meets
-  // the target; else where the chord does. Moved towards the end that is farther away, by about
-  // what it may be off, so that the bracket closes from both sides, and kept inside.
   double Guess(double tolerance) const {
-    const double wide = safe_->y - missed_->y;
-    const double rise = missed_->log_epsilon - safe_->log_epsilon;
-    if (!std::isfinite(rise) || !(rise > 0)) return Middle();
-    const double share = std::clamp((Aim() - safe_->log_epsilon) / rise, 0.0, 1.0);
-    double y = safe_->y - wide * share, off = 0.1 * wide * std::fmin(share, 1 - share);
-    if (const Point* third = Third(); third != nullptr) {
-      // Newton's form.
-      const double first = -wide / rise;
-      const double second =
-          ((third->y - missed_->y) / (third->log_epsilon - missed_->log_epsilon) - first) /
-          (third->log_epsilon - safe_->log_epsilon);
-      const double bent = second * (Aim() - safe_->log_epsilon) * (Aim() - missed_->log_epsilon);
-      if (std::isfinite(bent) && y + bent > missed_->y && y + bent < safe_->y) {
-        y += bent;
-        off = 0.2 * std::fabs(bent);
-      }
-    }
-    off = std::fmax(off, 0.4 * std::fmin(wide, tolerance));
-    y += y < (safe_->y + missed_->y) / 2 ? off : -off;
-    y = std::clamp(y, missed_->y + kInside * wide, safe_->y - kInside * wide);
+    const std::optional<double> expected = Meets(*safe_, *missed_, tried_, Aim(), tolerance);
+    if (!expected.has_value()) return Middle();
     if (family_.unit > 0) {
-      const double safe = Value(safe_->y), missed = Value(missed_->y), x = Value(y);
-      if (x == safe) y = Place(safe + (missed > safe ? family_.unit : -family_.unit));
-      if (x == missed) y = Place(missed + (safe > missed ? family_.unit : -family_.unit));
+      const double safe = Value(safe_->y), missed = Value(missed_->y), x = Value(*expected);
+      if (x == missed) return Place(missed + (safe > missed ? family_.unit : -family_.unit));
+      if (x == safe) return Place(safe + (missed > safe ? family_.unit : -family_.unit));
     }
-    return y;
-  }
-
-  // The point nearest to the bracket, apart from its ends.
-  const Point* Third() const {
-    const Point* third = nullptr;
-    const auto away = [&](const Point& point) {
-      return std::fmin(std::fabs(point.y - safe_->y), std::fabs(point.y - missed_->y));
-    };
-    for (const Point& point : tried_) {
-      if (!std::isfinite(point.log_epsilon) || !(away(point) > 0)) continue;
-      if (third == nullptr || away(point) < away(*third)) third = &point;
-    }
-    return third;
+    return *expected;
   }
 
   const Family& family_;
-  std::vector<Point> tried_, rough_;
+  std::vector<Tried> tried_, rough_;
   std::vector<Answered> answered_;
   const double sign_, delta_;
   double target_;
   const Options& options_;
   const double least_, greatest_;  // of y
-  std::optional<Point> safe_, missed_, surely_missed_;
+  std::optional<Tried> safe_, missed_, surely_missed_;
   Answer at_safe_;
   bool hard_ = false;     // a gap that was asked for was not reached: another takes as long
   double least_gap_ = 1;  // of all answers
