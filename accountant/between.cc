@@ -173,7 +173,7 @@ absl::Status Tighten(double negligible, const Limits& limits, PairStep& step,
 
 // The share of a question's work that blocks of rounds may take, all kinds of rounds together, and
 // of δ that they may put at infinity: a part in 10^5 of ε.
-constexpr double kShareOfBlocks = 0.25, kNegligibleInBlocks = 1e-4;
+constexpr double kShareOfBlocks = 0.4, kNegligibleInBlocks = 1e-4;
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "accountant/mechanism/profile_pair.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/numeric/shifted_sum.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -18,23 +19,27 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kFewestRounds = 4;
 constexpr double kLeastDistance = 1e-3, kGreatestDistance = 10, kGreatestShare = 0.999;
 constexpr double kLeastNegligible = 1e-200;
-// How the rounds are cut, the best first: cells of places, rounds in a block, and the mesh in
-// standard deviations of one round's loss. At q = .01, z = 2 and δ = 1e-6 cells by 10, 8, 6 and 4
-// angles add 1, 1.5, 2 and 5 % to ε, blocks of 250 rounds about 1 %, as 1/√rounds, and meshes a
-// part in 12/mesh².
+// How the rounds are cut, the best first: parts of a right angle, rounds in a block, and the mesh
+// in standard deviations of one round's loss. At q = .01, z = 2 and δ = 1e-6 cells by 8, 6, 5 and
+// 4 angles add .1, .3, .7 and 2 % to ε, blocks of 250 rounds about 1 %, as 1/√rounds, and meshes
+// half a part in 12/mesh².
 struct Cut {
   int angles;
   uint64_t rounds;
   double mesh;
 };
-constexpr Cut kCuts[] = {{10, 500, 0.2}, {8, 500, 0.2},  {8, 250, 0.2},
-                         {6, 250, 0.25}, {6, 250, 0.35}, {6, 120, 0.35},
-                         {4, 120, 0.4},  {4, 60, 0.4},   {4, 30, 0.4}};
+constexpr Cut kCuts[] = {{8, 2000, 0.05}, {8, 2000, 0.1}, {8, 1000, 0.15}, {6, 1000, 0.15},
+                         {6, 1000, 0.2},  {6, 500, 0.2},  {6, 1000, 0.35}, {6, 500, 0.35},
+                         {5, 500, 0.5},   {5, 500, 0.7},  {5, 250, 0.5},   {5, 250, 0.7},
+                         {4, 250, 0.7},   {4, 120, 0.5},  {4, 60, 0.5},    {4, 30, 0.5}};
+// The first part of a right angle, as a share of what it would be if all were equal: places near
+// two ends count the most.
+constexpr double kFirstAngle = 0.52;
 constexpr double kMostPoints = 6000;
 // Nanoseconds: of one product in a round, and of one value of a hockey stick's sum.
-constexpr double kWorkOfProduct = 0.12, kWorkOfTerm = 50;
-// Before any is made: points of a pair in an octave, on both sides, and terms of a hockey stick.
-constexpr double kPointsInOctave = 10, kTerms = 240;
+constexpr double kWorkOfProduct = 0.06, kWorkOfTerm = 8;
+// Terms of a hockey stick.
+constexpr double kTerms = 1500;
 // Where doubles end.
 constexpr double kFaint = 1e-300;
 
@@ -101,7 +106,7 @@ class Recursion {
     std::fill(half_.begin(), half_.end(), 0);
     for (const Law& law : laws_) {
       std::copy(law.rise.begin(), law.rise.end(), value_.begin());
-      AddMeans(law, around_.data() + farthest_);
+      AddShifted(law.taps, around_.data() + farthest_, value_.data(), value_.size());
       // With the records exchanged: the mirror image.
       const double outward = 1 + kUnitRoundoff * (16 + static_cast<double>(law.taps.size()));
       const double* const above = value_.data() + points_;
@@ -122,13 +127,8 @@ class Recursion {
   }
 
  private:
-  // Mass √(P-mass·Q-mass) at the loss place·mesh.
-  struct Tap {
-    ptrdiff_t place;
-    double mass;
-  };
   struct Law {
-    std::vector<Tap> taps;
+    std::vector<Shift> taps;   // mass √(P-mass·Q-mass) at the loss place·mesh
     std::vector<double> rise;  // u of one round by itself
   };
 
@@ -153,31 +153,13 @@ class Recursion {
       const ptrdiff_t sign = i <= 0 ? 1 : -1;
       double sum =
           (i <= 0 ? only_p : only_q) * std::exp(-mesh_ * static_cast<double>(std::abs(i)) / 2);
-      for (const Tap& tap : law.taps) {
+      for (const Shift& tap : law.taps) {
         const ptrdiff_t past = sign * (i + tap.place);
         if (past > 0) sum += tap.mass * 2 * std::sinh(mesh_ * static_cast<double>(past) / 2);
       }
       law.rise.push_back(sum * (1 + 1e-13));
     }
     return law;
-  }
-
-  void AddMeans(const Law& law, const double* around) {
-    double* const value = value_.data();
-    const auto size = static_cast<ptrdiff_t>(value_.size());
-    size_t k = 0;
-    for (; k + 4 <= law.taps.size(); k += 4) {
-      const Tap* const tap = law.taps.data() + k;
-      const double *const a = around + tap[0].place, *const b = around + tap[1].place,
-                          *const c = around + tap[2].place, *const d = around + tap[3].place;
-      const double p = tap[0].mass, q = tap[1].mass, r = tap[2].mass, s = tap[3].mass;
-      for (ptrdiff_t i = 0; i < size; ++i)
-        value[i] += (p * a[i] + q * b[i]) + (r * c[i] + s * d[i]);
-    }
-    for (; k < law.taps.size(); ++k) {
-      const double* const a = around + law.taps[k].place;
-      for (ptrdiff_t i = 0; i < size; ++i) value[i] += law.taps[k].mass * a[i];
-    }
   }
 
   const double mesh_;
@@ -187,10 +169,30 @@ class Recursion {
   std::vector<double> half_, value_, around_;
 };
 
-double WorkOf(const BlockPlan& plan, double loss_reach) {
-  const double angles = plan.angles, cells = angles * (angles + 2) / 4;
+// A right angle in parts, each by the same factor wider than the one before.
+std::vector<double> AnglesIn(int parts) {
+  const auto sum = [&](double ratio) {
+    double all = 0, part = kFirstAngle / parts;
+    for (int i = 0; i < parts; ++i, part *= ratio) all += part;
+    return all;
+  };
+  double ratio = 1, above = 10;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (ratio + above) / 2;
+    (sum(middle) > 1 ? above : ratio) = middle;
+  }
+  std::vector<double> angles = {0};
+  double part = kFirstAngle / parts;
+  for (int i = 1; i < parts; ++i, part *= ratio)
+    angles.push_back(angles.back() + part * kRightAngle);
+  angles.push_back(kRightAngle);
+  return angles;
+}
+
+double WorkOf(const FixedSizeRound& round, const BlockPlan& plan, double loss_reach) {
+  const auto cells = static_cast<double>(CellsOf(round.distance, AnglesIn(plan.angles)).size());
   const double points = 2 * plan.reach / plan.mesh;
-  const double taps = kPointsInOctave * (2 + std::log2(std::fmax(1, loss_reach / (8 * plan.mesh))));
+  const auto taps = 2 * static_cast<double>(PointsOfPair(plan.mesh, loss_reach).size());
   return cells * taps *
          (points * (static_cast<double>(plan.rounds) + 100) * kWorkOfProduct +
           kTerms * kWorkOfTerm);
@@ -213,9 +215,9 @@ Pair PairOf(const std::vector<double>& profile, double mesh) {
 absl::StatusOr<BlockProfiles> ProfilesOf(const FixedSizeRound& round, const BlockPlan& plan,
                                          const Limits& limits) {
   Recursion recursion(plan);
-  for (const Cell& cell : CellsOf(round.distance, plan.angles)) {
+  for (const Cell& cell : CellsOf(round.distance, AnglesIn(plan.angles))) {
     RETURN_IF_ERROR(limits.Check());
-    recursion.Add(PairOfCell(round.share, cell, plan.mesh, plan.tail));
+    recursion.Add(PairOfCell(round.share, round.distance, cell, plan.mesh, plan.tail));
   }
   for (uint64_t i = 0; i < plan.rounds; ++i) {
     RETURN_IF_ERROR(limits.Check());
@@ -247,7 +249,7 @@ absl::StatusOr<std::vector<Block>> BlocksOf(const FixedSizeRound& round, uint64_
     if (!(plan.reach > 0 && plan.reach <= kGreatestProfileEpsilon)) continue;
     plan.mesh = std::fmax(plan.mesh, plan.reach / kMostPoints);
     if (!(plan.mesh <= spread)) continue;
-    if (WorkOf(plan, losses.Reach(1, plan.tail)) > most_work) continue;
+    if (WorkOf(round, plan, losses.Reach(1, plan.tail)) > most_work) continue;
     ASSIGN_OR_RETURN(const BlockProfiles profiles, ProfilesOf(round, plan, limits));
     const uint64_t longer = count % number;
     if (longer > 0) blocks.push_back({PairOf(profiles.of_one_more, profiles.mesh), longer});

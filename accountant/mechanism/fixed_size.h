@@ -37,7 +37,7 @@ struct BlockProfiles {
 };
 struct BlockPlan {
   uint64_t rounds;  // >= 1
-  int angles;       // of CellsOf
+  int angles;       // of CellsOf: parts of a right angle, >= 1
   double mesh;      // of losses
   double reach;     // values up to here
   double tail;      // what each round may put at infinity

@@ -8,16 +8,16 @@ namespace {
 constexpr double kSqrt2 = 1.4142135623730950488;
 constexpr double kSqrtTwoPi = 2.5066282746310005024;
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
-// Below this erfc is exact enough and far from underflow; above it the continued fraction converges
-// in < 60 terms.
+// Below this erfc is exact enough and far from underflow; above it the continued fraction needs few
+// terms.
 constexpr double kContinuedFractionFrom = 5;
 
 // R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))) (Abramowitz and Stegun 26.2.14), evaluated from the
-// far end. All terms are positive: the relative error is a few roundings. 90 terms reach 1e-17 at x
-// = 5.
+// far end. All terms are positive: the relative error is a few roundings. 28 terms reach 2e-18 at x
+// = 5, 16 at 8 and 9 at 16; convergents are on both sides of the limit in turn, nearer with more.
 double MillsByContinuedFraction(double x) {
   double fraction = x;
-  for (int k = 90; k >= 1; --k) fraction = x + k / fraction;
+  for (int k = 5 + static_cast<int>(130 / x); k >= 1; --k) fraction = x + k / fraction;
   return 1 / fraction;
 }
 

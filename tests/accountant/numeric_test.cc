@@ -55,6 +55,14 @@ TEST(NormalTail, MillsRatioHasNoSeamAtTheContinuedFraction) {
   EXPECT_NEAR(above / below, 1, kNormalTailError);
 }
 
+TEST(NormalTail, MillsRatioHasTermsEnough) {
+  for (double x = 5.01; x < 40; x *= 1.07) {
+    long double fraction = x;
+    for (int k = 400; k >= 1; --k) fraction = x + k / fraction;
+    EXPECT_NEAR(static_cast<double>(MillsRatio(x) * fraction), 1, 1e-15) << x;
+  }
+}
+
 TEST(NormalTail, InverseReturnsToItsArgument) {
   for (const double p : {0.7, 0.5, 0.1, 1e-5, 1e-20, 1e-250}) {
     EXPECT_NEAR(NormalTail(NormalTailInverse(p)) / p, 1, 1e-6) << p;
