@@ -14,18 +14,22 @@ constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 constexpr double kGreatestEpsilon = 600;
 // Outcomes of greater losses are one in a lower pair: a loss grid holds none above 660.
 constexpr double kGreatestGridLoss = 600;
+// From this mass on outcomes of greater losses are one of their own: e^{-600} of it is far above
+// what was never summed.
+constexpr double kLeastEnd = 1e-20;
 // Every mass below is a product of a few correctly rounded operations and at most three library
 // calls.
 constexpr double kFewRoundings = 32 * kUnitRoundoff;
-
-Pair Unknown(Bound bound) { return bound == Bound::kUpper ? Everything() : Pair::Nothing(); }
 
 }  // namespace
 
 Pair Everything() { return {{{1, 0}, {0, 1}}, {}, 0, true}; }
 
 Pair LaplacePair(double distance, Bound bound) {
-  if (distance > kGreatestEpsilon) return Unknown(bound);
+  if (distance > kGreatestEpsilon) {
+    // Less distance shows less.
+    return bound == Bound::kUpper ? Everything() : LaplacePair(kGreatestEpsilon, bound);
+  }
   Pair pair;
   const double far = std::exp(-distance) / 2;
   pair.atoms = {{far, 0.5}, {0.5, far}};
@@ -38,7 +42,13 @@ Pair LaplacePair(double distance, Bound bound) {
 
 Pair DiscreteLaplacePair(double a, uint64_t sensitivity, Bound bound) {
   const double epsilon = a * static_cast<double>(sensitivity);
-  if (epsilon > kGreatestEpsilon) return Unknown(bound);
+  if (epsilon > kGreatestEpsilon) {
+    if (bound == Bound::kUpper) return Everything();
+    // Less distance shows less, and more noise.
+    const double nearer = std::floor(kGreatestEpsilon / a);
+    return nearer >= 1 ? DiscreteLaplacePair(a, static_cast<uint64_t>(nearer), bound)
+                       : DiscreteLaplacePair(kGreatestEpsilon, 1, bound);
+  }
   Pair pair;
   const double tail = 1 / (1 + std::exp(-a));
   pair.atoms = {{tail * std::exp(-epsilon), tail}, {tail, tail * std::exp(-epsilon)}};
@@ -62,8 +72,8 @@ Pair DiscreteGaussianPair(double sigma, uint64_t sensitivity, Bound bound) {
   const double scale = static_cast<double>(1 / total);
   Pair pair;
   // Outcomes at which both are normal: [shift - reach, reach]. What lies beyond has an infinite
-  // loss in the upper pair and joins the last outcome in the lower one, as does what no loss grid
-  // holds.
+  // loss in the upper pair. In the lower one it joins the last outcome or, where it is not little,
+  // is one by itself on either side, as is what no loss grid holds.
   Atom below{0, 0}, above{0, 0};
   for (double k = -reach; k <= shift + reach; ++k) {
     const Atom atom{std::fabs(k - shift) <= reach ? scale * weight(k - shift) : 0,
@@ -78,11 +88,16 @@ Pair DiscreteGaussianPair(double sigma, uint64_t sensitivity, Bound bound) {
       end.q += atom.q;
     }
   }
-  if (pair.atoms.empty()) return Unknown(bound);
   if (bound == Bound::kUpper) {
+    if (pair.atoms.empty()) return Everything();
     // The tails that were never summed are below 1e-290 of the mass.
     pair.atoms.push_back({above.p + 1e-290, 0});
     pair.atoms.push_back({0, below.q + 1e-290});
+  } else if (above.p > kLeastEnd) {
+    // Outcomes of their own, rarely exchanged, so that a loss grid holds them.
+    const double rarely = std::exp(-kGreatestGridLoss);
+    pair.atoms.push_back({above.p + rarely * below.p, above.q + rarely * below.q});
+    pair.atoms.push_back({below.p + rarely * above.p, below.q + rarely * above.q});
   } else {
     for (const auto& [end, joined] :
          {std::pair(&below, &pair.atoms.front()), std::pair(&above, &pair.atoms.back())}) {

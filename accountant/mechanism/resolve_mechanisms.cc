@@ -68,7 +68,8 @@ absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
   composition_.warnings.insert(
       "a discrete_laplace of great sensitivity is accounted as any ε-DP mechanism");
   return AddPair(key, EpsilonDeltaPair(MulUp(m.noise_parameter, sensitivity), 0, Bound::kUpper),
-                 Pair::Nothing(), count);
+                 DiscreteLaplacePair(m.noise_parameter, kGreatestSensitivity, Bound::kLower),
+                 count);
 }
 
 absl::Status Resolver::Add(const DiscreteGaussian& m, uint64_t count) {

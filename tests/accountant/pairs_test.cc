@@ -261,6 +261,30 @@ TEST(Pairs, HaveMassOneOnBothSides) {
   }
 }
 
+// Beyond what doubles hold, a lower pair shows much and never more than its mechanism: a loss of
+// more than 580, nearly surely or in half of all outcomes.
+TEST(Pairs, LowerPairsOfGreatDistanceShowMuch) {
+  const auto expect = [](const std::string& name, const Pair& pair, double least_at_580) {
+    for (const bool add : {false, true}) {
+      EXPECT_GE(Profile(pair, 580, add), least_at_580) << name;
+      EXPECT_LE(Profile(pair, 580, add), 1) << name;
+      EXPECT_EQ(Profile(pair, 605, add), 0) << name;
+    }
+  };
+  for (const double distance : {601.0, 1e5})
+    expect("Laplace", LaplacePair(distance, Bound::kLower), 0.49);  // beyond the other centre
+  expect("discrete Laplace", DiscreteLaplacePair(7, 1000, Bound::kLower), 0.9);
+  expect("discrete Laplace, little noise", DiscreteLaplacePair(700, 3, Bound::kLower), 0.99);
+  for (const double sigma : {1e-3, 0.01, 0.025})
+    expect("discrete Gaussian", DiscreteGaussianPair(sigma, 1, Bound::kLower), 0.99);
+  // With outcomes between the sides that show nothing, or less than 600.
+  expect("discrete Gaussian", DiscreteGaussianPair(0.05, 2, Bound::kLower), 0.99);
+  expect("discrete Gaussian", DiscreteGaussianPair(0.2, 8, Bound::kLower), 0.99);
+  expect("discrete Gaussian", DiscreteGaussianPair(0.5, 40, Bound::kLower), 0.99);
+  // Where more is known, more is shown.
+  EXPECT_EQ(Profile(LaplacePair(601, Bound::kUpper), 605, false), 1);
+}
+
 // mechanism/CLAIM.md, section 3, binomial sums written out. No data set of few records needs all of
 // the distances in a full sample, so that none shows one that is too small.
 TEST(Pairs, ATruncatedSampleHasTheDistancesOfTheClaim) {
@@ -487,11 +511,12 @@ TEST(Pairs, OpposedContributionsAreTheWorst) {
   }
 }
 
-TEST(Pairs, BeyondDoublesEverythingOrNothingIsSaid) {
+TEST(Pairs, BeyondDoublesEverythingIsSaidOrLess) {
   EXPECT_EQ(LaplacePair(1e3, Bound::kUpper), Everything());
-  EXPECT_EQ(LaplacePair(1e3, Bound::kLower), Pair::Nothing());
+  EXPECT_EQ(LaplacePair(1e3, Bound::kLower), LaplacePair(600, Bound::kLower));
   EXPECT_EQ(EpsilonDeltaPair(1e300, 0, Bound::kUpper), Everything());
-  EXPECT_EQ(DiscreteLaplacePair(1e300, 1, Bound::kLower), Pair::Nothing());
+  EXPECT_EQ(DiscreteLaplacePair(1e300, 1, Bound::kLower),
+            DiscreteLaplacePair(600, 1, Bound::kLower));
 }
 
 }  // namespace
