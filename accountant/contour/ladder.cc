@@ -364,16 +364,20 @@ Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Lim
   return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
 }
 
-// The first answer of `question` over the shares that is useful; else the narrowest.
+// The first answer of `question` over the shares that is useful; else the narrowest. Where one runs
+// out of its work, the next ones have half as much: they need less, and all together stay below
+// twice the limit.
 template <typename Question>
 Found FirstUseful(const Widths& steps, const Limits& limits, const Question& question) {
   if (!Applies(steps.upper)) return std::nullopt;
   const bool soon = limits.max_jump_work < Limits().max_jump_work;
   std::optional<Interval> best;
+  double most_work = limits.max_jump_work;
   for (const double log_share :
        soon ? absl::MakeConstSpan(kSoonLogShares) : absl::MakeConstSpan(kLogShares)) {
-    JumpWork work{limits.max_jump_work};
+    JumpWork work{most_work};
     ASSIGN_OR_RETURN(const std::optional<Interval> found, question(log_share, work));
+    if (work.IsSpent()) most_work /= 2;
     if (!found.has_value()) continue;
     if (!best.has_value() || found->RelativeGap() < best->RelativeGap()) best = found;
     if (best->RelativeGap() <= kUsefulGap) break;

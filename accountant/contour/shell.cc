@@ -93,7 +93,7 @@ Shell::Shell(const Step& step, const Window& window, double margin)
   for (size_t i = 0; i < size; ++i) {
     edge_[i] = left_ + static_cast<double>(i) * cell_;
     v_[i] = step_.mu * edge_[i] - step_.mu * step_.mu / 2;
-    x_high_[i] = std::fmax(-800, (edge_[i] - window_.high) / window_.width);
+    x_high_[i] = std::max(-800.0, (edge_[i] - window_.high) / window_.width);
     if (has_below_) low_[i] = (edge_[i] - window_.low) / window_.width;
     x_low_[i] = std::fmin(700, low_[i]);
   }
@@ -109,9 +109,9 @@ Shell::Shell(const Step& step, const Window& window, double margin)
 // is its logarithm. Of low < -40 the rest of the series is below a unit roundoff.
 void Shell::LogBetween(std::span<const double> low, std::span<const double> x_low, double share,
                        std::span<double> into) const {
-  for (size_t i = 0; i < low.size(); ++i) into[i] = std::fmax(-share * between_ * x_low[i], -700);
+  for (size_t i = 0; i < low.size(); ++i) into[i] = std::max(-700.0, -share * between_ * x_low[i]);
   ExpM1(into, into);
-  for (double& x : into) x = std::fmax(-x, 1e-300);
+  for (double& x : into) x = std::max(1e-300, -x);
   Log(into, into);
   const double log_share = std::log(share) + std::log(between_);
   for (size_t i = 0; i < low.size(); ++i) {
@@ -182,7 +182,7 @@ double Shell::Riemann(bool below, double power, const std::vector<double>& by_po
     const double by_angle = y * (y > 0 ? angle[i + 1] : angle[i]);
     terms[i] = by_power[i] + by_angle - 0.5 * near * near - std::fmin(cosine * x[i], 1e5) +
                (shell ? risen[i] : 0);
-    greatest = std::fmax(greatest, std::fabs(by_power[i]) + std::fabs(by_angle));
+    greatest = std::max(greatest, std::fabs(by_power[i]) + std::fabs(by_angle));
   }
   if (!(greatest < kGreatestTerm)) return kInfinity;
   const double over = shell ? -std::log(cosine) : 0;
@@ -237,7 +237,7 @@ double Shell::LogEnvelope(double power, double log_scale, double eta, double y, 
   for (size_t i = 0; i < size; ++i) {
     t[i] = (first + static_cast<double>(i)) * h;
     v[i] = step_.mu * t[i] - step_.mu * step_.mu / 2;
-    x[i] = std::fmax(-800, (t[i] - window_.high) / window_.width);
+    x[i] = std::max(-800.0, (t[i] - window_.high) / window_.width);
   }
   Exp(v, v);
   Exp(x, x);
@@ -292,7 +292,7 @@ bool Shell::Lay(double h) {
   for (size_t i = 0; i < size_; ++i) {
     const double t = time_[i] = (first_ + static_cast<double>(i)) * h_;
     posterior_[i] = step_.mu * t - step_.mu * step_.mu / 2 - loss_[i];
-    x[i] = std::fmax(-800, (t - window_.high) / window_.width);
+    x[i] = std::max(-800.0, (t - window_.high) / window_.width);
   }
   Exp(posterior_, posterior_);
   Exp(x, x);
@@ -343,7 +343,7 @@ CutSum Shell::At(bool below, double power, double eta, double y,
   double greatest = -kInfinity;
   for (size_t i = 0; i < size_; ++i) {
     w[i] = power * loss_[i] + log_cut[i];
-    greatest = std::fmax(greatest, w[i]);
+    greatest = std::max(greatest, w[i]);
   }
   for (size_t i = 0; i < size_; ++i) w[i] -= greatest;
   Exp({w.data(), size_}, {w.data(), size_});

@@ -69,7 +69,7 @@ double Piece::RoundingError(double t) const {
   const auto grow = [&](const ExponentialSum& sum) {
     for (size_t k = 0; k < sum.rates.size(); ++k) {
       greatest =
-          std::fmax(greatest, std::fabs(sum.log_coefficients[k]) + 2 * std::fabs(sum.rates[k] * t));
+          std::max(greatest, std::fabs(sum.log_coefficients[k]) + 2 * std::fabs(sum.rates[k] * t));
     }
   };
   grow(n_);

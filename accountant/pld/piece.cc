@@ -43,7 +43,7 @@ ExponentialSum::ExponentialSum(const std::vector<ExponentialTerm>& terms) {
 ExponentialSum::Value ExponentialSum::At(double t) const {
   double greatest = -kInfinity;
   for (size_t k = 0; k < rates.size(); ++k)
-    greatest = std::fmax(greatest, log_coefficients[k] + rates[k] * t);
+    greatest = std::max(greatest, log_coefficients[k] + rates[k] * t);
   if (greatest == -kInfinity) return {has_constant ? 0 : greatest, 0, 0};
   if (greatest == kInfinity) return {greatest, has_constant ? greatest : 0, 0};
   double sum = 0, weighted = 0;
@@ -155,9 +155,9 @@ double Piece::PointError(const Point& at, double t) const {
   double size = 0;
   const auto grow = [&](const ExponentialSum& sum) {
     for (size_t k = 0; k < sum.rates.size(); ++k) {
-      size = std::fmax(size, std::fabs(sum.rates[k] * t) +
-                                 std::fabs(sum.log_coefficients[k] - sum.log_constant) +
-                                 (relative_ ? 0 : std::fabs(sum.log_coefficients[k])));
+      size = std::max(size, std::fabs(sum.rates[k] * t) +
+                                std::fabs(sum.log_coefficients[k] - sum.log_constant) +
+                                (relative_ ? 0 : std::fabs(sum.log_coefficients[k])));
     }
   };
   grow(n_);

@@ -20,6 +20,9 @@ constexpr double kAim = 0.9;
 // A direction whose ε is expected below this share of the other's is only shown to be below it, on
 // a mesh kCoarser times as wide.
 constexpr double kClearlyLess = 0.97, kCoarser = 3;
+// Steps that ask for a fine mesh may take this much beyond what is left of the work, or as much as
+// is little anyway; beyond that no mesh is within reach.
+constexpr double kBeyondLeft = 2, kLittleWork = 2e8;
 // A finer mesh that is no finer than this is not worth its time.
 constexpr double kWorthIt = 0.8;
 
@@ -61,6 +64,10 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
   double other_upper = kInfinity;
   for (int i = 0; i < kRefinements; ++i) {
     const double work_before = question.work;
+    if (!best.gridded) {  // else by what the mesh before took
+      const double left = std::fmax(0, limits.max_grid_work - question.work);
+      if (WorkOfMesh(steps, sketch, mesh) > std::fmax(kBeyondLeft * left, kLittleWork)) break;
+    }
     question.most_bins = 0;
     const auto attempt = [&]() -> absl::StatusOr<Interval> {
       ASSIGN_OR_RETURN(const Discretised fine,

@@ -31,6 +31,10 @@ double WorkOfComposing(size_t bins, size_t losses) {
   return kWorkOfBin * static_cast<double>(bins) * static_cast<double>(losses + 1);
 }
 
+double WorkOfMesh(const Steps& steps, const Sketch& sketch, double mesh) {
+  return (kWorkOfAtom + steps.WorkOfTerms()) * sketch.Span() / mesh;
+}
+
 double FirstMesh(const Steps& steps, const Sketch& sketch, Direction direction,
                  const Sketch::Estimate& at, double window_tail, double wanted,
                  const Limits& limits) {
@@ -39,8 +43,7 @@ double FirstMesh(const Steps& steps, const Sketch& sketch, Direction direction,
                at.at.mean, std::fmax(std::sqrt(at.at.variance), 1e-12), std::log(window_tail));
   const double bins = std::fmin(kSoonComposed, limits.max_grid_work / (16 * kWorkOfBin));
   double mesh = std::fmax(wanted, window.Width() / bins);
-  mesh = std::fmax(mesh,
-                   4 * (kWorkOfAtom + steps.WorkOfTerms()) * sketch.Span() / limits.max_grid_work);
+  mesh = std::fmax(mesh, 4 * WorkOfMesh(steps, sketch, 1) / limits.max_grid_work);
   if (!(mesh > 0 && std::isfinite(mesh))) mesh = 1e-3;
   // (Where the law of errors asks for no more, a coarse mesh is as good as any.)
   const double coarsest = std::fmax(steps.CoarsestMesh(), std::fmin(wanted, kCoarsestMesh));

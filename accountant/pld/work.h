@@ -20,6 +20,9 @@ double WorkOf(const Discretised& made);
 // Of transforms of `bins` for each of `losses`, and back.
 double WorkOfComposing(size_t bins, size_t losses);
 
+// Of laying all steps on a mesh, about: no more where the estimate holds.
+double WorkOfMesh(const Steps& steps, const Sketch& sketch, double mesh);
+
 // The mesh that is wanted, or a coarser one that takes a part of the limits: then something is
 // known when time runs out. Not a number is no wish.
 double FirstMesh(const Steps& steps, const Sketch& sketch, Direction direction,

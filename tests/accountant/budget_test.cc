@@ -53,5 +53,26 @@ TEST(Budget, IsSharedByWhatIsAboveAndBelow) {
   EXPECT_LT(ByPld(*Above(loose, kDelta, {}), kMost).value.upper(), found.upper());
 }
 
+// A random allocation asks for a mesh so fine that noise with large losses beside it has more
+// points than the question has work for: no grid holds both, and below one holds the noise alone.
+TEST(Budget, WhatNoGridHoldsIsLeftOutBelow) {
+  History history;
+  history.Add("w", RoundsEvent{{{0, RandomAllocation{10000, 1}}, {{"", 1.0, 20}}}, 10000});
+  for (const double z : {0.002, 0.0022, 0.0025, 0.003}) history.Add("w", Mechanism{1, Laplace{z}});
+  history.Add("w", Mechanism{1, PermuteAndFlip{1}});
+  const Composition composition = *Resolve(history, Adjacency::kAddOrRemoveOne);
+  const Composition below = Below(composition, 2).dominated;
+  ASSERT_FALSE(below.allocations.empty());
+  const pld::Bounds out_of_reach = ByPld(below, 2e7);
+  EXPECT_FALSE(out_of_reach.gridded);
+  EXPECT_EQ(out_of_reach.work, 0);
+  EXPECT_TRUE(ByPld(below, 1.1e9).gridded);
+  Options options{Method::kPld, kGap, {}};
+  options.limits.max_grid_work = 2e7;
+  const auto answer = ComputeEpsilon(composition, kDelta, options);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_GT(answer->value.lower(), 1600);
+}
+
 }  // namespace
 }  // namespace dpledger::accountant
