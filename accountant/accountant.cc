@@ -217,7 +217,13 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   }
   answer.value = {0, answer.value.upper()};
   if (!below.dominated.Empty()) {
-    ASSIGN_OR_RETURN(const double lower, LowerEnd(method, below));
+    ASSIGN_OR_RETURN(double lower, LowerEnd(method, below));
+    if (lower == 0) {
+      for (const LowerPart& part : PartsBelow(composition, order)) {
+        ASSIGN_OR_RETURN(const double shown, LowerEnd(method, part));
+        lower = std::fmax(lower, shown);
+      }
+    }
     answer.value =
         Meet({lower, kInfinity}, "what is below", answer.value, MethodName(answer.method));
     std::erase(answer.warnings, kNoLowerBound);
@@ -257,14 +263,9 @@ absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) {
   if (question.epsilon() && question.at >= 1) return 0;
   Asking asking(question, options_, laws_);
   asking.limits_ = limits_;
-  ASSIGN_OR_RETURN(std::optional<Answer> least,
+  ASSIGN_OR_RETURN(const std::optional<Answer> least,
                    asking.OfLoss(method, below.dominated, limits_.max_grid_work));
-  if (!least.has_value() && !below.dominated.allocations.empty()) {
-    // Random allocations ask for a fine mesh, perhaps finer than the others leave work for.
-    Composition others = below.dominated;
-    others.allocations.clear();
-    ASSIGN_OR_RETURN(least, asking.OfLoss(method, others, limits_.max_grid_work));
-  }
+  limits_.max_grid_work = asking.limits_.max_grid_work;
   if (!least.has_value()) return 0;
   const double lower = least->value.lower();
   return question.epsilon() || below.share == 1 ? lower : MulDown(lower, below.share);

@@ -299,4 +299,36 @@ LowerPart Below(const Composition& composition, double order) {
   return below;
 }
 
+std::vector<LowerPart> PartsBelow(const Composition& composition, double order) {
+  std::vector<LowerPart> parts;
+  LowerPart all = Below(composition, order);
+  if (all.share < 1) {
+    Composition others = composition;
+    std::erase_if(others.curves,
+                  [](const CurveStep& step) { return std::holds_alternative<BestOf>(step.renyi); });
+    all = Below(others, order);
+    if (!all.dominated.Empty()) parts.push_back(all);
+  }
+  const Composition& of = all.dominated;
+  const auto add = [&](const auto& change) {
+    parts.push_back(all);
+    change(parts.back().dominated);
+  };
+  const size_t kinds = of.steps.size() + of.pairs.size() + of.allocations.size();
+  if (kinds <= 1) return parts;
+  if (!of.allocations.empty()) add([](Composition& part) { part.allocations.clear(); });
+  const auto alone = [&](auto list, const auto& step) {
+    add([&](Composition& part) {
+      part.steps.clear();
+      part.pairs.clear();
+      part.allocations.clear();
+      (part.*list).push_back(step);
+    });
+  };
+  for (const SampledGaussian& step : of.steps) alone(&Composition::steps, step);
+  for (const PairStep& step : of.pairs) alone(&Composition::pairs, step);
+  for (const AllocatedGaussian& step : of.allocations) alone(&Composition::allocations, step);
+  return parts;
+}
+
 }  // namespace dpledger::accountant

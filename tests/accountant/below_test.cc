@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "accountant/accountant.h"
+#include "accountant/between.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -191,6 +192,25 @@ TEST(Below, TooFewSearchesShowNothing) {
   const Answer answer = AnswerOf(Searches(Of({{1, EpsilonDelta{.7, 0}}}), .01, 300), 1e-6);
   EXPECT_EQ(answer.value.lower(), 0);
   EXPECT_THAT(answer.warnings, Contains(HasSubstr("Rényi curve alone")));
+}
+
+// A search that makes a run less often than δ takes nothing from what is beside it.
+TEST(Below, WhereAllTogetherShowNothingAPartDoes) {
+  Composition beside = Searches(Of({{1, EpsilonDelta{.7, 0}}}), .15, 1);
+  beside.steps.push_back({1, {2, 2}, 3});
+  const double alone = AnswerOf(Of({{3, Gaussian{2}}}), .2).value.lower();
+  EXPECT_GT(alone, .3);
+  const Answer answer = AnswerOf(beside, .2);
+  EXPECT_NEAR(answer.value.lower(), alone, 1e-9);
+  EXPECT_GT(answer.value.upper(), alone);
+  // Every kind of step is a part.
+  History history;
+  history.Add("w", Mechanism{3, Gaussian{2}});
+  history.Add("w", Mechanism{1, Laplace{1}});
+  history.Add("w", RoundsEvent{{{0, RandomAllocation{10, 1}}, {{"", 1.0, 1}}}, 10});
+  const Composition kinds = *Resolve(history, Adjacency::kAddOrRemoveOne);
+  ASSERT_EQ(kinds.allocations.size(), 1);
+  EXPECT_EQ(PartsBelow(kinds, 2).size(), 4);
 }
 
 }  // namespace
