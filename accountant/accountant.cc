@@ -219,7 +219,7 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   if (!below.dominated.Empty()) {
     ASSIGN_OR_RETURN(double lower, LowerEnd(method, below));
     if (lower == 0) {
-      for (const LowerPart& part : PartsBelow(composition, order)) {
+      for (const LowerPart& part : PartsBelow(composition, below, order)) {
         ASSIGN_OR_RETURN(const double shown, LowerEnd(method, part));
         lower = std::fmax(lower, shown);
       }

@@ -299,19 +299,18 @@ LowerPart Below(const Composition& composition, double order) {
   return below;
 }
 
-std::vector<LowerPart> PartsBelow(const Composition& composition, double order) {
+std::vector<LowerPart> PartsBelow(const Composition& composition, LowerPart below, double order) {
   std::vector<LowerPart> parts;
-  LowerPart all = Below(composition, order);
-  if (all.share < 1) {
+  if (below.share < 1) {
     Composition others = composition;
     std::erase_if(others.curves,
                   [](const CurveStep& step) { return std::holds_alternative<BestOf>(step.renyi); });
-    all = Below(others, order);
-    if (!all.dominated.Empty()) parts.push_back(all);
+    below = Below(others, order);
+    if (!below.dominated.Empty()) parts.push_back(below);
   }
-  const Composition& of = all.dominated;
+  const Composition& of = below.dominated;
   const auto add = [&](const auto& change) {
-    parts.push_back(all);
+    parts.push_back(below);
     change(parts.back().dominated);
   };
   const size_t kinds = of.steps.size() + of.pairs.size() + of.allocations.size();

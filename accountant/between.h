@@ -45,9 +45,10 @@ struct LowerPart {
 // Best where the moment of `order` > 1 decides; any number is safe.
 LowerPart Below(const Composition& composition, double order);
 
-// Parts of what is below: without searches, if with them it is only sometimes; without random
-// allocations, which may ask for a finer mesh than the others leave work for; and each kind of step
-// alone. The composition says at least as much as any of them: for where all together show nothing.
-std::vector<LowerPart> PartsBelow(const Composition& composition, double order);
+// Parts of `below`, what Below says of the composition, for where all of it shows nothing: without
+// searches, if they make it hold only with some probability; without random allocations, which may
+// ask for a finer mesh than the others leave work for; and each kind of step alone. The composition
+// says at least as much as any of them.
+std::vector<LowerPart> PartsBelow(const Composition& composition, LowerPart below, double order);
 
 }  // namespace dpledger::accountant

@@ -38,7 +38,7 @@ constexpr double kFirstAngle = 0.52;
 constexpr double kMostPoints = 6000;
 // Nanoseconds: of one product in a round, and of one value of a hockey stick's sum.
 constexpr double kWorkOfProduct = 0.06, kWorkOfTerm = 8;
-// Terms of a hockey stick.
+// Terms of a value of a hockey stick, all slices together.
 constexpr double kTerms = 1500;
 // Where doubles end.
 constexpr double kFaint = 1e-300;

@@ -29,9 +29,10 @@ constexpr double kFirstFine = -2, kFar = 5, kLast = 38;
 // deviations chords add a share of (x·step)²/8.
 constexpr double kFewDeviations = 8, kMostDeviations = 40, kStrikeStep = 0.03;
 // Points of a pair: from 0 on one by one, then so many an octave, from some place on half of them,
-// as long as they are no farther apart than this: a loss that is spread over more shows more.
+// as long as they are no farther apart than this, or so many meshes: a loss that is spread over
+// more shows more.
 constexpr int kPointsInOctave = 8, kFewerFrom = 64;
-constexpr double kFarthestPoints = 0.1;
+constexpr double kFarthestPoints = 0.1, kFarthestInMeshes = 4;
 constexpr int kGreatestPlace = 1 << 20;
 
 // What rounding does to a tail at x, relatively: its own error, and that of its argument.
@@ -216,6 +217,7 @@ std::vector<Cell> CellsOf(double distance, const std::vector<double>& angles) {
         cell.above.push_back(Apart(FourCosSquared(near), FourSinSquared(from), unit));
         cell.below.push_back(Apart(FourSinSquared(to), FourCosSquared(far), unit));
       } else {
+        // (The last slice ends where the cell does, without a rounding.)
         for (int k = 0; k < kSlices; ++k) {
           const double start = static_cast<double>(k) / kSlices,
                        end = static_cast<double>(k + 1) / kSlices;
@@ -240,7 +242,7 @@ std::vector<int> PointsOfPair(double mesh, double reach) {
   while (mesh * places.back() < reach && places.back() < kGreatestPlace) {
     const int place = places.back();
     const bool fewer = place >= (place < kFewerFrom ? 2 : 1) * kPointsInOctave * step;
-    if (fewer && 2 * step * mesh <= std::fmax(kFarthestPoints, 4 * mesh)) step *= 2;
+    if (fewer && 2 * step * mesh <= std::fmax(kFarthestPoints, kFarthestInMeshes * mesh)) step *= 2;
     places.push_back(place + step);
   }
   return places;

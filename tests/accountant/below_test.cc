@@ -210,7 +210,7 @@ TEST(Below, WhereAllTogetherShowNothingAPartDoes) {
   history.Add("w", RoundsEvent{{{0, RandomAllocation{10, 1}}, {{"", 1.0, 1}}}, 10});
   const Composition kinds = *Resolve(history, Adjacency::kAddOrRemoveOne);
   ASSERT_EQ(kinds.allocations.size(), 1);
-  EXPECT_EQ(PartsBelow(kinds, 2).size(), 4);
+  EXPECT_EQ(PartsBelow(kinds, Below(kinds, 2), 2).size(), 4);
 }
 
 }  // namespace
