@@ -91,7 +91,8 @@ std::string ToText(const v1::CalibrateResponse& answer) {
   for (const v1::CalibrationByMethod& by : answer.by_method()) {
     text += Row(absl::StrCat("by ", by.method()),
                 by.error().empty() ? absl::StrCat(TextNear(by.value()), "   optimum in ",
-                                                  IntervalText(by.optimum()))
+                                                  IntervalText(by.optimum()), ", epsilon in ",
+                                                  IntervalText(by.epsilon()))
                                    : by.error());
   }
   return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
@@ -99,6 +100,7 @@ std::string ToText(const v1::CalibrateResponse& answer) {
 
 std::string ToText(const v1::ComputeTuningCostResponse& answer) {
   std::string text = BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
+  if (answer.has_planned_epsilon()) text += BoundRow("epsilon of plan", answer.planned_epsilon());
   text += BoundRow("epsilon of one run", answer.single_run_epsilon());
   text += Row("delta", TextNear(answer.delta()));
   text += Row("trials", TrialsText(answer.trials()));
@@ -169,6 +171,9 @@ JsonObject ToJson(const v1::CalibrateResponse& answer) {
 JsonObject ToJson(const v1::ComputeTuningCostResponse& answer) {
   JsonObject object;
   object.AddJson("epsilon", Json(answer.epsilon()));
+  if (answer.has_planned_epsilon()) {
+    object.AddJson("planned_epsilon", Json(answer.planned_epsilon()));
+  }
   object.AddJson("single_run_epsilon", Json(answer.single_run_epsilon()));
   object.AddNumber("delta", answer.delta());
   if (answer.gamma() > 0) object.AddNumber("gamma", answer.gamma());

@@ -109,10 +109,13 @@ std::string LedgerText(const v1::LedgerReference& ledger) {
   if (ledger.has_fork()) {
     text += Row("  fork of",
                 absl::StrCat(ledger.fork().parent(), " at size ", ledger.fork().parent_size()));
+    text += Row("    root", HexEncode(ledger.fork().parent_root()));
+    if (!ledger.fork().reason().empty()) text += Row("    reason", ledger.fork().reason());
   }
   if (ledger.has_import()) {
     text += Row("  copy of",
                 absl::StrCat(ledger.import().origin(), " at size ", ledger.import().size()));
+    text += Row("    root", HexEncode(ledger.import().root_hash()));
   }
   for (const v1::CorrectionNote& correction : ledger.corrections()) {
     text += Row("  correction", absl::StrCat("entry ", correction.sequence(), " of entry ",
@@ -148,8 +151,11 @@ std::string MissingText(const v1::AnswerDetails& details) {
   std::string text;
   for (const v1::LedgerReference& ledger : details.ledgers()) {
     for (const v1::MissingReleases& missing : ledger.missing()) {
-      text += Row("MAY BE SHORT", absl::StrCat(ledger.name(), ", writer ", missing.writer(), ": ",
-                                               missing.reason()));
+      const std::string opened = missing.incarnation() == 0
+                                     ? ""
+                                     : absl::StrCat(", opened by entry ", missing.incarnation());
+      text += Row("MAY BE SHORT", absl::StrCat(ledger.name(), ", writer ", missing.writer(), opened,
+                                               ": ", missing.reason()));
     }
     const uint64_t named = static_cast<uint64_t>(ledger.missing_size());
     if (ledger.missing_count() > named) {

@@ -141,13 +141,14 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
   if (answer.has_curve()) {
     text += Row("as a Gaussian's",
                 absl::StrCat("at least ", TextDown(answer.curve().gaussian_epsilon()), ", mu ",
-                             TextDown(answer.curve().gaussian_mu())));
+                             TextDown(answer.curve().gaussian_mu()),
+                             answer.curve().refuted() ? "   refutes the claim's own curve" : ""));
   }
   if (answer.has_observed()) {
     text += Row("type I error", absl::StrCat("at most ", TextUp(answer.observed().type_one())));
     text += Row("type II error", absl::StrCat("at most ", TextUp(answer.observed().type_two())));
   }
-  if (!answer.has_claimed_epsilon()) {
+  if (!answer.has_claimed_epsilon()) {  // its details say no more than this
     for (const std::string& assumption : answer.details().assumptions()) {
       text += Row("assumes", assumption);
     }
@@ -156,7 +157,8 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
   text += BoundRow("claimed epsilon", answer.claimed_epsilon()) + MissingText(answer.details());
   if (answer.has_claimed_type_two()) {
     text += Row("claimed type II",
-                absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower())));
+                absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower()),
+                             "   true value in ", IntervalText(answer.claimed_type_two())));
   }
   text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
   return text + DetailsText(answer.details());

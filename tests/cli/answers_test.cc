@@ -277,7 +277,8 @@ v1::ComputeEpsilonResponse Example() {
 TEST(AnswerText, ShowsAllThatItStandsOn) {
   EXPECT_EQ(cli::ToText(Example()),
             "epsilon            1   true value in [0.5, 1]\n"
-            "MAY BE SHORT       projects/p/ledgers/a, writer w3: its spool was refused\n"
+            "MAY BE SHORT       projects/p/ledgers/a, writer w3, opened by entry 4: its spool was "
+            "refused\n"
             "MAY BE SHORT       projects/p/ledgers/a, writer w4: it has not closed\n"
             "epsilon of plan    inf   true value in [2, inf]\n"
             "delta              1e-05\n"
@@ -298,7 +299,14 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
                 "  state            SEALED\n"
                 "  rounds           10 of 40 planned\n"
                 "  fork of          projects/p/ledgers/root at size 3\n"
+                "    root           " +
+                Repeated("0e") +
+                "\n"
+                "    reason         warm\n"
                 "  copy of          there.example/x at size 6\n"
+                "    root           " +
+                Repeated("0d") +
+                "\n"
                 "  correction       entry 6 of entry 2, changes no number: sigma was really 0.3\n"
                 "ledger             projects/p/ledgers/b at size 1\n"
                 "  root             " +
@@ -341,7 +349,7 @@ TEST(AnswerText, SaysOfEveryQuestionThatItMayBeShort) {
     *answer.mutable_details() = details;
     const std::vector<std::string> lines = absl::StrSplit(cli::ToText(answer, more...), '\n');
     const auto found = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
-      return absl::StartsWith(line, "MAY BE SHORT       projects/p/ledgers/a, writer w3: ");
+      return absl::StartsWith(line, "MAY BE SHORT       projects/p/ledgers/a, writer w3, ");
     });
     return found - lines.begin();
   };
