@@ -1,177 +1,370 @@
 """Each example's gradient, by hooks or by torch.func."""
 from __future__ import annotations
 
-import math
-from typing import Any, Callable, List, Tuple
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
+from torch.utils._pytree import tree_flatten
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, WrongType
+from . import functional, sequences
+from .layers import Rows, Rule, called, known, least_dimensions, rule_of
 
-
-def _linear(layer: Any, inputs: torch.Tensor, outputs: torch.Tensor) -> List[Tuple[Any, torch.Tensor]]:
-    batch = inputs.shape[0]
-    inputs = inputs.reshape(batch, -1, inputs.shape[-1]) if inputs.numel() else inputs.new_zeros(
-        (batch, 1, inputs.shape[-1]))
-    outputs = outputs.reshape(batch, inputs.shape[1], layer.out_features)
-    found = [(layer.weight, torch.einsum("nto,nti->noi", outputs, inputs))]
-    if layer.bias is not None:
-        found.append((layer.bias, outputs.sum(1)))
-    return found
-
-
-def _convolution(layer: Any, inputs: torch.Tensor, outputs: torch.Tensor) -> List[Tuple[Any, torch.Tensor]]:
-    """Two dimensions, by unfolding: column l of an example has what its output l saw."""
-    functional = torch.nn.functional
-    batch, groups = inputs.shape[0], layer.groups
-    padding = layer.padding
-    if isinstance(padding, str):
-        raise InvalidArgument("model: a convolution's padding must be numbers, got %r" % padding, field="model")
-    if layer.padding_mode != "zeros":
-        raise InvalidArgument("model: a convolution's padding_mode must be \"zeros\", got %r" % layer.padding_mode,
-                              field="model")
-    if batch == 0:
-        columns = inputs.new_zeros((0, inputs.shape[1] * math.prod(layer.kernel_size), outputs[0:1, 0].numel() or 1))
-        errors = outputs.reshape(0, layer.out_channels, columns.shape[2])
-    else:
-        columns = functional.unfold(inputs, layer.kernel_size, dilation=layer.dilation, padding=padding,
-                                    stride=layer.stride)
-        errors = outputs.reshape(batch, layer.out_channels, -1)
-    size = columns.shape[1] // groups
-    weight = torch.einsum("ngol,ngil->ngoi", errors.reshape(batch, groups, layer.out_channels // groups, -1),
-                          columns.reshape(batch, groups, size, -1))
-    found = [(layer.weight, weight.reshape((batch,) + tuple(layer.weight.shape)))]
-    if layer.bias is not None:
-        found.append((layer.bias, errors.sum(2)))
-    return found
-
-
-def _embedding(layer: Any, inputs: torch.Tensor, outputs: torch.Tensor) -> List[Tuple[Any, torch.Tensor]]:
-    batch = inputs.shape[0]
-    indices = inputs.reshape(batch, -1)
-    errors = outputs.reshape(batch, indices.shape[1], layer.embedding_dim)
-    if layer.padding_idx is not None:
-        errors = errors * (indices != layer.padding_idx)[:, :, None]
-    found = errors.new_zeros((batch,) + tuple(layer.weight.shape))
-    found.scatter_add_(1, indices[:, :, None].expand(-1, -1, layer.embedding_dim), errors)
-    return [(layer.weight, found)]
-
-
-def _layer_norm(layer: Any, inputs: torch.Tensor, outputs: torch.Tensor) -> List[Tuple[Any, torch.Tensor]]:
-    shape = tuple(layer.normalized_shape)
-    normal = torch.nn.functional.layer_norm(inputs, shape, eps=layer.eps)
-    batch = inputs.shape[0]
-    positions = max(1, math.prod(inputs.shape[1:]) // math.prod(shape))
-    found = [(layer.weight, (outputs * normal).reshape((batch, positions) + shape).sum(1))]
-    if layer.bias is not None:
-        found.append((layer.bias, outputs.reshape((batch, positions) + shape).sum(1)))
-    return found
-
-
-_LAYERS = {torch.nn.Linear: _linear, torch.nn.Conv2d: _convolution, torch.nn.Embedding: _embedding,
-           torch.nn.LayerNorm: _layer_norm}
-_MIXES_RECORDS = (torch.nn.modules.batchnorm._BatchNorm,)
+nn = torch.nn
+_NORMALISATIONS = nn.modules.batchnorm._NormBase  # of batches and of instances
+_HOLDERS = (nn.ParameterList, nn.ParameterDict)  # have parameters, and no forward pass
 
 
 def check_model(model: torch.nn.Module) -> None:
-    """InvalidArgument where a layer couples records, so that no bound on one record's part can hold."""
+    """InvalidArgument where a layer couples records, or writes what it saw of them into the model, so that no bound on
+    one record's part can hold."""
+    if not isinstance(model, nn.Module):
+        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__, field="model")
     for name, layer in model.named_modules():
-        if isinstance(layer, _MIXES_RECORDS):
-            raise InvalidArgument("model: %s (%s) mixes the records of a batch; use group or layer normalisation"
-                                  % (name or "it", type(layer).__name__), field="model")
+        wrong = None
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            wrong = "mixes the records of a batch; use group or layer normalisation"
+        elif isinstance(layer, _NORMALISATIONS) and layer.track_running_stats:
+            wrong = "writes its inputs' statistics into the model; make it with track_running_stats=False"
+        elif getattr(layer, "max_norm", None) is not None and isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
+            wrong = "shortens the rows that it looks up, which shows them; make it with max_norm=None"
+        elif getattr(layer, "scale_grad_by_freq", False):
+            wrong = "mixes the records of a batch; make it with scale_grad_by_freq=False"
+        if wrong:
+            raise InvalidArgument("model: %s %s" % (called(name, layer), wrong), field="model")
 
 
 def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Callable[[], None]:
     """Makes every backward pass leave each example's gradient in `parameter.grad_sample`: [B, *shape].
 
-    model: of Linear, Conv2d, Embedding and LayerNorm layers, whose input has examples in its first dimension. Others
-        with parameters are refused: set grad_sample yourself, by `gradients` or torch.func
+    model: called with examples in the first dimension of its input and of every layer's. Linear layers, convolutions,
+        embeddings, layer, group and instance normalisation, attention, RNN, LSTM and GRU have rules of their own; for
+        other layers, and parameters that a module holds itself, that module's forward pass is made again, one example
+        at a time (torch.func, or functorch on torch 1.13). A layer may be used several times in one call of the model
     loss_reduction: "mean" or "sum" over examples, as the loss has it
 
-    Returns what takes the hooks off again.
+    A layer that would take something else for an example is refused by name, here or in the model's first call. Called
+    again, it takes the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their
+    own. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
                               field="loss_reduction")
     check_model(model)
-    hooks: List[Any] = []
-    for name, layer in model.named_modules():
-        own = [p for p in layer.parameters(recurse=False) if p.requires_grad]
-        if not own:
-            continue
-        compute = _LAYERS.get(type(layer))
-        if compute is None:
-            raise InvalidArgument("model: %s is a %s, for which there are no per-example gradients here; set "
-                                  "grad_sample yourself (dpledger.torch.gradients)"
-                                  % (name or "it", type(layer).__name__), field="model")
-        hooks.append(_watch(layer, compute, loss_reduction == "mean"))
+    plan = list(_plan("", model, set()))
+    _remove(model)
+    passes = _Passes(loss_reduction == "mean")
+    for name, layer, rule, parameters in plan:
+        if rule is not None:
+            layer.register_forward_hook(_Hook(passes, name, rule, least_dimensions(layer)))
+        else:
+            layer.forward = _Layer(passes, name, layer, parameters)
+    model.forward = _Model(passes, model)
 
     def remove() -> None:
-        for hook in hooks:
-            hook.remove()
+        if isinstance(model.__dict__.get("forward"), _Model) and model.__dict__["forward"].passes is passes:
+            _remove(model)
     return remove
 
 
-def _watch(layer: torch.nn.Module, compute: Callable[..., Any], mean: bool) -> Any:
-    """The hook is on each output, with the inputs that made it: another forward pass in between, over other records,
-    can then not be mistaken for it."""
+def _remove(model: nn.Module) -> None:
+    for layer in model.modules():
+        while isinstance(layer.__dict__.get("forward"), _Forward):
+            layer.__dict__["forward"].remove()
+        for key, hook in list(layer._forward_hooks.items()):
+            if isinstance(hook, _Hook):
+                del layer._forward_hooks[key]
 
-    def forward(_: Any, inputs: Any, output: torch.Tensor) -> None:
-        if not (torch.is_grad_enabled() and output.requires_grad):
-            return
+
+def _plan(name: str, layer: Any, seen: set) -> Iterator[Tuple[str, nn.Module, Optional[Rule], List[Any]]]:
+    """What takes the gradients of which parameters: each layer, its rule or None, and parameters if it has none."""
+    if id(layer) in seen:
+        return
+    seen.add(id(layer))
+    whole = known(layer, sequences.RULES) is not None or "parametrizations" in layer._modules
+    own = [p for p in (layer.parameters() if whole else _own(layer)) if p.requires_grad]
+    if any(isinstance(p, nn.parameter.UninitializedTensorMixin) for p in own):
+        raise InvalidArgument("model: %s has no sizes yet; call the model once, on a made-up input, before this"
+                              % called(name, layer), field="model")
+    if own and getattr(layer, "batch_first", True) is False:
+        raise InvalidArgument("model: %s has time in its first dimension, where examples must be; make it with "
+                              "batch_first=True" % called(name, layer), field="model")
+    if own and not isinstance(layer, _HOLDERS):
+        yield name, layer, None if whole else rule_of(layer), own
+    if not whole:
+        for key, child in layer.named_children():
+            yield from _plan(name + "." * bool(name) + key, child, seen)
+
+
+def _own(layer: nn.Module) -> Iterator[Any]:
+    """Parameters that the module itself uses: its own, and those in its lists."""
+    yield from layer.parameters(recurse=False)
+    for child in layer.children():
+        if isinstance(child, _HOLDERS):
+            yield from _own(child)
+
+
+class _Passes:
+    """Forward and backward passes of a model that has been called."""
+
+    def __init__(self, mean: bool) -> None:
+        self.mean = mean
+        self.tried = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.call: Any = None  # of the model, that is running
+        self._of: Dict[int, Any] = {}  # the call that made the rows of a parameter, in a backward pass
+        self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return dict(mean=self.mean, tried=self.tried)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def seen(self, name: str, layer: nn.Module, rows: int) -> Any:
+        """The call in which a layer has been given so many rows: InvalidArgument if they are not the examples."""
+        if self.call is None:
+            return object()  # of a layer alone
+        if rows != self.call.examples and self.call.examples is not None:
+            raise InvalidArgument(
+                "model: %s was given %d rows where the model was given %d examples: each row must be one example, "
+                "whole. Keep examples in the first dimension (indices [B, T], not [T] or [B * T]), or use "
+                "dpledger.torch.gradients" % (called(name, layer), rows, self.call.examples), field="model")
+        return self.call
+
+    def errors(self, errors: torch.Tensor, examples: int) -> torch.Tensor:
+        """Of each example's own loss."""
+        errors = errors.detach()
+        return errors * examples if self.mean else errors
+
+    def keep(self, name: str, call: Any, rows: Rows) -> None:
+        """Rows of one use of a layer. Those of several uses in one call of the model, that one backward pass finds,
+        are the same examples', and are added."""
+        if self._pass() is None:
+            self._of.clear()
+            # The engine alone holds it, until the pass has ended or failed.
+            running = _Running()
+            torch.autograd.Variable._execution_engine.queue_callback(running)
+            self._pass = weakref.ref(running)
+        for parameter, found in rows:
+            if not parameter.requires_grad:
+                continue
+            before = getattr(parameter, "grad_sample", None)
+            if before is None:
+                parameter.grad_sample = found.detach()
+            elif self._of.get(id(parameter)) is not call:
+                # Added to those, two examples would share a row, and one of them could change it by 2 C.
+                raise InvalidArgument(
+                    "grad_sample: holds gradients already (at layer %s): call the optimizer's accumulate() after every "
+                    "backward pass; if several calls on the same examples make one loss, make them in one module's "
+                    "forward" % (name or "it"), field="grad_sample")
+            elif before.shape != found.shape:
+                raise InvalidArgument("grad_sample: layer %s has rows of %d examples, and of %d before; use "
+                                      "dpledger.torch.gradients" % (name or "it", len(found), len(before)),
+                                      field="grad_sample")
+            else:
+                parameter.grad_sample = before + found
+            self._of[id(parameter)] = call
+
+
+class _Running:
+    """A backward pass that runs; does nothing at its end."""
+
+    def __call__(self) -> None:
+        pass
+
+
+class _Call:
+    """One call of the model."""
+
+    def __init__(self, examples: Optional[int]) -> None:
+        self.examples = examples
+
+
+class _Hook:
+    """On a layer with a rule. The hook of a backward pass is on each output, with the inputs that made it: another
+    forward pass in between, over other records, can then not be mistaken for it."""
+
+    def __init__(self, passes: _Passes, name: str, rule: Rule, dimensions: int) -> None:
+        self.passes, self.name, self.rule, self.dimensions = passes, name, rule, dimensions
+
+    def __call__(self, layer: nn.Module, inputs: Any, output: torch.Tensor) -> Optional[torch.Tensor]:
+        passes = self.passes
+        if functional.running() or not (torch.is_grad_enabled() and output.requires_grad):
+            return None
+        if not inputs or not isinstance(inputs[0], torch.Tensor):
+            raise InvalidArgument("model: %s must be called with its input as the first argument, not by name"
+                                  % called(self.name, layer), field="model")
         seen = inputs[0].detach()
+        if seen.dim() < self.dimensions:
+            raise InvalidArgument("model: %s was given an input of shape %s, which has no dimension of examples; give "
+                                  "it a batch of one" % (called(self.name, layer), list(seen.shape)), field="model")
+        call = passes.seen(self.name, layer, seen.shape[0])
+        changed = None
+        if output._is_view():
+            # A view that is changed in place later (ReLU(inplace=True)) loses its hooks. Nobody else has its base.
+            output = changed = torch.ops.aten._unsafe_view(output, output.shape)
 
         def backward(errors: torch.Tensor) -> None:
             with torch.no_grad():
-                errors = errors.detach()
-                if mean:
-                    errors = errors * errors.shape[0]
-                for parameter, found in compute(layer, seen, errors):
-                    if parameter.requires_grad:
-                        _keep(parameter, found)
+                passes.keep(self.name, call, self.rule(layer, seen, passes.errors(errors, len(seen))))
         output.register_hook(backward)
-    return layer.register_forward_hook(forward)
+        return changed
 
 
-def _keep(parameter: torch.nn.Parameter, found: torch.Tensor) -> None:
-    if getattr(parameter, "grad_sample", None) is not None:
-        # Added to those, two examples would share a row, and one of them could change it by 2 C.
-        raise InvalidArgument("grad_sample: holds gradients already: call the optimizer's accumulate() after every "
-                              "backward pass; for layers that one pass uses twice, dpledger.torch.gradients",
-                              field="grad_sample")
-    parameter.grad_sample = found  # type: ignore[attr-defined]
+class _Forward:
+    """In the place of a module's forward pass: it sees arguments by name, and the end of a call that fails."""
+
+    def __init__(self, passes: _Passes, layer: nn.Module) -> None:
+        self.passes, self.layer = passes, layer
+        self.before = layer.__dict__.get("forward")
+
+    def plain(self, *arguments: Any, **named: Any) -> Any:
+        if self.before is not None:
+            return self.before(*arguments, **named)
+        return type(self.layer).forward(self.layer, *arguments, **named)
+
+    def remove(self) -> None:
+        if self.before is None:
+            del self.layer.__dict__["forward"]
+        else:
+            self.layer.__dict__["forward"] = self.before
 
 
-def gradients(model: torch.nn.Module, loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-              inputs: torch.Tensor, targets: torch.Tensor) -> List[torch.Tensor]:
-    """Each example's gradient of loss(model(x)[0], y) for every parameter that wants one, and in its `grad_sample`:
+class _Model(_Forward):
+    """Of the whole model: counts its examples. At its first call it tries the model on one of them, without gradients:
+    layers then have one row, or their rows are not examples, though they may be as many by chance."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if functional.running() or not torch.is_grad_enabled() or self.passes.call is not None:
+            return self.plain(*arguments, **named)
+        first = arguments[0] if arguments else None
+        if not (isinstance(first, torch.Tensor) and first.dim()):
+            first = next(iter(functional.split((arguments, named))[0]), None)
+        examples = None if first is None else first.shape[0]
+        if examples and not self.passes.tried:
+            self._try(examples, (arguments, named))
+            self.passes.tried = True
+        self.passes.call = _Call(examples)
+        try:
+            return self.plain(*arguments, **named)
+        finally:
+            self.passes.call = None
+
+    def _try(self, examples: int, arguments: Any) -> None:
+        tensors, rebuilt = functional.split(arguments, examples)
+        fewer = [x[:1].detach().clone() if examples > 1 else torch.cat([x, x]).detach() for x in tensors]
+        positional, named = rebuilt(fewer)
+        self.passes.call = _Call(len(fewer[0]))
+        try:
+            with torch.random.fork_rng(devices={p.device for p in self.layer.parameters() if p.is_cuda}):
+                self.plain(*positional, **named)
+        except InvalidArgument:
+            raise
+        except Exception:  # a model that wants a batch of one size, and says so its own way
+            pass
+        finally:
+            self.passes.call = None
+
+
+class _Layer(_Forward):
+    """Of a layer without a rule on its input and errors alone: its forward pass is made again for its gradients."""
+
+    def __init__(self, passes: _Passes, name: str, layer: nn.Module, parameters: List[Any]) -> None:
+        super().__init__(passes, layer)
+        self.name, self.parameters = name, parameters
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if functional.running() or not torch.is_grad_enabled():
+            return self.plain(*arguments, **named)
+        surroundings = functional.Surroundings(self.layer)
+        kept = functional.detached((arguments, named))
+        output = self.plain(*arguments, **named)
+        examples = self._examples(kept)
+        call = self.passes.seen(self.name, self.layer, examples)
+        for number, part in enumerate(tree_flatten(output)[0]):
+            if isinstance(part, torch.Tensor) and part.requires_grad:
+                self._watch(part, number, call, examples, kept, surroundings)
+        return output
+
+    def _examples(self, arguments: Any) -> int:
+        if known(self.layer, sequences.RULES) is not None:
+            given = list(arguments[0]) + list(arguments[1].values())
+            sequences.check_input(self.name, self.layer, given[0] if given else None)
+        tensors, _ = functional.split(arguments)
+        if not tensors:
+            raise InvalidArgument("model: %s has parameters of its own, and is called without a tensor: its forward "
+                                  "pass must be given the examples, and give something for each; let it add its "
+                                  "parameter to its input" % called(self.name, self.layer), field="model")
+        return int(tensors[0].shape[0])
+
+    def _watch(self, part: torch.Tensor, number: int, call: Any, examples: int, arguments: Any,
+               surroundings: functional.Surroundings) -> None:
+        rule = sequences.RULES.get(known(self.layer, sequences.RULES))  # type: ignore[arg-type]
+        if rule is None and (part.is_leaf or not part.dim() or part.shape[0] != examples):
+            raise InvalidArgument("model: %s gives something that has no rows of examples, shape %s for %d examples; "
+                                  "let it add its parameter to its input" % (
+                                      called(self.name, self.layer), list(part.shape), examples), field="model")
+        before = part.detach().clone()
+
+        def backward(errors: torch.Tensor) -> None:
+            errors = self.passes.errors(errors, examples)
+            if examples == 0:
+                rows = [(p, p.new_zeros((0,) + tuple(p.shape))) for p in self.parameters]
+            else:
+                rows, found = self._rows(rule, arguments, number, errors, surroundings)
+                self._compare(found, before, surroundings.precision(before))
+            self.passes.keep(self.name, call, rows)
+        part.register_hook(backward)
+
+    def _rows(self, rule: Optional[Callable[..., Any]], arguments: Any, number: int, errors: torch.Tensor,
+              surroundings: functional.Surroundings) -> Tuple[Rows, torch.Tensor]:
+        if rule is not None:
+            products = sequences.Products()
+            with surroundings.restored(autocast=False):
+                positional, named = arguments
+                output = tree_flatten(rule(products, self.layer, *positional, **named))[0][number]
+            return products.rows([output], [errors]), output.detach()
+        try:
+            with surroundings.restored():
+                rows, output = functional.rows_of_layer(self.layer, self.parameters, arguments, number, errors)
+        except RuntimeError as failed:
+            raise InvalidArgument("model: torch cannot differentiate %s one example at a time (%s); take its "
+                                  "parameters' gradients yourself, into grad_sample" % (
+                                      called(self.name, self.layer), str(failed).split("\n")[0]),
+                                  field="model") from failed
+        return rows, output
+
+    def _compare(self, found: torch.Tensor, before: torch.Tensor, precision: float) -> None:
+        wide = before.to(torch.float64)
+        greatest = torch.nan_to_num(wide, 0.0, 0.0, 0.0).abs().max().item() if wide.numel() else 0.0
+        near = greatest * precision ** 0.5
+        if found.shape != before.shape or not torch.allclose(found.to(torch.float64), wide, rtol=0, atol=near,
+                                                             equal_nan=True):
+            raise InvalidArgument("model: %s, made again, does not give for each example what it gave: it mixes the "
+                                  "records of a batch, or has dropout that cannot be repeated (dropout=0)"
+                                  % called(self.name, self.layer), field="model")
+
+
+def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any, targets: Any, *,
+              chunk_size: Optional[int] = None) -> List[torch.Tensor]:
+    """Each example's gradient of loss(model(x), y) for every parameter that requires one, and in its `grad_sample`:
     [B, *shape]. By torch.func, or functorch on torch 1.13; for any model those can differentiate.
 
-    loss: of the outputs [1, ...] and targets [1, ...] of one example
+    loss: of the outputs [1, ...] and targets [1, ...] of one example; one number
+    inputs: a tensor, or a tuple of the model's positional arguments, or a dict of those by name; tensors in them have
+        examples in their first dimension, anything else is passed on
+    targets: a tensor, tuple or dict likewise
+    chunk_size: how many examples at a time, to bound the memory that a forward pass takes; all by default
+
+    Dropout falls on each example alone. InvalidArgument where the forward pass writes a buffer.
     """
     check_model(model)
-    wanted = [p for p in model.parameters() if p.requires_grad]
-    if len(wanted) != len(list(model.parameters())):
-        raise InvalidArgument("model: every parameter must require a gradient here", field="model")
-    if hasattr(torch, "func"):
-        from torch.func import functional_call, grad, vmap
-        names = [name for name, _ in model.named_parameters()]
-        buffers = dict(model.named_buffers())
-
-        def of_one(values: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            given = dict(zip(names, values), **buffers)
-            return loss(functional_call(model, given, (x[None],)), y[None])
-        values: Any = tuple(p.detach() for p in wanted)
-    else:
-        from functorch import grad, make_functional_with_buffers, vmap  # type: ignore[import-not-found]
-        stateless, values, buffers_ = make_functional_with_buffers(model, disable_autograd_tracking=True)
-
-        def of_one(values: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            return loss(stateless(values, buffers_, x[None]), y[None])
-    if inputs.shape[0] == 0:
-        found = [p.new_zeros((0,) + tuple(p.shape)) for p in wanted]
-    else:
-        found = list(vmap(grad(of_one), (None, 0, 0))(values, inputs, targets))
-    for parameter, of_examples in zip(wanted, found):
-        parameter.grad_sample = of_examples.detach()  # type: ignore[attr-defined]
+    found = functional.gradients_of(model, loss, inputs, targets, chunk_size)
+    for parameter, rows in zip([p for p in model.parameters() if p.requires_grad], found):
+        parameter.grad_sample = rows  # type: ignore[attr-defined]
     return found
