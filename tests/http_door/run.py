@@ -23,6 +23,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 NOT_RUN = 77  # as ctest is told
 
+
+def npm(work, seconds, *words):
+    """Runs npm. Why it failed, in a line, or an empty text."""
+    try:
+        ran = subprocess.run(["npm", *words], cwd=work, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "the registry does not answer"
+    return "" if ran.returncode == 0 else "; ".join(ran.stderr.split("\n")[:3]) or "npm %s failed" % words[0]
+
+
 def install(work):
     """Whether npm's packages are in `work`, at the versions of package.json."""
     if shutil.which("node") is None or shutil.which("npm") is None:
@@ -31,10 +41,13 @@ def install(work):
     done = work / "installed.json"
     if done.exists() and done.read_text() == (HERE / "package.json").read_text():
         return ""
-    ran = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=work,
-                         capture_output=True, text=True, timeout=300)
-    if ran.returncode != 0:
-        return "npm install failed: " + ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else "npm failed"
+    words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+    if npm(work, 120, *words, "--offline"):  # npm's cache does not have them all
+        # A short question first: an install retries for minutes where there is no way to the registry.
+        failed = npm(work, 60, "view", "esbuild", "name", "--loglevel=error", "--fetch-retries=0",
+                     "--fetch-timeout=10000") or npm(work, 240, *words)
+        if failed:
+            return "npm's packages cannot be fetched: " + failed
     shutil.copy(HERE / "package.json", done)
     return ""
 
