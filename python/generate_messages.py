@@ -18,14 +18,53 @@ PROTO = HERE.parent / "proto"
 OUTPUT = HERE / "dpledger" / "messages.py"
 SOURCE = "dpledger/v1/accounting_service.proto"
 
-# What a question about events alone neither says nor hears.
-LEFT_OUT = {"Subject.ledgers", "Subject.up_to_sequence", "Subject.dataset", "AnswerDetails.ledgers",
-            "AnswerDetails.filter_spending", "ComputeEpsilonResponse.planned_epsilon",
-            "ComputeDeltaResponse.planned_delta", "ComputeTuningCostResponse.planned_epsilon",
-            "ProfilePoint.planned"}
+# What a question of this package neither says nor hears.
+LEFT_OUT = {"Subject.ledgers", "Subject.up_to_sequence", "Subject.dataset", "ComputeTuningCostResponse.planned_epsilon",
+            "ProfilePoint.planned", "LedgerReference.fork", "LedgerReference.import"}
 BY_HAND = {"Interval"}  # dpledger/interval.py
-ENVELOPES = {"Subject", "AccountingOptions", "AnswerDetails"}  # of questions and answers, as requests and responses are
-HAVE_DEFAULTS = {"epoch", "xi", "group", "grid", "monotonic"}  # whose 0 has its meaning in the .proto files
+# Of questions and answers, as requests and responses are.
+ENVELOPES = {"Subject", "AccountingOptions", "AnswerDetails", "LedgerReference", "CorrectionNote", "MissingReleases",
+             "FilterSpending"}
+# Numbers that need not be stated: what the .proto files say that their absence means.
+HAVE_DEFAULTS = {"epoch": None, "xi": None, "group": None, "grid": None, "monotonic": None, "fixed_bins": None,
+                 "contributions": "1"}
+KEEP_PLACES = {"contributions", "fixed_bins"}  # before other arguments with a default: they once had none
+
+# Of classes that the .proto files say nothing of, as their names do where events are read one after another.
+MEANINGS = {
+    "SumQuery": "A noised sum over a sample: what one record can change in it, and its noise. SumQuery(1.0, z) has "
+                "noise multiplier z.",
+    "WithoutReplacement": "A sample of `sample_size` records, each set of so many with the same chance.",
+    "WithReplacement": "A sample of `sample_size` draws, each of any record: a record may be in it several times.",
+    "NoOp": "Nothing was released.",
+    "Gaussian": "A sum, or any vector, with Gaussian noise: noise_multiplier is the noise's standard deviation over "
+                "what adding or removing one record can change (L2 norm).",
+    "Laplace": "A sum, or any vector, with Laplace noise: noise_multiplier is the noise's scale over what adding or "
+               "removing one record can change (L1 norm).",
+    "DiscreteLaplace": "A whole number with noise P(k) ∝ e^{-a|k|} on whole numbers (the geometric mechanism).",
+    "RandomizedResponse": "Each record's answer, replaced with some probability by a uniformly random one.",
+    "EpsilonDelta": "Any mechanism that is (ε, δ)-DP, of which nothing else is known.",
+    "ZCDp": "Any mechanism that is (ξ, ρ)-zero-concentrated DP: its Rényi divergence of order α is at most ξ + ρα.",
+    "ExponentialMechanism": "The exponential mechanism that is ε-DP: a choice among candidates by noised score.",
+    "PermuteAndFlip": "The permute-and-flip mechanism that is ε-DP: a choice among candidates.",
+    "MixtureOfGaussians": "A sum with Gaussian noise, to which a record adds one of `sensitivities`, drawn with "
+                          "`sampling_probs`.",
+    "PoissonSampled": "A mechanism on a sample in which each record is with `sampling_probability`, independently.",
+    "SampledWithoutReplacement": "A mechanism on a sample of a fixed size, each set of so many records with the same "
+                                 "chance.",
+    "SampledWithReplacement": "A mechanism on a fixed number of draws, each of any record.",
+    "TruncatedSubsampledGaussian": "A noised sum over a Poisson sample, of which at most `truncated_batch_size` records "
+                                   "are kept.",
+    "SingleEpochTreeAggregation": "All partial sums of a binary tree over steps, with Gaussian noise: each record is in "
+                                  "one leaf of one tree (DP-FTRL).",
+    "SelfComposed": "A mechanism, run `count` times.",
+    "Composed": "Several mechanisms on the same data.",
+    "FilterSpending": "What an adaptive ledger has spent of its filter.",
+    "CorrectionNote": "What a correction says of an earlier entry.",
+    "NegativeBinomialTrials": "The number of runs has a negative binomial distribution without 0.",
+    "PoissonTrials": "The number of runs has a Poisson distribution.",
+    "ProfilePoint": "A point of the privacy profile.",
+}
 
 # FieldDescriptorProto.Type
 SCALARS = {1: ("double", "float", "0.0"), 4: ("uint64", "int", "0"), 8: ("bool", "bool", "False"),
@@ -174,6 +213,8 @@ class Writer:
             return "None"
         if field.kind == ENUM:
             return '"%s"' % next(iter(enum_words(self.enums[field.type])))
+        if HAVE_DEFAULTS.get(field.name):
+            return HAVE_DEFAULTS[field.name]
         return SCALARS[field.kind][2]
 
     def wire(self, field):
@@ -186,7 +227,7 @@ class Writer:
         taken = {field.name for field in fields}
         outer = [field for field in outer if field.name not in taken]
         self.lines += ["", "", "class %s(Message):" % name]
-        self.doc(comment, [*fields, *outer])
+        self.doc(self.meaning(name, comment), [*fields, *outer])
         required = [field for field in fields if event and field.kind != ENUM and not field.optional
                     and field.oneof is None and field.name not in HAVE_DEFAULTS]
         members = [(field.name, self.annotation(field), "") for field in required]  # first, as arguments want it
@@ -198,22 +239,36 @@ class Writer:
                 annotation = self.annotation(field)
                 if default == "None" and not annotation.startswith("Optional"):
                     annotation = "Optional[%s]" % annotation
-                members.append((field.name, annotation, " = " + default))
+                place = len(required) if field.name in KEEP_PLACES else len(members)
+                required = required + [field] if field.name in KEEP_PLACES else required
+                members.insert(place, (field.name, annotation, " = " + default))
         self.lines += ["    %s: %s%s" % member for member in members]
         self.wires("_wire", fields)
         if outer:
             self.wires("_beside", outer)
         if members:  # a dataclass would make it when the module is imported: half of the package's time
             arguments = ", ".join(["self"] + ["%s: %s%s" % member for member in members])
-            self.lines += ["", "    " + self.fill("def __init__(%s) -> None:" % arguments, "                 ", 4)]
+            self.lines += ["", "    " + self.fill("def __init__(%s)~->~None:" % arguments, "                 ",
+                                                  4).replace("~", " ")]
             self.lines += ["        self.%s = %s" % (member[0], member[0]) for member in members]
+
+    @staticmethod
+    def meaning(name, comment):
+        """What a class's docstring says first."""
+        if name.endswith("Request"):
+            return comment or "What %s is asked." % name[:-len("Request")]
+        if name.endswith("Response"):
+            return comment or "What %s answers." % name[:-len("Response")]
+        if not (comment or name in MEANINGS):
+            sys.exit("%s: has no comment in the .proto files; give it one in MEANINGS" % name)
+        return MEANINGS.get(name, comment)
 
     def wires(self, name, fields):
         self.lines.append("    %s = (%s)" % (name, "".join("\n        " + self.wire(field) + "," for field in fields)))
 
     def doc(self, comment, fields):
         told = [field for field in fields if field.comment]
-        self.lines.append('    """' + self.fill(comment or "As the API has it.", "    ", 7) + ("" if told else '"""'))
+        self.lines.append('    """' + self.fill(comment, "    ", 7) + ("" if told else '"""'))
         if told:
             self.lines.append("")
             for field in told:
@@ -240,7 +295,7 @@ Made by python/generate_messages.py from proto/dpledger/v1: change those, and ru
 """
 from __future__ import annotations
 
-from typing import Literal, Optional, Sequence, Union
+from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 from .interval import Interval
 from ._wire import Message
@@ -283,7 +338,7 @@ def generate():
                  for field in message.fields if field.oneof is not None]
         lines.append("%s = Union[\n    %s]" % (message.name, Writer.fill(", ".join(kinds), "    ", 4)))
     lines += ["", "# Of each folded message: its cases by number, and the names that the API has for them."]
-    lines.append("FOLDED = {")
+    lines.append("FOLDED: Dict[str, Dict[int, Tuple[str, Any]]] = {")
     for message in reversed(folded):
         rows = ['%d: ("%s", %s)' % (field.number, field.name, '"%s"' % field.type if messages[field.type].folded
                                     else class_of(message, field, messages))
@@ -291,11 +346,11 @@ def generate():
         lines.append('    "%s": {' % message.name)
         lines += ["        %s," % row for row in rows]
         lines.append("    },")
-    lines += ["}", "ENUMS = {"]
+    lines += ["}", "ENUMS: Dict[str, Dict[str, int]] = {"]
     for name in enum_names:
         table = ", ".join('"%s": %d' % item for item in enum_words(enums[name]).items())
         lines.append('    "%s": {%s},' % (name, table))
-    lines += ["}", "RESPONSES = {"]
+    lines += ["}", "RESPONSES: Dict[str, Any] = {"]
     lines += ['    "%s": %s,' % (method, pair[1]) for method, pair in methods.items()]
     lines += ["}", ""]
     return HEADER + "\n" + "\n".join(lines)

@@ -53,9 +53,13 @@ def block(title, text):
 def of_module(name):
     tree = ast.parse((HERE / "dpledger" / (name + ".py")).read_text())
     out = ["## dpledger.%s\n" % name.replace("/", ": "), documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
+    overloads = {}  # the first of each function's, which stands for it
     for node in filter(public, tree.body):
         if isinstance(node, ast.FunctionDef):
-            out.append(block(signature(node), documented(node)))
+            if "overload" in map(ast.unparse, node.decorator_list):
+                overloads.setdefault(node.name, node)
+            else:
+                out.append(block(signature(overloads.get(node.name, node)), documented(node)))
             continue
         start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"),
                      None)

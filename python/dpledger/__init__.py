@@ -8,11 +8,14 @@ The numbers come from dpledger's C++ library, which stands beside this package; 
 keeps a ledger of a run. Modules that need other packages are imported by name: dpledger.torch, dpledger.numpy,
 dpledger.dp_accounting, dpledger.opacus.
 """
-from .accounting import audit, calibrate, delta, dp_sgd, epsilon, profile, tuning
-from .answers import Answer, AuditResult, Calibration, Profile, TuningCost
+from typing import TYPE_CHECKING
+
+from .accounting import audit, calibrate, delta, dp_sgd, epsilon, profile, statement, tuning
+from .answers import (Answer, AuditResult, Calibration, DeltaAnswer, EpsilonAnswer, Profile, Statement, TuningCost)
 from .errors import Error, InvalidArgument, LibraryNotFound, WrongType
 from .interval import Interval
-from .recorder import Cost, Recorder, Round, Sampler
+from .recorder import Recorder, Round, Sampler
+from .store import LedgerInfo, LedgerStatement, Store, Verification, open
 from .messages import (BallsInBins, BinomialTrials, Composed, CyclicPoisson, DiscreteGaussian, DiscreteLaplace,
                        DisjointBatches, EpsilonDelta, ExponentialMechanism, FixedTrials, FullBatch, Gaussian, Laplace,
                        LeastCostTrials, ManyRunsAudit, MatrixMechanism, MinSeparationSampling, MixtureOfGaussians,
@@ -23,5 +26,15 @@ from .messages import (BallsInBins, BinomialTrials, Composed, CyclicPoisson, Dis
                        TruncatedPoisson, TruncatedSubsampledGaussian, Unsupported, WithoutReplacement, WithReplacement,
                        ZCDp)
 
+__version__: str  # the library's, which is of the same build
+
+if not TYPE_CHECKING:
+    def __getattr__(name: str) -> str:
+        if name != "__version__":
+            raise AttributeError("module 'dpledger' has no attribute %r" % name)
+        from . import _library
+        return _library.version()
+
 __all__ = [name for name in dir() if not name.startswith("_") and name not in (
-    "accounting", "answers", "errors", "interval", "messages", "recorder")]
+    "TYPE_CHECKING", "accounting", "answers", "errors", "interval", "messages", "open", "recorder",
+    "store")]

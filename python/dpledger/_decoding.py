@@ -134,7 +134,7 @@ def _read(cls: type, which: str, data: bytes, values: Dict[str, Any], later: Tup
             values[name] += (get(value),)
 
 
-def decode(cls: type, data: bytes, later: Tuple[str, ...] = ()) -> Any:
+def decode(cls: Any, data: bytes, later: Tuple[str, ...] = ()) -> Any:
     """A message of class `cls`. Fields named in `later` stay bytes. ValueError if `data` is torn."""
     message = cls.__new__(cls)
     _read(cls, "_wire", data, message.__dict__, later)

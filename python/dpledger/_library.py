@@ -38,17 +38,28 @@ def _open_accounting() -> ctypes.CDLL:
     library.dpledger_accounting_call.argtypes = [
         ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p),
         ctypes.POINTER(ctypes.c_size_t)]
+    library.dpledger_accounting_version.restype = ctypes.c_char_p
     library.dpledger_accounting_free.restype = None
     library.dpledger_accounting_free.argtypes = [ctypes.c_void_p]
     return library
 
 
+def accounting() -> ctypes.CDLL:
+    """libdpledger_accounting, opened when it is first needed."""
+    global _accounting
+    if _accounting is None:
+        _accounting = _open_accounting()
+    return _accounting
+
+
+def version() -> str:
+    """The software's version, which every answer states too."""
+    return str(accounting().dpledger_accounting_version().decode())
+
+
 def ask(method: str, question: bytes) -> bytes:
     """The serialised answer of AccountingService.`method`. Lets other threads run meanwhile. Raises Error."""
-    global _accounting
-    library = _accounting
-    if library is None:
-        library = _accounting = _open_accounting()
+    library = accounting()
     answer, size = ctypes.c_void_p(), ctypes.c_size_t()
     code = library.dpledger_accounting_call(BINARY, method.encode(), question, len(question), answer, size)
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .errors import InvalidArgument, WrongType
 
@@ -56,6 +56,10 @@ def _got(value: Any) -> str:
     return "%s (%s)" % (text if len(text) <= 60 else text[:57] + "...", type(value).__name__)
 
 
+def _a(name: str) -> str:
+    return ("an " if name[0] in "AEIO" else "a ") + name
+
+
 def varint(value: int) -> bytes:
     if value < 128:
         return bytes((value,))
@@ -74,14 +78,37 @@ def _double(value: Any) -> bytes:
         raise _Wrong(WrongType, "must be a number, got " + _got(value)) from None
 
 
+def quotient(value: Any) -> Optional[Tuple[int, int]]:
+    """256 and 60000 of "256/60000"; None for anything else."""
+    parts = value.split("/") if isinstance(value, str) else ()
+    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts) or not int(parts[1]):
+        return None
+    return int(parts[0]), int(parts[1])
+
+
+def _probability(value: Any) -> bytes:
+    found = quotient(value)
+    return _double(value if found is None else found[0] / found[1])
+
+
 def _uint64(value: Any) -> bytes:
     try:
         value = operator.index(value)
     except Exception:
-        raise _Wrong(WrongType, "must be a whole number, got " + _got(value)) from None
+        number = _as_float(value)
+        if number is None or not number.is_integer():
+            raise _Wrong(WrongType, "must be a whole number, got " + _got(value)) from None
+        value = int(number)  # 1e4 is one
     if not 0 <= value < 1 << 64:
-        raise _Wrong(InvalidArgument, "must be in [0, 2^64), got %d" % value)
+        raise _Wrong(InvalidArgument, "must be %s, got %d" % ("at least 0" if value < 0 else "below 2^64", value))
     return varint(value)
+
+
+def _as_float(value: Any) -> Optional[float]:
+    try:
+        return None if isinstance(value, (str, bytes)) else float(value)
+    except Exception:
+        return None
 
 
 def _text(value: Any) -> bytes:
@@ -110,6 +137,11 @@ _PUT: Dict[str, Tuple[int, Callable[[Any], bytes]]] = {  # wire type, and what w
     "double": (1, _double), "uint64": (0, _uint64), "bool": (0, _bool), "string": (2, _text), "bytes": (2, _bytes)}
 
 
+def spelled(word: str) -> str:
+    """ADD_OR_REMOVE_ONE and add_or_remove_one as this package spells it."""
+    return word.strip().lower().replace("_", "-")
+
+
 def _enum(table: Dict[str, int]) -> Callable[[Any], bytes]:
     coded = {word: varint(number) for word, number in table.items()}
 
@@ -117,8 +149,11 @@ def _enum(table: Dict[str, int]) -> Callable[[Any], bytes]:
         if not isinstance(value, str):
             raise _Wrong(WrongType, "must be text, got " + _got(value))
         if value not in coded:
-            words = ", ".join('"%s"' % word for word in coded if word)
-            raise _Wrong(InvalidArgument, 'must be one of %s, got "%s"' % (words, value))
+            again = spelled(value)  # ADD_OR_REMOVE_ONE
+            if again not in coded or not again:
+                words = ", ".join('"%s"' % word for word in coded if word)
+                raise _Wrong(InvalidArgument, 'must be one of %s, got "%s"' % (words, value))
+            value = again
         return coded[value]
     return put
 
@@ -126,7 +161,7 @@ def _enum(table: Dict[str, int]) -> Callable[[Any], bytes]:
 def _nested(kind: type) -> Callable[[Any], bytes]:
     def put(value: Any) -> bytes:
         if not isinstance(value, kind):
-            raise _Wrong(WrongType, "must be %s, got %s" % (kind.__name__, _got(value)))
+            raise _Wrong(WrongType, "must be %s, got %s" % (_a(kind.__name__), _got(value)))
         data = _body(value)
         return varint(len(data)) + data
     return put
@@ -204,6 +239,8 @@ def _plan(cls: type, which: str) -> List[Tuple[str, _Step, Any]]:
         plan = []
         for number, name, kind, label in getattr(cls, which):
             wire, put = _putter(kind)
+            if kind == "double" and name in _PROBABILITIES:
+                put = _probability
             step = (_list_step(number, wire, put) if label == "*"
                     else _one_step(number, wire, put, label, ZEROS.get(kind)))
             silent = getattr(cls, name, None) if which == "_beside" else None
@@ -212,6 +249,7 @@ def _plan(cls: type, which: str) -> List[Tuple[str, _Step, Any]]:
     return plan
 
 
+_PROBABILITIES = ("probability", "sampling_probability", "sampling_probs", "delta")
 _plans: Dict[Tuple[type, str], List[Tuple[str, _Step, Any]]] = {}
 _cases: Dict[str, Dict[type, Tuple[str, bytes, str]]] = {}
 
@@ -233,7 +271,7 @@ def _body(message: Any) -> bytes:
     return b"".join(out)
 
 
-def _case_table(name: str) -> Dict[type, Tuple[str, bytes, str]]:
+def cases(name: str) -> Dict[type, Tuple[str, bytes, str]]:
     """For each class that a folded message may hold: the case's name, its tag, and the folded message inside."""
     table = _cases.get(name)
     if table is None:
@@ -242,7 +280,7 @@ def _case_table(name: str) -> Dict[type, Tuple[str, bytes, str]]:
         for number, (case, held) in messages.FOLDED[name].items():
             tag = varint(number << 3 | 2)
             if isinstance(held, str):
-                table.update((inner, (case, tag, held)) for inner in _case_table(held))
+                table.update((inner, (case, tag, held)) for inner in cases(held))
             else:
                 table[held] = (case, tag, "")
         _cases[name] = table
@@ -250,9 +288,10 @@ def _case_table(name: str) -> Dict[type, Tuple[str, bytes, str]]:
 
 
 def _folded(name: str, value: Any) -> bytes:
-    found = _case_table(name).get(type(value))
+    found = cases(name).get(type(value))
     if found is None:
-        raise _Wrong(WrongType, "must be a %s (dpledger.messages), got %s" % (name, _got(value)))
+        made = ", which is a class: call it" if isinstance(value, type) else ""
+        raise _Wrong(WrongType, "must be %s (dpledger.messages), got %s%s" % (_a(name), _got(value), made))
     case, tag, inner = found
     try:
         data = _folded(inner, value) if inner else _body(value)
@@ -272,7 +311,7 @@ def encode(message: Any, folded: str = "") -> bytes:
     try:
         if not folded and type(message)._beside:
             folded = next(name for name in ("Trials", "MechanismEvent", "SamplingScheme") if type(message)
-                          in _case_table(name))
+                          in cases(name))
         return _folded(folded, message) if folded else _body(message)
     except _Wrong as wrong:
         path = wrong.path

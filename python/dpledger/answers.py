@@ -1,18 +1,24 @@
 """What the accountant answers. Every number is an interval that contains the true value; `upper` is to be reported."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple
+import math
+import operator
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
 from . import _decoding
-from .interval import Interval
-from .messages import (AnswerDetails, AuditClaimResponse, BayesSuccess, CalibrateResponse, CalibrationByMethod,
-                       CurveAudit,
-                       ComputeProfileResponse, ComputeTuningCostResponse, ErrorRateBounds, ErrorRates, GaussianFit,
-                       ProfilePoint, Trials, TuningAnalysis)
+from ._wire import Message
+from .interval import Interval, formatted, rounded
+from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSuccess, CalibrateResponse,
+                       CalibrationByMethod, ComputeDeltaResponse, ComputeEpsilonResponse, ComputeProfileResponse,
+                       ComputeTuningCostResponse, CurveAudit, ErrorRateBounds, ErrorRates, GaussianFit,
+                       LedgerReference, Parameters, ProfilePoint, Regime, Trials, TuningAnalysis)
 
 
 class Detailed:
-    """What every answer says of itself. Immutable, but for what is decoded when it is first asked for."""
+    """What every answer says of itself. Immutable, but for what is decoded when it is first asked for.
+
+    Formatted, f"{answer:.3f}", it is the bound to report, rounded so that it still is one.
+    """
 
     _response: Any
     _shown: Tuple[str, ...] = ()
@@ -34,12 +40,12 @@ class Detailed:
         return self.details.method
 
     @property
-    def adjacency(self) -> str:
+    def adjacency(self) -> Adjacency:
         """Which data sets must be hard to tell apart: "add-or-remove-one", "replace-one" or "zero-out"."""
         return self.details.adjacency
 
     @property
-    def regime(self) -> str:
+    def regime(self) -> Regime:
         """Which guarantee the number is: "fixed-plan" of events, the (ε, δ)-differential privacy of a plan; of ledgers
         also "filter", or "odometer", which is no differential privacy."""
         return self.details.regime
@@ -59,11 +65,31 @@ class Detailed:
         """What a reader of the number must know."""
         return self.details.warnings
 
+    def to_dict(self) -> Dict[str, Any]:
+        """What the answer says, as plain Python. An interval is two numbers: `epsilon` is the bound to report,
+        `epsilon_lower` the other one. pandas.DataFrame([answer.to_dict(), ...]) has them as columns."""
+        found: Dict[str, Any] = {}
+        for name, value in self._rows():
+            _put_plain(found, name, value)
+        for name in ("method", "adjacency", "regime", "schemes", "assumptions", "warnings"):
+            found[name] = _plain(getattr(self, name))
+        return found
+
+    def to_json(self, indent: Optional[int] = None) -> str:
+        """`to_dict` as JSON; an infinite number is the text "Infinity"."""
+        return _json(self.to_dict(), indent)
+
     def _rows(self) -> List[Tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self._shown]
 
     def __repr__(self) -> str:
-        return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % row for row in self._rows() if row[1] is not None))
+        return "%s(%s)" % (self._name(), ", ".join("%s=%r" % row for row in self._rows() if row[1] is not None))
+
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def __format__(self, spec: str) -> str:
+        return formatted(float(self), spec, math.inf) if spec else str(self)  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
@@ -78,28 +104,53 @@ class Detailed:
         return "<table>%s</table>" % cells
 
 
+def _put_plain(into: Dict[str, Any], name: str, value: Any) -> None:
+    if isinstance(value, Interval):
+        into[name], into[name + "_lower"] = value.upper, value.lower
+    else:
+        into[name] = _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """`value` of dicts, lists, numbers and text alone."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Message):
+        found: Dict[str, Any] = {}
+        for _, name, _, _ in value._wire:
+            _put_plain(found, name, getattr(value, name))
+        return found
+    return value
+
+
+def _json(value: Any, indent: Optional[int]) -> str:
+    import json
+    return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return "Infinity" if value == math.inf else value
+
+
 class Answer(Detailed):
-    """ε at a δ, or δ at an ε: whichever was asked for is an Interval, the other one a number."""
+    """ε at a δ (EpsilonAnswer), or δ at an ε (DeltaAnswer).
 
-    def __init__(self, response: Any, asked: str) -> None:
-        super().__init__(response)
-        self._asked = asked
-        self._shown = ("epsilon", "delta", "method")
+    It compares, `answer <= 3`, with numbers and with answers of its kind, by `upper`. Answers do not add: one question
+    about both runs has their sum.
+    """
 
-    @property
-    def epsilon(self) -> Any:
-        """Interval for an answer of `epsilon`; the float that `delta` was asked at."""
-        return self._response.epsilon
-
-    @property
-    def delta(self) -> Any:
-        """Interval for an answer of `delta`; the float that `epsilon` was asked at."""
-        return self._response.delta
+    _asked = ""
 
     @property
     def interval(self) -> Interval:
         """The number that was asked for."""
-        return getattr(self._response, self._asked)
+        return cast(Interval, getattr(self._response, self._asked))
 
     @property
     def lower(self) -> float:
@@ -111,9 +162,125 @@ class Answer(Detailed):
         """An upper bound on it: the one to report."""
         return self.interval.upper
 
+    @property
+    def parameters(self) -> Parameters:
+        """"fixed": plans were made without looking at outputs; or "adaptive"."""
+        return self.details.parameters
+
+    @property
+    def group_size(self) -> int:
+        """In how many records neighbouring data sets differ, at most."""
+        return self.details.group_size
+
+    @property
+    def entries(self) -> int:
+        """How many events were given, or entries the ledgers have."""
+        return self.details.entries
+
+    @property
+    def ledgers(self) -> Sequence[LedgerReference]:
+        """The ledgers that the answer stands on; none for events alone."""
+        return self.details.ledgers
+
+    @property
+    def ledger(self) -> str:
+        """The full name of the one ledger; empty for events alone."""
+        return self.ledgers[0].name if len(self.ledgers) == 1 else ""
+
+    @property
+    def root(self) -> str:
+        """The hash over the one ledger's entries, in hexadecimal; empty for events alone."""
+        return self.ledgers[0].root_hash.hex() if len(self.ledgers) == 1 else ""
+
+    def to_dict(self) -> Dict[str, Any]:
+        found = super().to_dict()
+        found.update(parameters=self.parameters, group_size=self.group_size)
+        if self.ledgers:
+            found.update(ledger=self.ledger, entries=self.entries, root=self.root)
+        return found
+
+    to_dict.__doc__ = Detailed.to_dict.__doc__
+
     def __float__(self) -> float:
         """`upper`."""
         return self.interval.upper
+
+    def __round__(self, digits: int = 0) -> float:
+        return rounded(self.upper, digits, math.inf)
+
+    def __eq__(self, other: object) -> bool:
+        return self._ordered(operator.eq, other)
+
+    def __hash__(self) -> int:
+        return hash(self.upper)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, order: Callable[[Any, Any], bool], other: Any) -> bool:
+        if isinstance(other, Answer) and other._asked != self._asked or not hasattr(other, "__float__"):
+            return NotImplemented
+        return bool(order(self.upper, other.upper if isinstance(other, (Answer, Interval)) else other))
+
+    def _name(self) -> str:
+        return "Answer"
+
+
+class EpsilonAnswer(Answer):
+    """ε at a δ."""
+
+    _response: ComputeEpsilonResponse
+    _asked = "epsilon"
+
+    @property
+    def epsilon(self) -> Interval:
+        """Contains the least ε; of a ledger, that of what was spent."""
+        return self._response.epsilon or Interval()
+
+    @property
+    def delta(self) -> float:
+        """That was asked at."""
+        return self._response.delta
+
+    @property
+    def planned_epsilon(self) -> Optional[Interval]:
+        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else None."""
+        return self._response.planned_epsilon
+
+    _shown = ("epsilon", "planned_epsilon", "delta", "method")
+
+
+class DeltaAnswer(Answer):
+    """δ at an ε."""
+
+    _response: ComputeDeltaResponse
+    _asked = "delta"
+
+    @property
+    def epsilon(self) -> float:
+        """That was asked at."""
+        return self._response.epsilon
+
+    @property
+    def delta(self) -> Interval:
+        """Contains the least δ; of a ledger, that of what was spent."""
+        return self._response.delta or Interval()
+
+    @property
+    def planned_delta(self) -> Optional[Interval]:
+        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else None."""
+        return self._response.planned_delta
+
+    _shown = ("epsilon", "delta", "planned_delta", "method")
 
 
 class Calibration(Detailed):
@@ -121,41 +288,55 @@ class Calibration(Detailed):
 
     _response: CalibrateResponse
 
-    def __init__(self, response: CalibrateResponse, given: Any) -> None:
+    def __init__(self, response: CalibrateResponse, solved: str, given: Dict[str, Any]) -> None:
         super().__init__(response)
-        self._given = given
+        self._solved, self._given = solved, given
         self._shown = ("solved", "value", "epsilon", "delta", "method")
 
     def _solution(self, name: str) -> Any:
-        found = getattr(self._response, name)
-        return found if found is not None else self._given.get(name)
+        if name == self._solved:
+            return self.value
+        if self._given.get(name) is None:
+            raise AttributeError("%s: is not known here; `value` is what was found: %s" % (name, self._solved))
+        return self._given[name]
 
     @property
     def solved(self) -> str:
-        """What was looked for: "noise_multiplier", "steps", "sample_rate", or the path of the hole."""
-        return str(self._given["solved"])
+        """What was looked for: "noise_multiplier", "steps", "sample_rate", "batch_size", or the path of the hole."""
+        return self._solved
 
     @property
     def value(self) -> float:
         """The solution, whatever it is of."""
         response = self._response
         found = (response.noise_multiplier, response.steps, response.sampling_probability, response.value)
-        return next(value for value in found if value is not None)
+        value = next(value for value in found if value is not None)
+        return int(value) if self._solved in ("steps", "batch_size") else value
 
     @property
-    def noise_multiplier(self) -> Optional[float]:
-        """Noise standard deviation over clip norm: found or given; None for a hole in events."""
-        return self._solution("noise_multiplier")
+    def noise_multiplier(self) -> float:
+        """Noise standard deviation over clip norm: found or given. AttributeError for a hole in events, as for the
+        next three."""
+        return cast(float, self._solution("noise_multiplier"))
 
     @property
-    def steps(self) -> Optional[int]:
-        """Rounds: found or given; None for a hole in events."""
-        return self._solution("steps")
+    def steps(self) -> int:
+        """Rounds: found or given, as they were or by epochs."""
+        return cast(int, self._solution("steps"))
 
     @property
-    def sample_rate(self) -> Optional[float]:
-        """Poisson sampling probability: found or given; None for a hole in events."""
-        return self._solution("sampling_probability")
+    def sample_rate(self) -> float:
+        """Poisson sampling probability: found or given, as it was or by a batch size. AttributeError for other schemes
+        too."""
+        return cast(float, self._solution("sample_rate"))
+
+    @property
+    def batch_size(self) -> int:
+        """Found or given; rounded down, where sample_rate was found and population given."""
+        population = self._given.get("population")
+        if self._solved == "sample_rate" and population is not None:
+            return int(self.value * int(population))
+        return cast(int, self._solution("batch_size"))
 
     @property
     def optimum(self) -> Interval:
@@ -177,16 +358,68 @@ class Calibration(Detailed):
         """What each method alone gives, if `compare_methods` asked for it."""
         return self._response.by_method
 
+    def __format__(self, spec: str) -> str:
+        """`value`, rounded to the side on which the target is kept."""
+        down = self.value <= self.optimum.lower
+        return formatted(self.value, spec, -math.inf if down else math.inf) if spec else str(self)
+
     def __float__(self) -> float:
         """`value`."""
         return float(self.value)
+
+
+class Statement:
+    """What a run of DP-SGD costs, by how its batches are taken; `str` is the text.
+
+    poisson: if each record is in each batch independently
+    unamplified: if each record is in one batch an epoch, whatever the order
+    user_poisson, user_unamplified: the same for all records of one user; None if none was asked about
+    """
+
+    def __init__(self, words: Dict[str, Any], steps: int, max_examples_per_user: Optional[int], poisson: EpsilonAnswer,
+                 unamplified: EpsilonAnswer, user_poisson: Optional[EpsilonAnswer],
+                 user_unamplified: Optional[EpsilonAnswer]) -> None:
+        self._words = dict(words, steps=steps, delta=poisson.delta, max_examples_per_user=max_examples_per_user)
+        self.poisson, self.unamplified = poisson, unamplified
+        self.user_poisson, self.user_unamplified = user_poisson, user_unamplified
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The arguments, `steps`, and the ε of each case."""
+        found = dict(self._words)
+        for name in ("poisson", "unamplified", "user_poisson", "user_unamplified"):
+            answer = getattr(self, name)
+            _put_plain(found, name, None if answer is None else answer.epsilon)
+        return found
+
+    def to_json(self, indent: Optional[int] = None) -> str:
+        """`to_dict` as JSON; an infinite number is the text "Infinity"."""
+        return _json(self.to_dict(), indent)
+
+    def __str__(self) -> str:
+        words = dict(self._words, poisson=self.poisson, unamplified=self.unamplified)
+        lines = ["DP-SGD over {population} records in batches of {batch_size}, noise multiplier {noise_multiplier}, "
+                 "{epochs} epochs ({steps} steps), delta {delta:g}:",
+                 "  each record in each batch independently (Poisson sampling): epsilon {poisson:.4f}, adding or "
+                 "removing one record",
+                 "  each record in one batch an epoch, in any order (no amplification): epsilon {unamplified:.4f}, one "
+                 "record zeroed out"]
+        if self.user_poisson is not None:
+            words.update(user_poisson=self.user_poisson, user_unamplified=self.user_unamplified)
+            lines.append("  all records of a user, who has at most {max_examples_per_user}: epsilon {user_poisson:.4f} "
+                         "and {user_unamplified:.4f}")
+        lines.append("Assumed: " + "; ".join(sorted({*self.poisson.assumptions, *self.unamplified.assumptions})) + ".")
+        return "\n".join(lines).format(**words)
+
+    def __repr__(self) -> str:
+        return "Statement(%s)" % ", ".join("%s=%s" % (name, value if not isinstance(value, Answer) else "%.4f" % value)
+                                           for name, value in vars(self).items() if name != "_words" and value)
 
 
 class TuningCost(Detailed):
     """What choosing the best of several runs costs."""
 
     _response: ComputeTuningCostResponse
-    _shown = ("epsilon", "single_run_epsilon", "delta", "analysis")
+    _shown = ("epsilon", "single_run_epsilon", "delta", "analysis", "trials")
 
     @property
     def epsilon(self) -> Interval:
@@ -214,7 +447,7 @@ class TuningCost(Detailed):
         return self._response.analyses
 
     @property
-    def trials(self) -> Trials:
+    def trials(self) -> Optional[Trials]:
         """The distribution of the number of runs: as asked, or the one of least cost."""
         return self._response.trials
 

@@ -4,16 +4,18 @@ Made by python/generate_messages.py from proto/dpledger/v1: change those, and ru
 """
 from __future__ import annotations
 
-from typing import Literal, Optional, Sequence, Union
+from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 from .interval import Interval
 from ._wire import Message
 
+SampleSource = Literal["sample-stated", "sample-drawn"]
 NoiseKind = Literal["gaussian", "rounded-gaussian", "discrete-gaussian"]
 NoisyMaxNoise = Literal["laplace-noise", "exponential-noise", "gumbel-noise"]
 GroupAssignment = Literal["groups-of-equal-size", "groups-drawn-one-by-one"]
 Adjacency = Literal["", "add-or-remove-one", "replace-one", "zero-out"]
 Parameters = Literal["", "fixed", "adaptive"]
+LedgerState = Literal["", "open", "sealed"]
 Method = Literal["", "best", "rdp", "pld", "contour", "gaussian-closed-form"]
 Regime = Literal["", "fixed-plan", "filter", "odometer"]
 DeclarationSource = Literal["", "declared", "assumed", "stated"]
@@ -28,13 +30,16 @@ class SamplingEvent(Message):
     """
     round: int
     scheme: SamplingScheme
+    source: SampleSource = "sample-stated"
     _wire = (
         (1, "round", "uint64", ""),
-        (2, "scheme", "SamplingScheme", ""),)
+        (2, "scheme", "SamplingScheme", ""),
+        (3, "source", "SampleSource", ""),)
 
-    def __init__(self, round: int, scheme: SamplingScheme) -> None:
+    def __init__(self, round: int, scheme: SamplingScheme, source: SampleSource = "sample-stated") -> None:
         self.round = round
         self.scheme = scheme
+        self.source = source
 
 
 class SumQueryEvent(Message):
@@ -72,7 +77,8 @@ class RoundsEvent(Message):
 
 
 class SumQuery(Message):
-    """As the API has it.
+    """A noised sum over a sample: what one record can change in it, and its noise. SumQuery(1.0, z) has noise
+    multiplier z.
 
     group: What is summed, e.g. "conv1" or "metrics/accuracy". For people; at most 256 bytes.
     l2_norm_bound: S: what adding or removing one record can change in the released sum (L2 norm), in the sum's
@@ -121,7 +127,7 @@ class Poisson(Message):
 
 
 class WithoutReplacement(Message):
-    """As the API has it.
+    """A sample of `sample_size` records, each set of so many with the same chance.
 
     sample_size: in [1, population_size]; population_size must be stated
     population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
@@ -139,7 +145,7 @@ class WithoutReplacement(Message):
 
 
 class WithReplacement(Message):
-    """As the API has it.
+    """A sample of `sample_size` draws, each of any record: a record may be in it several times.
 
     sample_size: in [1, population_size]; population_size must be stated
     population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
@@ -199,13 +205,15 @@ class RandomAllocation(Message):
     epoch: which epoch this round belongs to, from 0
     contributions: In how many rounds of an epoch each record is, the set of them drawn uniformly: in [1,
         rounds_per_epoch]; absent = one.
-    fixed_bins: Each record is in the same rounds of every epoch of this writer: drawn once, before the first one.
-        The i-th round of an epoch stands for the same records in all epochs. False: drawn again for each epoch.
+    fixed_bins: Each record is in the same rounds of every epoch of this writer, over all its incarnations: drawn
+        once, before the first one. The i-th round of an epoch stands for the same records in all epochs, which
+        therefore state the same population, rounds_per_epoch and contributions (FAILED_PRECONDITION). False: drawn
+        again for each epoch.
     population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
     """
     rounds_per_epoch: int
-    contributions: int
-    fixed_bins: bool
+    contributions: int = 1
+    fixed_bins: bool = False
     epoch: int = 0
     population_size: int = 0
     _wire = (
@@ -216,8 +224,8 @@ class RandomAllocation(Message):
     _beside = (
         (1, "population_size", "uint64", ""),)
 
-    def __init__(self, rounds_per_epoch: int, contributions: int, fixed_bins: bool, epoch: int = 0, population_size:
-                 int = 0) -> None:
+    def __init__(self, rounds_per_epoch: int, contributions: int = 1, fixed_bins: bool = False, epoch: int = 0,
+                 population_size: int = 0) -> None:
         self.rounds_per_epoch = rounds_per_epoch
         self.contributions = contributions
         self.fixed_bins = fixed_bins
@@ -248,7 +256,7 @@ class TruncatedPoisson(Message):
 
 
 class NoOp(Message):
-    """As the API has it.
+    """Nothing was released.
 
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
     """
@@ -294,7 +302,8 @@ class Unsupported(Message):
 
 
 class Gaussian(Message):
-    """As the API has it.
+    """A sum, or any vector, with Gaussian noise: noise_multiplier is the noise's standard deviation over what adding
+    or removing one record can change (L2 norm).
 
     noise_multiplier: > 0
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -312,7 +321,8 @@ class Gaussian(Message):
 
 
 class Laplace(Message):
-    """As the API has it.
+    """A sum, or any vector, with Laplace noise: noise_multiplier is the noise's scale over what adding or removing
+    one record can change (L1 norm).
 
     noise_multiplier: scale over L1 sensitivity, > 0
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -330,7 +340,7 @@ class Laplace(Message):
 
 
 class DiscreteLaplace(Message):
-    """As the API has it.
+    """A whole number with noise P(k) ∝ e^{-a|k|} on whole numbers (the geometric mechanism).
 
     noise_parameter: a in P(k) ∝ e^{-a|k|}, > 0
     sensitivity: >= 1
@@ -379,7 +389,7 @@ class DiscreteGaussian(Message):
 
 
 class RandomizedResponse(Message):
-    """As the API has it.
+    """What Randomized answers.
 
     noise_parameter: probability of a uniformly random answer, in [0, 1]
     num_buckets: >= 2
@@ -401,7 +411,7 @@ class RandomizedResponse(Message):
 
 
 class EpsilonDelta(Message):
-    """As the API has it.
+    """Any mechanism that is (ε, δ)-DP, of which nothing else is known.
 
     epsilon: >= 0
     delta: in [0, 1]
@@ -423,7 +433,7 @@ class EpsilonDelta(Message):
 
 
 class ZCDp(Message):
-    """As the API has it.
+    """Any mechanism that is (ξ, ρ)-zero-concentrated DP: its Rényi divergence of order α is at most ξ + ρα.
 
     rho: >= 0
     xi: >= 0
@@ -445,7 +455,7 @@ class ZCDp(Message):
 
 
 class ExponentialMechanism(Message):
-    """As the API has it.
+    """The exponential mechanism that is ε-DP: a choice among candidates by noised score.
 
     epsilon: >= 0
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -463,7 +473,7 @@ class ExponentialMechanism(Message):
 
 
 class PermuteAndFlip(Message):
-    """As the API has it.
+    """The permute-and-flip mechanism that is ε-DP: a choice among candidates.
 
     epsilon: >= 0
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -481,7 +491,7 @@ class PermuteAndFlip(Message):
 
 
 class MixtureOfGaussians(Message):
-    """As the API has it.
+    """A sum with Gaussian noise, to which a record adds one of `sensitivities`, drawn with `sampling_probs`.
 
     standard_deviation: > 0
     sensitivities: >= 0; as many as probabilities, at least one
@@ -508,7 +518,7 @@ class MixtureOfGaussians(Message):
 
 
 class PoissonSampled(Message):
-    """As the API has it.
+    """A mechanism on a sample in which each record is with `sampling_probability`, independently.
 
     sampling_probability: in (0, 1]
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -529,7 +539,7 @@ class PoissonSampled(Message):
 
 
 class SampledWithoutReplacement(Message):
-    """As the API has it.
+    """A mechanism on a sample of a fixed size, each set of so many records with the same chance.
 
     source_dataset_size: >= 1
     sample_size: in [1, source_dataset_size]
@@ -554,7 +564,7 @@ class SampledWithoutReplacement(Message):
 
 
 class SampledWithReplacement(Message):
-    """As the API has it.
+    """A mechanism on a fixed number of draws, each of any record.
 
     source_dataset_size: >= 1
     sample_size: >= 1
@@ -579,7 +589,7 @@ class SampledWithReplacement(Message):
 
 
 class TruncatedSubsampledGaussian(Message):
-    """As the API has it.
+    """A noised sum over a Poisson sample, of which at most `truncated_batch_size` records are kept.
 
     dataset_size: >= 1
     sampling_probability: in (0, 1]
@@ -610,7 +620,8 @@ class TruncatedSubsampledGaussian(Message):
 
 
 class SingleEpochTreeAggregation(Message):
-    """As the API has it.
+    """All partial sums of a binary tree over steps, with Gaussian noise: each record is in one leaf of one tree
+    (DP-FTRL).
 
     noise_multiplier: > 0
     step_counts: leaves of each tree, >= 1; at least one
@@ -657,7 +668,7 @@ class RepeatAndSelect(Message):
 
 
 class SelfComposed(Message):
-    """As the API has it.
+    """A mechanism, run `count` times.
 
     count: in [1, 2^53]
     """
@@ -673,7 +684,7 @@ class SelfComposed(Message):
 
 
 class Composed(Message):
-    """As the API has it.
+    """Several mechanisms on the same data.
 
     events: at least one, at most 4096
     count: How often the mechanism ran, in [1, 2^53]; absent = once.
@@ -947,6 +958,8 @@ class AnswerDetails(Message):
     schemes: sampling schemes met
     entries: events given, or entries of the ledgers
     version: of the software
+    filter_spending: ADAPTIVE only: what each ledger has spent of its declared filter. It is no guarantee; the answer
+        is that of the bound.
     declaration_source: Who says data set, unit, adjacency and parameters.
     group_size: records in which neighbouring data sets differ, at least 1
     regime: which guarantee the answer's number is
@@ -958,7 +971,9 @@ class AnswerDetails(Message):
     assumptions: Sequence[str] = ()
     warnings: Sequence[str] = ()
     entries: int = 0
+    ledgers: Sequence[LedgerReference] = ()
     version: str = ""
+    filter_spending: Sequence[FilterSpending] = ()
     declaration_source: DeclarationSource = ""
     group_size: int = 0
     regime: Regime = ""
@@ -970,15 +985,18 @@ class AnswerDetails(Message):
         (5, "assumptions", "string", "*"),
         (6, "warnings", "string", "*"),
         (7, "entries", "uint64", ""),
+        (8, "ledgers", "LedgerReference", "*"),
         (9, "version", "string", ""),
+        (10, "filter_spending", "FilterSpending", "*"),
         (11, "declaration_source", "DeclarationSource", ""),
         (12, "group_size", "uint64", ""),
         (13, "regime", "Regime", ""),)
 
     def __init__(self, method: str = "", adjacency: Adjacency = "", parameters: Parameters = "", schemes:
                  Sequence[str] = (), assumptions: Sequence[str] = (), warnings: Sequence[str] = (), entries: int = 0,
-                 version: str = "", declaration_source: DeclarationSource = "", group_size: int = 0, regime: Regime =
-                 "") -> None:
+                 ledgers: Sequence[LedgerReference] = (), version: str = "", filter_spending:
+                 Sequence[FilterSpending] = (), declaration_source: DeclarationSource = "", group_size: int = 0,
+                 regime: Regime = "") -> None:
         self.method = method
         self.adjacency = adjacency
         self.parameters = parameters
@@ -986,14 +1004,140 @@ class AnswerDetails(Message):
         self.assumptions = assumptions
         self.warnings = warnings
         self.entries = entries
+        self.ledgers = ledgers
         self.version = version
+        self.filter_spending = filter_spending
         self.declaration_source = declaration_source
         self.group_size = group_size
         self.regime = regime
 
 
+class FilterSpending(Message):
+    """What an adaptive ledger has spent of its filter.
+
+    filter: "rdp at order 8", "zcdp", "gdp", "mixture at delta 1e-06"
+    bound: ε of that order, ρ, μ, or ε at that delta
+    spent: in the same units, rounded up
+    odometer: Mixture filters only. With a probability of at least 1 - delta over the run's own outputs, the privacy
+        loss of all that the ledger has released was at most `odometer` at every time, rounded up, whatever the
+        bound. It speaks of the run that happened; it is no differential privacy.
+    """
+    ledger: str = ""
+    filter: str = ""
+    bound: float = 0.0
+    spent: float = 0.0
+    odometer: float = 0.0
+    delta: float = 0.0
+    _wire = (
+        (1, "ledger", "string", ""),
+        (2, "filter", "string", ""),
+        (3, "bound", "double", ""),
+        (4, "spent", "double", ""),
+        (5, "odometer", "double", ""),
+        (6, "delta", "double", ""),)
+
+    def __init__(self, ledger: str = "", filter: str = "", bound: float = 0.0, spent: float = 0.0, odometer: float =
+                 0.0, delta: float = 0.0) -> None:
+        self.ledger = ledger
+        self.filter = filter
+        self.bound = bound
+        self.spent = spent
+        self.odometer = odometer
+        self.delta = delta
+
+
+class LedgerReference(Message):
+    """A ledger that an answer stands on, and what it says of itself.
+
+    rounds: that released something
+    planned_rounds: 0 = not stated
+    corrections: by sequence. They change no number
+    missing: Releases that may be missing in it, the first 100. While there is one, the answer may be short.
+    missing_count: how many there are, the first 100 included
+    """
+    name: str = ""
+    size: int = 0
+    root_hash: bytes = b""
+    dataset: str = ""
+    unit_of_privacy: str = ""
+    state: LedgerState = ""
+    rounds: int = 0
+    planned_rounds: int = 0
+    corrections: Sequence[CorrectionNote] = ()
+    missing: Sequence[MissingReleases] = ()
+    missing_count: int = 0
+    _wire = (
+        (1, "name", "string", ""),
+        (2, "size", "uint64", ""),
+        (3, "root_hash", "bytes", ""),
+        (4, "dataset", "string", ""),
+        (5, "unit_of_privacy", "string", ""),
+        (6, "state", "LedgerState", ""),
+        (7, "rounds", "uint64", ""),
+        (8, "planned_rounds", "uint64", ""),
+        (9, "corrections", "CorrectionNote", "*"),
+        (10, "missing", "MissingReleases", "*"),
+        (13, "missing_count", "uint64", ""),)
+
+    def __init__(self, name: str = "", size: int = 0, root_hash: bytes = b"", dataset: str = "", unit_of_privacy: str
+                 = "", state: LedgerState = "", rounds: int = 0, planned_rounds: int = 0, corrections:
+                 Sequence[CorrectionNote] = (), missing: Sequence[MissingReleases] = (), missing_count: int =
+                 0) -> None:
+        self.name = name
+        self.size = size
+        self.root_hash = root_hash
+        self.dataset = dataset
+        self.unit_of_privacy = unit_of_privacy
+        self.state = state
+        self.rounds = rounds
+        self.planned_rounds = planned_rounds
+        self.corrections = corrections
+        self.missing = missing
+        self.missing_count = missing_count
+
+
+class CorrectionNote(Message):
+    """What a correction says of an earlier entry.
+
+    sequence: of the correction itself
+    corrected_sequence: of the entry that it speaks of
+    """
+    sequence: int = 0
+    corrected_sequence: int = 0
+    text: str = ""
+    _wire = (
+        (1, "sequence", "uint64", ""),
+        (2, "corrected_sequence", "uint64", ""),
+        (3, "text", "string", ""),)
+
+    def __init__(self, sequence: int = 0, corrected_sequence: int = 0, text: str = "") -> None:
+        self.sequence = sequence
+        self.corrected_sequence = corrected_sequence
+        self.text = text
+
+
+class MissingReleases(Message):
+    """Why releases of a writer may be missing in a ledger.
+
+    incarnation: the sequence of the entry that opened it; 0: the writer opened none
+    reason: in words
+    """
+    writer: str = ""
+    incarnation: int = 0
+    reason: str = ""
+    _wire = (
+        (1, "writer", "string", ""),
+        (2, "incarnation", "uint64", ""),
+        (3, "reason", "string", ""),)
+
+    def __init__(self, writer: str = "", incarnation: int = 0, reason: str = "") -> None:
+        self.writer = writer
+        self.incarnation = incarnation
+        self.reason = reason
+
+
 class ComputeEpsilonRequest(Message):
-    """As the API has it.
+    """What ComputeEpsilon is asked.
 
     delta: in [0, 1). At 0: the greatest privacy loss, infinite for Gaussian noise
     """
@@ -1013,27 +1157,32 @@ class ComputeEpsilonRequest(Message):
 
 
 class ComputeEpsilonResponse(Message):
-    """As the API has it.
+    """What ComputeEpsilon answers.
 
     epsilon: of what was spent
+    planned_epsilon: The cost of the declared plan, present while the ledger has fewer rounds than planned. It covers
+        a run that may be stopped early for what it showed; `epsilon` does not.
     """
     epsilon: Optional[Interval] = None
     delta: float = 0.0
     details: Optional[AnswerDetails] = None
+    planned_epsilon: Optional[Interval] = None
     _wire = (
         (1, "epsilon", "Interval", ""),
         (2, "delta", "double", ""),
-        (3, "details", "AnswerDetails", ""),)
+        (3, "details", "AnswerDetails", ""),
+        (4, "planned_epsilon", "Interval", ""),)
 
     def __init__(self, epsilon: Optional[Interval] = None, delta: float = 0.0, details: Optional[AnswerDetails] =
-                 None) -> None:
+                 None, planned_epsilon: Optional[Interval] = None) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.details = details
+        self.planned_epsilon = planned_epsilon
 
 
 class ComputeDeltaRequest(Message):
-    """As the API has it.
+    """What ComputeDelta is asked.
 
     epsilon: >= 0, finite
     """
@@ -1053,20 +1202,23 @@ class ComputeDeltaRequest(Message):
 
 
 class ComputeDeltaResponse(Message):
-    """As the API has it."""
+    """What ComputeDelta answers."""
     delta: Optional[Interval] = None
     epsilon: float = 0.0
     details: Optional[AnswerDetails] = None
+    planned_delta: Optional[Interval] = None
     _wire = (
         (1, "delta", "Interval", ""),
         (2, "epsilon", "double", ""),
-        (3, "details", "AnswerDetails", ""),)
+        (3, "details", "AnswerDetails", ""),
+        (4, "planned_delta", "Interval", ""),)
 
     def __init__(self, delta: Optional[Interval] = None, epsilon: float = 0.0, details: Optional[AnswerDetails] =
-                 None) -> None:
+                 None, planned_delta: Optional[Interval] = None) -> None:
         self.delta = delta
         self.epsilon = epsilon
         self.details = details
+        self.planned_delta = planned_delta
 
 
 class CalibrateRequest(Message):
@@ -1140,7 +1292,7 @@ class CalibrationByMethod(Message):
 
 
 class CalibrateResponse(Message):
-    """As the API has it.
+    """What Calibrate answers.
 
     value: of the hole
     optimum: contains the value at which ε equals the target
@@ -1182,7 +1334,7 @@ class CalibrateResponse(Message):
 
 
 class NegativeBinomialTrials(Message):
-    """As the API has it.
+    """The number of runs has a negative binomial distribution without 0.
 
     eta: > -1; 0 is the logarithmic distribution, 1 the geometric
     mean: in (1, 1e15]
@@ -1199,7 +1351,7 @@ class NegativeBinomialTrials(Message):
 
 
 class PoissonTrials(Message):
-    """As the API has it.
+    """The number of runs has a Poisson distribution.
 
     mean: in (0, 1e15]
     """
@@ -1260,7 +1412,7 @@ class LeastCostTrials(Message):
 
 
 class ComputeTuningCostRequest(Message):
-    """As the API has it.
+    """What ComputeTuningCost is asked.
 
     subject: one run
     """
@@ -1297,7 +1449,7 @@ class TuningAnalysis(Message):
 
 
 class ComputeTuningCostResponse(Message):
-    """As the API has it.
+    """What ComputeTuningCost answers.
 
     epsilon: Of the whole search: the least upper bound of all analyses. `lower` is what the worst quality score
         shows.
@@ -1379,7 +1531,7 @@ class ComputeProfileRequest(Message):
 
 
 class ComputeProfileResponse(Message):
-    """As the API has it.
+    """What ComputeProfile answers.
 
     points: in the order asked
     advantage: The most that an attacker's true positive rate exceeds his false positive rate: δ at ε = 0.
@@ -1410,7 +1562,7 @@ class ComputeProfileResponse(Message):
 
 
 class ProfilePoint(Message):
-    """As the API has it.
+    """A point of the privacy profile.
 
     epsilon: the one asked about has equal bounds
     """
@@ -1491,7 +1643,7 @@ class GaussianFit(Message):
 
 
 class AuditClaimRequest(Message):
-    """As the API has it.
+    """What AuditClaim is asked.
 
     subject: whose claim; without it only the bound is answered
     delta: in [0, 1)
@@ -1566,7 +1718,7 @@ class ManyRunsAudit(Message):
 
 
 class AuditClaimResponse(Message):
-    """As the API has it.
+    """What AuditClaim answers.
 
     epsilon_lower_bound: at the confidence; 0 if the attack shows nothing
     claimed_epsilon: of the subject
@@ -1660,7 +1812,7 @@ Event = Union[
     SamplingEvent, SumQueryEvent, RoundsEvent, MechanismEvent]
 
 # Of each folded message: its cases by number, and the names that the API has for them.
-FOLDED = {
+FOLDED: Dict[str, Dict[int, Tuple[str, Any]]] = {
     "Trials": {
         1: ("negative_binomial", NegativeBinomialTrials),
         2: ("poisson", PoissonTrials),
@@ -1710,18 +1862,20 @@ FOLDED = {
         4: ("mechanism", "MechanismEvent"),
     },
 }
-ENUMS = {
+ENUMS: Dict[str, Dict[str, int]] = {
+    "SampleSource": {"sample-stated": 0, "sample-drawn": 1},
     "NoiseKind": {"gaussian": 0, "rounded-gaussian": 1, "discrete-gaussian": 2},
     "NoisyMaxNoise": {"laplace-noise": 0, "exponential-noise": 1, "gumbel-noise": 2},
     "GroupAssignment": {"groups-of-equal-size": 0, "groups-drawn-one-by-one": 1},
     "Adjacency": {"": 0, "add-or-remove-one": 1, "replace-one": 2, "zero-out": 3},
     "Parameters": {"": 0, "fixed": 1, "adaptive": 2},
+    "LedgerState": {"": 0, "open": 1, "sealed": 2},
     "Method": {"": 0, "best": 1, "rdp": 2, "pld": 3, "contour": 4, "gaussian-closed-form": 5},
     "Regime": {"": 0, "fixed-plan": 1, "filter": 2, "odometer": 3},
     "DeclarationSource": {"": 0, "declared": 1, "assumed": 2, "stated": 3},
     "Unknown": {"": 0, "noise-multiplier": 1, "steps": 2, "sampling-probability": 3},
 }
-RESPONSES = {
+RESPONSES: Dict[str, Any] = {
     "ComputeEpsilon": ComputeEpsilonResponse,
     "ComputeDelta": ComputeDeltaResponse,
     "Calibrate": CalibrateResponse,

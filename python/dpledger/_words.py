@@ -1,0 +1,361 @@
+"""The words that people think in, and those of other libraries: batch sizes, epochs, names of schemes, hints."""
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union, cast
+
+from . import _wire, messages
+from .errors import Error, InvalidArgument, WrongType
+from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocation, RoundsEvent, SamplingEvent,
+                       SamplingScheme, SumQuery, SumQueryEvent, WithoutReplacement)
+
+if TYPE_CHECKING:
+    from fractions import Fraction  # it is slow to import, and few questions need it
+
+SCHEMES = ("poisson", "fixed-size", "shuffled", "allocated", "full-batch")
+
+# What other libraries call an argument: the first name here that the function has is meant.
+_HINTS: Dict[str, Tuple[str, ...]] = {}
+for _ours, _theirs in {
+        "delta": "target_delta deltas d",
+        "epsilon target_epsilon": "epsilon target_epsilon eps target_eps epsilons",
+        "noise_multiplier": "sigma noise noise_scale noise_std noise_stddev stddev std z noise_multipliers nm",
+        "sample_rate": "sampling_probability sampling_prob sampling_rate q probability p sample_probability",
+        "population": "n N population_size dataset_size data_size num_examples num_samples number_of_examples "
+                      "num_records size sample_size_total n_samples train_size",
+        "batch_size": "batch expected_batch_size batchsize sample_size lot_size B bs",
+        "steps": "num_steps iterations num_iterations rounds num_rounds n_steps T count num_updates compositions "
+                 "num_compositions max_steps",
+        "epochs": "num_epochs n_epochs max_epochs",
+        "adjacency": "neighboring_relation neighbouring_relation relation neighbors neighbours adjacency_relation",
+        "method": "accountant accountant_type mechanism",
+        "relative_gap": "epsilon_tolerance eps_error tolerance tol error",
+        "scheme": "sampling sampler sampling_scheme poisson_sampling",
+        "group_size": "max_examples_per_user",
+        "max_examples_per_user": "group_size",
+        "events": "event mechanisms",
+        "deltas": "delta", "epsilons": "epsilon"}.items():
+    for _word in _theirs.split():
+        _HINTS[_word] = _HINTS.get(_word, ()) + tuple(_ours.split())
+_NOT_NEEDED = {
+    **dict.fromkeys("l2_norm_clip max_grad_norm clip_norm clipping_norm l2_norm_bound sensitivity".split(),
+                    "noise_multiplier is the noise's standard deviation over it"),
+    **dict.fromkeys("orders alphas".split(), 'method="rdp" answers by Rényi DP, and chooses its orders'),
+    **dict.fromkeys("value_discretization_interval used_microbatching".split(), "leave it out")}
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
+    """A decorator: arguments that the function does not have, or lacks, are an Error that says which it has; a sequence
+    in the keyword argument `many` gives a list of the answers for each of its numbers."""
+    def decorate(function: _Function) -> _Function:
+        @functools.wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            try:
+                if many and type(named.get(many)) not in _NUMBERS and _is_many(named[many]):
+                    return [function(*arguments, **{**named, many: one}) for one in named[many]]
+                return function(*arguments, **named)
+            except TypeError as failed:
+                if isinstance(failed, Error):
+                    raise
+                explained = _explained(function, arguments, named)
+                if explained is None:
+                    raise
+                raise explained from None
+        return cast(_Function, called)
+    return decorate
+
+
+_NUMBERS = (float, int, type(None))
+
+
+def _is_many(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) == 1
+
+
+def _explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
+    import inspect
+    parameters = inspect.signature(function).parameters
+    by_place = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
+    for name in named:
+        if name not in parameters:
+            return WrongType("%s: is no argument of %s%s" % (name, function.__name__, _hint(name, list(parameters))),
+                             field=name)
+    if len(arguments) > len(by_place):
+        say = "%s: takes %s without a name; write the others as %s=..." % (
+            function.__name__, ", ".join(by_place) or "nothing",
+            "=..., ".join([name for name in parameters if name not in by_place and name not in named][:3]))
+        return WrongType(say)
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in named and name not in by_place[:len(arguments)]:
+            return WrongType("%s: give it" % name, field=name)
+    return None
+
+
+def _hint(name: str, known: List[str]) -> str:
+    if name in _NOT_NEEDED:
+        return ": " + _NOT_NEEDED[name]
+    meant = [word for word in _HINTS.get(name, ()) if word in known and word != name]
+    if not meant:
+        import difflib
+        meant = difflib.get_close_matches(name.lower(), known, 1)
+    return "; did you mean %s?" % meant[0] if meant else ", which has " + ", ".join(known)
+
+
+def in_python(text: str) -> str:
+    """A message in the words of this package's arguments: "zero-out" for ZERO_OUT."""
+    import re
+
+    def spelled(found: "re.Match[str]") -> str:
+        return '"%s"' % _wire.spelled(found[0])
+    return re.sub(r"\b(?:%s)\b" % "|".join(_UPPER), spelled, text)
+
+
+_UPPER = [word.upper().replace("-", "_") for kind in ("Adjacency", "Method", "NoiseKind") for word in
+          messages.ENUMS[kind] if "-" in word]
+
+
+def whole(value: Any, name: str) -> int:
+    """`value` as a whole number in [1, 2^53]; 1e4 is one."""
+    found = value
+    if type(value) is not int:
+        try:
+            found = operator.index(value)
+        except TypeError:
+            number = _real(value, name)
+            if not number.is_integer():
+                raise WrongType("%s: must be a whole number, got %r" % (name, value), field=name) from None
+            found = int(number)
+    if not 1 <= found <= 1 << 53:
+        raise InvalidArgument("%s: must be in [1, 2^53], got %s" % (name, value), field=name)
+    return found
+
+
+def _real(value: Any, name: str) -> float:
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except Exception:
+        raise WrongType("%s: must be a number, got %r (%s)" % (name, value, type(value).__name__),
+                        field=name) from None
+
+
+def rate(value: Any) -> Any:
+    """A sampling probability; "256/60000" as the number."""
+    parts = _wire.quotient(value) if isinstance(value, str) else None
+    return value if parts is None else parts[0] / parts[1]
+
+
+def exact(value: Any, name: str) -> Fraction:
+    """A number > 0 as it was written: 0.1 is a tenth."""
+    from fractions import Fraction
+    parts = _wire.quotient(value)
+    if parts is not None:
+        value = Fraction(*parts)
+    if isinstance(value, (int, Fraction)):
+        found = Fraction(value)
+    else:
+        number = _real(value, name)
+        if not math.isfinite(number):
+            raise InvalidArgument("%s: must be finite and > 0, got %r" % (name, number), field=name)
+        found = Fraction(repr(number))
+    if found <= 0:
+        raise InvalidArgument("%s: must be finite and > 0, got %s" % (name, value), field=name)
+    return found
+
+
+def _up(count: Fraction) -> int:
+    """The least whole number that is not less, but for what a rounded sampling rate adds."""
+    nearest = round(count)
+    return max(1, nearest if abs(count - nearest) <= abs(count) / 10 ** 12 else math.ceil(count))
+
+
+def word_of(scheme: Any) -> Optional[str]:
+    """One of SCHEMES; None for a SamplingScheme."""
+    if scheme is None:
+        return "poisson"
+    if not isinstance(scheme, str):
+        return None
+    word = _wire.spelled(scheme)
+    if word not in SCHEMES:
+        raise InvalidArgument('scheme: must be one of %s, or a SamplingScheme such as Poisson(0.01), got "%s"'
+                              % (", ".join('"%s"' % known for known in SCHEMES), scheme), field="scheme")
+    return word
+
+
+def scheme_of(scheme: Union[SamplingScheme, str, None], sample_rate: Any, batch_size: Any,
+              population: Any) -> SamplingScheme:
+    """The sampling scheme that the arguments describe."""
+    if scheme is not None and not isinstance(scheme, str):
+        for name, value in (("sample_rate", sample_rate), ("batch_size", batch_size), ("population", population)):
+            if value is not None:
+                raise InvalidArgument("%s: is part of scheme; give one of the two" % name, field=name)
+        return scheme
+    word = word_of(scheme)
+    if sample_rate is not None and word != "poisson":
+        raise InvalidArgument('sample_rate: is for scheme="poisson"; give batch_size and population with "%s"' % word,
+                              field="sample_rate")
+    size = 0 if population is None else whole(population, "population")
+    if word == "full-batch":
+        if batch_size is not None:
+            raise InvalidArgument('batch_size: is no part of scheme="full-batch", whose batches have all records',
+                                  field="batch_size")
+        return FullBatch(size)
+    if sample_rate is not None:
+        if batch_size is not None:
+            raise InvalidArgument("sample_rate: is batch_size / population; give it, or these two",
+                                  field="sample_rate")
+        return Poisson(rate(sample_rate), size)
+    if batch_size is None or population is None:
+        missing = "batch_size" if batch_size is None else "population"
+        if batch_size is None and population is None and word == "poisson":
+            raise InvalidArgument("sample_rate: give it, or batch_size and population, or a scheme that has them",
+                                  field="sample_rate")
+        raise InvalidArgument("%s: give it too: batches come from batch_size and population" % missing, field=missing)
+    batch = whole(batch_size, "batch_size")
+    if batch > size:
+        raise InvalidArgument("batch_size: must be at most population (%d), got %d" % (size, batch),
+                              field="batch_size")
+    if word == "poisson":
+        return Poisson(batch / size, size)
+    if word == "fixed-size":
+        return WithoutReplacement(batch, size)
+    rounds = -(-size // batch)
+    return DisjointBatches(rounds, 0, size) if word == "shuffled" else RandomAllocation(rounds, population_size=size)
+
+
+def rounds_per_epoch(scheme: Any) -> int:
+    """Of a scheme whose epochs are whole; else 0."""
+    if isinstance(scheme, DisjointBatches):
+        return whole(scheme.batches_per_epoch, "scheme.batches_per_epoch")
+    if isinstance(scheme, RandomAllocation):
+        return whole(scheme.rounds_per_epoch, "scheme.rounds_per_epoch")
+    return 0
+
+
+def steps_of(scheme: Any, steps: Any, epochs: Any) -> int:
+    """How many rounds there are. `epochs` of samples that come one by one are the least number of rounds that draw that
+    many times the population, on average."""
+    if epochs is None:
+        if steps is None:
+            raise InvalidArgument("steps: give it, or epochs", field="steps")
+        return whole(steps, "steps")
+    if steps is not None:
+        raise InvalidArgument("epochs: is part of steps; give one of the two", field="epochs")
+    passes = exact(epochs, "epochs")
+    if isinstance(scheme, FullBatch):
+        return _up(passes)
+    in_one = rounds_per_epoch(scheme)
+    if in_one:
+        return _up(passes * in_one)
+    if hasattr(scheme, "probability"):
+        return _up(passes / exact(scheme.probability, "sample_rate"))
+    if not scheme.population_size:
+        raise InvalidArgument("scheme.population_size: epochs need it", field="scheme.population_size")
+    return _up(passes * scheme.population_size / exact(scheme.sample_size, "scheme.sample_size"))
+
+
+def run(noise_multiplier: Any, sample_rate: Any, steps: Any, scheme: Any, batch_size: Any, population: Any,
+        epochs: Any) -> List[Event]:
+    """The events of one run. An epoch that it leaves unfinished is told round by round."""
+    if scheme is batch_size is population is epochs is None and sample_rate is not None and steps is not None:
+        return [RoundsEvent(Poisson(rate(sample_rate)), (SumQuery(1.0, noise_multiplier),), whole(steps, "steps"))]
+    scheme = scheme_of(scheme, sample_rate, batch_size, population)
+    count = steps_of(scheme, steps, epochs)
+    query = SumQuery(1.0, noise_multiplier)
+    in_one = rounds_per_epoch(scheme)
+    begun, rest = divmod(count, in_one) if in_one else (0, 0)
+    if not rest:
+        return [RoundsEvent(scheme, (query,), count)]
+    events: List[Event] = [RoundsEvent(scheme, (query,), count - rest)] if begun else []
+    last = in_epoch(scheme, scheme.epoch + begun)
+    for number in range(rest):
+        events += (SamplingEvent(number, last), SumQueryEvent(number, query))
+    return events
+
+
+def in_epoch(scheme: Any, epoch: int) -> Any:
+    """The same scheme in that epoch."""
+    import copy
+    again = copy.copy(scheme)
+    again.epoch = epoch
+    return again
+
+
+def next_epoch(events: Sequence[Any], scheme: Any) -> int:
+    """The first epoch that none of `events` is in: the given scheme's own, or a later one."""
+    schemes: List[Any] = [getattr(event, "scheme", None) for event in events]
+    return max([int(scheme.epoch)] + [int(one.epoch) + 1 for one in schemes if rounds_per_epoch(one)])
+
+
+# ---- Paths ----
+
+def shifted(path: str, by: int) -> str:
+    """`path` into events that stand behind so many others."""
+    import re
+    return re.sub(r"^events\[(\d+)\]", lambda found: "events[%d]" % (int(found[1]) + by), path)
+
+
+def _chain(folded: str, value: Any) -> Optional[List[str]]:
+    """The cases that lead from a folded message to what it holds: ["mechanism", "gaussian"]."""
+    names: List[str] = []
+    while folded:
+        found = _wire.cases(folded).get(type(value))
+        if found is None:
+            return None
+        names.append(found[0])
+        folded = found[2]
+    return names
+
+
+def api_path(path: str, events: Sequence[Any]) -> str:
+    """A path as Python's names have it, "events[0].queries[0].noise_stddev", in the API's names, which name each case
+    of a oneof too: "events[0].rounds.queries[0].noise_stddev". A path that is none in Python's names as it is."""
+    import re
+    parts = [re.match(r"(\w+)(?:\[(\d+)\])?$", part) for part in path.split(".")]
+    if parts[0] is None or parts[0][1] != "events" or parts[0][2] is None or int(parts[0][2]) >= len(events):
+        return path
+    found, value = [parts[0][0]], events[int(parts[0][2])]
+    chain = _chain("Event", value)
+    for part in parts[1:]:
+        if part is None or chain is None or not isinstance(value, _wire.Message):
+            return path
+        kinds = {name: kind for _, name, kind, _ in value._wire}
+        if part[1] in kinds:
+            found += chain
+        elif any(part[1] == name for _, name, _, _ in value._beside):
+            found += chain[:-1]
+        else:
+            return path
+        found.append(part[0])
+        kind = kinds.get(part[1], "uint64")
+        value = getattr(value, part[1])
+        if part[2] is not None:
+            if isinstance(value, (str, _wire.Message)) or not int(part[2]) < len(value):
+                return path
+            value = value[int(part[2])]
+        chain = _chain(kind, value) if kind in messages.FOLDED else []
+    return ".".join(found)
+
+
+def numbers(events: Sequence[Any]) -> List[str]:
+    """The paths, in Python's names, of the numbers that are sought most."""
+    found: List[str] = []
+
+    def visit(path: str, value: Any) -> None:
+        for _, name, kind, _ in getattr(value, "_wire", ()):
+            held = getattr(value, name)
+            if kind in ("double", "uint64") and not isinstance(held, (tuple, list)) and held is not None:
+                found.append("%s.%s" % (path, name))
+            elif isinstance(held, _wire.Message):
+                visit("%s.%s" % (path, name), held)
+            elif isinstance(held, (tuple, list)):
+                for index, one in enumerate(held):
+                    visit("%s.%s[%d]" % (path, name, index), one)
+    for index, event in enumerate(events):
+        visit("events[%d]" % index, event)
+    return found
