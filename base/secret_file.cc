@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,13 +47,13 @@ absl::Status WriteAndSync(int fd, std::string_view content, const std::string& p
 }
 
 // Writes the content beside `path`, durably, and gives it the name by `publish`, so that no crash
-// leaves half a secret under the name.
+// leaves half a secret under the name. The file beside it has a name of its own: with a common one
+// a process could publish the secret of another that writes the same file.
 absl::Status Write(const std::string& path, std::string_view content,
                    int (*publish)(const char* from, const char* to)) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  ::unlink(temporary.c_str());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoError(errno, "create", temporary);
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);  // mode 0600
+  if (fd < 0) return ErrnoError(errno, "create", path);
   const auto remove = absl::MakeCleanup([&temporary] { ::unlink(temporary.c_str()); });
   const absl::Status written = WriteAndSync(fd, content, temporary);
   if (::close(fd) != 0 && written.ok()) return ErrnoError(errno, "close", temporary);

@@ -18,7 +18,7 @@ namespace dpledger {
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes);
 
 // Makes a new file of mode 0600, durable on return. A crash never leaves a part of it under its
-// name. ALREADY_EXISTS if the name is taken.
+// name. ALREADY_EXISTS if the name is taken: of several processes one makes the file.
 absl::Status MakeSecretFile(const std::string& path, std::string_view content);
 
 // The same, but in place of the file that has the name, if there is one: a crash leaves the old

@@ -72,9 +72,9 @@ int Serve(const Flags& flags) {
   };
   const absl::StatusOr<bool> is_new = MakeFolder(flags.store, flags.postgres);
   if (!is_new.ok()) return Fail(log, "start_failed", is_new.status());
-  auto store = OpenUnderKey(flags.server.signing, *is_new, open, log);
-  if (!store.ok()) return Fail(log, "store_failed", store.status());
   ServerOptions options = flags.server;
+  auto store = OpenUnderKey(options.signing, *is_new, open, log);
+  if (!store.ok()) return Fail(log, "store_failed", store.status());
   if (!flags.witnesses.witnesses.empty()) {
     auto witnesses = WitnessClient::Make(flags.witnesses, &log);
     if (!witnesses.ok()) return Fail(log, "start_failed", witnesses.status());

@@ -60,7 +60,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(store_.get(), signing_.get(), &receipts_),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log}),
-      audit_(store_.get(), signing_.get()),
+      audit_(store_.get(), notary_.get(), signing_.get()),
       tail_(store_.get(), &index_, log),
       summariser_(
           options.accounting.usual_delta, options.summaries, store_.get(), &index_,
@@ -89,9 +89,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
                                                       std::unique_ptr<LedgerStore> store,
                                                       const Log* log) {
   ASSIGN_OR_RETURN(std::unique_ptr<Notary> notary, OpenNotary(options.signing, *store, *log));
-  // Opening the notary has made the file, if it was not there.
-  ASSIGN_OR_RETURN(merkle::Ed25519PrivateKey read, ReadSigningKey(options.signing.key_file));
-  const auto key = std::make_shared<const merkle::Ed25519PrivateKey>(std::move(read));
+  auto key = options.signing.key;
+  if (key == nullptr) {  // opening the notary has made the file, if it was not there
+    ASSIGN_OR_RETURN(merkle::Ed25519PrivateKey read, ReadSigningKey(options.signing.key_file));
+    key = std::make_shared<const merkle::Ed25519PrivateKey>(std::move(read));
+  }
   const ReceiptSigner receipts(key, notary->OwnKey().name);
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), *key, receipts, log));

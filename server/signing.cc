@@ -52,6 +52,7 @@ absl::Status CheckUnsigned(const SigningOptions& options, LedgerStore& store) {
 // store yet.
 absl::StatusOr<SharedKey> LoadKey(const SigningOptions& options, LedgerStore* store,
                                   const Log& log) {
+  if (options.key != nullptr) return options.key;
   absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
   if (!absl::IsNotFound(key.status())) return key;
   if (store != nullptr) RETURN_IF_ERROR(CheckUnsigned(options, *store));
@@ -182,7 +183,7 @@ SigningOptions SigningOptions::Beside(const std::string& store_folder) {
 }
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
-    const SigningOptions& options, bool is_new,
+    SigningOptions& options, bool is_new,
     const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>(const HeadKeys&)>& open,
     const Log& log) {
   absl::StatusOr<SharedKey> key = Shared(ReadSigningKey(options.key_file));
@@ -194,6 +195,7 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
     key = LoadKey(options, unsigned_store.get(), log);
   }
   RETURN_IF_ERROR(key.status());
+  options.key = *key;
   SharedKey previous;
   if (!options.previous_key_file.empty()) {
     ASSIGN_OR_RETURN(previous, Shared(ReadSigningKey(options.previous_key_file)));

@@ -12,12 +12,16 @@
 #include "ledger/stored_head.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
+#include "merkle/ed25519.h"
 #include "server/log.h"
 
 namespace dpledger::server {
 
 struct SigningOptions {
-  std::string key_file;           // made at the first start
+  std::string key_file;  // made at the first start
+  // What key_file held when OpenUnderKey read it: whoever signs takes this one, never what the file
+  // holds by then. Null: it was not read yet.
+  std::shared_ptr<const merkle::Ed25519PrivateKey> key;
   std::string previous_key_file;  // not empty: the key that key_file replaces
   std::string store_folder;       // to compare places with; empty: the store is elsewhere
   std::string checkpoint_file;    // keeps the registry's latest checkpoint outside the store
@@ -41,11 +45,11 @@ struct SigningOptions {
 
 // Opens the store, with `open`, under the keys of its heads, which are made of the signing key. A
 // store that was never signed gets its signing key here; only if `is_new` says that nothing is
-// there yet can that be known without opening it, and it is opened twice else. Errors of `open` and
-// of OpenNotary's first step; FAILED_PRECONDITION (KEY_MISMATCH) where `open` says DATA_LOSS of a
-// store that another key signs.
+// there yet can that be known without opening it, and it is opened twice else. Sets options.key.
+// Errors of `open` and of OpenNotary's first step; FAILED_PRECONDITION (KEY_MISMATCH) where `open`
+// says DATA_LOSS of a store that another key signs.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
-    const SigningOptions& options, bool is_new,
+    SigningOptions& options, bool is_new,
     const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>(const HeadKeys&)>& open,
     const Log& log);
 

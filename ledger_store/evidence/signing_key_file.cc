@@ -25,6 +25,7 @@ absl::StatusOr<merkle::Ed25519PrivateKey> MakeSigningKey(const std::string& path
   std::string pem = key.ToPem();
   const absl::Status made = MakeSecretFile(path, pem);
   merkle::Wipe(pem);
+  if (absl::IsAlreadyExists(made)) return ReadSigningKey(path);
   RETURN_IF_ERROR(made);
   return key;
 }

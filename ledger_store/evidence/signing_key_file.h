@@ -14,8 +14,8 @@ namespace dpledger {
 // INVALID_ARGUMENT if it holds no Ed25519 key.
 absl::StatusOr<merkle::Ed25519PrivateKey> ReadSigningKey(const std::string& path);
 
-// Makes a new key in a new file of mode 0600, durable on return. ALREADY_EXISTS if the name is
-// taken.
+// Makes a new key in a new file of mode 0600, durable on return. If the file is there, as another
+// process that starts at the same time may have made it, the key is the file's.
 absl::StatusOr<merkle::Ed25519PrivateKey> MakeSigningKey(const std::string& path);
 
 }  // namespace dpledger
