@@ -1,66 +1,38 @@
-// Checks from which the rules for message fields are built. Each function checks one value; its
-// error names the field, the rule and the value: "noise_stddev: must be finite and > 0, got -1"
-// (base/status.h, FieldError).
+// Checks from which the rules for message fields are built: those for any value
+// (base/value_rules.h), and what only a message can lack.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/status.h"
+#include "base/value_rules.h"
 #include "google/protobuf/message.h"
 
 namespace dpledger::events {
 
-// The greatest whole number that counts may have: up to here all are exact as doubles, which
-// accounting computes with.
-inline constexpr uint64_t kMaxWhole = uint64_t{1} << 53;
+using rules::AtLeast;
+using rules::Count;
+using rules::Element;
+using rules::GreaterThan;
+using rules::kMaxWhole;
+using rules::Must;
+using rules::NonNegative;
+using rules::NonNegativeOrInfinite;
+using rules::NotEmpty;
+using rules::Ordinal;
+using rules::Positive;
+using rules::Probability;
+using rules::SamplingProbability;
+using rules::Text;
+using rules::WholeDouble;
+using rules::WholeIn;
+using rules::Within;
 
-// ---- Real numbers; NaN and, unless said otherwise, infinity are refused ----
-
-absl::Status Positive(std::string_view field, double value);
-absl::Status NonNegative(std::string_view field, double value);
-absl::Status NonNegativeOrInfinite(std::string_view field, double value);
-absl::Status GreaterThan(double bound, std::string_view field, double value);
-absl::Status AtLeast(double bound, std::string_view field, double value);
-absl::Status SamplingProbability(std::string_view field, double value);  // (0, 1]
-absl::Status Probability(std::string_view field, double value);          // [0, 1]
-absl::Status WholeDouble(std::string_view field, double value);  // a whole number in [1, 2^53)
-
-// Any other rule. The error, unless `good`, is "<field>: must <rule>, got <value>".
-absl::Status Must(bool good, std::string_view rule, std::string_view field, double value);
-
-// ---- Whole numbers ----
-
-absl::Status WholeIn(uint64_t low, uint64_t high, std::string_view field, uint64_t value);
-absl::Status Count(std::string_view field, uint64_t value);    // [1, 2^53]
-absl::Status Ordinal(std::string_view field, uint64_t value);  // [0, 2^53)
-
-// ---- Anything else ----
-
-// Length in bytes.
-absl::Status Text(size_t low, size_t high, std::string_view field, std::string_view value);
-absl::Status NotEmpty(std::string_view list, int size);
 absl::Status MustBeSet(bool is_set, std::string_view field);
 
 // The name of the field that the message's oneof `kind` holds, as the .proto spells it.
 // INVALID_ARGUMENT "kind: must be set to one of a, b, c" if it holds none.
 absl::StatusOr<std::string_view> KindOf(const google::protobuf::Message& message);
-
-// ---- Paths: puts the part's name before the field in the error of a part's check ----
-
-inline absl::Status Within(std::string_view part, const absl::Status& status) {
-  return status.ok() ? status : PrefixField(part, status);
-}
-template <typename T>
-absl::StatusOr<T> Within(std::string_view part, absl::StatusOr<T> result) {
-  if (result.ok()) return result;
-  return PrefixField(part, result.status());
-}
-// "queries[3]"
-std::string Element(std::string_view list, int index);
 
 }  // namespace dpledger::events

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "accountant/limits.h"
+#include "accountant/mechanism/event_rules.h"
 #include "accountant/mechanism/resolver.h"
 #include "base/status.h"
 
@@ -23,9 +24,13 @@ double Composition::TotalCount() const {
 absl::StatusOr<Composition> Resolve(const History& history, const Neighbours& neighbours) {
   RETURN_IF_ERROR(CheckArithmetic());
   Resolver resolver(neighbours);
-  RETURN_IF_ERROR(resolver.AddRounds(history.Rounds()));
-  for (const Mechanism& mechanism : history.Mechanisms())
+  const std::vector<History::CountedRound> rounds = history.Rounds();
+  for (const History::CountedRound& counted : rounds) RETURN_IF_ERROR(CheckRound(counted.round));
+  RETURN_IF_ERROR(resolver.AddRounds(rounds));
+  for (const Mechanism& mechanism : history.Mechanisms()) {
+    RETURN_IF_ERROR(CheckMechanism(mechanism));
     RETURN_IF_ERROR(resolver.AddMechanism(mechanism, 1));
+  }
   return std::move(resolver).Finish();
 }
 
