@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
+#include "accountant/mechanism/stated_loss.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/epoch_laws.h"
 #include "accountant/question.h"
@@ -337,11 +338,15 @@ bool IsDeltaZero(const Composition& composition, std::optional<Direction> direct
 }
 
 // No ε is above the greatest loss.
-absl::StatusOr<Answer> AtMost(const Interval& greatest, absl::StatusOr<Answer> answer) {
-  if (answer.ok() && greatest.upper() < answer->value.upper()) {
-    answer->value = {std::fmin(answer->value.lower(), greatest.upper()), greatest.upper()};
+absl::StatusOr<Answer> AtMost(double greatest, absl::StatusOr<Answer> answer) {
+  if (answer.ok() && greatest < answer->value.upper()) {
+    answer->value = {std::fmin(answer->value.lower(), greatest), greatest};
   }
   return answer;
+}
+
+bool IsByPairs(const Options& options) {
+  return options.method == Method::kBest || options.method == Method::kPld;
 }
 
 absl::Status CheckDelta(double delta) {
@@ -361,9 +366,14 @@ absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<D
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
   const Interval greatest = GreatestLoss(composition, direction);
   if (delta == 0) return AtDeltaZero(composition, greatest, options);
+  if (const auto stated = StatedAlone(composition); stated && IsByPairs(options)) {
+    return Answer{EpsilonOfStated(*stated, delta), Method::kPld, {}};
+  }
   const Question question{Question::Of::kEpsilon, delta, direction};
   pld::EpochLaws laws;
-  return AtMost(greatest, Asking(question, options, laws).By(options.method, composition));
+  const double most =
+      std::fmin(greatest.upper(), LossBesideStated(composition, direction, delta));
+  return AtMost(most, Asking(question, options, laws).By(options.method, composition));
 }
 
 absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Direction> direction,
@@ -373,6 +383,9 @@ absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Dir
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
   if (IsDeltaZero(composition, direction, epsilon, options)) {
     return Answer{{0, 0}, MethodOfGreatestLoss(composition), {}};
+  }
+  if (const auto stated = StatedAlone(composition); stated && IsByPairs(options)) {
+    return Answer{DeltaOfStated(*stated, epsilon), Method::kPld, {}};
   }
   const Question question{Question::Of::kDelta, epsilon, direction};
   pld::EpochLaws laws;

@@ -30,7 +30,8 @@ bool IsAllKnown(const v1::SamplingScheme& m) {
   return HasNoUnknownFields(m) && m.has_poisson() && HasNoUnknownFields(m.poisson());
 }
 bool IsAllKnown(const v1::SamplingEvent& m) {
-  return HasNoUnknownFields(m) && m.has_scheme() && IsAllKnown(m.scheme());
+  return HasNoUnknownFields(m) && m.has_scheme() && IsAllKnown(m.scheme()) &&
+         v1::SampleSource_IsValid(m.source());
 }
 bool IsAllKnown(const v1::SumQuery& m) {
   return HasNoUnknownFields(m) && v1::NoiseKind_IsValid(m.noise());

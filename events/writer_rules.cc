@@ -37,11 +37,15 @@ uint64_t ContributionsOf(const v1::SamplingScheme& scheme) {
   return std::max(uint64_t{1}, scheme.random_allocation().contributions());
 }
 
-bool IsSameEpoch(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
+// Whatever their numbers.
+bool AreEpochsOfOneKind(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
   return a.kind_case() == b.kind_case() && a.population_size() == b.population_size() &&
-         RoundsPerEpoch(a) == RoundsPerEpoch(b) && EpochOf(a) == EpochOf(b) &&
-         ContributionsOf(a) == ContributionsOf(b) &&
+         RoundsPerEpoch(a) == RoundsPerEpoch(b) && ContributionsOf(a) == ContributionsOf(b) &&
          a.random_allocation().fixed_bins() == b.random_allocation().fixed_bins();
+}
+
+bool IsSameEpoch(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
+  return AreEpochsOfOneKind(a, b) && EpochOf(a) == EpochOf(b);
 }
 
 absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {
@@ -80,6 +84,50 @@ absl::Status CheckEpoch(const v1::SamplingScheme& scheme, const v1::WriterStatus
                  "EPOCH_FULL", metadata);
 }
 
+// In words, without the epoch's number.
+std::string Described(const v1::SamplingScheme& bins) {
+  return absl::StrCat("population_size ", bins.population_size(), ", rounds_per_epoch ",
+                      RoundsPerEpoch(bins), ", contributions ", ContributionsOf(bins));
+}
+
+absl::Status CheckFixedBins(const RoundStep& step, const v1::WriterStatus& writer) {
+  if (step.fixed_bins == nullptr || !writer.has_fixed_bins() ||
+      AreEpochsOfOneKind(*step.fixed_bins, writer.fixed_bins())) {
+    return absl::OkStatus();
+  }
+  const std::string field =
+      step.kind == RoundStep::Kind::kOpens ? "sampling.scheme" : "rounds.scheme";
+  return Refused(
+      absl::StrCat(field, ": fixed bins are drawn once", OfWriter(writer),
+                   ", so each epoch must say what the first one did, ",
+                   Described(writer.fixed_bins()), "; got ", Described(*step.fixed_bins)),
+      "FIXED_BINS_CHANGED", {{"field", field}});
+}
+
+void KeepFixedBins(const RoundStep& step, v1::WriterStatus& writer) {
+  if (step.fixed_bins == nullptr || writer.has_fixed_bins()) return;
+  *writer.mutable_fixed_bins() = *step.fixed_bins;
+  writer.mutable_fixed_bins()->mutable_random_allocation()->clear_epoch();
+}
+
+// All rules but that for fixed bins.
+absl::Status TakeRoundAndEpoch(const RoundStep& step, v1::WriterStatus& writer) {
+  if (step.kind == RoundStep::Kind::kNone) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckRound(step, writer));
+  if (step.epoch != nullptr) {
+    RETURN_IF_ERROR(CheckEpoch(*step.epoch, writer));
+    v1::EpochProgress& epoch = *writer.mutable_epoch();
+    if (!IsSameEpoch(epoch.scheme(), *step.epoch)) {
+      *epoch.mutable_scheme() = *step.epoch;
+      epoch.set_rounds(0);
+    }
+    epoch.set_rounds(epoch.rounds() + 1);
+  }
+  writer.set_has_round(true);
+  writer.set_last_round(step.round);
+  return absl::OkStatus();
+}
+
 void BeginEpochs(uint64_t sequence, v1::WriterStatus& writer) {
   writer.set_epochs_since(sequence);
   writer.clear_epoch();
@@ -111,35 +159,31 @@ void AddMissing(std::string_view incarnation, uint64_t opened_sequence, bool ref
 }  // namespace
 
 RoundStep StepOf(const v1::Event& event) {
+  const auto fixed = [](const v1::SamplingScheme& scheme) {
+    return scheme.random_allocation().fixed_bins() ? &scheme : nullptr;
+  };
   if (event.has_sampling()) {
     const v1::SamplingScheme& scheme = event.sampling().scheme();
     const bool epochs = scheme.has_disjoint_batches() || scheme.has_random_allocation();
-    return {RoundStep::Kind::kOpens, event.sampling().round(), epochs ? &scheme : nullptr};
+    return {RoundStep::Kind::kOpens, event.sampling().round(), epochs ? &scheme : nullptr,
+            fixed(scheme)};
   }
-  if (event.has_sum_query()) return {RoundStep::Kind::kJoins, event.sum_query().round(), nullptr};
-  return {};
+  if (event.has_sum_query()) return {RoundStep::Kind::kJoins, event.sum_query().round()};
+  return {.fixed_bins = fixed(event.rounds().scheme())};
 }
 
 absl::Status TakeRound(const RoundStep& step, v1::WriterStatus& writer) {
-  if (step.kind == RoundStep::Kind::kNone) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckRound(step, writer));
-  if (step.epoch != nullptr) {
-    RETURN_IF_ERROR(CheckEpoch(*step.epoch, writer));
-    v1::EpochProgress& epoch = *writer.mutable_epoch();
-    if (!IsSameEpoch(epoch.scheme(), *step.epoch)) {
-      *epoch.mutable_scheme() = *step.epoch;
-      epoch.set_rounds(0);
-    }
-    epoch.set_rounds(epoch.rounds() + 1);
-  }
-  writer.set_has_round(true);
-  writer.set_last_round(step.round);
+  RETURN_IF_ERROR(CheckFixedBins(step, writer));
+  RETURN_IF_ERROR(TakeRoundAndEpoch(step, writer));
+  KeepFixedBins(step, writer);
   return absl::OkStatus();
 }
 
 absl::Status TakeStoredRound(const RoundStep& step, uint64_t sequence, v1::WriterStatus& writer) {
   if (step.epoch != nullptr && !CheckEpoch(*step.epoch, writer).ok()) BeginEpochs(sequence, writer);
-  return TakeRound(step, writer);
+  RETURN_IF_ERROR(TakeRoundAndEpoch(step, writer));
+  KeepFixedBins(step, writer);
+  return absl::OkStatus();
 }
 
 void TakeResume(uint64_t sequence, v1::WriterStatus& writer) { BeginEpochs(sequence, writer); }

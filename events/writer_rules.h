@@ -6,6 +6,7 @@
 //  1. A round is (incarnation, number): numbers do not go back, and one sample opens a round.
 //  2. An epoch is (incarnation, number): numbers do not go back, and an epoch has no more rounds
 //     than its scheme says. RESUME, and an OPENED that does not carry epochs on, begin epochs anew.
+//     Epochs of fixed bins are one draw for their writer: each says what the first one said.
 //  3. The newest incarnation fences off those before it. missing_spools lists those that may hold
 //     undelivered entries, until their spool is imported: under policy SPOOL every incarnation that
 //     the next one does not carry on, and every incarnation of which a batch was refused.
@@ -33,15 +34,19 @@ struct RoundStep {
   uint64_t round = 0;
   // The scheme of a sample by epochs; else null. Not owned.
   const v1::SamplingScheme* epoch = nullptr;
+  // The scheme of a sample, or of grouped rounds, whose records stay in their bins; else null.
+  const v1::SamplingScheme* fixed_bins = nullptr;
 };
 RoundStep StepOf(const v1::Event& event);  // points into `event`
 
 // FAILED_PRECONDITION: ROUND_GOES_BACK, ROUND_ALREADY_OPEN (metadata last_round), EPOCH_GOES_BACK,
-// EPOCH_FULL (metadata epoch). Fields: sampling.round, sum_query.round, sampling.scheme.
+// EPOCH_FULL (metadata epoch), FIXED_BINS_CHANGED. Fields: sampling.round, sum_query.round,
+// sampling.scheme, rounds.scheme.
 absl::Status TakeRound(const RoundStep& step, v1::WriterStatus& writer);
 
 // The same for a stored entry, which may be older than the rules for epochs: a sample that breaks
-// one of those rules begins epochs anew.
+// one of those rules begins epochs anew. Changed bins stay those of their writer: the accountant
+// takes them at their worst.
 absl::Status TakeStoredRound(const RoundStep& step, uint64_t sequence, v1::WriterStatus& writer);
 
 void TakeResume(uint64_t sequence, v1::WriterStatus& writer);

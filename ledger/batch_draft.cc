@@ -35,8 +35,9 @@ BatchDraft::Entry ReadEntry(const v1::NewEntry& from) {
 }
 
 bool IsKept(const v1::NewEntry& entry) {
-  return entry.has_opened() || entry.has_spool_imported() ||
-         events::StepOf(entry.event()).epoch != nullptr;
+  const events::RoundStep step = events::StepOf(entry.event());
+  return entry.has_opened() || entry.has_spool_imported() || step.epoch != nullptr ||
+         step.fixed_bins != nullptr;
 }
 
 }  // namespace

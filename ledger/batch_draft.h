@@ -44,7 +44,7 @@ class BatchDraft {
   const std::optional<uint64_t>& expected_sequence() const { return expected_sequence_; }
   // How many entries of the incarnation come before the batch.
   const std::optional<uint64_t>& writer_position() const { return writer_position_; }
-  // The entry without its claimed time: samples of epochs, OPENED and SPOOL_IMPORTED.
+  // The entry without its claimed time: rounds of epochs, OPENED and SPOOL_IMPORTED.
   const v1::NewEntry& kept(size_t i) const { return kept_[i]; }
   // Whether it brings late entries; such a batch has no others.
   bool is_late() const;

@@ -154,7 +154,7 @@ absl::Status TakeEntry(const LedgerHead& head, const BatchDraft& batch,
                        v1::WriterStatus& writer) {
   switch (entry.body) {
     case v1::NewEntry::kEvent: {
-      events::RoundStep step{entry.round, entry.number.value_or(0), nullptr};
+      events::RoundStep step{entry.round, entry.number.value_or(0)};
       if (entry.kept.has_value()) step = events::StepOf(batch.kept(*entry.kept).event());
       const absl::Status taken = events::TakeRound(step, writer);
       return taken.ok() ? taken : PrefixField("event", taken);

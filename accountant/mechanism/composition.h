@@ -57,6 +57,8 @@ struct PairStep {
   std::optional<TwoCandidates> choice = std::nullopt;
   // Set if parts of the outcomes may show more than `lower`.
   std::shared_ptr<const OutcomeParts> parts = nullptr;
+  // Set if no more than this is known of the mechanism: the pairs are those of the worst one.
+  std::optional<EpsilonDelta> stated = std::nullopt;
 };
 
 // `count` epochs of random allocation: each record joins one of `rounds` rounds, drawn uniformly; a

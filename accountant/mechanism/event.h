@@ -1,6 +1,5 @@
-// Events as values, made from the wire's messages by ledger/event_from_proto.h.
-// proto/dpledger/v1/event.proto documents the fields, their units and domains; a value of these
-// types has been checked against them.
+// Events as values. proto/dpledger/v1/event.proto documents the fields, their units and domains;
+// event_rules.h checks them.
 #pragma once
 
 #include <cstdint>
@@ -125,6 +124,7 @@ struct RandomizedResponse {
 };
 struct EpsilonDelta {
   double epsilon, delta;
+  bool operator==(const EpsilonDelta&) const = default;
 };
 struct ZCDp {
   double rho, xi;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accountant/mechanism/event.h"
@@ -29,10 +30,14 @@ class History {
   struct CountedRound {
     Round round;
     uint64_t count;
-    // Epoch schemes only: the writer whose epochs these are. Epochs with one number by two writers
-    // are two epochs.
+    // Epoch schemes only: whose epochs these are, a writer or "writer#" with what tells its
+    // incarnations apart. Epochs with one number by two of them are two epochs.
     std::string writer;
   };
+  // The writer of such a name: its fixed bins are one draw over all its incarnations.
+  static std::string_view WriterOf(std::string_view owner) {
+    return owner.substr(0, owner.find('#'));
+  }
   // Every distinct round with its count, open rounds included. Rounds without a sum query are left
   // out: they released nothing.
   std::vector<CountedRound> Rounds() const;

@@ -103,9 +103,11 @@ absl::Status Resolver::Add(const RandomizedResponse& m, uint64_t count) {
 absl::Status Resolver::Add(const EpsilonDelta& m, uint64_t count) {
   RETURN_IF_ERROR(OnlyAsDeclared("mechanism epsilon_delta"));
   if (m.epsilon == 0 && m.delta == 0) return absl::OkStatus();  // it reveals nothing
-  return AddPair(absl::StrCat("epsilon_delta ", Bits(m.epsilon), " ", Bits(m.delta)),
-                 EpsilonDeltaPair(m.epsilon, m.delta, Bound::kUpper),
-                 EpsilonDeltaPair(m.epsilon, m.delta, Bound::kLower), count);
+  const std::string key = absl::StrCat("epsilon_delta ", Bits(m.epsilon), " ", Bits(m.delta));
+  RETURN_IF_ERROR(AddPair(key, EpsilonDeltaPair(m.epsilon, m.delta, Bound::kUpper),
+                          EpsilonDeltaPair(m.epsilon, m.delta, Bound::kLower), count));
+  composition_.pairs[pairs_.at(key)].stated = m;
+  return absl::OkStatus();
 }
 
 absl::Status Resolver::Add(const ZCDp& m, uint64_t count) {

@@ -56,6 +56,14 @@ absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b) {
   return a * b;
 }
 
+std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z) {
+  std::string key(name);
+  for (const uint64_t value : whole) absl::StrAppend(&key, " ", value);
+  absl::StrAppend(&key, " ", absl::Hex(std::bit_cast<uint64_t>(z.lower())), " ",
+                  absl::Hex(std::bit_cast<uint64_t>(z.upper())));
+  return key;
+}
+
 Resolver::Resolver(const Neighbours& neighbours) : neighbours_(neighbours) {
   composition_.adjacency = neighbours.adjacency;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ using NoiseCounts = std::map<std::pair<double, double>, uint64_t>;
 inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 // a·b; FAILED_PRECONDITION (reason COUNT_TOO_LARGE) above kGreatestCount.
 absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b);
+
+// What tells pairs of a round apart: a scheme, whole numbers and a noise multiplier.
+std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z);
 
 class Resolver {
  public:
@@ -86,6 +90,7 @@ class Resolver {
     uint64_t count;
     const std::string& owner;  // of epochs
   };
+  void DescribePopulations(const std::vector<History::CountedRound>& rounds);
   absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count,
                            const std::string& owner);
   absl::Status AddSampled(const FullBatch& scheme, const Gaussians& all);
@@ -105,9 +110,14 @@ class Resolver {
   absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, const NoiseCounts& noises);
   absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, Interval z, uint64_t count,
                                bool grows);
-  // The epochs of one owner in which records stay in their rounds, by number.
-  using FixedBins = std::vector<NoiseCounts>;
-  absl::Status AddFixedBins(uint64_t rounds, uint64_t contributions, const FixedBins& epochs);
+  // The epochs of one writer in which records stay in their rounds: one draw, whatever its entries
+  // say. By what they say of it: rounds an epoch and contributions.
+  struct BinsShape {
+    uint64_t rounds, contributions;
+    auto operator<=>(const BinsShape&) const = default;
+  };
+  using FixedBins = std::map<BinsShape, std::vector<NoiseCounts>>;
+  absl::Status AddFixedBins(const FixedBins& run);
   // The joint noise of a mechanism that is made of Gaussians alone. Any other mechanism is refused;
   // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);

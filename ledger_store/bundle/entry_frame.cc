@@ -109,13 +109,23 @@ absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event
       reader.Next().has_value() || !reader.ok()) {
     return NotCanonical("Event of one known kind");
   }
-  if (kind->number > v1::Event::kSumQuery) return std::optional<EventRound>();
+  if (kind->number == v1::Event::kMechanism) return std::optional<EventRound>();
   EventRound round;
-  round.sampling = kind->number == v1::Event::kSampling;
-  // Both have a round, field 1, and a message, field 2.
   WireReader body(kind->bytes);
+  if (kind->number == v1::Event::kRounds) {
+    while (const std::optional<WireField> field = body.Next()) {
+      if (field->number == v1::RoundsEvent::kSchemeFieldNumber) {
+        round.by_epoch = field->is_bytes && IsByEpoch(field->bytes);
+      }
+    }
+    return round.by_epoch ? std::optional<EventRound>(round) : std::nullopt;
+  }
+  round.sampling = kind->number == v1::Event::kSampling;
+  // Both have a round, field 1, and a message, field 2; a sample has its source, field 3.
   while (const std::optional<WireField> field = body.Next()) {
-    if (field->number > 2 || field->is_bytes != (field->number == 2)) {
+    int last = v1::SumQueryEvent::kQueryFieldNumber;
+    if (round.sampling) last = v1::SamplingEvent::kSourceFieldNumber;
+    if (field->number > last || field->is_bytes != (field->number == 2)) {
       return NotCanonical("Event of one known kind");
     }
     if (field->number == 1) round.round = field->value;

@@ -30,10 +30,11 @@ absl::StatusOr<EntryFrame> ParseEntryFrame(std::string_view entry);
 // An event's part in its round.
 struct EventRound {
   bool sampling = false;  // a sample: it opens the round
-  bool by_epoch = false;  // its scheme has epochs
+  bool by_epoch = false;  // its scheme has epochs; of grouped rounds too
   uint64_t round = 0;
 };
-// nullopt for grouped rounds and mechanisms. INVALID_ARGUMENT if the bytes are not an Event.
+// nullopt for mechanisms and grouped rounds without epochs. INVALID_ARGUMENT if the bytes are not
+// an Event.
 absl::StatusOr<std::optional<EventRound>> ParseEventRound(std::string_view event);
 
 }  // namespace dpledger::bundle

@@ -235,7 +235,7 @@ absl::Status LedgerRules::AddEvent(const EntryFrame& frame, v1::WriterStatus& wr
   if (!event->has_value()) return absl::OkStatus();
   events::RoundStep step{
       (*event)->sampling ? events::RoundStep::Kind::kOpens : events::RoundStep::Kind::kJoins,
-      (*event)->round, nullptr};
+      (*event)->round};
   v1::Event whole;  // seldom needed, and slower to read
   if ((*event)->by_epoch) {
     // What cannot be read is the accountant's to judge.

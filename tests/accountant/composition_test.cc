@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "accountant/accountant.h"
 #include "accountant/mechanism/joint_noise.h"
@@ -391,6 +394,31 @@ TEST(Assumptions, NameTheNoise) {
               ::testing::ElementsAre(HasSubstr("floating-point noise: ")));
   EXPECT_THAT(assumptions(NoiseKind::kRoundedGaussian),
               ::testing::ElementsAre(HasSubstr("generated noise: ")));
+}
+
+// The number of records is a secret where one may be missing; a wrong population makes a sampling
+// probability wrong, as 45,000 times in one published run.
+TEST(Resolve, PopulationsAreConstantsAndOne) {
+  const auto of = [](uint64_t first, uint64_t second, Adjacency adjacency) {
+    History history = Rounds({first, PoissonSampling{.3}}, {{"g", 1, 2}}, 3);
+    history.Add("w", RoundsEvent{{{second, PoissonSampling{.01}}, {{"g", 1, 2}}}, 3});
+    return *Resolve(history, adjacency);
+  };
+  const std::string constant = "is a constant chosen beforehand", differ = "different populations";
+  const auto holds = [](const std::set<std::string>& texts, const std::string& part) {
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+      return text.find(part) != std::string::npos;
+    });
+  };
+  const Composition same = of(1000, 1000, Adjacency::kAddOrRemoveOne);
+  EXPECT_TRUE(holds(same.assumptions, constant));
+  EXPECT_FALSE(holds(same.warnings, differ));
+  const Composition other = of(100'000, 50, Adjacency::kAddOrRemoveOne);
+  EXPECT_TRUE(holds(other.warnings, "rounds state different populations, from 50 to 100000"));
+  EXPECT_FALSE(holds(of(0, 50, Adjacency::kAddOrRemoveOne).warnings, differ)) << "one states none";
+  EXPECT_FALSE(holds(of(0, 0, Adjacency::kAddOrRemoveOne).assumptions, constant));
+  EXPECT_FALSE(holds(of(50, 50, Adjacency::kZeroOut).assumptions, constant))
+      << "the size is public";
 }
 
 }  // namespace

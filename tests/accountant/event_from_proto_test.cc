@@ -1,5 +1,7 @@
 #include "ledger/event_from_proto.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
@@ -7,9 +9,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "accountant/mechanism/composition.h"
+#include "accountant/mechanism/event_rules.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "events/unknown_fields.h"
 #include "gmock/gmock.h"
+#include "ledger/mechanism_from_proto.h"
 #include "tests/accountant/event_rules.h"
 
 namespace dpledger::accountant {
@@ -31,6 +36,89 @@ TEST_P(EventRule, IsCheckedAndNamed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EventProto, EventRule, testing::ValuesIn(EventRules()));
+
+// ---- The rules of the values themselves, which reach a C++ user without any message ----
+
+TEST(EventValues, RefuseTheMechanismsThatMessagesRefuse) {
+  // What a value cannot lack, or does not hold.
+  const std::vector<std::string> of_messages = {"must be set",
+                                                "description",
+                                                "is not known",
+                                                "must be at most 65",
+                                                "dimension: must be in [1",
+                                                "must be GAUSSIAN or ROUNDED_GAUSSIAN"};
+  int refused = 0;
+  for (const FieldRule& rule : EventRules()) {
+    for (const BadValue& bad : rule.bad) {
+      v1::Event event;
+      if (!google::protobuf::TextFormat::ParseFromString(rule.With(bad.value), &event)) continue;
+      const bool of_message =
+          std::any_of(of_messages.begin(), of_messages.end(),
+                      [&](const auto& what) { return absl::StrContains(bad.message, what); });
+      if (!event.has_mechanism() || of_message) continue;
+      const absl::Status status = CheckMechanism(MechanismFromProto(event.mechanism()));
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << rule.With(bad.value);
+      ++refused;
+    }
+    v1::Event good = EventFromText(rule.With(rule.good));
+    if (!good.has_mechanism()) continue;
+    const absl::Status status = CheckMechanism(MechanismFromProto(good.mechanism()));
+    EXPECT_TRUE(status.ok()) << rule.With(rule.good) << "\n" << status;
+  }
+  EXPECT_GT(refused, 200);
+}
+
+// A run of ε 1.828 with 1000 rounds of q -.5 beside it was certified [0, 0]; σ -1 crashed.
+TEST(EventValues, OutOfTheirDomainReachNoComposition) {
+  const RoundsEvent run{{{0, PoissonSampling{.01}}, {{"g", 1, 1}}}, 1000};
+  const auto with = [](SamplingScheme scheme, double bound, double stddev) {
+    return RoundsEvent{{std::move(scheme), {{"g", bound, stddev}}}, 4};
+  };
+  const double nan = std::nan("");
+  const struct {
+    Event event;
+    const char* message;
+  } rows[] = {{with({0, PoissonSampling{-.5}}, 1, 1),
+               "scheme.poisson.probability: must be in (0, 1], got -0.5"},
+              {with({0, PoissonSampling{nan}}, 1, 1),
+               "scheme.poisson.probability: must be in (0, 1], got nan"},
+              {with({0, PoissonSampling{.01}}, -1, -1),
+               "queries[0].l2_norm_bound: must be finite and > 0, got -1"},
+              {with({0, PoissonSampling{.01}}, 1, nan),
+               "queries[0].noise_stddev: must be finite and > 0, got nan"},
+              {with({0, PoissonSampling{.01}}, 1e-300, 1e300),
+               "queries[0].noise_stddev: must be 1e-100 to 1e100 times"},
+              {with({0, FixedSizeSampling{5, false}}, 1, 1),
+               "scheme.without_replacement.sample_size: must be in [1, 0], got 5"},
+              {with({9, RandomAllocation{4, 0, 5, false}}, 1, 1),
+               "scheme.random_allocation.contributions: must be in [1, 4], got 5"},
+              {with({9, RandomAllocation{0, 0, 1, false}}, 1, 1),
+               "scheme.random_allocation.rounds_per_epoch: must be in [1, 2^53], got 0"},
+              {with({9, DisjointBatches{0, 0}}, 1, 1),
+               "scheme.disjoint_batches.batches_per_epoch: must be in [1, 2^53], got 0"},
+              {with({0, TruncatedPoisson{.5, 3}}, 1, 1),
+               "scheme.truncated_poisson.population_size: must be in [1, 2^53], got 0"},
+              {Mechanism{1, DiscreteGaussian{-1, 1, 1}}, "sigma: must be finite and > 0, got -1"},
+              {Mechanism{1, ZCDp{-1, 0}}, "rho: must be finite and >= 0, got -1"},
+              {Mechanism{0, Laplace{1}}, "count: must be in [1, 2^53], got 0"},
+              {Mechanism{1, SelfComposed{{}, 3}}, "event: must be in [1, 1], got 0"},
+              {Mechanism{1, PoissonSampled{.5, {}}}, "event: must be in [1, 1], got 0"},
+              {Mechanism{1, Composed{}}, "events: must be in [1, 4096], got 0"},
+              {Mechanism{1, RenyiCurve{}}, "orders: must hold at least one value"},
+              {Mechanism{1, PoissonSampled{.5, {Mechanism{1, Gaussian{-2}}}}},
+               "event.noise_multiplier: must be finite and > 0, got -2"}};
+  for (const auto& row : rows) {
+    History history;
+    history.Add("w", run);
+    history.Add("w", row.event);
+    const absl::Status status = Resolve(history, Adjacency::kAddOrRemoveOne).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.message;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(row.message));
+  }
+  History history;
+  history.Add("w", run);
+  EXPECT_TRUE(Resolve(history, Adjacency::kAddOrRemoveOne).ok());
+}
 
 // ---- What comes out ----
 
@@ -246,8 +334,8 @@ TEST(UnknownFields, NoPlaceForOneIsNewInSamplesAndSumQueries) {
       }
     }
   }
-  EXPECT_THAT(places, testing::ElementsAre("SamplingEvent.scheme", "SumQuery.noise",
-                                           "SumQueryEvent.query"));
+  EXPECT_THAT(places, testing::ElementsAre("SamplingEvent.scheme", "SamplingEvent.source",
+                                           "SumQuery.noise", "SumQueryEvent.query"));
 }
 
 TEST(UnknownFields, SurviveTheWireAndAreStillRefused) {

@@ -96,6 +96,9 @@ std::vector<FieldRule> SchemeRules() {
   std::vector<FieldRule> rules = {
       {"sampling { round: @ scheme { full_batch {} } }", kMostOrdinal,
        NotOrdinal("sampling.round")},
+      {"sampling { round: 1 source: @ scheme { full_batch {} } }",
+       "SAMPLE_DRAWN",
+       {{"2", "sampling.source: enum number 2 is not known to this version"}}},
       {"sampling { round: 1 @ }",
        "scheme { full_batch {} }",
        {{"", "sampling.scheme: must be set"}, {"scheme {}", path + "kind: " + kinds}}},

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -146,6 +148,66 @@ TEST(GreatestLoss, ByAMethodThatDoesNotApplyIsRefused) {
   const auto rdp = ComputeEpsilon(Of(Laplace{1}), 0, {.method = Method::kRdp});
   EXPECT_EQ(rdp->value.lower(), 0);
   EXPECT_NEAR(rdp->value.upper(), 1, 1e-13);
+}
+
+// The worst mechanism of (ε0, δ0) by its four outcomes: H_ε = Σ max(0, p - e^ε q).
+double WorstDelta(double epsilon0, double delta0, double epsilon) {
+  const long double rest = 1 - static_cast<long double>(delta0);
+  const long double greater = rest / (1 + std::exp(-static_cast<long double>(epsilon0)));
+  const long double less = greater * std::exp(-static_cast<long double>(epsilon0));
+  const long double factor = std::exp(static_cast<long double>(epsilon));
+  return static_cast<double>(delta0 + std::max(0.0L, greater - factor * less) +
+                             std::max(0.0L, less - factor * greater));
+}
+
+// Asked at its own δ, such an event was answered [0, infinity].
+TEST(Stated, AtItsOwnDeltaIsItsOwnEpsilon) {
+  for (const double delta0 : {1e-6, 0.1, 5e-324, 0.3, 1e-300}) {
+    for (const double epsilon0 : {0.0, 1e-9, 1.0, 40.0, 900.0}) {
+      SCOPED_TRACE(testing::Message() << epsilon0 << " " << delta0);
+      const Composition stated = Of(EpsilonDelta{epsilon0, delta0});
+      const Interval own = ComputeEpsilon(stated, delta0, {})->value;
+      EXPECT_EQ(own.lower(), epsilon0);
+      EXPECT_EQ(own.upper(), epsilon0);
+      EXPECT_EQ(ComputeDelta(stated, epsilon0, {})->value.upper(), delta0);
+      const double below = std::nextafter(delta0, 0.0);
+      if (below > 0) {
+        EXPECT_EQ(ComputeEpsilon(stated, below, {})->value.lower(), kInfinity);
+      }
+    }
+  }
+}
+
+TEST(Stated, MeetsTheOutcomesOfTheWorstMechanism) {
+  for (const double epsilon0 : {0.25, 1.0, 8.0}) {
+    for (const double delta0 : {1e-9, 1e-3, 0.2}) {
+      const Composition stated = Of(EpsilonDelta{epsilon0, delta0});
+      for (const double share : {0.0, 0.2, 0.5, 0.9, 0.999}) {
+        const double epsilon = share * epsilon0;
+        const double truth = WorstDelta(epsilon0, delta0, epsilon);
+        const Interval delta = ComputeDelta(stated, epsilon, {})->value;
+        EXPECT_TRUE(delta.Contains(truth)) << delta.lower() << " " << truth << " " << delta.upper();
+        EXPECT_LE(delta.RelativeGap(), 1e-13);
+        const Interval back = ComputeEpsilon(stated, truth, {})->value;
+        EXPECT_NEAR(back.lower(), epsilon, 1e-9);
+        EXPECT_NEAR(back.upper(), epsilon, 1e-9);
+      }
+    }
+  }
+}
+
+// What is given away together, and losses that end: ε is no more than their sum.
+TEST(Stated, BesideOthersThatEndIsFiniteFromItsMassOn) {
+  const Composition two = Of(SelfComposed{Tree(EpsilonDelta{1, 1e-6}), 2});
+  const double mass = 2e-6 - 1e-12;
+  EXPECT_LE(ComputeEpsilon(two, mass * (1 + 1e-12), {})->value.upper(), 2 * (1 + 1e-12));
+  EXPECT_EQ(ComputeEpsilon(two, mass * (1 - 1e-9), {})->value.upper(), kInfinity);
+  const Composition beside = Of(EpsilonDelta{1, 1e-6}, Laplace{2});
+  EXPECT_LE(ComputeEpsilon(beside, 1e-6, {})->value.upper(), 1.5 * (1 + 1e-12));
+  EXPECT_EQ(ComputeEpsilon(beside, std::nextafter(1e-6, 0.0), {})->value.upper(), kInfinity);
+  // The control: a loss without end.
+  EXPECT_EQ(ComputeEpsilon(Of(EpsilonDelta{1, 1e-6}, Gaussian{2}), 1e-6, {})->value.upper(),
+            kInfinity);
 }
 
 }  // namespace

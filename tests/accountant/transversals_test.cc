@@ -90,6 +90,82 @@ TEST(FixedBins, AnEpochBegunCountsAbove) {
             DeltaOf(Direction::kRemove, Epochs(2, 1, true, 2, 2), 1).lower());
 }
 
+// `parts` by one writer, each with its scheme, count and noise.
+struct Part {
+  SamplingScheme scheme;
+  uint64_t count;
+  double z;
+  std::string owner = "w";
+};
+Composition Of(const std::vector<Part>& parts) {
+  History history;
+  for (const Part& part : parts) {
+    history.Add(part.owner, RoundsEvent{{part.scheme, {{"g", 1, part.z}}}, part.count});
+  }
+  const auto composition = Resolve(history, Adjacency::kAddOrRemoveOne);
+  EXPECT_TRUE(composition.ok()) << composition.status();
+  return *composition;
+}
+
+// One draw for their writer, whatever an entry states: each field of the key alone. Ten rounds an
+// epoch, noise 1, δ 1e-6: two epochs are one of noise 1/√2, [4.98964, 4.98983]. An entry that
+// stated another population was another draw: 3.348.
+TEST(FixedBins, AreOneDrawWhateverEntriesState) {
+  const auto scheme = [](uint64_t population, uint64_t epoch) {
+    return SamplingScheme{population, RandomAllocation{10, epoch, 1, true}};
+  };
+  const Interval one_draw = EpsilonOf(Of({{scheme(1000, 0), 20, 1}}), 1e-6);
+  EXPECT_TRUE(one_draw.Contains(4.9897)) << one_draw.lower() << " " << one_draw.upper();
+  const std::vector<std::vector<Part>> same = {
+      {{scheme(1000, 0), 10, 1}, {scheme(1000, 1), 10, 1}},
+      {{scheme(0, 0), 10, 1}, {scheme(1000, 0), 10, 1}},
+      {{scheme(1000, 0), 10, 1}, {scheme(1001, 1), 10, 1}},
+      {{scheme(1000, 0), 10, 1}, {scheme(1000, 0), 10, 1, "w#7"}},
+      {{scheme(1000, 0), 10, 1}, {scheme(1000, 0), 10, 1, "w#late#a#0"}}};
+  for (const auto& parts : same) {
+    EXPECT_NEAR(EpsilonOf(Of(parts), 1e-6).upper(), one_draw.upper(), 1e-9);
+  }
+  // The controls: redrawn epochs, and another writer, are draws of their own.
+  const SamplingScheme redrawn{1000, RandomAllocation{10, 0, 1, false}};
+  EXPECT_NEAR(EpsilonOf(Of({{redrawn, 20, 1}}), 1e-6).upper(), 3.348, 5e-3);
+  EXPECT_NEAR(
+      EpsilonOf(Of({{scheme(1000, 0), 10, 1}, {scheme(1000, 0), 10, 1, "v"}}), 1e-6).upper(), 3.348,
+      5e-3);
+}
+
+// Old ledgers may hold draws that contradict each other. Place in 4 rounds may tell the place in 2:
+// at the ε once answered, 2.335, δ is 1.61e-2 and not 1e-2 (Monte Carlo, ± .03e-2).
+TEST(FixedBins, ThatChangeTheirShapeCountAtTheirWorst) {
+  const SamplingScheme two{0, RandomAllocation{2, 0, 1, true}};
+  const SamplingScheme four{0, RandomAllocation{4, 1, 1, true}};
+  const Composition changed = Of({{two, 2, 1}, {four, 4, 1}});
+  EXPECT_THAT(changed.warnings, Contains(HasSubstr("fixed bins are one draw for their writer")));
+  EXPECT_GE(DeltaOf(Direction::kRemove, changed, 2.33531).upper(), 1.64e-2);
+  // One kind is an unsampled Gaussian beside the other; of all it is the most that is charged.
+  EXPECT_LE(EpsilonOf(changed, 1e-2).upper(),
+            EpsilonOf(Of({{{0, FullBatch{}}, 2, 1}}), 1e-2).upper());
+  // Below, one kind alone counts.
+  EXPECT_LE(EpsilonOf(changed, 1e-2).lower(), EpsilonOf(Of({{two, 2, 1}}), 1e-2).upper());
+  // One contribution in ten rounds, then two: nested draws had 1.10e-2 for 1e-2 at 3.220.
+  const SamplingScheme once{0, RandomAllocation{4, 0, 1, true}};
+  const SamplingScheme twice{0, RandomAllocation{4, 1, 2, true}};
+  EXPECT_GE(DeltaOf(Direction::kRemove, Of({{once, 4, 1}, {twice, 4, 1}}), 3.220).upper(), 1.10e-2);
+}
+
+// Only Σ 1/z² counts: one epoch of noise 1 and five of noise 3, δ 1e-6, is one of 3/√14.
+TEST(FixedBins, OfUnequalNoiseAddUpAsTheirPrecision) {
+  const auto scheme = [](uint64_t epoch) {
+    return SamplingScheme{0, RandomAllocation{10, epoch, 1, true}};
+  };
+  std::vector<Part> parts = {{scheme(0), 10, 1}};
+  for (uint64_t epoch = 1; epoch <= 5; ++epoch) parts.push_back({scheme(epoch), 10, 3});
+  const Interval epsilon = EpsilonOf(Of(parts), 1e-6);
+  const Interval one = EpsilonOf(Of({{scheme(0), 10, 3 / std::sqrt(14.0)}}), 1e-6);
+  EXPECT_NEAR(epsilon.upper(), one.upper(), 1e-9 * one.upper());
+  EXPECT_NEAR(epsilon.lower(), one.lower(), 1e-9 * one.lower());
+  EXPECT_TRUE(epsilon.Contains(4.0100)) << epsilon.lower() << " " << epsilon.upper();
+}
+
 // A filter's steps are set one after the other; a further epoch of fixed bins changes those before.
 TEST(FixedBins, AFilterCountsGaussians) {
   const auto of = [](const Composition& composition) {

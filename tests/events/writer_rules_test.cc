@@ -131,6 +131,82 @@ TEST(WriterEpochs, StoredRoundsThatBreakTheRuleBeginEpochsAnew) {
   EXPECT_NE(EpochOwner(writer.status), owner);
 }
 
+v1::SamplingScheme FixedBins(uint64_t population, uint64_t rounds_per_epoch, uint64_t contributions,
+                             uint64_t epoch) {
+  v1::SamplingScheme scheme;
+  scheme.set_population_size(population);
+  v1::RandomAllocation& bins = *scheme.mutable_random_allocation();
+  bins.set_rounds_per_epoch(rounds_per_epoch);
+  bins.set_contributions(contributions);
+  bins.set_epoch(epoch);
+  bins.set_fixed_bins(true);
+  return scheme;
+}
+v1::Event SampleOf(const v1::SamplingScheme& scheme, uint64_t round) {
+  v1::Event event;
+  event.mutable_sampling()->set_round(round);
+  *event.mutable_sampling()->mutable_scheme() = scheme;
+  return event;
+}
+v1::Event RoundsOf(const v1::SamplingScheme& scheme) {
+  v1::Event event;
+  *event.mutable_rounds()->mutable_scheme() = scheme;
+  return event;
+}
+
+// Two epochs of one draw that stated another population were taken for two draws: 3.348 for 4.990.
+TEST(WriterFixedBins, AreOneDrawWhateverEpochsState) {
+  const struct {
+    const char* field;
+    v1::SamplingScheme scheme;
+    bool taken;
+  } rows[] = {{"nothing", FixedBins(1000, 4, 1, 1), true},
+              {"absent contributions", FixedBins(1000, 4, 0, 1), true},
+              {"population_size", FixedBins(1001, 4, 1, 1), false},
+              {"population_size, not stated", FixedBins(0, 4, 1, 1), false},
+              {"rounds_per_epoch", FixedBins(1000, 8, 1, 1), false},
+              {"contributions", FixedBins(1000, 4, 2, 1), false},
+              {"epoch", FixedBins(1000, 4, 1, 9), true}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.field);
+    for (const bool grouped : {false, true}) {
+      Writer writer;
+      ASSERT_TRUE(writer.Take(SampleOf(FixedBins(1000, 4, 1, 0), 0)).ok());
+      // The draw is its writer's, over all incarnations.
+      if (grouped) {
+        ASSERT_TRUE(writer.Open(Opening("a", "")).ok());
+      }
+      const absl::Status status =
+          writer.Take(grouped ? RoundsOf(row.scheme) : SampleOf(row.scheme, 1));
+      if (row.taken) {
+        EXPECT_TRUE(status.ok()) << status;
+        continue;
+      }
+      ExpectRefusal(status, "FIXED_BINS_CHANGED",
+                    grouped ? "rounds.scheme: fixed bins are drawn once of writer w, so each epoch "
+                              "must say what the first one did, population_size 1000, "
+                              "rounds_per_epoch 4, contributions 1; got population_size"
+                            : "sampling.scheme: fixed bins are drawn once");
+      EXPECT_TRUE(writer.Take(SampleOf(FixedBins(1000, 4, 1, 1), 1)).ok())
+          << "a refusal changes nothing";
+    }
+  }
+  // Redrawn epochs may state what they like.
+  Writer redrawn;
+  ASSERT_TRUE(redrawn.Take(SampleOf(FixedBins(1000, 4, 1, 0), 0)).ok());
+  EXPECT_TRUE(redrawn.Take(EpochSample(1, 1, 5)).ok());
+}
+
+// What an older server took stays one draw of its writer: epochs that began anew would be another.
+TEST(WriterFixedBins, ThatChangedInAStoredLedgerStayTheirWriters) {
+  Writer writer;
+  ASSERT_TRUE(writer.Take(SampleOf(FixedBins(1000, 4, 1, 0), 0)).ok());
+  const v1::Event changed = SampleOf(FixedBins(1001, 4, 1, 1), 1);
+  ASSERT_TRUE(TakeStoredRound(StepOf(changed), 44, writer.status).ok());
+  EXPECT_EQ(EpochOwner(writer.status), "w");
+  EXPECT_EQ(writer.status.fixed_bins().population_size(), 1000u);
+}
+
 TEST(WriterIncarnations, TheNewestFencesOffTheOthers) {
   Writer writer;
   EXPECT_TRUE(CheckMayWrite("", writer.status).ok());
