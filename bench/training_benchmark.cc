@@ -35,7 +35,8 @@ constexpr uint64_t kSteps = 1;  // in one measurement
 
 class NumberingRecorder : public client::EventRecorder {
  public:
-  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme&,
+  using EventRecorder::RecordRound;
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme&, v1::SampleSource,
                                        std::vector<v1::SumQuery>) override {
     return ++number_;
   }

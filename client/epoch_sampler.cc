@@ -150,7 +150,7 @@ void EpochSampler::Shuffle() {
   begins.push_back(size);
 }
 
-absl::StatusOr<std::vector<uint64_t>> EpochSampler::Draw() {
+absl::StatusOr<std::vector<uint64_t>> EpochSampler::DrawNext() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   if (round_ == 0) RETURN_IF_ERROR(Keep());
   if (round_ == 0 || records_.order.empty()) {

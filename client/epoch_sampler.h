@@ -60,9 +60,10 @@ class EpochSampler : public Sampler {
       const EpochSamplerOptions& options, uint64_t seed);
 
   const v1::SamplingScheme& scheme() const override { return scheme_; }
-  absl::StatusOr<std::vector<uint64_t>> Draw() override;
 
  private:
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
+  bool keeps_epochs() const override { return options_.state != nullptr; }
   EpochSampler(const EpochSamplerOptions& options, RootKey root);
   static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateWithRoot(
       const EpochSamplerOptions& options, absl::StatusOr<RootKey> root);

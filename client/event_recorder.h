@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,8 +22,15 @@ class EventRecorder {
 
   // Records a round: its sample, by the scheme that really draws it, and all sum queries on that
   // sample. Returns its number, which is greater than all before. Does not wait for the network.
+  // `source` says who drew that sample.
   virtual absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+                                               v1::SampleSource source,
                                                std::vector<v1::SumQuery> queries) = 0;
+  // The same of a sample that the trainer states.
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+                                       std::vector<v1::SumQuery> queries) {
+    return RecordRound(scheme, v1::SAMPLE_STATED, std::move(queries));
+  }
 
   // Records a mechanism that is not a round, such as correlated noise over a whole run. Returns a
   // number of the same kind, which no round has.

@@ -20,7 +20,7 @@ FullBatchSampler::FullBatchSampler(uint64_t population_size) {
   scheme_.mutable_full_batch();
 }
 
-absl::StatusOr<std::vector<uint64_t>> FullBatchSampler::Draw() {
+absl::StatusOr<std::vector<uint64_t>> FullBatchSampler::DrawNext() {
   std::vector<uint64_t> all(scheme_.population_size());
   std::iota(all.begin(), all.end(), 0);
   return all;

@@ -17,9 +17,9 @@ class FullBatchSampler : public Sampler {
   static absl::StatusOr<std::unique_ptr<FullBatchSampler>> Create(uint64_t population_size);
 
   const v1::SamplingScheme& scheme() const override { return scheme_; }
-  absl::StatusOr<std::vector<uint64_t>> Draw() override;
 
  private:
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
   explicit FullBatchSampler(uint64_t population_size);
 
   v1::SamplingScheme scheme_;

@@ -45,7 +45,7 @@ FixedSizeSampler::FixedSizeSampler(const FixedSizeSamplerOptions& options, RootK
 
 // Floyd's algorithm (Bentley and Floyd 1987): after the step for `last`, the set is a uniform
 // sample of [0, last].
-absl::StatusOr<std::vector<uint64_t>> FixedSizeSampler::Draw() {
+absl::StatusOr<std::vector<uint64_t>> FixedSizeSampler::DrawNext() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kFixedSizeSampling, next_step_++));
   absl::flat_hash_set<uint64_t> drawn;

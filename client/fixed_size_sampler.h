@@ -30,9 +30,9 @@ class FixedSizeSampler : public Sampler {
       const FixedSizeSamplerOptions& options, uint64_t seed);
 
   const v1::SamplingScheme& scheme() const override { return scheme_; }
-  absl::StatusOr<std::vector<uint64_t>> Draw() override;
 
  private:
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
   FixedSizeSampler(const FixedSizeSamplerOptions& options, RootKey root);
 
   const FixedSizeSamplerOptions options_;

@@ -146,7 +146,7 @@ PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey roo
   scheme_.mutable_poisson()->set_probability(options.probability);
 }
 
-absl::StatusOr<std::vector<uint64_t>> PoissonSampler::Draw() {
+absl::StatusOr<std::vector<uint64_t>> PoissonSampler::DrawNext() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   return internal::SamplePoisson(root_.Derive(KeyPurpose::kSampling, next_step_++),
                                  options_.population_size, options_.probability);

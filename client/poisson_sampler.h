@@ -39,9 +39,9 @@ class PoissonSampler : public Sampler {
       const PoissonSamplerOptions& options, uint64_t seed);
 
   const v1::SamplingScheme& scheme() const override { return scheme_; }
-  absl::StatusOr<std::vector<uint64_t>> Draw() override;
 
  private:
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
   PoissonSampler(const PoissonSamplerOptions& options, RootKey root);
 
   const PoissonSamplerOptions options_;

@@ -62,13 +62,28 @@ void Privatizer::UpdateQueries() {
   queries_ = std::move(queries);
 }
 
+absl::Status Privatizer::BeginStep(Sampler& sampler, uint64_t draw) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
+  ASSIGN_OR_RETURN(const Sampler::Drawn drawn, sampler.Waiting(draw));
+  RETURN_IF_ERROR(Begin(drawn.scheme, v1::SAMPLE_DRAWN, drawn.records));
+  sampler.Take(draw);
+  return absl::OkStatus();
+}
+
 absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
+  return Begin(scheme, v1::SAMPLE_STATED, std::nullopt);
+}
+
+absl::Status Privatizer::Begin(const v1::SamplingScheme& scheme, v1::SampleSource source,
+                               std::optional<uint64_t> records) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   if (root_.non_private() && !non_private_recorded_) RETURN_IF_ERROR(RecordNonPrivate());
-  ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, queries_));
+  ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, source, queries_));
+  rows_left_ = records;
   open_ = true;
   return absl::OkStatus();
 }
@@ -87,22 +102,44 @@ absl::Status Privatizer::CheckOpenAndAlone(const internal::InUse::Call& call) co
                : absl::FailedPreconditionError("no step is open: begin one first");
 }
 
+// The message has no number: the size of a sample is a secret.
+absl::Status Privatizer::CheckRows(size_t rows) const {
+  if (!rows_left_ || rows <= *rows_left_) return absl::OkStatus();
+  return FieldError("rows",
+                    "must not be more than the sample has records: a row is the gradient of one "
+                    "record, or of a microbatch, and comes once");
+}
+
+void Privatizer::CountRows(size_t rows) {
+  if (rows_left_) *rows_left_ -= rows;
+}
+
 absl::Status Privatizer::Accumulate(absl::Span<const float> gradients) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  return sum_.Accumulate(gradients);
+  const size_t rows = gradients.size() / dimension();
+  RETURN_IF_ERROR(CheckRows(rows));
+  RETURN_IF_ERROR(sum_.Accumulate(gradients));
+  CountRows(rows);
+  return absl::OkStatus();
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  return sum_.Accumulate(rows);
+  RETURN_IF_ERROR(CheckRows(rows.count));
+  RETURN_IF_ERROR(sum_.Accumulate(rows));
+  CountRows(rows.count);
+  return absl::OkStatus();
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  return sum_.Accumulate(rows, norms);
+  RETURN_IF_ERROR(CheckRows(rows.count));
+  RETURN_IF_ERROR(sum_.Accumulate(rows, norms));
+  CountRows(rows.count);
+  return absl::OkStatus();
 }
 
 absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {

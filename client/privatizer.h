@@ -1,8 +1,8 @@
 // Turns the gradients of one sample into a noised sum that is safe to release, and says so in the
 // ledger first.
 //
-//   BeginStep(sampler.scheme()); for each example: Accumulate(gradient); Finish() -> sum + noise,
-//   to be divided by the *expected* batch size.
+//   sampler.Draw(); BeginStep(sampler); for each of its records: Accumulate(gradient);
+//   Finish() -> sum + noise, to be divided by the *expected* batch size.
 //
 // 1. Each example is clipped to an integer vector of norm at most K a group, and added exactly
 //    (client/clipped_sum.h).
@@ -38,6 +38,7 @@
 #include "client/event_recorder.h"
 #include "client/privatizer_options.h"
 #include "client/root_key.h"
+#include "client/sampler.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -57,11 +58,18 @@ class Privatizer {
   Privatizer(const Privatizer&) = delete;
   Privatizer& operator=(const Privatizer&) = delete;
 
-  // Records and opens a round on a sample that is drawn by `scheme`. FAILED_PRECONDITION if one is
-  // open, after a fork, or under a rounding mode other than to nearest; errors of the recorder.
+  // Records and opens a round on the sampler's draw of that number, or on its last one: a draw has
+  // one round. FAILED_PRECONDITION if a round is open, for a draw that may have none
+  // (Sampler::Waiting), after a fork, or under a rounding mode other than to nearest; errors of the
+  // recorder.
+  absl::Status BeginStep(Sampler& sampler, uint64_t draw);
+  absl::Status BeginStep(Sampler& sampler) { return BeginStep(sampler, sampler.draws()); }
+  // The same for a sample that the trainer draws itself by `scheme`. The ledger says that nothing
+  // ties the round to it.
   absl::Status BeginStep(const v1::SamplingScheme& scheme);
 
-  // As ClippedSum's; FAILED_PRECONDITION if no step is open.
+  // As ClippedSum's; FAILED_PRECONDITION if no step is open. INVALID_ARGUMENT (rows; nothing added)
+  // for more rows than the draw has records.
   absl::Status Accumulate(absl::Span<const float> gradients);
   absl::Status Accumulate(const GradientRows& rows);
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
@@ -90,7 +98,11 @@ class Privatizer {
       const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
   void UpdateQueries();
   absl::Status RecordNonPrivate();
+  absl::Status Begin(const v1::SamplingScheme& scheme, v1::SampleSource source,
+                     std::optional<uint64_t> records);
   absl::Status CheckOpenAndAlone(const internal::InUse::Call& call) const;
+  absl::Status CheckRows(size_t rows) const;
+  void CountRows(size_t rows);
   absl::Status AwaitAndRelease(absl::Span<float> released);
   void ReleaseShare(uint64_t step, size_t share, absl::Span<float> released);
   absl::Status Adapt(int64_t noised_statistic);
@@ -104,7 +116,8 @@ class Privatizer {
   bool non_private_recorded_ = false;
   bool open_ = false;
   uint64_t round_ = 0;
-  uint64_t noises_drawn_ = 0;  // each has its own key
+  std::optional<uint64_t> rows_left_;  // of the draw's records; absent: the sample was stated
+  uint64_t noises_drawn_ = 0;          // each has its own key
   internal::InUse in_use_;
 };
 

@@ -164,7 +164,11 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   if (!writer.closed()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger,
-                   "; take another writer name, or another ledger"));
+                   ": that run is over. A further run has a ledger of its own, named by `ledger`, "
+                   "such as ",
+                   options_.ledger.substr(options_.ledger.rfind('/') + 1),
+                   "-2, and says plan_independent if its plan looked at no output of this one; "
+                   "another part of the same run has a writer name of its own"));
 }
 
 absl::Status PrivacyRecorder::AppendOpened() {
@@ -269,6 +273,7 @@ absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
 }
 
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
+                                                      v1::SampleSource source,
                                                       std::vector<v1::SumQuery> queries) {
   RETURN_IF_ERROR(events::Within("scheme", events::CheckScheme(scheme)));
   if (queries.empty() || queries.size() > kMaxQueries) {
@@ -285,6 +290,7 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& 
     v1::SamplingEvent& sampling = *events[0].mutable_sampling();
     sampling.set_round(round);
     *sampling.mutable_scheme() = scheme;
+    sampling.set_source(source);
     for (size_t i = 0; i < queries.size(); ++i) {
       v1::SumQueryEvent& sum_query = *events[1 + i].mutable_sum_query();
       sum_query.set_round(round);
@@ -316,6 +322,19 @@ absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
   if (options_.policy == v1::FAIL_CLOSED) return delivery_->Await(end, deadline);
   RETURN_IF_ERROR(delivery_->Refusal());
   return sync_->Await(end, deadline);
+}
+
+absl::Status PrivacyRecorder::AwaitDelivered() {
+  uint64_t end = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    end = spool_->state().end;
+  }
+  const absl::Status delivered = delivery_->Await(end, absl::Now() + options_.release_timeout);
+  if (!absl::IsDeadlineExceeded(delivered)) return delivered;
+  return absl::DeadlineExceededError(
+      absl::StrCat(drain_status().undelivered_batches,
+                   " recorded batches are not in the ledger yet: ", delivered.message()));
 }
 
 absl::Status PrivacyRecorder::Close() {

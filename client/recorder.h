@@ -118,7 +118,8 @@ class PrivacyRecorder : public EventRecorder {
   // RESOURCE_EXHAUSTED when the spool stays full; FAILED_PRECONDITION after Close, when another
   // recorder writes under this writer's name, and for a first round that does not carry on the run
   // (OTHER_CONFIGURATION); any refusal of the server; the disk's error.
-  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+  using EventRecorder::RecordRound;
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme, v1::SampleSource source,
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
@@ -126,6 +127,11 @@ class PrivacyRecorder : public EventRecorder {
   // disk's error. DEADLINE_EXCEEDED when the server did not acknowledge it (SPOOL: the disk not
   // sync it) in time; it may be awaited again.
   absl::Status AwaitReleasable(uint64_t number) override;
+
+  // Waits until the server has all that was recorded before, whatever the policy: what is asked of
+  // it then covers this recorder's own rounds. DEADLINE_EXCEEDED after release_timeout, saying how
+  // many batches are missing; any refusal of the server.
+  absl::Status AwaitDelivered();
 
   // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
   // an error it may be called again; after OK this writer's part of the ledger is complete, and it

@@ -1,19 +1,25 @@
 // Draws the samples of a training's rounds, each by a scheme that the ledger can be told exactly.
 //
-//   BeginStep(sampler.scheme()); for each record of sampler.Draw(): Accumulate(gradient); Finish()
+//   for each step: for each record of sampler.Draw(): ... privatizer.BeginStep(sampler) ...
 //
 // 1. A sample is distributed exactly as its scheme says: what randomises it are infinite bit
 //    strings, not numbers near real ones (docs/formats.md, sections 3.5 to 3.8).
 // 2. It depends on the root key and the step alone. A root key is new in each process.
-// 3. The population is a declared public constant, not the number of records at hand. Neither the
-//    sample nor, where it is random, its size may be released.
+// 3. The population is a public constant chosen beforehand, at least the number of records at hand.
+//    A trainer leaves out the indices that it has no record for. Neither the sample nor, where it
+//    is random, its size may be released.
+// 4. Draws are numbered from 1. Each has one round at most, and rounds take draws in their order:
+//    the accountant takes the samples of all rounds for independent ones. Draws may run ahead of
+//    the rounds, as those of loaders do that prefetch.
 //
 // Thread safety: thread-compatible.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dpledger/v1/event.pb.h"
 
@@ -28,7 +34,30 @@ class Sampler {
 
   // The next sample: indices in [0, population_size), ascending. FAILED_PRECONDITION after a fork,
   // whose two sides would draw the same, and under a rounding mode other than to nearest.
-  virtual absl::StatusOr<std::vector<uint64_t>> Draw() = 0;
+  absl::StatusOr<std::vector<uint64_t>> Draw();
+  uint64_t draws() const { return draws_; }  // so far: the number of the last one
+
+  struct Drawn {
+    v1::SamplingScheme scheme;
+    uint64_t records = 0;  // a secret where it is random
+  };
+  // The draw of this number, for a round. FAILED_PRECONDITION if it or a later one has had a round,
+  // was never drawn, or lies more than kMostWaiting draws back.
+  absl::StatusOr<Drawn> Waiting(uint64_t number) const;
+  // It has its round now.
+  void Take(uint64_t number);
+
+  // Draws without a round that are remembered. More than any loader prefetches.
+  static constexpr uint64_t kMostWaiting = 1 << 12;
+
+ private:
+  virtual absl::StatusOr<std::vector<uint64_t>> DrawNext() = 0;
+  // Whether the next process carries the epoch on. It finds its place by the rounds that the ledger
+  // has, so every draw must have had one.
+  virtual bool keeps_epochs() const { return false; }
+
+  std::deque<Drawn> waiting_;  // the last draws
+  uint64_t draws_ = 0, taken_ = 0;
 };
 
 }  // namespace dpledger::client

@@ -1,5 +1,7 @@
 #include "ledger/history_reader.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,12 @@ namespace {
 
 // Limits import nesting (copies of copies); entry size alone would allow thousands.
 constexpr size_t kMaxOriginals = 8;
+
+// A sum query without a sample is over all records, of which nothing was drawn.
+uint64_t StatedRounds(const v1::Event& event) {
+  if (event.has_rounds()) return event.rounds().count();
+  return event.has_sampling() && event.sampling().source() == v1::SAMPLE_STATED ? 1 : 0;
+}
 
 bool IsFirst(const v1::LedgerEntry& entry) {
   return entry.has_declaration() || entry.has_fork() || entry.has_import();
@@ -112,6 +120,8 @@ absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
   if (std::holds_alternative<Mechanism>(*value)) {
     mechanism_sequences_.push_back(logs_[0].taken - 1);
   }
+  const uint64_t stated = StatedRounds(event);
+  stated_rounds_ += std::min(stated, std::numeric_limits<uint64_t>::max() - stated_rounds_);
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
   if (entry.has_late_event()) {
     history_.Add(events::LateOwner(entry.late_event().incarnation(), writer), *value);
@@ -222,6 +232,7 @@ HistoryReader HistoryReader::Resume(Parts parts) {
   HistoryReader reader;
   reader.history_ = std::move(parts.history);
   reader.mechanism_sequences_ = std::move(parts.mechanism_sequences);
+  reader.stated_rounds_ = parts.stated_rounds;
   reader.logs_[0].taken = parts.size;
   reader.logs_[0].sealed = parts.sealed;
   reader.logs_[0].first = std::move(parts.first);

@@ -53,6 +53,8 @@ class HistoryReader {
   const std::vector<CorrectionAt>& corrections() const { return logs_.back().corrections; }
   // The entries whose events are mechanisms, in the order of history().Mechanisms().
   const std::vector<uint64_t>& mechanism_sequences() const { return mechanism_sequences_; }
+  // Rounds whose samples the trainer states (SampleSource). Saturates at 2^64 - 1.
+  uint64_t stated_rounds() const { return stated_rounds_; }
 
   // A ledger of which this one is a copy: 0 is its original, 1 the original of that one, ...
   struct Original {
@@ -75,6 +77,7 @@ class HistoryReader {
     bool sealed = false;
     History history;
     std::vector<uint64_t> mechanism_sequences;
+    uint64_t stated_rounds = 0;
     v1::LedgerEntry first;
     Writers writers;
     std::vector<CorrectionAt> corrections;
@@ -110,6 +113,7 @@ class HistoryReader {
   std::vector<Log> logs_;  // this ledger, its original, ...
   History history_;
   std::vector<uint64_t> mechanism_sequences_;
+  uint64_t stated_rounds_ = 0;
   std::vector<v1::LedgerEntry> last_;  // the last Add's entry, by log
 };
 

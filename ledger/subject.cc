@@ -106,6 +106,14 @@ void DescribeCopy(const LedgerPart& part, Subject& into) {
   }
 }
 
+void DescribeSamples(const LedgerPart& part, Subject& into) {
+  const uint64_t stated = part.reader->stated_rounds();
+  if (stated == 0) return;
+  into.assumptions.push_back(absl::StrCat(part.name, ": the samples of ", stated,
+                                          stated == 1 ? " round" : " rounds",
+                                          " are as the trainer stated them, not tied to the draw"));
+}
+
 // So many an answer names, and counts the others.
 constexpr uint64_t kMostNamedMissing = 100;
 
@@ -234,6 +242,7 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
   for (const LedgerPart& part : all) {
     result.entries += part.size();
     DescribeCopy(part, result);
+    DescribeSamples(part, result);
   }
   for (const Lineage& lineage : lineages) {
     const LedgerPart& own = lineage[0];

@@ -19,7 +19,7 @@
 namespace dpledger::server {
 namespace {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr int kMaxMechanisms = 100'000;
 constexpr size_t kMaxTableBytes = size_t{16} << 20;
 // Mechanisms are read again in runs: so many other entries between two are read with them.
@@ -211,6 +211,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   for (const uint64_t sequence : reader.mechanism_sequences()) {
     table.add_mechanism_sequences(sequence);
   }
+  table.set_stated_rounds(reader.stated_rounds());
   table.set_read_chain(merkle::ToBytes(history.read_chain));
   table.set_sealed(reader.originals() == 0 ? reader.sealed() : reader.OriginalAt(0).sealed);
   for (const auto& [name, writer] : reader.writers()) *table.add_writers() = writer;
@@ -257,6 +258,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   parts.history = *std::move(rounds);
   parts.mechanism_sequences = {table.mechanism_sequences().begin(),
                                table.mechanism_sequences().end()};
+  parts.stated_rounds = table.stated_rounds();
   parts.first = std::move(read.first);
   for (const v1::WriterStatus& writer : table.writers()) parts.writers[writer.writer()] = writer;
   for (const v1::StoredCorrection& stored : table.corrections()) {

@@ -118,8 +118,12 @@ absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(const PrivatizerO
 }
 
 absl::Status Privatizer::BeginStep(const Sampler& sampler) {
+  return BeginStep(sampler, sampler.draws());
+}
+
+absl::Status Privatizer::BeginStep(const Sampler& sampler, uint64_t draw) {
   return Run([&](dpledger_error* error) {
-    return dpledger_privatizer_begin_step(get(), sampler.get(), error);
+    return dpledger_privatizer_begin_step_on_draw(get(), sampler.get(), draw, error);
   });
 }
 

@@ -25,7 +25,8 @@ dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double
     RETURN_IF_ERROR(CheckGiven(cost, "cost"));
     *cost = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    const dpledger::client::PrivacyRecorder& opened = *recorder->opened->recorder;
+    dpledger::client::PrivacyRecorder& opened = *recorder->opened->recorder;
+    RETURN_IF_ERROR(opened.AwaitDelivered());
     ASSIGN_OR_RETURN(auto answer,
                      dpledger::client::ComputeEpsilon(opened.channel(), opened.ledger(), delta));
     if (answer.details().ledgers_size() != 1) {
@@ -65,6 +66,19 @@ dpledger_status dpledger_cost_read(const dpledger_cost* cost, dpledger_cost_valu
     written.warnings = cost->warnings.empty() ? nullptr : cost->warnings.data();
     written.warning_count = cost->warnings.size();
     std::memcpy(values, &written, std::min(sizeof(written), given.struct_size));
+    return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_cost_answer(dpledger_cost* cost, const void** data, size_t* size,
+                                     dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(cost, "cost"));
+    RETURN_IF_ERROR(CheckGiven(data, "data"));
+    RETURN_IF_ERROR(CheckGiven(size, "size"));
+    if (cost->serialised.empty()) cost->serialised = cost->answer.SerializeAsString();
+    *data = cost->serialised.data();
+    *size = cost->serialised.size();
     return absl::OkStatus();
   });
 }

@@ -42,8 +42,6 @@ struct dpledger_sampler {
   std::shared_ptr<dpledger::client::c::Opened> opened;  // whose state keeps it; null: none's
   std::unique_ptr<dpledger::client::Sampler> sampler;
   std::vector<uint64_t> sample;
-  dpledger::v1::SamplingScheme scheme;  // of `sample`
-  bool fresh = false;                   // drawn, and in no round yet
 };
 
 struct dpledger_privatizer {
@@ -59,7 +57,7 @@ struct dpledger_correlated_run {
 
 struct dpledger_cost {
   dpledger::v1::ComputeEpsilonResponse answer;
-  std::string root;
+  std::string root, serialised;
   std::vector<const char*> warnings;
 };
 

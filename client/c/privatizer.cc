@@ -85,17 +85,19 @@ dpledger_status dpledger_privatizer_query(const dpledger_privatizer* privatizer,
 
 dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
                                                dpledger_sampler* sampler, dpledger_error* error) {
+  return dpledger_privatizer_begin_step_on_draw(privatizer, sampler,
+                                                dpledger_sampler_draws(sampler), error);
+}
+
+dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* privatizer,
+                                                       dpledger_sampler* sampler, uint64_t draw,
+                                                       dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
     RETURN_IF_ERROR(CheckGiven(sampler, "sampler"));
-    // The accountant takes the samples of all rounds for independent ones.
-    if (!sampler->fresh) {
-      return absl::FailedPreconditionError("sampler: has no fresh sample: draw one for each step");
-    }
-    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, sampler->scheme, sampler->opened.get()));
-    RETURN_IF_ERROR(privatizer->privatizer->BeginStep(sampler->scheme));
-    sampler->fresh = false;
-    return absl::OkStatus();
+    ASSIGN_OR_RETURN(const auto drawn, sampler->sampler->Waiting(draw));
+    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, drawn.scheme, sampler->opened.get()));
+    return privatizer->privatizer->BeginStep(*sampler->sampler, draw);
   });
 }
 

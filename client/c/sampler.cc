@@ -136,16 +136,17 @@ dpledger_status dpledger_sampler_create_resumable(const dpledger_sampling_scheme
 
 void dpledger_sampler_free(dpledger_sampler* sampler) { delete sampler; }
 
+uint64_t dpledger_sampler_draws(const dpledger_sampler* sampler) {
+  return sampler != nullptr ? sampler->sampler->draws() : 0;
+}
+
 dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler, const uint64_t** sample,
                                       size_t* size, dpledger_error* error) {
   return dpledger::client::c::Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(dpledger::client::c::CheckGiven(sampler, "sampler"));
     RETURN_IF_ERROR(dpledger::client::c::CheckGiven(sample, "sample"));
     RETURN_IF_ERROR(dpledger::client::c::CheckGiven(size, "size"));
-    sampler->fresh = false;
-    sampler->scheme = sampler->sampler->scheme();
     ASSIGN_OR_RETURN(sampler->sample, sampler->sampler->Draw());
-    sampler->fresh = true;
     *sample = sampler->sample.data();
     *size = sampler->sample.size();
     return absl::OkStatus();

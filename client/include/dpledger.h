@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 6
+#define DPLEDGER_ABI_MINOR 7
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -332,6 +332,10 @@ DPLEDGER_API dpledger_status dpledger_sampler_create_resumable(
     dpledger_error* error);
 DPLEDGER_API void dpledger_sampler_free(dpledger_sampler* sampler);
 
+// How many samples were drawn so far: the number of the last draw. 0 for NULL. Since minor version
+// 7.
+DPLEDGER_API uint64_t dpledger_sampler_draws(const dpledger_sampler* sampler);
+
 // The next sample: `sample` gets `size` indices in [0, population_size), ascending, lent until the
 // next draw; not to be read if `size` is 0. Neither they nor, where it is random, their number may
 // be released. FAILED_PRECONDITION after a fork, or under a rounding mode other than to nearest;
@@ -443,15 +447,22 @@ DPLEDGER_API dpledger_status dpledger_privatizer_query(const dpledger_privatizer
                                                        size_t index, dpledger_sum_query* query,
                                                        dpledger_error* error);
 
-// Records and opens a round on the sample that `sampler` has drawn last. FAILED_PRECONDITION if a
-// round is open, if that sample has had its round (each needs a fresh one), if the recorder's state
-// keeps epochs and the sampler is not the one that it keeps, after a fork, or under a rounding mode
+// Records and opens a round on the sample that `sampler` has drawn last. The round takes no more
+// rows than the sample has records. FAILED_PRECONDITION if a round is open, if that sample has had
+// its round (each needs a fresh one), if the recorder's state keeps epochs and the sampler is not
+// the one that it keeps or an earlier draw has had no round, after a fork, or under a rounding mode
 // other than to nearest; errors of dpledger_recorder_record_round.
 DPLEDGER_API dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
                                                             dpledger_sampler* sampler,
                                                             dpledger_error* error);
-// The same for a trainer that draws its samples itself. If they are not drawn by `scheme`, the
-// ledger lies.
+// The same for the draw of that number (dpledger_sampler_draws, from 1), for trainers whose draws
+// run ahead of their rounds. Rounds take draws in ascending order. Since minor version 7.
+DPLEDGER_API dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* privatizer,
+                                                                    dpledger_sampler* sampler,
+                                                                    uint64_t draw,
+                                                                    dpledger_error* error);
+// The same for a trainer that draws its samples itself: the ledger says that nothing ties the round
+// to them. If they are not drawn by `scheme`, the ledger lies.
 DPLEDGER_API dpledger_status dpledger_privatizer_begin_step_by_scheme(
     dpledger_privatizer* privatizer, const dpledger_sampling_scheme* scheme, dpledger_error* error);
 
@@ -660,7 +671,9 @@ typedef struct dpledger_cost_values {
   size_t warning_count;
 } dpledger_cost_values;
 
-// Of the recorder's ledger as the server has it, also after dpledger_recorder_close.
+// Of the recorder's ledger as the server has it, also after dpledger_recorder_close. Waits until
+// the server has every round that was recorded here before the call; DEADLINE_EXCEEDED after the
+// recorder's release timeout, saying how many batches it lacks.
 DPLEDGER_API dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double delta,
                                                     dpledger_cost** cost, dpledger_error* error);
 // Writes the recorder's ledger, with what proves that it is the one that was signed, into the file
@@ -675,6 +688,11 @@ DPLEDGER_API dpledger_status dpledger_recorder_export(const dpledger_recorder* r
 DPLEDGER_API dpledger_status dpledger_cost_read(const dpledger_cost* cost,
                                                 dpledger_cost_values* values,
                                                 dpledger_error* error);
+// The whole answer: a serialised dpledger.v1.ComputeEpsilonResponse
+// (proto/dpledger/v1/accounting_service.proto) of `size` bytes, lent until the cost is freed. Since
+// minor version 7.
+DPLEDGER_API dpledger_status dpledger_cost_answer(dpledger_cost* cost, const void** data,
+                                                  size_t* size, dpledger_error* error);
 DPLEDGER_API void dpledger_cost_free(dpledger_cost* cost);
 
 // The least noise multiplier, on the safe side, with which `steps` rounds on Poisson samples stay
@@ -689,6 +707,56 @@ DPLEDGER_API dpledger_status dpledger_calibrate_noise(const char* server, double
 DPLEDGER_API dpledger_status dpledger_calibrate_correlated_noise(
     const char* server, const dpledger_correlated_options* options, int32_t adjacency,
     double epsilon, double delta, double* noise_multiplier, dpledger_error* error);
+
+// ------------------------------------------------------------------------------- ledgers at rest
+
+// Ledgers that are only read, without a server: nothing is appended, signed or written. Since minor
+// version 7, as all that follows. All results are lent until the next call with the store.
+typedef struct dpledger_store dpledger_store;
+
+// `paths` is `count` of them: the folder of a recorder's ledgers or of a server's embedded store; or
+// one or several bundles, which are verified against the keys that they hold themselves. A folder is
+// open during each call only, so that a recorder may open it between two; one that another process
+// has open is FAILED_PRECONDITION (STORE_IN_USE), one of a recorder of this process is read as it is
+// at that moment. INVALID_ARGUMENT (path) for what is none of these; NOT_FOUND; DATA_LOSS if it was
+// changed or is damaged.
+DPLEDGER_API dpledger_status dpledger_store_open(const char* const* paths, size_t count,
+                                                 dpledger_store** store, dpledger_error* error);
+DPLEDGER_API void dpledger_store_free(dpledger_store* store);
+
+// A question of dpledger.v1.AccountingService: `method` is ComputeEpsilon, ComputeDelta,
+// ComputeProfile or ComputeTuningCost; `question` a serialised message of its request, whose subject
+// is not read; `answer` one of its response. It is about the `ledger_count` ledgers that are named,
+// composed; if there is none, about those over `dataset`; if that is NULL, about all of the store.
+DPLEDGER_API dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
+                                                const char* const* ledgers, size_t ledger_count,
+                                                const char* dataset, const void* question,
+                                                size_t question_size, const void** answer,
+                                                size_t* answer_size, dpledger_error* error);
+// The ledgers, as a JSON array of dpledger.v1.Ledger.
+DPLEDGER_API dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
+                                                    dpledger_error* error);
+// Entries from sequence `first` on, each a dpledger.v1.LedgerEntry in JSON, as a JSON array: as many
+// as fit into a page. `next` gets the sequence of the next page, 0 after the last. `ledger` may be
+// NULL, here and below, if the store has but one.
+DPLEDGER_API dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger,
+                                                    uint64_t first, const char** json,
+                                                    uint64_t* next, dpledger_error* error);
+// The full guarantee, a dpledger.v1.Statement in JSON: of `ledger`, or if that is NULL of `dataset`,
+// or if that is NULL too of all ledgers, over one data set. `delta` may be 0: 1e-5 then.
+DPLEDGER_API dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledger,
+                                                      const char* dataset, double delta,
+                                                      const char** json, dpledger_error* error);
+// Compares every entry with the signed checkpoint. `keys` is `key_count` verifier keys that the
+// caller has from elsewhere, one of which must have signed; without any it is seen only that the
+// ledger agrees with itself. `json` gets what was found. A ledger that is not what was signed is
+// DATA_LOSS, naming the first difference.
+DPLEDGER_API dpledger_status dpledger_store_verify(dpledger_store* store, const char* ledger,
+                                                   const char* const* keys, size_t key_count,
+                                                   const char** json, dpledger_error* error);
+// As dpledger_recorder_export, of a ledger in a folder.
+DPLEDGER_API dpledger_status dpledger_store_export(dpledger_store* store, const char* ledger,
+                                                   const char* file, dpledger_error* error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -16,13 +16,14 @@ class FalseRecorder : public client::EventRecorder {
   FalseRecorder(client::EventRecorder* recorder, double exaggeration)
       : recorder_(recorder), exaggeration_(exaggeration) {}
 
-  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+  using EventRecorder::RecordRound;
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme, v1::SampleSource source,
                                        std::vector<v1::SumQuery> queries) override {
     for (v1::SumQuery& query : queries) {
       query.set_group(query.group() + " [FALSE: CONTROL OF AN AUDIT]");
       query.set_noise_stddev(exaggeration_ * query.noise_stddev());
     }
-    return recorder_->RecordRound(scheme, std::move(queries));
+    return recorder_->RecordRound(scheme, source, std::move(queries));
   }
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override {
     return recorder_->RecordMechanism(mechanism);

@@ -17,9 +17,7 @@ class Sums {
   };
   explicit Sums(client::Privatizer& privatizer) : privatizer_(privatizer) {}
 
-  absl::Status BeginStep(const client::Sampler& sampler) {
-    return privatizer_.BeginStep(sampler.scheme());
-  }
+  absl::Status BeginStep(client::Sampler& sampler) { return privatizer_.BeginStep(sampler); }
   absl::Status Accumulate(const Rows& rows) {
     return privatizer_.Accumulate(
         client::GradientRows{rows.first, rows.count, privatizer_.dimension()});

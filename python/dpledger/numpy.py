@@ -43,9 +43,9 @@ class ExactSum:
         """Coordinates of an example's gradient."""
         return self._privatizer.dimension
 
-    def begin(self, sample: Union[Sampler, SamplingScheme]) -> None:
+    def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
         """Records and opens a round on a sample: see dpledger.sums.Privatizer.begin."""
-        self._privatizer.begin(sample)
+        self._privatizer.begin(sample, draw)
 
     def add(self, gradients: Sequence[numpy.ndarray], norms: Optional[numpy.ndarray] = None) -> None:
         """Clips and adds some examples of the round: how they are split into calls does not matter.

@@ -69,6 +69,7 @@ static void null_handles(void) {
   CHECK_INVALID(dpledger_correlated_run_save(NULL, error), "run: ");
   CHECK_INVALID(dpledger_recorder_cost(NULL, 1e-5, NULL, error), "cost: ");
   CHECK_INVALID(dpledger_cost_read(NULL, NULL, error), "cost: ");
+  CHECK_INVALID(dpledger_cost_answer(NULL, NULL, NULL, error), "cost: ");
   dpledger_cost_free(NULL);
   CHECK_INVALID(dpledger_calibrate_noise(NULL, 1, 1e-5, 0.1, 10, NULL, error),
                 "noise_multiplier: ");
@@ -78,6 +79,7 @@ static void null_handles(void) {
   CHECK_INVALID(dpledger_privatizer_create(&options, NULL, NULL, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_query(NULL, 0, NULL, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_begin_step(NULL, NULL, error), "privatizer: ");
+  CHECK_INVALID(dpledger_privatizer_begin_step_on_draw(NULL, NULL, 1, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_begin_step_by_scheme(NULL, &scheme, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_accumulate(NULL, NULL, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_accumulate_with_norms(NULL, NULL, NULL, 0, error),

@@ -194,14 +194,23 @@ static void cost(const char* server, const char* folder) {
   dpledger_privatizer* privatizer = NULL;
   dpledger_cost* asked = NULL;
   dpledger_cost_values values = {sizeof(values)};
+  const void* answer = NULL;
+  size_t size = 0;
   double noise_multiplier = 0;
   float released;
   scheme.kind = DPLEDGER_FULL_BATCH;
   CHECK_OK(dpledger_privatizer_create(&sums, recorder, &privatizer, error));
   CHECK_OK(dpledger_privatizer_begin_step_by_scheme(privatizer, &scheme, error));
+  // A round that was recorded just now is in the answer: it was [0, 0] while it was under way.
+  CHECK_OK(dpledger_recorder_cost(recorder, 1e-5, &asked, error));
+  CHECK_OK(dpledger_cost_read(asked, &values, error));
+  CHECK(within(values.upper, 4.377178, 1e-4));
+  dpledger_cost_free(asked);
   CHECK_OK(dpledger_privatizer_finish(privatizer, &released, 1, error));
   CHECK_OK(dpledger_recorder_close(recorder, error));
   CHECK_OK(dpledger_recorder_cost(recorder, 1e-5, &asked, error));
+  CHECK_OK(dpledger_cost_answer(asked, &answer, &size, error));
+  CHECK(answer != NULL && size > 100);
   CHECK_OK(dpledger_cost_read(asked, &values, error));
   CHECK(values.lower <= values.upper && within(values.upper, 4.377178, 1e-4));
   CHECK(values.planned_lower <= values.planned_upper);

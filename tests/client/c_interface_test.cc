@@ -105,7 +105,11 @@ std::vector<v1::SumQuery> QueriesOf(const std::vector<v1::LedgerEntry>& entries)
 
 TEST_F(CInterface, TrainsByALedger) {
   const std::vector<v1::LedgerEntry> entries = EntriesAfter("training", "train");
-  ASSERT_EQ(entries.size(), 1u + 2 * 3 + 1);
+  ASSERT_EQ(entries.size(), 1u + 2 * 5 + 1);
+  for (const v1::LedgerEntry& entry : entries) {
+    if (!entry.event().has_sampling()) continue;
+    EXPECT_EQ(entry.event().sampling().source(), v1::SAMPLE_DRAWN);
+  }
   const v1::Declaration& declaration = entries[0].declaration();
   EXPECT_EQ(declaration.dataset(), "adult");
   EXPECT_EQ(declaration.unit_of_privacy(), "example");

@@ -13,6 +13,7 @@ static void train(const char* server, const char* folder) {
   dpledger_sampler* sampler = NULL;
   float sum[kDimension];
   uint64_t undelivered = 7;
+  size_t ahead[2] = {0, 0};
   int step;
 
   CHECK(strcmp(dpledger_recorder_ledger(recorder), "projects/default/ledgers/train") == 0);
@@ -46,6 +47,27 @@ static void train(const char* server, const char* folder) {
     // The sample has had its round.
     CHECK_FAILS(dpledger_privatizer_begin_step(privatizer, sampler, error),
                 DPLEDGER_FAILED_PRECONDITION, "sampler: has no fresh sample");
+  }
+  // Draws may run ahead of their rounds; a round takes no more rows than its draw has records.
+  CHECK(dpledger_sampler_draws(sampler) == kSteps && dpledger_sampler_draws(NULL) == 0);
+  for (step = 0; step < 2; ++step) {
+    const uint64_t* sample = NULL;
+    CHECK_OK(dpledger_sampler_draw(sampler, &sample, &ahead[step], error));
+  }
+  for (step = 0; step < 2; ++step) {
+    static const float kRow[kDimension] = {1};
+    dpledger_gradient_rows rows = rows_of(kRow, 1);
+    size_t i;
+    CHECK_OK(dpledger_privatizer_begin_step_on_draw(privatizer, sampler, kSteps + 1 + step, error));
+    for (i = 0; i < ahead[step]; ++i) {
+      CHECK_OK(dpledger_privatizer_accumulate(privatizer, &rows, error));
+    }
+    CHECK_FAILS(dpledger_privatizer_accumulate(privatizer, &rows, error), DPLEDGER_INVALID_ARGUMENT,
+                "rows: must not be more than the sample has records");
+    CHECK_OK(dpledger_privatizer_finish(privatizer, sum, kDimension, error));
+    CHECK_FAILS(
+        dpledger_privatizer_begin_step_on_draw(privatizer, sampler, kSteps + 1 + step, error),
+        DPLEDGER_FAILED_PRECONDITION, "sampler: has no fresh sample");
   }
   CHECK_OK(dpledger_recorder_close(recorder, error));
   CHECK_OK(dpledger_recorder_drain_status(recorder, &undelivered, NULL, error));

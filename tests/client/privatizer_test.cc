@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "client/epoch_sampler.h"
 #include "client/poisson_sampler.h"
 #include "client/rounded_gaussian.h"
 #include "tests/support/list_recorder.h"
@@ -320,6 +321,80 @@ TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
   EXPECT_THAT(message(options), ::testing::HasSubstr("threads: must be in [1, 256], got 0"));
   EXPECT_THAT(message({{{"a", 1, 1}}, 0}),
               EndsWith("a multiplier in [2^-10, 2^20]; 0 gives query 0 of 1 0"));
+}
+
+// ---- One step, one draw ----
+
+std::unique_ptr<EpochSampler> TestEpochs() {
+  return *EpochSampler::CreateNonPrivateForTesting({EpochPartition::kShuffledBatches, 6, 3}, 7);
+}
+
+TEST_F(PrivatizerTest, SaysWhoDrewTheSample) {
+  const auto privatizer = Make({{{"w", 1, 1.0}}, 1.1});
+  const auto sampler = TestEpochs();
+  ASSERT_TRUE(sampler->Draw().ok());
+  ASSERT_TRUE(privatizer->BeginStep(*sampler).ok());
+  ASSERT_TRUE(privatizer->Finish().ok());
+  Step(*privatizer, {});
+  EXPECT_THAT(recorder_.sources, ElementsAre(v1::SAMPLE_DRAWN, v1::SAMPLE_STATED));
+}
+
+TEST_F(PrivatizerTest, ADrawHasOneRound) {
+  const auto privatizer = Make({{{"w", 1, 1.0}}, 1.1});
+  const auto sampler = TestEpochs();
+  const auto begin = [&](uint64_t draw) {
+    const absl::Status status = privatizer->BeginStep(*sampler, draw);
+    if (status.ok()) {
+      EXPECT_TRUE(privatizer->Finish().ok());
+    }
+    return status;
+  };
+  const absl::Status used =
+      absl::FailedPreconditionError("sampler: has no fresh sample: draw one for each step");
+  EXPECT_EQ(privatizer->BeginStep(*sampler), used) << "nothing was drawn";
+  for (int draw = 0; draw < 5; ++draw) ASSERT_TRUE(sampler->Draw().ok());
+  EXPECT_EQ(sampler->draws(), 5u);
+  EXPECT_TRUE(begin(2).ok()) << "draws run ahead of rounds";
+  EXPECT_EQ(begin(2), used);
+  EXPECT_EQ(begin(1), used) << "rounds take draws in their order";
+  EXPECT_TRUE(begin(4).ok());
+  EXPECT_EQ(begin(6), used) << "it was not drawn yet";
+  EXPECT_TRUE(begin(5).ok());
+  // Each by its own scheme: two rounds of the first epoch and of the second, of three each.
+  std::vector<uint64_t> epochs;
+  for (const v1::SamplingScheme& scheme : recorder_.schemes) {
+    epochs.push_back(scheme.disjoint_batches().epoch() -
+                     recorder_.schemes[0].disjoint_batches().epoch());
+  }
+  EXPECT_THAT(epochs, ElementsAre(0, 1, 1));
+  // One that is too far back is forgotten.
+  for (uint64_t draw = 0; draw <= Sampler::kMostWaiting; ++draw) ASSERT_TRUE(sampler->Draw().ok());
+  EXPECT_EQ(begin(6), used);
+  EXPECT_TRUE(begin(7).ok());
+}
+
+// Tokens of one record as rows of their own count it several times.
+TEST_F(PrivatizerTest, TakesNoMoreRowsThanTheSampleHasRecords) {
+  const auto privatizer = Make({{{"w", 1, 1.0}}, 1.1});
+  const auto sampler = TestEpochs();
+  ASSERT_EQ(sampler->Draw()->size(), 2u);
+  ASSERT_TRUE(privatizer->BeginStep(*sampler).ok());
+  const std::vector<float> rows(3, 1.0f);
+  const auto expect_refused = [](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::StartsWith("rows: must not be more than the sample has records"));
+  };
+  expect_refused(privatizer->Accumulate(rows));
+  expect_refused(privatizer->Accumulate(GradientRows{rows.data(), 3, 1}));
+  expect_refused(
+      privatizer->Accumulate(GradientRows{rows.data(), 3, 1}, std::vector<double>(3, 1)));
+  ASSERT_TRUE(privatizer->Accumulate(absl::MakeSpan(rows).first(1)).ok());
+  ASSERT_TRUE(privatizer->Accumulate(GradientRows{rows.data(), 1, 1}).ok());
+  expect_refused(privatizer->Accumulate(absl::MakeSpan(rows).first(1)));
+  ASSERT_TRUE(privatizer->Finish().ok());
+  // The control: of a stated sample nobody knows the records.
+  Step(*privatizer, {rows});
 }
 
 }  // namespace

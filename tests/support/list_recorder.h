@@ -16,10 +16,12 @@ class ListRecorder : public client::EventRecorder {
   // Rounds and mechanisms are numbered from here on.
   static constexpr uint64_t kFirstNumber = 41;
 
-  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
+  using EventRecorder::RecordRound;
+  absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme, v1::SampleSource source,
                                        std::vector<v1::SumQuery> round_queries) override {
     calls.push_back(absl::StrCat("record ", next_));
     schemes.push_back(scheme);
+    sources.push_back(source);
     queries = std::move(round_queries);
     return Number();
   }
@@ -35,6 +37,7 @@ class ListRecorder : public client::EventRecorder {
 
   std::vector<std::string> calls;
   std::vector<v1::SamplingScheme> schemes;  // of all rounds
+  std::vector<v1::SampleSource> sources;    // of all rounds
   std::vector<v1::SumQuery> queries;        // of the last round
   std::vector<v1::MechanismEvent> mechanisms;
   absl::Status record_status, await_status;  // what the calls answer

@@ -179,6 +179,8 @@ class Sampler {
 
   // Lent until the next draw.
   absl::StatusOr<absl::Span<const uint64_t>> Draw();
+  // So far: the number of the last one.
+  uint64_t draws() const { return dpledger_sampler_draws(handle_.get()); }
   dpledger_sampler* get() const { return handle_.get(); }
 
  private:
@@ -239,7 +241,10 @@ class Privatizer {
   static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
                                                             const Recorder& recorder);
 
+  // On the sampler's last draw, or on that of a number.
   absl::Status BeginStep(const Sampler& sampler);
+  absl::Status BeginStep(const Sampler& sampler, uint64_t draw);
+  // On a sample that the trainer states.
   absl::Status BeginStep(const SamplingScheme& scheme);
   absl::Status Accumulate(const GradientRows& rows);
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
