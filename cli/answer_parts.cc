@@ -1,6 +1,7 @@
 #include "cli/answer_parts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -166,12 +167,15 @@ std::string MissingText(const v1::AnswerDetails& details) {
   return text;
 }
 
-std::string DetailsText(const v1::AnswerDetails& details) {
+std::string DetailsText(const v1::AnswerDetails& details, double epsilon) {
   std::string text = Row("method", details.method());
   text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
   text += Row("parameters", v1::Parameters_Name(details.parameters()));
   if (details.regime() != v1::REGIME_UNSPECIFIED) {
-    text += Row("regime", RegimeText(details.regime()));
+    text +=
+        Row("regime", std::isfinite(epsilon)
+                          ? RegimeText(details.regime())
+                          : "no guarantee: what was released has no bound, whatever was declared");
   }
   if (details.declaration_source() != v1::DECLARATION_SOURCE_UNSPECIFIED) {
     text += Row("declaration", SourceText(details.declaration_source()));

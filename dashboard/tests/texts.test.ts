@@ -5,6 +5,7 @@ import { thingOf, parsePlace } from "../src/router";
 import { cut, lookalike, visible } from "../src/text/names";
 import { amount, grouped, percentUp, textDown, textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
+import { attackWords, guaranteeWords, isGuarantee, regimeShort } from "../src/text/words";
 
 test("an upper bound is never printed below itself, a lower one never above", () => {
   assert.equal(textUp(1.332042), "1.333"); // toPrecision says 1.332
@@ -70,4 +71,21 @@ test("axes begin at 0 and have few round ticks", () => {
   assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);
   assert.deepEqual(ticksOf(0, 4), [0, 1]);
   assert.ok(ticksOf(123456, 6).length <= 7);
+});
+
+test("what has no bound is no guarantee, whatever was declared", () => {
+  for (const regime of ["FIXED_PLAN", "FILTER", "ODOMETER", undefined]) {
+    assert.equal(guaranteeWords(regime, Infinity), "none: what was released has no bound");
+    assert.equal(regimeShort(regime, Infinity), "no guarantee");
+    assert.equal(isGuarantee(regime, Infinity), false);
+  }
+  assert.equal(guaranteeWords("FIXED_PLAN", 1), "differential privacy, parameters fixed in advance");
+  assert.equal(isGuarantee("FIXED_PLAN", 1), true);
+  assert.equal(isGuarantee("ODOMETER", 1), false);
+});
+test("plain words speak of what neighbouring data sets differ in", () => {
+  assert.deepEqual(attackWords("ADD_OR_REMOVE_ONE", "patient"), { unknown: "whether one given patient was in the data", found: "of those who were in" });
+  assert.deepEqual(attackWords("REPLACE_ONE", "patient"), { unknown: "which of two values one given patient has", found: "of those who have the value that they look for" });
+  assert.deepEqual(attackWords("ZERO_OUT", "patient"), { unknown: "whether one given patient contributed or was left blank", found: "of those who contributed" });
+  assert.equal(attackWords("OF_LATER", "patient"), undefined);
 });

@@ -36,6 +36,18 @@ std::string Question(v1::Adjacency adjacency) {
   }
 }
 
+// Whom an alarm is rightly about.
+std::string Found(v1::Adjacency adjacency) {
+  switch (adjacency) {
+    case v1::REPLACE_ONE:
+      return "of those that have the value looked for";
+    case v1::ZERO_OUT:
+      return "of those that contributed";
+    default:
+      return "of those that are among them";
+  }
+}
+
 bool MayBeShort(const v1::AnswerDetails& details) {
   return std::any_of(details.ledgers().begin(), details.ledgers().end(),
                      [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
@@ -110,7 +122,7 @@ std::string AttackWords(const Facts& facts) {
                    ChanceUp(attack.success),
                    ", where a coin toss gives 50 %. If he accepts 1 false alarm in "
                    "100, he finds at most ",
-                   InAHundred(attack.detection), " in 100 of those that are among them.");
+                   InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
   if (!facts.profile.has_value()) {
     words +=
         " These chances follow from epsilon and delta alone, and are larger than they need "

@@ -95,6 +95,9 @@ bool IsOdometer(const v1::Statement::Answer& answer) {
 
 std::string RegimeWords(const v1::Statement::Answer& answer) {
   if (!answer.has_epsilon()) return "";
+  if (!std::isfinite(answer.epsilon().upper())) {
+    return "no guarantee: what was released has no bound, whatever was declared";
+  }
   switch (answer.details().regime()) {
     case v1::ODOMETER:
       return "the runs that happened, by an odometer: but for a probability of delta over their "

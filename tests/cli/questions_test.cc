@@ -169,6 +169,12 @@ TEST_F(Questions, NumbersHaveTheirFewestDigitsAndInfinityIsAString) {
                                                       "\n");
   const JsonObject infinite = Answer({"epsilon", "--events", file, "--delta", "1e-5"});
   EXPECT_EQ(infinite.Text("epsilon.upper"), "Infinity");
+  // A dump of the data is no differential privacy, however its parameters were decided.
+  const RunResult text = Dpledger({"epsilon", "--events", file, "--delta", "1e-5"});
+  EXPECT_THAT(text.out, HasSubstr("no guarantee: what was released has no bound"));
+  EXPECT_THAT(text.out, ::testing::Not(HasSubstr("differential privacy")));
+  const RunResult bounded = Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5"});
+  EXPECT_THAT(bounded.out, HasSubstr("differential privacy of a plan"));
 }
 
 TEST_F(Questions, DeltaIsTheInverseOfEpsilon) {

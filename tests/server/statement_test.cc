@@ -375,5 +375,39 @@ TEST(StatementWords, AttackFromOnePairBoundsEveryMechanismThatHasIt) {
   EXPECT_EQ(statement::AttackOf(1e4, 0).detection, 1);
 }
 
+// Replace-one says nothing of who is among the data: "in 100 of those that are among them" had no
+// meaning there, nor under zero-out.
+TEST(StatementWords, AttackIsAboutWhatNeighboursDifferIn) {
+  const struct {
+    v1::Adjacency adjacency;
+    const char *question, *found;
+  } rows[] = {{v1::ADD_OR_REMOVE_ONE, "guesses whether a record is among the data rightly",
+               "in 100 of those that are among them."},
+              {v1::REPLACE_ONE, "guesses which of two values a record has rightly",
+               "in 100 of those that have the value looked for."},
+              {v1::ZERO_OUT, "guesses whether a record contributed or was left blank rightly",
+               "in 100 of those that contributed."}};
+  for (const auto& row : rows) {
+    statement::Facts facts;
+    facts.answer.mutable_epsilon()->set_upper(1);
+    facts.answer.mutable_details()->set_adjacency(row.adjacency);
+    facts.answer.mutable_details()->set_regime(v1::FIXED_PLAN);
+    const std::string words = statement::AttackWords(facts);
+    EXPECT_THAT(words, HasSubstr(row.question));
+    EXPECT_THAT(words, HasSubstr(row.found));
+  }
+}
+
+TEST(StatementWords, NoBoundIsNoGuarantee) {
+  for (const v1::Regime regime : {v1::FIXED_PLAN, v1::FILTER, v1::ODOMETER}) {
+    v1::Statement::Answer answer;
+    answer.mutable_epsilon()->set_upper(std::numeric_limits<double>::infinity());
+    answer.mutable_details()->set_regime(regime);
+    EXPECT_THAT(statement::RegimeWords(answer), HasSubstr("no guarantee"));
+    answer.mutable_epsilon()->set_upper(1);
+    EXPECT_THAT(statement::RegimeWords(answer), Not(HasSubstr("no guarantee")));
+  }
+}
+
 }  // namespace
 }  // namespace dpledger::server

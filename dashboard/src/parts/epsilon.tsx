@@ -3,7 +3,7 @@
 import type { AnswerDetails, Interval } from "../api/types";
 import type { ComponentChildren } from "preact";
 import { digitsOf, double, type Digits, type Direction, textUp } from "../text/numbers";
-import { adjacencyWords, guaranteeWords, isOdometer, methodWords, regimeShort } from "../text/words";
+import { adjacencyWords, guaranteeWords, isGuarantee, isOdometer, methodWords, regimeShort } from "../text/words";
 import { Name } from "../text/names";
 
 export function Num({ of: digits }: { of: Digits }) {
@@ -40,12 +40,13 @@ export interface Terms { delta: Probability; unit: string[]; adjacency: string |
 export function EpsilonBlock({ epsilon, details, terms, children }:
   { epsilon: Interval; details?: AnswerDetails; terms: Terms; children?: ComponentChildren }) {
   const units = terms.unit.length ? terms.unit : ["record"];
+  const bound = upper(epsilon);
   return <div class="epsilon-block">
     <p class="epsilon-line"><span class="epsilon"><Bound of={epsilon} regime={terms.regime} /></span> <AtDelta terms={terms} /></p>
     <dl class="terms">
-      <div><dt>protects</dt><dd>{(terms.group ?? 1) > 1 ? `${terms.group} records at once of ` : "one "}{units.map((unit, i) => <>{i > 0 && ", "}<Name of={unit} /></>)}</dd></div>
+      <div><dt>{isGuarantee(terms.regime, bound) ? "protects" : "speaks of"}</dt><dd>{(terms.group ?? 1) > 1 ? `${terms.group} records at once of ` : "one "}{units.map((unit, i) => <>{i > 0 && ", "}<Name of={unit} /></>)}</dd></div>
       <div><dt>neighbours</dt><dd>{adjacencyWords(terms.adjacency)}</dd></div>
-      <div><dt>guarantee</dt><dd>{guaranteeWords(terms.regime)}</dd></div>
+      <div><dt>guarantee</dt><dd>{guaranteeWords(terms.regime, bound)}</dd></div>
       <div><dt>method</dt><dd>{methodWords(details?.method)}</dd></div>
       <div><dt>true value</dt><dd><KnownTo of={epsilon} /></dd></div>
     </dl>
@@ -58,7 +59,7 @@ export function EpsilonCell({ epsilon, terms, strip = true }: { epsilon: Interva
   return <div class="epsilon-cell">
     <span class="nowrap"><strong><Bound of={epsilon} regime={terms.regime} /></strong> <small><AtDelta terms={terms} /></small></span>
     {strip && !isOdometer(terms.regime) && <Strip of={upper(epsilon)} />}
-    <small class="faint">{adjacencyWords(terms.adjacency)} {terms.unit.length === 1 ? <Name of={terms.unit[0]} /> : "record"} · {regimeShort(terms.regime)} · <KnownTo of={epsilon} /></small>
+    <small class="faint">{adjacencyWords(terms.adjacency)} {terms.unit.length === 1 ? <Name of={terms.unit[0]} /> : "record"} · {regimeShort(terms.regime, upper(epsilon))} · <KnownTo of={epsilon} /></small>
   </div>;
 }
 

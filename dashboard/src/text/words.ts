@@ -12,6 +12,16 @@ export function adjacencyWords(value: string | undefined): string {
     default: return later(value);
   }
 }
+// What an attacker tells apart, and whom an alarm is about, by what neighbouring data sets differ in. undefined: an
+// adjacency that this page does not know, of which it says nothing.
+export function attackWords(adjacency: string | undefined, unit: string): { unknown: string; found: string } | undefined {
+  switch (adjacency) {
+    case "ADD_OR_REMOVE_ONE": return { unknown: `whether one given ${unit} was in the data`, found: "of those who were in" };
+    case "REPLACE_ONE": return { unknown: `which of two values one given ${unit} has`, found: "of those who have the value that they look for" };
+    case "ZERO_OUT": return { unknown: `whether one given ${unit} contributed or was left blank`, found: "of those who contributed" };
+    default: return undefined;
+  }
+}
 export function parametersWords(value: string | undefined): string {
   switch (value) {
     case "FIXED": return "fixed in advance";
@@ -23,7 +33,11 @@ export function parametersWords(value: string | undefined): string {
 export const regimeOf = (details: AnswerDetails | undefined): string | undefined =>
   details?.regime && details.regime !== "REGIME_UNSPECIFIED" ? details.regime : details?.parameters === "FIXED" ? "FIXED_PLAN" : details?.parameters === "ADAPTIVE" ? "FILTER" : undefined;
 export const isOdometer = (regime: string | undefined) => regime === "ODOMETER";
-export function guaranteeWords(regime: string | undefined): string {
+// A bound that is infinite is no guarantee, whatever was declared.
+const NO_GUARANTEE = "none: what was released has no bound";
+export const isGuarantee = (regime: string | undefined, bound: number) => !isOdometer(regime) && Number.isFinite(bound);
+export function guaranteeWords(regime: string | undefined, bound: number): string {
+  if (!Number.isFinite(bound)) return NO_GUARANTEE;
   switch (regime) {
     case "FIXED_PLAN": return "differential privacy, parameters fixed in advance";
     case "FILTER": return "differential privacy within the declared filter, parameters adaptive";
@@ -31,7 +45,7 @@ export function guaranteeWords(regime: string | undefined): string {
     default: return later(regime);
   }
 }
-export const regimeShort = (regime: string | undefined) => (regime === "FIXED_PLAN" ? "fixed plan" : regime === "FILTER" ? "adaptive, filter's bound" : regime === "ODOMETER" ? "odometer, no differential privacy" : later(regime));
+export const regimeShort = (regime: string | undefined, bound = 0) => (!Number.isFinite(bound) ? "no guarantee" : regime === "FIXED_PLAN" ? "fixed plan" : regime === "FILTER" ? "adaptive, filter's bound" : regime === "ODOMETER" ? "odometer, no differential privacy" : later(regime));
 
 const METHODS: Record<string, string> = {
   contour: "contour integral", pld: "privacy loss distribution", rdp: "Rényi DP", gaussian: "closed form of Gaussians",

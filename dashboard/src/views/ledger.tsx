@@ -14,7 +14,7 @@ import { askedDelta, datasetAddress, ledgerAddress, place, setQuery, verifyAddre
 import { ledgerName, Name, said, shortName, visible } from "../text/names";
 import { count, double, grouped, percentUp, plural, textNear, textUp } from "../text/numbers";
 import { Time } from "../text/time";
-import { adjacencyWords, filterWords, methodWords, noiseWords, policyWords, regimeOf, regimeShort, schemeWords, unitsOf } from "../text/words";
+import { adjacencyWords, attackWords, filterWords, methodWords, noiseWords, policyWords, regimeOf, regimeShort, schemeWords, unitsOf } from "../text/words";
 import { checkedHere } from "../verify/kept";
 import { useCurve } from "./curve";
 import { noiseMultiplier, useRuns, type Run } from "./entries";
@@ -41,15 +41,16 @@ export function Refused({ error, children }: { error: CallError; children?: prea
       {children}<p class="faint"><code>{error.code}{error.reason && ` ${error.reason}`}</code></p></div></div>;
 }
 
-function PlainWords({ request, unit, size }: { request: ComputeEpsilonRequest; unit: string; size: string | undefined }) {
+function PlainWords({ request, unit, adjacency, size }: { request: ComputeEpsilonRequest; unit: string; adjacency: string | undefined; size: string | undefined }) {
   const profile = useCall("AccountingService/ComputeProfile", { subject: request.subject, options: request.options, priors: [0.5], typeOneErrors: [0.01], gaussianLeastDelta: 1e-10 }, size);
   const success = profile.data?.bayesSuccess?.[0]?.success;
   const found = profile.data?.tradeOff?.[0]?.symmetric;
-  if (!success || !found) return null;
+  const words = attackWords(adjacency, visible(unit));
+  if (!success || !found || !words) return null;
   const mu = profile.data?.gaussianFit?.mu;
-  return <div class="plain-words"><p>Someone who sees all that was released, and knows everything but whether one given {visible(unit)} was in the data, guesses rightly with a chance
+  return <div class="plain-words"><p>Someone who sees all that was released, and knows everything but {words.unknown}, guesses rightly with a chance
     of at most <strong>{percentUp(double(success.upper))}</strong>, where a coin toss gives 50 %. If they accept 1 false alarm in 100, they find at
-    most <strong>{textUp((1 - double(found.lower)) * 100)} in 100</strong> of those who were in.</p>
+    most <strong>{textUp((1 - double(found.lower)) * 100)} in 100</strong> {words.found}.</p>
     {mu && Number.isFinite(double(mu.upper)) && <p class="faint">As one Gaussian: μ at most {textUp(double(mu.upper))}, for δ from 10<sup>−10</sup> up.</p>}</div>;
 }
 
@@ -208,12 +209,13 @@ export function Ledger({ project, id, entry }: { project: string; id: string; en
       <Card class="epsilon-card">
         {answer.data?.epsilon ? <EpsilonBlock epsilon={answer.data.epsilon} details={details} terms={{ delta, unit: unitsOf(details).length ? unitsOf(details) : [unit], adjacency: details?.adjacency, regime: regimeOf(details), group: count(details?.groupSize) }}>
           {count(details?.ledgers?.[0]?.missingCount) > 0 && <p class="bar-note"><strong>This may be short.</strong> {plural(details!.ledgers![0].missingCount!, "writer")} may hold releases that were never delivered: {(details!.ledgers![0].missing ?? []).slice(0, 3).map((one) => `${visible(one.writer ?? "")} (${visible(one.reason ?? "")})`).join("; ")}.</p>}
+          {(details?.ledgers ?? []).some((one) => (one.corrections ?? []).length > 0) && <p class="bar-note"><strong>This record is corrected.</strong> The number is that of the entries as they were written; a correction says that some of them are wrong, and changes no number.</p>}
           {answer.data.plannedEpsilon && <p class="muted">That is so far. If the plan of {grouped(data.declaration?.plannedRounds)} rounds is charged: <strong><EpsilonWords epsilon={answer.data.plannedEpsilon} delta={delta} /></strong></p>}
           {(details?.filterSpending ?? []).map((spending) => <p key={spending.ledger} class="muted">The number is that of the filter’s whole bound ({spending.filter}: {textNear(double(spending.bound))}). What was spent of it, {textUp(double(spending.spent))}, is no guarantee.</p>)}
           {!hasLower(answer.data.epsilon) && <p class="faint">{methodWords(details?.method)} proves an upper end only.</p>}
         </EpsilonBlock>
           : refused ? <Refused error={answer.error!} /> : answer.error ? <Failed error={answer.error} what="the cost" again={answer.again} /> : <Loading what="the cost" />}
-        {answer.data?.epsilon && <PlainWords request={request} unit={unit} size={data.size} />}
+        {answer.data?.epsilon && Number.isFinite(upper(answer.data.epsilon)) && <PlainWords request={request} unit={unit} adjacency={details?.adjacency} size={data.size} />}
         <form class="ask" onSubmit={(event) => event.preventDefault()}><label>δ <input key={delta} type="text" inputMode="decimal" defaultValue={String(delta)} onChange={(event) => { const value = Number(event.currentTarget.value); if (value > 0 && value < 1) setQuery({ delta: event.currentTarget.value }); }} /></label>
           <label>Method <select value={place.value.query.get("method") ?? ""} onChange={(event) => setQuery({ method: event.currentTarget.value })}>
             <option value="">best</option><option value="rdp">Rényi DP</option><option value="pld">loss distribution</option><option value="contour">contour integral</option><option value="gaussian_closed_form">Gaussian</option></select></label></form>
