@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,8 +21,13 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/embedded/folder_reader.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/evidence/signing_key_file.h"
+#include "local/bundled_ledgers.h"
+#include "local/read_only_store.h"
+#include "local/read_services.h"
+#include "local/resting_folder.h"
 #include "merkle/authenticator.h"
 #include "server/accounting_service.h"
 #include "server/audit_service.h"
@@ -28,6 +35,7 @@
 #include "server/grpc_door/grpc_door.h"
 #include "server/ledger_service.h"
 #include "server/log.h"
+#include "server/own_ledgers.h"
 #include "server/receipt_signer.h"
 #include "server/signed_root.h"
 #include "server/signing.h"
@@ -98,6 +106,33 @@ absl::Status InUse(const std::string& folder) {
                     {"STORE_IN_USE", {{"field", "path"}, {"folder", folder}}});
 }
 
+absl::Status OpenElsewhere(const std::string& path) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        "path: another process has ", path,
+                        " open; read it once that has ended, or ask the server if it is one")),
+                    {"STORE_IN_USE", {{"field", "path"}, {"folder", path}}});
+}
+
+// Says which ledgers there are.
+absl::Status NameLedgers(LedgerReader& store, Reading& reading) {
+  constexpr size_t kPage = 1000;
+  std::set<std::string> datasets;
+  std::string after;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
+                     store.List("projects/-", after, kPage, kNoWriters));
+    if (page.empty()) break;
+    after = page.back().name();
+    for (const v1::Ledger& ledger : page) {
+      if (server::IsOfServer(ledger.name())) continue;
+      reading.ledgers.push_back(ledger.name());
+      datasets.insert(ledger.declaration().dataset());
+    }
+  }
+  if (datasets.size() == 1) reading.dataset = *datasets.begin();
+  return absl::OkStatus();
+}
+
 // One open folder.
 class Ledgers {
  public:
@@ -105,6 +140,10 @@ class Ledgers {
   ~Ledgers();
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  // What is read of it while it is open. Valid as long as this is.
+  ReadFrom reading() const {
+    return {.store = store_.get(), .logs = signing_.get(), .notary = notary_.get()};
+  }
 
  private:
   explicit Ledgers(const std::string& store_folder)
@@ -144,16 +183,14 @@ absl::Status Ledgers::Start() {
   ASSIGN_OR_RETURN(
       store_, server::OpenUnderKey(options_, IsEmptyOrMissing(options_.store_folder), open, log_));
   ASSIGN_OR_RETURN(notary_, server::OpenNotary(options_, *store_, log_));
-  ASSIGN_OR_RETURN(merkle::Ed25519PrivateKey read, ReadSigningKey(options_.key_file));
-  const auto key = std::make_shared<const merkle::Ed25519PrivateKey>(std::move(read));
   signing_ = std::make_unique<server::SigningLoop>(notary_.get(), options_.every, &log_);
-  receipts_ = std::make_unique<server::ReceiptSigner>(key, notary_->OwnKey().name);
+  receipts_ = std::make_unique<server::ReceiptSigner>(options_.key, notary_->OwnKey().name);
   ledgers_ = std::make_unique<server::LedgerService>(store_.get(), signing_.get(), receipts_.get());
   accounting_ = std::make_unique<server::AccountingService>(
       store_.get(), server::AccountingLimits(), server::SignedRootOf(store_.get(), signing_.get()),
-      server::TableKeeping{std::make_shared<merkle::Authenticator>(*key, server::kHistoryPurpose),
-                           &log_});
-  audit_ = std::make_unique<server::AuditService>(store_.get(), signing_.get());
+      server::TableKeeping{
+          std::make_shared<merkle::Authenticator>(*options_.key, server::kHistoryPurpose), &log_});
+  audit_ = std::make_unique<server::AuditService>(store_.get(), notary_.get(), signing_.get());
   desk_ = std::make_unique<server::Desk>(
       server::DeskOptions(),
       server::Services{
@@ -197,16 +234,57 @@ class OpenFolders {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(PrepareFolder(folder));
     std::error_code error;
-    const std::string key = fs::canonical(folder, error).string();
+    const std::string key = (fs::canonical(folder, error) / kStore).string();
     if (error) return ErrnoError(error.value(), "look at", folder);
     auto found = open_.find(key);
     if (found == open_.end()) {
+      RETURN_IF_ERROR(AwaitReaders(key, folder));
       ASSIGN_OR_RETURN(std::unique_ptr<Ledgers> opened, Ledgers::Open(folder));
       found = open_.emplace(key, Shared{std::move(opened)}).first;
     }
     ++found->second.users;
     grpc::Channel* const channel = found->second.ledgers->channel().get();
     return std::shared_ptr<grpc::Channel>(channel, [this, found](grpc::Channel*) { Leave(found); });
+  }
+
+  // The ledgers in the store's folder `store`, at `path` as the caller has it.
+  absl::StatusOr<Reading> Read(const std::string& store, const std::string& path,
+                               const ReadOptions& options) {
+    RETURN_IF_ERROR(CheckNoFork());
+    std::error_code error;
+    const std::string key = fs::canonical(store, error).string();
+    if (error) return ErrnoError(error.value(), "look at", store);
+    absl::MutexLock lock(&mutex_);
+    AwaitRecorder(key);
+    Reading reading;
+    if (const auto found = open_.find(key); found != open_.end()) {
+      ReadFrom from = found->second.ledgers->reading();
+      from.summaries = options.summaries;
+      RETURN_IF_ERROR(NameLedgers(*from.store, reading));
+      ASSIGN_OR_RETURN(std::shared_ptr<ReadServices> services, ReadServices::Open(from));
+      ++found->second.users;
+      grpc::Channel* const channel = services->channel().get();
+      reading.channel.reset(channel,
+                            [this, found, services = std::move(services)](grpc::Channel*) mutable {
+                              services.reset();
+                              Leave(found);
+                            });
+      return reading;
+    }
+    auto opened = RestingFolder::Open(store, options.summaries);
+    if (ReasonOf(opened.status()).reason == "STORE_IN_USE") return OpenElsewhere(path);
+    RETURN_IF_ERROR(opened.status());
+    std::shared_ptr<RestingFolder> folder = *std::move(opened);
+    RETURN_IF_ERROR(NameLedgers(folder->store(), reading));
+    reading.assumptions = folder->assumptions();
+    ++reading_[key];
+    grpc::Channel* const channel = folder->channel().get();
+    reading.channel.reset(channel, [this, key, folder = std::move(folder)](grpc::Channel*) mutable {
+      folder.reset();
+      absl::MutexLock leaving(&mutex_);
+      if (--reading_[key] == 0) reading_.erase(key);
+    });
+    return reading;
   }
 
  private:
@@ -220,6 +298,28 @@ class OpenFolders {
   void Leave(Open::iterator folder) {
     absl::MutexLock lock(&mutex_);
     if (--folder->second.users == 0) open_.erase(folder);
+  }
+
+  // Those who read again and again let a recorder in between.
+  void AwaitRecorder(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto done = [this, &key]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !wanted_.contains(key); };
+    mutex_.AwaitWithTimeout(absl::Condition(&done), kLongestClose);
+  }
+
+  // A lock of this process's own would be lost with the first reader that closes the folder.
+  absl::Status AwaitReaders(const std::string& key, const std::string& folder)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto done = [this, &key]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !reading_.contains(key); };
+    const auto wanted = wanted_.insert(key);
+    const bool alone = mutex_.AwaitWithTimeout(absl::Condition(&done), kLongestClose);
+    wanted_.erase(wanted);
+    if (alone) return absl::OkStatus();
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("path: this process reads ", folder,
+                                                   "; let go of what reads it, and then record")),
+        {"STORE_IN_USE", {{"field", "path"}, {"folder", folder}}});
   }
 
   // gRPC and the store live on threads that a forked child does not have.
@@ -237,12 +337,61 @@ class OpenFolders {
   std::atomic<pid_t> process_ = 0;  // the first that opened a folder
   absl::Mutex mutex_;
   Open open_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> reading_ ABSL_GUARDED_BY(mutex_);  // how often, by the store's path
+  std::multiset<std::string> wanted_ ABSL_GUARDED_BY(mutex_);      // by recorders that wait
 };
+
+// The folder of the store at `path`; nullopt: it is a file.
+absl::StatusOr<std::optional<std::string>> StoreAt(const std::string& path) {
+  struct stat found = {};
+  if (path.empty() || ::stat(path.c_str(), &found) != 0) {
+    if (!path.empty() && errno != ENOENT) return ErrnoError(errno, "look at", path);
+    return WithReason(absl::NotFoundError(absl::StrCat("path: there is no ", path)),
+                      {"NO_LEDGER", {{"field", "path"}}});
+  }
+  if (!S_ISDIR(found.st_mode)) return std::nullopt;
+  const std::string inner = absl::StrCat(path, "/", kStore);
+  if (HoldsEmbeddedStore(inner)) return inner;
+  if (HoldsEmbeddedStore(path)) return path;
+  return PathError(absl::StrCat(
+      "must be the folder of a recorder's ledgers or of a server's store, or a bundle; ", path,
+      " is a folder that holds neither"));
+}
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLedgers(const std::string& folder) {
   return OpenFolders::OfProcess().Get(folder);
+}
+
+absl::StatusOr<Reading> OpenToRead(const std::vector<std::string>& paths,
+                                   const ReadOptions& options) {
+  if (paths.empty()) return PathError("must name a folder or a bundle, got nothing");
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> store, StoreAt(path));
+    if (!store.has_value()) continue;
+    if (paths.size() == 1) return OpenFolders::OfProcess().Read(*store, path, options);
+    return PathError(absl::StrCat("must be one folder, or several bundles; ", path,
+                                  " is a folder beside others"));
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<BundledLedgers> ledgers, BundledLedgers::Open(paths));
+  Reading reading;
+  reading.in_bundles = true;
+  RETURN_IF_ERROR(NameLedgers(*ledgers, reading));
+  struct Open {
+    std::shared_ptr<BundledLedgers> ledgers;
+    ReadOnlyStore store{ledgers.get()};
+    std::unique_ptr<ReadServices> services;
+  };
+  auto open = std::make_shared<Open>(Open{std::move(ledgers)});
+  ASSIGN_OR_RETURN(open->services, ReadServices::Open({.store = &open->store,
+                                                       .logs = open->ledgers.get(),
+                                                       .summaries = options.summaries}));
+  reading.channel = {open, open->services->channel().get()};
+  reading.assumptions.push_back(
+      "a bundle agrees with itself and with the key that it holds: `dpledger ledger verify --key` "
+      "shows whether that is the key of whoever should have signed it");
+  return reading;
 }
 
 }  // namespace dpledger::local

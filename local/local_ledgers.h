@@ -8,10 +8,14 @@
 //  3. The folder is signed by a key of its own, made with it; when the last channel is gone, all
 //     that was appended has been signed.
 //  4. A folder that holds anything else is not touched.
+//  5. Whoever only reads changes nothing: not an entry, not a signature, not a file. Readers may
+//     read a folder at the same time; a recorder waits for those of its own process, and is refused
+//     while another process reads.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
@@ -28,5 +32,31 @@ namespace dpledger::local {
 // (CHECKPOINT_COPY_MISSING); DATA_LOSS if what it holds was changed or is damaged; UNAVAILABLE and
 // errors of errno from the disk. Thread safe.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLedgers(const std::string& folder);
+
+struct ReadOptions {
+  // Whether lists show what each ledger costs, which is computed before the first list is given.
+  bool summaries = false;
+};
+
+struct Reading {
+  // Every call that writes is FAILED_PRECONDITION (READ_ONLY). When all copies of the pointer are
+  // gone, the ledgers are closed.
+  std::shared_ptr<grpc::Channel> channel;
+  // Of every answer: what could not be checked.
+  std::vector<std::string> assumptions;
+  // Full names, by name, without those that a server keeps for itself.
+  std::vector<std::string> ledgers;
+  std::string dataset;      // that all of them declare; empty: they declare several
+  bool in_bundles = false;  // then there is no AuditService
+};
+
+// Ledgers at rest: those in a folder of OpenLedgers, in the folder of a server's embedded store, or
+// in one or several bundles. A folder that this process has open is read as it is at that moment.
+//
+// INVALID_ARGUMENT (path) for what is none of these; NOT_FOUND if it is not there; errors of
+// RestingFolder::Open and BundledLedgers::Open; FAILED_PRECONDITION (FORKED) as OpenLedgers. Thread
+// safe.
+absl::StatusOr<Reading> OpenToRead(const std::vector<std::string>& paths,
+                                   const ReadOptions& options = {});
 
 }  // namespace dpledger::local

@@ -46,14 +46,14 @@ absl::Status BeyondLog(std::string_view field, const std::string& log, uint64_t 
 absl::StatusOr<SignedCheckpoint> AuditService::AtLeast(std::string_view field,
                                                        const std::string& log, uint64_t size,
                                                        const CallContext& call) {
-  ASSIGN_OR_RETURN(std::optional<SignedCheckpoint> latest, signing_.notary().Latest(log));
+  ASSIGN_OR_RETURN(std::optional<SignedCheckpoint> latest, notary_.Latest(log));
   if (latest.has_value() && latest->checkpoint.size >= size) return *std::move(latest);
   if (log == kRegistryLog) {  // all of it is always signed
     return BeyondLog(field, log, latest.has_value() ? latest->checkpoint.size : 0, size);
   }
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store_.Get(log, kNoWriters));
   if (size > ledger.size()) return BeyondLog(field, log, ledger.size(), size);
-  return signing_.AwaitSigned(log, size, call);
+  return logs_.AwaitSigned(log, size, call);
 }
 
 absl::StatusOr<v1::GetCheckpointResponse> AuditService::GetCheckpoint(
@@ -63,16 +63,16 @@ absl::StatusOr<v1::GetCheckpointResponse> AuditService::GetCheckpoint(
   const uint64_t at_least = std::max<uint64_t>(request.at_least(), 1);
   ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, AtLeast("at_least", request.log(), at_least, call));
   // Taken after the ledger's, so that it holds the entry that registers it.
-  std::shared_ptr<const PublicRegistry> registry = signing_.notary().registry();
+  std::shared_ptr<const PublicRegistry> registry = notary_.registry();
   v1::GetCheckpointResponse response;
   if (request.log() != kRegistryLog) {
-    Registrations registrations = signing_.notary().RegistrationsOf(request.log());
+    Registrations registrations = notary_.RegistrationsOf(request.log());
     // Signed again between the two looks?
     for (int look = 0; look < kMaxLooks && !registrations.indices.empty() &&
                        registrations.indices.back() != checkpoint.registry_index;
          ++look) {
       ASSIGN_OR_RETURN(checkpoint, AtLeast("at_least", request.log(), at_least, call));
-      registrations = signing_.notary().RegistrationsOf(request.log());
+      registrations = notary_.RegistrationsOf(request.log());
     }
     ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, registrations));
     registry = registrations.registry;
@@ -136,7 +136,7 @@ absl::StatusOr<v1::ListRegistrationsResponse> AuditService::ListRegistrations(
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   RETURN_IF_ERROR(events::CheckLedgerName("log", request.log()));
   RETURN_IF_ERROR(AtLeast("log", request.log(), 1, call).status());
-  Registrations of = signing_.notary().RegistrationsOf(request.log());
+  Registrations of = notary_.RegistrationsOf(request.log());
   const merkle::Checkpoint& registry = of.registry->checkpoint.checkpoint;
   const uint64_t size = request.registry_size() == 0 ? registry.size : request.registry_size();
   if (size > registry.size) return BeyondLog("registry_size", kRegistryLog, registry.size, size);
@@ -221,7 +221,7 @@ absl::StatusOr<v1::GetTileResponse> AuditService::GetTile(const v1::GetTileReque
   // Witnesses read the entries of a checkpoint before they cosign it, and so before it is
   // published.
   if (request.log() == kRegistryLog && request.path() != "checkpoint")
-    checkpoint = signing_.notary().Readable();
+    checkpoint = notary_.Readable();
   LogReader reader(store_, request.log(), std::move(checkpoint));
   v1::GetTileResponse response;
   ASSIGN_OR_RETURN(*response.mutable_content(), reader.ReadPath(request.path()));

@@ -9,16 +9,18 @@
 #include "absl/status/statusor.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
-#include "server/signing_loop.h"
+#include "server/signed_logs.h"
 
 namespace dpledger::server {
 
 class AuditService {
  public:
-  // `store` and `signing` must outlive the service.
-  AuditService(LedgerReader* store, SigningLoop* signing) : store_(*store), signing_(*signing) {}
+  // All must outlive the service. `notary` has taken over the store's registry.
+  AuditService(LedgerReader* store, const Notary* notary, SignedLogs* logs)
+      : store_(*store), notary_(*notary), logs_(*logs) {}
 
   absl::StatusOr<v1::GetCheckpointResponse> GetCheckpoint(const v1::GetCheckpointRequest& request,
                                                           const CallContext& call);
@@ -44,7 +46,8 @@ class AuditService {
                                               std::string& bytes, LeafProof& proof);
 
   LedgerReader& store_;
-  SigningLoop& signing_;
+  const Notary& notary_;
+  SignedLogs& logs_;
 };
 
 }  // namespace dpledger::server

@@ -7,11 +7,11 @@
 
 namespace dpledger::server {
 
-SignedRoot SignedRootOf(LedgerReader* store, SigningLoop* signing) {
-  return [store, signing](const std::string& ledger, uint64_t size,
+SignedRoot SignedRootOf(LedgerReader* store, SignedLogs* logs) {
+  return [store, logs](const std::string& ledger, uint64_t size,
                           const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
     ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
-                     signing->AwaitSigned(ledger, size, {limits.deadline, limits.cancelled}));
+                     logs->AwaitSigned(ledger, size, {limits.deadline, limits.cancelled}));
     LogReader reader(*store, ledger, std::move(checkpoint));
     return reader.RootAt("subject.up_to_sequence", size);
   };

@@ -22,6 +22,7 @@
 #include "ledger_store/evidence/notary.h"
 #include "server/call_context.h"
 #include "server/log.h"
+#include "server/signed_logs.h"
 
 namespace dpledger::server {
 
@@ -29,14 +30,14 @@ namespace dpledger::server {
 inline constexpr char kSigningStalled[] = "SIGNING_STALLED";
 inline constexpr char kClockJumped[] = "CLOCK_JUMPED";
 
-class SigningLoop {
+class SigningLoop : public SignedLogs {
  public:
   // Precondition: notary->Sign() has returned OK once. From now on only this loop calls Sign().
   // `notary` and `log` must outlive the loop.
   SigningLoop(Notary* notary, absl::Duration every, const Log* log,
               absl::Duration stalled_after = absl::InfiniteDuration(),
               Clock* clock = Clock::System());
-  ~SigningLoop();  // waits for the round under way; calls that wait get UNAVAILABLE
+  ~SigningLoop() override;  // waits for the round under way; calls that wait get UNAVAILABLE
 
   const Notary& notary() const { return notary_; }
 
@@ -47,7 +48,7 @@ class SigningLoop {
   // has so many. Errors of Notary::Latest; DEADLINE_EXCEEDED (NOT_SIGNED_YET) at the call's
   // deadline or after half a minute; CANCELLED; the loop's failure.
   absl::StatusOr<SignedCheckpoint> AwaitSigned(const std::string& log, uint64_t size,
-                                               const CallContext& call);
+                                               const CallContext& call) override;
 
   // Whether ledgers get signed, by this process or another one, at a time that can be trusted.
   // UNAVAILABLE: SIGNING_STALLED if no round has shown that for `stalled_after`; CLOCK_JUMPED if

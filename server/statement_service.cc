@@ -174,7 +174,7 @@ absl::Status StatementService::Bind(uint64_t up_to_sequence, const CallContext& 
                    : up_to_sequence != 0  ? up_to_sequence
                                           : ledger.ledger.size());
     ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
-                     signing_.AwaitSigned(ledger.ledger.name(), bound.size(), call));
+                     logs_.AwaitSigned(ledger.ledger.name(), bound.size(), call));
     bound.set_note(checkpoint.note);
     LogReader reader(store_, ledger.ledger.name(), std::move(checkpoint));
     ASSIGN_OR_RETURN(const merkle::Hash root, reader.RootAt("up_to_sequence", bound.size()));

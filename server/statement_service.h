@@ -13,7 +13,7 @@
 #include "server/accounting_service.h"
 #include "server/call_context.h"
 #include "server/ledger_finder.h"
-#include "server/signing_loop.h"
+#include "server/signed_logs.h"
 #include "server/statement/facts.h"
 
 namespace dpledger::server {
@@ -21,10 +21,10 @@ namespace dpledger::server {
 class StatementService {
  public:
   // All must outlive the service.
-  StatementService(LedgerStore* store, SigningLoop* signing, AccountingService* accounting,
+  StatementService(LedgerStore* store, SignedLogs* logs, AccountingService* accounting,
                    LedgerFinder* finder, Clock* clock = Clock::System())
       : store_(*store),
-        signing_(*signing),
+        logs_(*logs),
         accounting_(*accounting),
         finder_(*finder),
         clock_(*clock) {}
@@ -42,7 +42,7 @@ class StatementService {
   absl::Status Bind(uint64_t up_to_sequence, const CallContext& call, statement::Facts& facts);
 
   LedgerStore& store_;
-  SigningLoop& signing_;
+  SignedLogs& logs_;
   AccountingService& accounting_;
   LedgerFinder& finder_;
   Clock& clock_;

@@ -62,6 +62,8 @@ absl::Status CheckLogsAtRest(const std::string& folder, rocksdb::Env& env) {
   return unlocked.ok() ? absl::OkStatus() : DiskError(absl::StrCat("unlock ", folder), unlocked);
 }
 
+}  // namespace
+
 absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
   std::string version;
   const rocksdb::Status found = db.Get({}, VersionKey(), &version);
@@ -92,8 +94,6 @@ absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
   const rocksdb::Status written = db.Put(DurableWrite(), VersionKey(), value);
   return written.ok() ? absl::OkStatus() : DiskError("write the format version", written);
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env) {

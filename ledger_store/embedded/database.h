@@ -20,6 +20,10 @@ namespace dpledger::embedded {
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env);
 
+// That the database has a format that this program reads; gives one that is empty its version.
+// FAILED_PRECONDITION naming both formats; DATA_LOSS if the version is gone.
+absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder);
+
 // Whether the database has kOlderFormatVersion. One without any version has the present one.
 absl::StatusOr<bool> IsOlderFormat(rocksdb::DB& db);
 

@@ -14,8 +14,8 @@ namespace dpledger::server {
 struct Services {
   LedgerService* ledgers;
   AccountingService* accounting;
-  AuditService* audit;
-  // Null: this process has no such service, and the table no rows for it.
+  // Null, here and below: this process has no such service, and the table no rows for it.
+  AuditService* audit = nullptr;
   ListingService* lists = nullptr;
   StatementService* statements = nullptr;
   RecomputeService* recompute = nullptr;

@@ -349,7 +349,7 @@ std::vector<Method> MethodTable(const Services& services, size_t append_window, 
   AddLedgerService(services.ledgers, append_window, rows);
   if (services.lists != nullptr) AddLists(services.lists, rows);
   AddAccountingService(services.accounting, rows);
-  AddAuditService(services.audit, rows);
+  if (services.audit != nullptr) AddAuditService(services.audit, rows);
   if (services.statements != nullptr) AddStatementService(services.statements, rows);
   if (services.recompute != nullptr) AddRecomputeService(services.recompute, rows);
   AddAdminService(services.admin, rows);

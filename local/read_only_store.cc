@@ -1,0 +1,62 @@
+#include "local/read_only_store.h"
+
+#include "base/status.h"
+
+namespace dpledger::local {
+namespace {
+
+constexpr size_t kPage = 1000;
+
+absl::Status ReadOnly() {
+  return WithReason(absl::FailedPreconditionError(
+                        "these ledgers are open to be read: nothing can be added to them"),
+                    {"READ_ONLY", {}});
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ReadOnlyCheckpoints::AcquireLease(const std::string&, absl::Duration) {
+  return WithReason(absl::UnavailableError("nobody signs ledgers that are open to be read"),
+                    {"SIGNER_ELSEWHERE", {}});
+}
+
+absl::Status ReadOnlyCheckpoints::Publish(const Publication&) { return ReadOnly(); }
+
+absl::StatusOr<uint64_t> ReadOnlyStore::CountDeclaring(const std::string& dataset) {
+  uint64_t count = 0;
+  std::string after;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
+                     of_.List("projects/-", after, kPage, kNoWriters));
+    if (page.empty()) return count;
+    after = page.back().name();
+    for (const v1::Ledger& ledger : page) {
+      if (ledger.declaration().dataset() == dataset) ++count;
+    }
+  }
+}
+
+absl::StatusOr<v1::Ledger> ReadOnlyStore::Create(const v1::CreateLedgerRequest&,
+                                                 const std::string&) {
+  return ReadOnly();
+}
+
+void ReadOnlyStore::AppendAsync(v1::AppendBatchRequest, const std::string&,
+                                std::shared_ptr<AppendLine>, AppendCallback done) {
+  done(ReadOnly());
+}
+
+absl::StatusOr<v1::Ledger> ReadOnlyStore::Seal(const v1::SealLedgerRequest&, const std::string&) {
+  return ReadOnly();
+}
+
+absl::StatusOr<v1::Ledger> ReadOnlyStore::Fork(const v1::ForkLedgerRequest&, const LedgerPoint&,
+                                               const std::string&) {
+  return ReadOnly();
+}
+
+absl::Status ReadOnlyStore::PutHistory(const std::string&, const v1::StoredHistory&) {
+  return ReadOnly();
+}
+
+}  // namespace dpledger::local

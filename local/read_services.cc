@@ -1,0 +1,159 @@
+#include "local/read_services.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "merkle/authenticator.h"
+#include "merkle/ed25519.h"
+#include "server/accounting_service.h"
+#include "server/audit_service.h"
+#include "server/desk/desk.h"
+#include "server/grpc_door/grpc_door.h"
+#include "server/ledger_finder.h"
+#include "server/ledger_service.h"
+#include "server/log.h"
+#include "server/own_ledgers.h"
+#include "server/signed_root.h"
+#include "server/statement_service.h"
+#include "server/summaries/dataset_totals.h"
+#include "server/summaries/ledger_index.h"
+#include "server/summaries/ledger_tail.h"
+#include "server/summaries/listing_service.h"
+#include "server/summaries/summarise.h"
+
+namespace dpledger::local {
+namespace {
+
+// Whoever asks waits for the answer himself, and can end the process.
+constexpr absl::Duration kQueryTimeout = absl::Minutes(5);
+
+server::AccountingLimits Limits() {
+  server::AccountingLimits limits;
+  limits.query_timeout = kQueryTimeout;
+  return limits;
+}
+
+// Lets everybody read, and nobody write.
+class ReadersOnly : public server::Authorizer {
+ public:
+  absl::Status Decide(const server::Caller&, server::Permission permission,
+                      const server::Resource& resource) override {
+    switch (permission) {
+      case server::Permission::kReadEntries:
+      case server::Permission::kAsk:
+      case server::Permission::kVerifyExport:
+      case server::Permission::kList:
+        return absl::OkStatus();
+      default:
+        return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                              resource.name,
+                              ": is open to be read, and nothing can be added to it; a recorder "
+                              "or a server that has it open can")),
+                          {"READ_ONLY", {}});
+    }
+  }
+};
+
+}  // namespace
+
+struct ReadServices::Parts {
+  Parts(const ReadFrom& from, std::shared_ptr<const merkle::Authenticator> key)
+      : ledgers(from.store, nullptr),
+        accounting(from.store, Limits(), server::SignedRootOf(from.store, from.logs)),
+        tail(from.store, &index, &log),
+        totals(Limits().usual_delta,
+               [this](const std::vector<std::string>& names, double delta,
+                      std::function<bool()> cancelled) {
+                 server::CallContext call;
+                 call.cancelled = std::move(cancelled);
+                 return accounting.EpsilonTogether(names, delta, call);
+               }),
+        lists(
+            &tail, &index, &totals, [](const auto&, const auto&) { return true; }, std::move(key)),
+        finder(&tail, &index),
+        statements(from.store, from.logs, &accounting, &finder) {
+    if (from.notary != nullptr) {
+      audit = std::make_unique<server::AuditService>(from.store, from.notary, from.logs);
+    }
+    accounting.Know([this](const std::string& dataset,
+                           absl::Time deadline) { return finder.Over(dataset, deadline); },
+                    [](const server::Caller&, const std::string& ledger) {
+                      return !server::IsOfServer(ledger);
+                    },
+                    nullptr);
+  }
+
+  // The summaries of all ledgers, or none.
+  absl::Status Summarise(LedgerStore& store, bool wanted) {
+    if (!wanted) return absl::OkStatus();
+    const double delta = Limits().usual_delta;
+    for (const auto& row : index.Of("projects/-")) {
+      if (server::IsOfServer(row->ledger.name())) continue;
+      const auto question = server::SummaryQuestion(row->ledger.name(), delta);
+      ASSIGN_OR_RETURN(
+          v1::LedgerSummary summary,
+          server::Summarise(store, row->ledger, delta, accounting.ComputeEpsilon(question, {}),
+                            nullptr, absl::Now()));
+      index.PutSummary(std::make_shared<const v1::LedgerSummary>(std::move(summary)));
+    }
+    return absl::OkStatus();
+  }
+
+  const server::Log log{server::LogLevel::kError, STDERR_FILENO};
+  ReadersOnly authorizer;
+  server::LedgerService ledgers;
+  server::AccountingService accounting;
+  std::unique_ptr<server::AuditService> audit;
+  server::LedgerIndex index;
+  server::LedgerTail tail;
+  server::DatasetTotals totals;
+  server::ListingService lists;
+  server::LedgerFinder finder;
+  server::StatementService statements;
+  std::unique_ptr<server::Desk> desk;
+  std::unique_ptr<server::GrpcDoor> door;
+  std::shared_ptr<grpc::Channel> channel;
+};
+
+ReadServices::ReadServices(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+const std::shared_ptr<grpc::Channel>& ReadServices::channel() const { return parts_->channel; }
+
+absl::StatusOr<std::unique_ptr<ReadServices>> ReadServices::Open(const ReadFrom& from) {
+  // Tokens of lists are of this opening alone.
+  ASSIGN_OR_RETURN(const merkle::Ed25519PrivateKey random, merkle::Ed25519PrivateKey::Generate());
+  auto parts = std::make_unique<Parts>(from, std::make_shared<const merkle::Authenticator>(
+                                                 random, server::TokenCipher::NewPurpose()));
+  Parts& p = *parts;
+  std::unique_ptr<ReadServices> services(new ReadServices(std::move(parts)));
+  p.tail.Start([&p, from] { return p.Summarise(*from.store, from.summaries); },
+               [](const std::vector<std::string>&) {});
+  p.desk = std::make_unique<server::Desk>(server::DeskOptions(),
+                                          server::Services{.ledgers = &p.ledgers,
+                                                           .accounting = &p.accounting,
+                                                           .audit = p.audit.get(),
+                                                           .lists = &p.lists,
+                                                           .statements = &p.statements},
+                                          /*identifier=*/nullptr, &p.authorizer, &p.log);
+  p.desk->health().SetServing(true);
+  ASSIGN_OR_RETURN(p.door, server::GrpcDoor::Open(server::GrpcDoorOptions(), p.desk.get()));
+  p.channel = p.door->InProcess();
+  return services;
+}
+
+// From the outside in, as a server stops.
+ReadServices::~ReadServices() {
+  parts_->channel.reset();
+  if (parts_->desk != nullptr) parts_->desk->Close(absl::Now());
+  if (parts_->door != nullptr) parts_->door->Close();
+  parts_->totals.Stop();
+  parts_->tail.Stop();
+}
+
+}  // namespace dpledger::local
