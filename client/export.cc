@@ -65,11 +65,15 @@ class ChannelLedgers : public bundle::ServedLedgers {
 
 }  // namespace
 
+std::unique_ptr<bundle::ServedLedgers> LedgersOver(const std::shared_ptr<grpc::Channel>& channel) {
+  return std::make_unique<ChannelLedgers>(channel);
+}
+
 absl::Status ExportLedger(const std::shared_ptr<grpc::Channel>& channel, const std::string& ledger,
                           const std::string& path) {
-  ChannelLedgers ledgers(channel);
+  const std::unique_ptr<bundle::ServedLedgers> ledgers = LedgersOver(channel);
   ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(path));
-  return bundle::ExportLedger(ledger, ledgers, file).status();
+  return bundle::ExportLedger(ledger, *ledgers, file).status();
 }
 
 }  // namespace dpledger::client

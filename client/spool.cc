@@ -55,8 +55,9 @@ absl::StatusOr<int> Lock(const std::string& path) {
   if (error != EWOULDBLOCK) return ErrnoError(error, "lock", path);
   return absl::FailedPreconditionError(
       absl::StrCat("spool: ", path,
-                   " is held: another recorder uses this ledger and writer, "
-                   "or a process that its process has forked lives on"));
+                   " is held: another recorder uses this ledger and writer, in this process (in a "
+                   "notebook that of the cell's last run: its close() or leave() lets go) or in "
+                   "another one, or a process that its process has forked lives on"));
 }
 
 bool HasRound(const v1::AppendBatchRequest& batch) {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -32,6 +33,12 @@ bool HasLocalLedgers() { return true; }
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder) {
   return local::OpenLedgers(folder);
 }
+
+absl::StatusOr<AtRest> OpenAtRest(const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(local::Reading reading, local::OpenToRead(paths));
+  return AtRest{std::move(reading.channel), std::move(reading.ledgers), std::move(reading.dataset),
+                std::move(reading.assumptions), reading.in_bundles};
+}
 #else
 bool HasLocalLedgers() { return false; }
 
@@ -39,6 +46,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string&) {
   return FieldError("path",
                     "must not be given to this library, which was built without local ledgers "
                     "(DPLEDGER_LOCAL_LEDGER); give a server");
+}
+
+absl::StatusOr<AtRest> OpenAtRest(const std::vector<std::string>&) {
+  return FieldError("paths",
+                    "cannot be read by this library, which was built without local ledgers "
+                    "(DPLEDGER_LOCAL_LEDGER)");
 }
 #endif
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
@@ -21,5 +22,17 @@ bool HasLocalLedgers();
 
 // local::OpenLedgers; INVALID_ARGUMENT (path) where the library was built without local ledgers.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLocal(const std::string& folder);
+
+// Ledgers that are only read (local::Reading).
+struct AtRest {
+  std::shared_ptr<grpc::Channel> channel;
+  std::vector<std::string> ledgers;
+  std::string dataset;
+  std::vector<std::string> assumptions;
+  bool in_bundles = false;
+};
+
+// local::OpenToRead; the same where the library was built without local ledgers.
+absl::StatusOr<AtRest> OpenAtRest(const std::vector<std::string>& paths);
 
 }  // namespace dpledger::client::c

@@ -150,4 +150,51 @@ absl::StatusOr<std::string> EntryStream::Next() {
   return entry;
 }
 
+absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
+                          const std::function<void(uint64_t, uint64_t)>& progress) {
+  ASSIGN_OR_RETURN(Evidence evidence, ReadEvidence(ledger, server));
+  const auto give = [&verifier](const std::string& name, std::string content) -> absl::Status {
+    ASSIGN_OR_RETURN(const bool wanted, verifier.Begin(name, content.size()));
+    return wanted ? verifier.Content(std::move(content)) : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(give(kReadmeMember, ""));
+  RETURN_IF_ERROR(give(kKeysMember, std::move(evidence.keys)));
+  RETURN_IF_ERROR(give(kRegistryCheckpointMember, std::move(evidence.registry_checkpoint)));
+  for (size_t i = 0; i < evidence.key_entries.size(); ++i) {
+    RETURN_IF_ERROR(give(KeyEntryMember(i), std::move(evidence.key_entries[i].entry)));
+    RETURN_IF_ERROR(give(KeyProofMember(i), std::move(evidence.key_entries[i].proof)));
+  }
+  RETURN_IF_ERROR(give(kRegisteredMember, std::move(evidence.registered)));
+  RETURN_IF_ERROR(give(kRegisteredProofMember, std::move(evidence.registered_proof)));
+  if (evidence.has_map()) {
+    RETURN_IF_ERROR(give(kMapEntryMember, std::move(evidence.map_entry)));
+    RETURN_IF_ERROR(give(kMapProofMember, std::move(evidence.map_proof)));
+    RETURN_IF_ERROR(give(kMapPathMember, std::move(evidence.map_path)));
+    RETURN_IF_ERROR(give(kPointsMember, std::move(evidence.points)));
+  }
+  RETURN_IF_ERROR(give(kCheckpointMember, std::move(evidence.checkpoint)));
+
+  EntryStream stream(ledger, &server);
+  while (const std::optional<std::string> path = verifier.Next()) {
+    ASSIGN_OR_RETURN(const merkle::ParsedTilePath tile, merkle::ParseTilePath(*path));
+    std::string content;
+    if (tile.entries) {
+      std::vector<std::string> entries(static_cast<size_t>(tile.tile.width));
+      for (std::string& entry : entries) {
+        ASSIGN_OR_RETURN(entry, stream.Next());
+      }
+      ASSIGN_OR_RETURN(content, merkle::EncodeEntryBundle(entries));
+      if (progress) progress(verifier.rules().size(), verifier.evidence().checkpoint().size);
+    } else {
+      v1::GetTileRequest request;
+      request.set_log(ledger);
+      request.set_path(*path);
+      ASSIGN_OR_RETURN(v1::GetTileResponse answer, server.Ask(request));
+      content = std::move(*answer.mutable_content());
+    }
+    RETURN_IF_ERROR(give(*path, std::move(content)));
+  }
+  return verifier.End();
+}
+
 }  // namespace dpledger::bundle

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/bundle/evidence.h"
+#include "ledger_store/bundle/verifier.h"
 
 namespace dpledger::bundle {
 
@@ -53,5 +55,10 @@ class EntryStream {
   uint64_t next_ = 0;  // sequence after the page
   bool at_end_ = false;
 };
+
+// Gives the verifier the members that the ledger's bundle would have. `progress` is told of the
+// entries that were verified, of all; may be null. Errors of ReadEvidence and of the verifier.
+absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
+                          const std::function<void(uint64_t verified, uint64_t size)>& progress);
 
 }  // namespace dpledger::bundle
