@@ -200,7 +200,7 @@ TEST(Stated, MeetsTheOutcomesOfTheWorstMechanism) {
 TEST(Stated, BesideOthersThatEndIsFiniteFromItsMassOn) {
   const Composition two = Of(SelfComposed{Tree(EpsilonDelta{1, 1e-6}), 2});
   const double mass = 2e-6 - 1e-12;
-  EXPECT_LE(ComputeEpsilon(two, mass * (1 + 1e-12), {})->value.upper(), 2 * (1 + 1e-12));
+  EXPECT_LE(ComputeEpsilon(two, mass * (1 + 1e-9), {})->value.upper(), 2 * (1 + 1e-12));
   EXPECT_EQ(ComputeEpsilon(two, mass * (1 - 1e-9), {})->value.upper(), kInfinity);
   const Composition beside = Of(EpsilonDelta{1, 1e-6}, Laplace{2});
   EXPECT_LE(ComputeEpsilon(beside, 1e-6, {})->value.upper(), 1.5 * (1 + 1e-12));
