@@ -104,6 +104,10 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& fol
   std::unique_ptr<rocksdb::DB> db(opened);
   if (IsLocked(status)) return InUse(folder);
   if (!status.ok()) return DiskError(absl::StrCat("open the store in ", folder), status);
+  // RocksDB has written into tables what it replayed, and has removed those logs, without a sync of
+  // the folder. A log that a power cut tore, and that comes back after the next cut, must not stand
+  // before one that has records: CheckLogs would take its torn end for damage.
+  RETURN_IF_ERROR(SyncDirectory(folder));
   RETURN_IF_ERROR(CheckVersion(*db, folder));
   return db;
 }
