@@ -46,6 +46,53 @@ class Recording:
         self.assertIsNone(spent.planned_epsilon)
         self.program("ledger", "verify", "rounds", "--self-signed")
 
+    def test_a_question_covers_every_round_that_was_recorded(self):
+        # 200 rounds under way were answered [0, 0].
+        with self.recorder("under-way") as ledger:
+            for _ in range(200):
+                ledger.round(SCHEME, QUERY)
+            spent = ledger.epsilon(delta=1e-5)
+            self.assertEqual(ledger.undelivered(), 0)
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=200, delta=1e-5)
+        self.assertLessEqual(truth["lower"], spent.epsilon.upper)
+        self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
+
+    def test_answers_say_whether_samples_were_drawn_or_are_stated(self):
+        stated = "the samples of %s are as the trainer stated them, not tied to the draw"
+        with self.recorder("drawn") as ledger:
+            total = sums.Privatizer([sums.ClipGroup("all", 1, 1.0)], 2.0, ledger)
+            sampler = dpledger.Sampler(SCHEME)
+            sampler.draw()
+            total.begin(sampler)
+            total.finish()
+            self.assertNotIn("as the trainer stated", " ".join(ledger.epsilon(delta=1e-5).assumptions))
+            for count, said in ((1, "1 round"), (2, "2 rounds")):
+                total.begin(SCHEME)
+                total.finish()
+                self.assertIn(stated % said, " ".join(ledger.epsilon(delta=1e-5).assumptions))
+
+    def test_draws_run_ahead_of_rounds_and_have_one_each(self):
+        with self.recorder("ahead") as ledger:
+            total = sums.Privatizer([sums.ClipGroup("all", 1, 1.0)], 2.0, ledger)
+            sampler = dpledger.Sampler(dpledger.FullBatch(3))
+            with self.assertRaisesRegex(dpledger.Error, "sampler: has no fresh sample"):
+                total.begin(sampler)
+            for _ in range(3):
+                sampler.draw()
+            self.assertEqual(sampler.draws, 3)
+            total.begin(sampler, draw=2)
+            with self.assertRaisesRegex(dpledger.InvalidArgument, "rows: must not be more than the sample has records"):
+                total.accumulate(sums.array.array("f", [1.0] * 4))
+            total.accumulate(sums.array.array("f", [1.0] * 3))
+            total.finish()
+            for used in (1, 2):
+                with self.assertRaisesRegex(dpledger.Error, "sampler: has no fresh sample"):
+                    total.begin(sampler, draw=used)
+            total.begin(sampler)
+            total.finish()
+            with self.assertRaisesRegex(dpledger.InvalidArgument, "draw: goes with a dpledger.Sampler"):
+                total.begin(SCHEME, draw=1)
+
     def test_every_scheme_is_taken(self):
         of_removal = (dpledger.Poisson(0.5), dpledger.FullBatch())
         of_replacement = (dpledger.WithoutReplacement(10, 1000), dpledger.WithReplacement(10, 1000),
