@@ -1,14 +1,19 @@
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
+#include "cli/calibrate_rest.h"
 #include "cli/calibration_grid.h"
 #include "cli/commands.h"
 #include "cli/event_file.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/ledger_place.h"
 #include "cli/question_flags.h"
 #include "ledger/questions.h"
 
@@ -19,50 +24,125 @@ struct CalibrateFlags {
   double epsilon = 0;
   double delta = 0;
   v1::Unknown solve = v1::UNKNOWN_UNSPECIFIED;
-  double noise_multiplier = 0;
-  double sampling_probability = 0;
-  uint64_t steps = 0;
-  v1::SamplingScheme::KindCase scheme = v1::SamplingScheme::kPoisson;
+  RunFlags run;
+  LedgerPlace place;
+  std::vector<std::string> ledgers;
+  std::string dataset;
   MethodFlags method;
   std::string events, hole;
   bool compare = false;
   Grid grid;
+
+  bool OfRest() const { return place.IsGiven() || !ledgers.empty() || !dataset.empty(); }
 };
 
-// Exactly the parameters that are not solved for must be given.
-void CheckGiven(const CLI::Option& option, bool solved_for) {
-  if ((option.count() == 0) == solved_for) return;
-  throw CLI::ValidationError(option.get_name(),
-                             solved_for ? "is what is sought, and must not be given"
-                                        : "must be given: all but the one solved for are");
+[[noreturn]] void Refuse(const char* flag, const std::string& rule) {
+  throw CLI::ValidationError(flag, rule);
+}
+
+// Exactly the parameters that are not solved for must be given; no sampling probability means the
+// full batch.
+void CheckGiven(const char* flag, bool given, bool solved_for) {
+  if (given && solved_for) Refuse(flag, "is what is sought, and must not be given");
+  if (!given && !solved_for) Refuse(flag, "must be given: all but the one solved for are");
+}
+
+void CheckParameters(const CalibrateFlags& flags) {
+  const RunFlags& run = flags.run;
+  const std::string varied = flags.grid.Varied();
+  flags.grid.Check(flags.solve, run.population);
+  if (flags.grid.values.empty() || flags.grid.parameter != "batch-size") run.CheckWords();
+  const bool rate = run.sampling_probability > 0 || run.batch_size > 0;
+  CheckGiven("--noise-multiplier", run.noise_multiplier > 0, flags.solve == v1::NOISE_MULTIPLIER);
+  CheckGiven("--steps", run.steps > 0 || run.epochs > 0,
+             flags.solve == v1::STEPS || varied == "--steps");
+  if (rate && (flags.solve == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability")) {
+    Refuse("--sampling-probability", "is what is sought, and must not be given");
+  }
+  if (run.SchemeOf() == RunFlags::Kind::kPoisson || run.SchemeOf() == RunFlags::Kind::kFullBatch) {
+    return;
+  }
+  if (flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty()) {
+    Refuse("--scheme", "must be poisson where the sampling probability is sought or --grid given");
+  }
+  if (const uint64_t of = run.RoundsPerEpoch(); of > 0 && run.StepsOf() % of != 0) {
+    Refuse("--steps", absl::StrCat("must be whole epochs to be calibrated, a multiple of ", of,
+                                   ", got ", run.StepsOf()));
+  }
+}
+
+// The request of a run that flags describe: by its parameters, or, where its scheme has none, with
+// a hole in its event.
+v1::CalibrateRequest RequestOf(const CalibrateFlags& flags) {
+  const RunFlags& run = flags.run;
+  v1::CalibrateRequest request;
+  request.set_epsilon(flags.epsilon);
+  request.set_delta(flags.delta);
+  request.set_compare_methods(flags.compare);
+  *request.mutable_options() = flags.method.Options();
+  const bool by_parameters =
+      run.SchemeOf() == RunFlags::Kind::kPoisson || run.SchemeOf() == RunFlags::Kind::kFullBatch;
+  if (by_parameters) {
+    request.set_solve(flags.solve);
+    request.set_noise_multiplier(run.noise_multiplier);
+    if (flags.solve != v1::SAMPLING_PROBABILITY)
+      request.set_sampling_probability(run.ProbabilityOf());
+    request.set_steps(run.StepsOf());
+    return request;
+  }
+  RunFlags begun = run;  // where the search begins
+  if (flags.solve == v1::NOISE_MULTIPLIER) begun.noise_multiplier = 1;
+  if (flags.solve == v1::STEPS) begun.steps = std::max<uint64_t>(1, run.RoundsPerEpoch());
+  const std::vector<v1::Event> events = begun.Events();
+  request.mutable_events()->Assign(events.begin(), events.end());
+  request.set_hole(flags.solve == v1::STEPS ? "events[0].rounds.count"
+                                            : "events[0].rounds.queries[0].noise_stddev");
+  return request;
+}
+
+// The value of a hole is that of a parameter again.
+void NameSolution(v1::Unknown solve, v1::CalibrateResponse& response) {
+  if (!response.has_value()) return;
+  const double value = response.value();
+  if (solve == v1::STEPS) response.set_steps(static_cast<uint64_t>(value));
+  if (solve == v1::NOISE_MULTIPLIER) response.set_noise_multiplier(value);
 }
 
 absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
-  if (flags.scheme != v1::SamplingScheme::kPoisson) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "scheme: calibration is for Poisson sampling; ",
-                          v1::SamplingScheme::descriptor()->FindFieldByNumber(flags.scheme)->name(),
-                          " has none here (a full batch is Poisson sampling with probability 1); "
-                          "any scheme may stand in an event file with --hole")),
-                      {"NO_ANALYSIS", {}});
-  }
   v1::CalibrateRequest request;
   if (!flags.events.empty()) {
     ASSIGN_OR_RETURN(const EventFile file, ReadEventFile(flags.events));
     request.mutable_events()->Assign(file.events.begin(), file.events.end());
     request.set_hole(flags.hole);
+    request.set_compare_methods(flags.compare);
+    request.set_epsilon(flags.epsilon);
+    request.set_delta(flags.delta);
+    *request.mutable_options() = flags.method.Options();
+  } else {
+    request = RequestOf(flags);
   }
-  request.set_compare_methods(flags.compare);
-  request.set_epsilon(flags.epsilon);
-  request.set_delta(flags.delta);
-  request.set_solve(flags.solve);
-  request.set_noise_multiplier(flags.noise_multiplier);
-  request.set_sampling_probability(flags.sampling_probability);
-  request.set_steps(flags.steps);
-  *request.mutable_options() = flags.method.Options();
-  if (!flags.grid.values.empty()) return CalibrateGrid(flags.grid, std::move(request), out);
-  ASSIGN_OR_RETURN(const v1::CalibrateResponse response,
+  if (!flags.grid.values.empty()) {
+    return CalibrateGrid(flags.grid, flags.run.population, std::move(request), out);
+  }
+  ASSIGN_OR_RETURN(v1::CalibrateResponse response,
                    accountant::AnswerCalibrate(request, accountant::Limits()));
+  NameSolution(flags.solve, response);
+  for (std::string& assumption : flags.run.Assumptions()) {
+    if (flags.events.empty() && flags.solve != v1::SAMPLING_PROBABILITY)
+      response.mutable_details()->add_assumptions(std::move(assumption));
+  }
+  out.Answer(ToText(response), ToJson(response));
+  return absl::OkStatus();
+}
+
+absl::Status CalibrateRest(const CalibrateFlags& flags, Output& out) {
+  QuestionFlags question;
+  question.place = flags.place;
+  question.ledgers = flags.ledgers;
+  question.dataset = flags.dataset;
+  question.method = flags.method;
+  ASSIGN_OR_RETURN(const v1::CalibrateResponse response,
+                   SolveRest({flags.epsilon, flags.delta, flags.solve, flags.run, question}));
   out.Answer(ToText(response), ToJson(response));
   return absl::OkStatus();
 }
@@ -80,6 +160,10 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
       "--sampling-probability 0.01\n"
       "  dpledger calibrate --epsilon 1 --delta 1e-6 --solve noise-multiplier --steps 1000 "
       "--grid batch-size=100,1000,10000 --population 60000\n"
+      "  dpledger calibrate --epsilon 3 --delta 1e-5 --solve noise-multiplier --batch-size 256 "
+      "--population 60000 --epochs 15\n"
+      "  dpledger calibrate --epsilon 3 --delta 1e-5 --solve noise-multiplier --store run.ledger "
+      "--sampling-probability 0.01 --steps 1000\n"
       "  dpledger calibrate --epsilon 1 --delta 1e-6 --events run.jsonl "
       "--hole 'events[0].rounds.queries[0].noise_stddev'");
   auto flags = std::make_shared<CalibrateFlags>();
@@ -92,22 +176,13 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
                               {"steps", v1::STEPS},
                               {"sampling-probability", v1::SAMPLING_PROBABILITY}},
                              "what is to be found");
-  const CLI::Option* noise = AddReal(*command, "--noise-multiplier", flags->noise_multiplier,
-                                     kFinitePositive, "noise over sensitivity, > 0");
-  const CLI::Option* probability =
-      AddReal(*command, "--sampling-probability", flags->sampling_probability, kProbability,
-              "in (0, 1]; 1 is the full batch");
-  const CLI::Option* steps = AddCount(*command, "--steps", flags->steps, 1, "the number of rounds");
-  AddChoice<v1::SamplingScheme::KindCase>(
-      *command, "--scheme", flags->scheme,
-      {{"poisson", v1::SamplingScheme::kPoisson},
-       {"full-batch", v1::SamplingScheme::kFullBatch},
-       {"without-replacement", v1::SamplingScheme::kWithoutReplacement},
-       {"with-replacement", v1::SamplingScheme::kWithReplacement},
-       {"disjoint-batches", v1::SamplingScheme::kDisjointBatches},
-       {"random-allocation", v1::SamplingScheme::kRandomAllocation},
-       {"truncated-poisson", v1::SamplingScheme::kTruncatedPoisson}},
-      "how records are sampled; poisson unless told, and others are refused");
+  flags->run.AddTo(*command);
+  flags->place.AddTo(*command);
+  AddLedgerNames(
+      *command, "--ledger", flags->ledgers,
+      "what is left of the target beside this ledger of the server or store; may repeat");
+  AddText(*command, "--dataset", flags->dataset, 256,
+          "the same beside all ledgers over this data set; of a --store with neither, all of them");
   const CLI::Option* events =
       command
           ->add_option("--events", flags->events,
@@ -122,24 +197,32 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
   AddGrid(*command, flags->grid);
   flags->method.AddTo(*command);
   command->callback([=, &chosen] {
+    if (flags->OfRest()) {
+      flags->place.Check();
+      if (events->count() > 0 || hole->count() > 0 || !flags->grid.values.empty() ||
+          flags->compare) {
+        Refuse("--store", "and --ledger go with --solve alone: what is left of the target");
+      }
+      if (!flags->place.AtRest() && flags->ledgers.empty() && flags->dataset.empty()) {
+        Refuse("--ledger", "must be given with --server: what is left beside which ledger");
+      }
+    }
     if (events->count() > 0 || hole->count() > 0) {
       if (events->count() == 0 || hole->count() == 0) {
-        throw CLI::ValidationError("--hole",
-                                   "goes with --events FILE, and --events with --hole PATH");
+        Refuse("--hole", "goes with --events FILE, and --events with --hole PATH");
       }
-      for (const CLI::Option* option : {solve, noise, probability, steps})
-        CheckGiven(*option, true);
-      if (!flags->grid.values.empty()) {
-        throw CLI::ValidationError("--grid", "is for --solve, not for --hole");
+      if (solve->count() > 0) Refuse("--solve", "is what is sought, and must not be given");
+      if (const std::string given = flags->run.GivenFlag(); !given.empty()) {
+        Refuse(given.c_str(), "is what is sought, and must not be given");
       }
+      if (!flags->grid.values.empty()) Refuse("--grid", "is for --solve, not for --hole");
     } else {
       if (solve->count() == 0) throw CLI::RequiredError("--solve");
-      const std::string varied = flags->grid.Varied();
-      flags->grid.Check(flags->solve);
-      CheckGiven(*noise, flags->solve == v1::NOISE_MULTIPLIER);
-      CheckGiven(*probability,
-                 flags->solve == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability");
-      CheckGiven(*steps, flags->solve == v1::STEPS || varied == "--steps");
+      CheckParameters(*flags);
+    }
+    if (flags->OfRest()) {
+      chosen = [flags](Output& out) { return CalibrateRest(*flags, out); };
+      return;
     }
     chosen = [flags](Output& out) { return Calibrate(*flags, out); };
   });

@@ -36,17 +36,13 @@ std::string Grid::Varied() const {
   return parameter == kSteps ? "--steps" : "--sampling-probability";
 }
 
-void Grid::Check(v1::Unknown solve) const {
-  if (values.empty()) {
-    if (population > 0)
-      throw CLI::ValidationError("--population", "goes with --grid batch-size=...");
-    return;
-  }
+void Grid::Check(v1::Unknown solve, uint64_t population) const {
+  if (values.empty()) return;
   if ((parameter == kSteps) == (solve == v1::STEPS) && solve != v1::NOISE_MULTIPLIER) {
     throw CLI::ValidationError("--grid", "must not vary what --solve asks for");
   }
-  if ((parameter == kBatch) != (population > 0)) {
-    throw CLI::ValidationError("--population", "goes with --grid batch-size=..., which needs it");
+  if (parameter == kBatch && population == 0) {
+    throw CLI::ValidationError("--population", "must be given with --grid batch-size=...");
   }
   for (const double value : values) {
     if (parameter == kBatch && value > static_cast<double>(population)) {
@@ -89,11 +85,10 @@ void AddGrid(CLI::App& app, Grid& grid) {
          "numbers "
          "between commas")
       ->type_name("PARAMETER=LIST");
-  AddCount(app, "--population", grid.population, 1,
-           "records in the data set, for --grid batch-size=");
 }
 
-absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Output& out) {
+absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateRequest request,
+                           Output& out) {
   const bool per_example = grid.parameter == kBatch && request.solve() == v1::NOISE_MULTIPLIER;
   const std::string solved = request.solve() == v1::STEPS                  ? "steps"
                              : request.solve() == v1::SAMPLING_PROBABILITY ? "sampling probability"
@@ -108,7 +103,7 @@ absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Outpu
       request.set_steps(static_cast<uint64_t>(value));
     } else {
       request.set_sampling_probability(
-          grid.parameter == kBatch ? value / static_cast<double>(grid.population) : value);
+          grid.parameter == kBatch ? value / static_cast<double>(population) : value);
     }
     const auto response = accountant::AnswerCalibrate(request, accountant::Limits());
     JsonObject row;

@@ -14,19 +14,19 @@ namespace dpledger::cli {
 struct Grid {
   std::string parameter;  // "steps", "sampling-probability" or "batch-size"
   std::vector<double> values;
-  uint64_t population =
-      0;  // batch-size only: the sampling probability is the batch size divided by this
 
   // The flag that the grid replaces; "" without a grid.
   std::string Varied() const;
   // Throws CLI::ValidationError for a grid over the unknown, or a batch size without a population.
-  void Check(v1::Unknown solve) const;
+  void Check(v1::Unknown solve, uint64_t population) const;
 };
 
-// --grid PARAMETER=VALUE,VALUE,... and --population N.
+// --grid PARAMETER=VALUE,VALUE,...
 void AddGrid(CLI::App& app, Grid& grid);
 
-// Prints a row for each value. If a value has no solution, its row says why.
-absl::Status CalibrateGrid(const Grid& grid, v1::CalibrateRequest request, Output& out);
+// Prints a row for each value. If a value has no solution, its row says why. The sampling
+// probability of a batch size is its quotient by `population`.
+absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateRequest request,
+                           Output& out);
 
 }  // namespace dpledger::cli

@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
+#include "cli/ledger_flags.h"
 #include "cli/progress.h"
 #include "cli/server_calls.h"
 #include "ledger_store/bundle/export.h"
@@ -19,25 +20,29 @@
 namespace dpledger::cli {
 namespace {
 
-struct ExportFlags {
-  std::string name;
-  client::ServerAccess server;
+struct ExportFlags : ReadFlags {
   std::string output;
   double delta = 0;  // 0: no statement
 };
 
-absl::StatusOr<std::string> Statement(const ExportFlags& flags, uint64_t size,
+absl::StatusOr<std::string> Statement(const std::string& name, double delta, uint64_t size,
                                       ServerCalls& server) {
   v1::ComputeEpsilonRequest request;
-  request.mutable_subject()->add_ledgers(flags.name);
+  request.mutable_subject()->add_ledgers(name);
   request.mutable_subject()->set_up_to_sequence(size);
-  request.set_delta(flags.delta);
+  request.set_delta(delta);
   ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, server.Ask(request));
   return ToJson(answer).ToString();
 }
 
 absl::Status Export(const ExportFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
+  ASSIGN_OR_RETURN(const OpenPlace open, server.place());
+  if (open.in_bundles) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--store: ", flags.place.stores.front(), " is a bundle already: copy it"));
+  }
+  ASSIGN_OR_RETURN(const std::string name, server.NameOr(flags.name, "NAME"));
   SetInterruptNote(absl::StrCat("interrupted; ", flags.output, " was not written"));
   ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(flags.output));
   RemoveOnInterrupt(file.Partial());
@@ -45,16 +50,16 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   bundle::ExportHooks hooks;
   hooks.progress = [&](uint64_t read, uint64_t size) { progress.Show(read, size); };
   if (flags.delta > 0) {
-    hooks.statement = [&](uint64_t size) { return Statement(flags, size, server); };
+    hooks.statement = [&](uint64_t size) { return Statement(name, flags.delta, size, server); };
   }
   const absl::StatusOr<merkle::Checkpoint> exported =
-      bundle::ExportLedger(flags.name, server, file, hooks);
+      bundle::ExportLedger(name, server, file, hooks);
   RemoveOnInterrupt("");
   RETURN_IF_ERROR(exported.status());
   const merkle::Checkpoint& checkpoint = *exported;
   const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
   JsonObject json;
-  json.AddText("name", flags.name);
+  json.AddText("name", name);
   json.AddText("file", flags.output);
   json.AddCount("bytes", file.size());
   json.AddText("origin", checkpoint.origin);
@@ -74,11 +79,10 @@ void AddExportCommand(CLI::App& ledger, Command& chosen) {
       ledger, "export",
       "Writes a ledger, with what proves that it is the one that was signed, into one file.",
       "  dpledger ledger export mnist --server 127.0.0.1:7070 --output mnist.bundle\n"
+      "  dpledger ledger export --store run.ledger --output run.bundle\n"
       "  tar -xOf mnist.bundle README");
   auto flags = std::make_shared<ExportFlags>();
-  AddLedgerName(*command, "NAME", flags->name, "x, or in full projects/{project}/ledgers/x")
-      ->required();
-  AddRequiredServer(*command, flags->server);
+  flags->AddTo(*command);
   command->add_option("--output", flags->output, "the file; it appears when it is whole")
       ->type_name("FILE")
       ->required();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -21,6 +22,28 @@ constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 [[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
                          const absl::AlphaNum& value) {
   throw CLI::ValidationError(flag, absl::StrCat(rule, ", got ", value));
+}
+
+// A number, or a quotient of two: "256/60000".
+bool ReadReal(absl::string_view text, double& value) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('/', 1));
+  if (!absl::SimpleAtod(parts.first, &value)) return false;
+  if (!absl::StrContains(text, '/')) return true;
+  double divisor = 0;
+  if (!absl::SimpleAtod(parts.second, &divisor) || divisor == 0) return false;
+  value /= divisor;
+  return true;
+}
+
+// A whole number, also as "1e4" or "2.5e6".
+bool ReadWhole(absl::string_view text, uint64_t& value) {
+  if (absl::SimpleAtoi(text, &value)) return true;
+  double real = 0;
+  if (!absl::SimpleAtod(text, &real) || !(real >= 0 && real <= 0x1p53) || real != std::floor(real))
+    return false;
+  value = static_cast<uint64_t>(real);
+  return true;
 }
 
 bool IsToken(const std::string& text) {
@@ -55,7 +78,8 @@ CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
       .add_option_function<std::string>(
           flag,
           [flag, &value, &domain](const std::string& text) {
-            if (!absl::SimpleAtod(text, &value)) Refuse(flag, "must be a number", text);
+            if (!ReadReal(text, value))
+              Refuse(flag, "must be a number, or a quotient of two", text);
             if (!domain.contains(value)) Refuse(flag, domain.rule, text);
           },
           help)
@@ -68,7 +92,7 @@ CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, u
       .add_option_function<std::string>(
           flag,
           [flag, &value, least](const std::string& text) {
-            if (!absl::SimpleAtoi(text, &value) || value < least || value > kGreatestCount) {
+            if (!ReadWhole(text, value) || value < least || value > kGreatestCount) {
               Refuse(flag, absl::StrCat("must be a whole number in [", least, ", 2^53]"), text);
             }
           },

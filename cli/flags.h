@@ -28,10 +28,11 @@ extern const RealDomain kFinitePositive;     // (0, inf)
 extern const RealDomain kAboveMinusOne;      // (-1, inf)
 extern const RealDomain kRelativeGap;        // [1e-9, 1]
 
+// A number, or a quotient of two: "256/60000".
 CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
                      const RealDomain& domain, const std::string& help);
 
-// A whole number in [least, 2^53].
+// A whole number in [least, 2^53], also as "1e4".
 CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, uint64_t least,
                       const std::string& help);
 

@@ -1,12 +1,19 @@
+#include <stdlib.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/bundle_check.h"
@@ -16,10 +23,12 @@
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/ledger_output.h"
+#include "cli/ledger_place.h"
 #include "cli/progress.h"
 #include "cli/trust_flags.h"
 #include "events/names.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/export.h"
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/compact_tree.h"
@@ -35,6 +44,7 @@ constexpr size_t kMaxCheckpointBytes = 16'384;
 
 struct ImportFlags {
   std::string file;
+  std::string ledger;
   client::ServerAccess server;
   std::string name;
   TrustFlags trust;
@@ -169,7 +179,59 @@ class Copier {
   uint64_t sent_ = 0;
 };
 
+// A folder that is removed with the object.
+class ScratchFolder {
+ public:
+  static absl::StatusOr<ScratchFolder> Make() {
+    std::error_code error;
+    std::string name = (std::filesystem::temp_directory_path(error) / "dpledger-XXXXXX").string();
+    if (error || ::mkdtemp(name.data()) == nullptr) return ErrnoError(errno, "create", name);
+    return ScratchFolder(std::move(name));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : name_(std::exchange(other.name_, "")) {}
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!name_.empty()) std::filesystem::remove_all(name_, ignored);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  explicit ScratchFolder(std::string name) : name_(std::move(name)) {}
+  std::string name_;
+};
+
+// The bundle of a ledger in a folder, as a file in `scratch`.
+absl::StatusOr<std::string> BundleOf(const ImportFlags& flags, const ScratchFolder& scratch) {
+  LedgerPlace place;
+  place.stores.push_back(flags.file);
+  ServerCalls calls(place);
+  ASSIGN_OR_RETURN(const std::string name, calls.NameOr(flags.ledger, "--ledger"));
+  std::string path = scratch.name() + "/bundle";
+  ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(path));
+  RETURN_IF_ERROR(bundle::ExportLedger(name, calls, file).status());
+  return path;
+}
+
+absl::Status ImportFile(const ImportFlags& flags, Output& out);
+
+// The key of a folder is its owner's, and lies beside it: who can read it need not say that he
+// believes it.
 absl::Status Import(const ImportFlags& flags, Output& out) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(flags.file, ignored)) {
+    if (flags.ledger.empty()) return ImportFile(flags, out);
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ledger: is for a folder, and ", flags.file, " is a bundle of one ledger"));
+  }
+  ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::Make());
+  ImportFlags of_bundle = flags;
+  ASSIGN_OR_RETURN(of_bundle.file, BundleOf(flags, scratch));
+  of_bundle.trust.self_signed = true;
+  return ImportFile(of_bundle, out);
+}
+
+absl::Status ImportFile(const ImportFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(bundle::VerifierOptions options, flags.trust.Options());
   ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(flags.file));
   LedgerCheck check(options, 0);
@@ -226,12 +288,16 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
 void AddImportCommand(CLI::App& ledger, Command& chosen) {
   CLI::App* command = AddCommand(
       ledger, "import",
-      "Makes a sealed copy of a ledger from a bundle, which is verified first. The copy names its "
+      "Makes a sealed copy of a ledger from a bundle or a folder, verified first. The copy names "
+      "its "
       "origin. Repeat the command after an interruption: nothing is copied twice.",
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --key-file server.keys\n"
-      "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --as copy-of-mnist");
+      "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --as copy-of-mnist\n"
+      "  dpledger ledger import run.ledger --server 127.0.0.1:7070");
   auto flags = std::make_shared<ImportFlags>();
-  command->add_option("FILE", flags->file, "a bundle")->required();
+  command->add_option("FILE", flags->file, "a bundle, or the folder of a recorder's ledgers")
+      ->required();
+  AddLedgerName(*command, "--ledger", flags->ledger, "which one of a folder with several");
   AddRequiredServer(*command, flags->server);
   AddLedgerName(*command, "--as", flags->name, "the copy's name; default: the original's");
   flags->trust.AddTo(*command);

@@ -170,26 +170,30 @@ void AddAppend(CLI::App& app, Command& chosen) {
 void AddShow(CLI::App& app, Command& chosen) {
   CLI::App* command =
       AddCommand(app, "show", "Shows a ledger: declaration, size, root hash, writers.",
-                 "  dpledger ledger show mnist --server 127.0.0.1:7070 --json");
-  auto flags = std::make_shared<LedgerFlags>();
+                 "  dpledger ledger show mnist --server 127.0.0.1:7070 --json\n"
+                 "  dpledger ledger show --store run.ledger");
+  auto flags = std::make_shared<ReadFlags>();
   flags->AddTo(*command);
   command->callback([flags, &chosen] {
     chosen = [flags](Output& out) -> absl::Status {
-      ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags->server).Get(flags->name));
+      ServerCalls calls(flags->place);
+      ASSIGN_OR_RETURN(const std::string name, calls.NameOr(flags->name, "NAME"));
+      ASSIGN_OR_RETURN(const v1::Ledger ledger, calls.Get(name));
       out.Answer(ToText(ledger), ToJson(ledger));
       return absl::OkStatus();
     };
   });
 }
 
-absl::Status Read(const LedgerFlags& flags, uint64_t first, Output& out) {
-  ServerCalls server(flags.server);
+absl::Status Read(const ReadFlags& flags, uint64_t first, Output& out) {
+  ServerCalls calls(flags.place);
+  ASSIGN_OR_RETURN(const std::string name, calls.NameOr(flags.name, "NAME"));
   v1::ReadEntriesRequest request;
-  request.set_ledger(flags.name);
+  request.set_ledger(name);
   request.set_first_sequence(first);
   std::vector<std::string> entries;  // kept for --json only, which prints one object
   do {
-    ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, server.Read(request));
+    ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, calls.Read(request));
     for (const std::string& bytes : page.entries()) {
       ASSIGN_OR_RETURN(std::string line, events::EntryToLine(bytes));
       if (out.json()) {
@@ -200,18 +204,18 @@ absl::Status Read(const LedgerFlags& flags, uint64_t first, Output& out) {
     }
     request.set_first_sequence(page.next_sequence());
   } while (request.first_sequence() != 0);
-  out.Answer("", JsonObject().AddText("name", flags.name).AddJson("entries", JsonArray(entries)));
+  out.Answer("", JsonObject().AddText("name", name).AddJson("entries", JsonArray(entries)));
   return absl::OkStatus();
 }
 
 void AddRead(CLI::App& app, Command& chosen) {
-  struct Flags : LedgerFlags {
+  struct Flags : ReadFlags {
     uint64_t first = 0;
   };
-  CLI::App* command = AddCommand(
-      app, "read", "Prints the entries of a ledger, one in proto JSON a line.",
-      "  dpledger ledger read mnist --server 127.0.0.1:7070 --first 1\n"
-      "  dpledger ledger read mnist --server 127.0.0.1:7070 | jq -c 'select(.event).event'");
+  CLI::App* command =
+      AddCommand(app, "read", "Prints the entries of a ledger, one in proto JSON a line.",
+                 "  dpledger ledger read mnist --server 127.0.0.1:7070 --first 1\n"
+                 "  dpledger ledger read --store run.bundle | jq -c 'select(.event).event'");
   auto flags = std::make_shared<Flags>();
   flags->AddTo(*command);
   AddCount(*command, "--first", flags->first, 0, "the sequence to begin with; default: 0");

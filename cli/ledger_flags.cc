@@ -12,6 +12,16 @@ void LedgerFlags::AddTo(CLI::App& app) {
   AddRequiredServer(app, server);
 }
 
+void ReadFlags::AddTo(CLI::App& app) {
+  AddLedgerName(app, "NAME", name,
+                "x, or in full projects/{project}/ledgers/x; not needed where --store has but one");
+  place.AddTo(app);
+  app.parse_complete_callback([this] {
+    place.Check();
+    if (name.empty() && !place.AtRest()) throw CLI::RequiredError("NAME");
+  });
+}
+
 void AddRequestId(CLI::App& app, std::string& request_id) {
   // Batches after the first add a dot and a number to it, within the 64 bytes that an id may have.
   AddToken(app, "--request-id", request_id, 48,

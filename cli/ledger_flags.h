@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/ledger_place.h"
 #include "client/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 
@@ -15,6 +16,15 @@ inline constexpr char kOwnWriter[] = "cli";
 struct LedgerFlags {
   std::string name;
   client::ServerAccess server;
+
+  void AddTo(CLI::App& app);
+};
+
+// The same for a command that only reads: `name` may be empty of ledgers at rest, whose only one
+// is meant then.
+struct ReadFlags {
+  std::string name;
+  LedgerPlace place;
 
   void AddTo(CLI::App& app);
 };

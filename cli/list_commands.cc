@@ -14,6 +14,7 @@
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/ledger_output.h"
+#include "cli/ledger_place.h"
 #include "cli/number_text.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/summary.pb.h"
@@ -86,14 +87,21 @@ Listed Show(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
 }
 
 struct ListFlags {
-  client::ServerAccess server;
-  std::string project = "default";
+  LedgerPlace place;
+  std::string project;
   std::string filter;
   std::string order_by;
 };
 
 void AddProject(CLI::App& command, std::string& project) {
-  AddToken(command, "--project", project, 63, "- for all projects; default: default");
+  AddToken(command, "--project", project, 63,
+           "- for all projects; default: default, and of a --store all");
+}
+
+// "projects/p" of the flags.
+std::string ParentOf(const ListFlags& flags) {
+  if (!flags.project.empty()) return absl::StrCat("projects/", flags.project);
+  return flags.place.AtRest() ? "projects/-" : "projects/default";
 }
 
 // All pages, each ledger to `take`. Those that are damaged go into `damaged`.
@@ -101,7 +109,7 @@ template <typename Take>
 absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& take,
                      std::vector<v1::DamagedLedger>& damaged) {
   v1::ListLedgersRequest request;
-  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_parent(ParentOf(flags));
   request.set_page_size(kPage);
   request.set_filter(flags.filter);
   request.set_order_by(flags.order_by);
@@ -123,17 +131,18 @@ void AddList(CLI::App& app, Command& chosen) {
   CLI::App* command = AddCommand(
       app, "list", "Lists the ledgers of a project with what they cost, by name or as told.",
       "  dpledger ledger list --server 127.0.0.1:7070\n"
+      "  dpledger ledger list --store run.ledger\n"
       "  dpledger ledger list --server 127.0.0.1:7070 --project - --filter 'dataset = adult AND "
       "epsilon > 1' --order-by 'epsilon desc'");
   auto flags = std::make_shared<ListFlags>();
-  AddRequiredServer(*command, flags->server);
+  AddRequiredPlace(*command, flags->place);
   AddProject(*command, flags->project);
   AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
   AddText(*command, "--order-by", flags->order_by, 4096,
           "a field of the filter language, desc behind it to begin with the largest");
   command->callback([flags, &chosen] {
     chosen = [flags](Output& out) -> absl::Status {
-      ServerCalls server(flags->server);
+      ServerCalls server(flags->place, /*costs=*/true);
       std::string text;
       std::vector<std::string> ledgers;
       std::vector<v1::DamagedLedger> damaged;
@@ -181,9 +190,9 @@ JsonObject DatasetJson(const v1::DatasetSummary& dataset) {
 }
 
 absl::Status ListDatasets(const ListFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
   v1::ListDatasetsRequest request;
-  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_parent(ParentOf(flags));
   request.set_page_size(kPage);
   std::string text;
   std::vector<std::string> datasets;
@@ -209,7 +218,7 @@ void AddDatasets(CLI::App& app, Command& chosen) {
       "Lists the data sets that the ledgers of a project name, with what they cost together.",
       "  dpledger ledger datasets --server 127.0.0.1:7070 --project -");
   auto flags = std::make_shared<ListFlags>();
-  AddRequiredServer(*command, flags->server);
+  AddRequiredPlace(*command, flags->place);
   AddProject(*command, flags->project);
   command->callback(
       [flags, &chosen] { chosen = [flags](Output& out) { return ListDatasets(*flags, out); }; });
@@ -222,9 +231,9 @@ struct WatchFlags : ListFlags {
 };
 
 absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place.server);
   v1::WatchLedgersRequest request;
-  request.set_parent(absl::StrCat("projects/", flags.project));
+  request.set_parent(ParentOf(flags));
   request.set_filter(flags.filter);
   uint64_t told = 0;
   const auto enough = [&] { return flags.changes > 0 && told >= flags.changes; };
@@ -267,7 +276,7 @@ void AddWatch(CLI::App& app, Command& chosen) {
       "  dpledger ledger watch --server 127.0.0.1:7070 --project - --filter 'epsilon > 8'\n"
       "  dpledger ledger watch --server 127.0.0.1:7070 --json | jq .summary.epsilon.upper");
   auto flags = std::make_shared<WatchFlags>();
-  AddRequiredServer(*command, flags->server);
+  AddRequiredServer(*command, flags->place.server);
   AddProject(*command, flags->project);
   AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
   AddCount(*command, "--changes", flags->changes, 1, "ends after so many");

@@ -47,6 +47,48 @@ std::string DidYouMean(const std::string& word, const std::vector<Known>& known)
   return nearest == nullptr ? "" : absl::StrCat("; did you mean ", nearest->spelled, "?");
 }
 
+// What other libraries call the same, and what it is here.
+constexpr std::pair<absl::string_view, absl::string_view> kElsewhere[] = {
+    {"--target-delta", "--delta"},
+    {"--target_delta", "--delta"},
+    {"--target-epsilon", "--epsilon"},
+    {"--target_epsilon", "--epsilon"},
+    {"--sigma", "--noise-multiplier"},
+    {"--noise", "--noise-multiplier"},
+    {"--noise_multiplier", "--noise-multiplier"},
+    {"--sample-rate", "--sampling-probability"},
+    {"--sample_rate", "--sampling-probability"},
+    {"--q", "--sampling-probability"},
+    {"-q", "--sampling-probability"},
+    {"--sampling_probability", "--sampling-probability"},
+    {"--batch_size", "--batch-size"},
+    {"--n", "--population"},
+    {"-n", "--population"},
+    {"--N", "--population"},
+    {"--num-examples", "--population"},
+    {"--number-of-examples", "--population"},
+    {"--number_of_examples", "--population"},
+    {"--num-epochs", "--epochs"},
+    {"--num_epochs", "--epochs"},
+    {"--num-steps", "--steps"},
+    {"--num_steps", "--steps"},
+    {"--iterations", "--steps"},
+    {"--max-num-examples-per-user", "--group-size"},
+    {"--max_num_examples_per_user", "--group-size"},
+    {"--path", "--store"},
+};
+
+// "; it is --delta here" for such a word whose meaning `flags` have.
+std::string CalledHere(absl::string_view word, const std::vector<Known>& flags) {
+  for (const auto& [elsewhere, here] : kElsewhere) {
+    if (word != elsewhere) continue;
+    for (const Known& flag : flags) {
+      if (flag.word == here) return absl::StrCat("; it is ", here, " here");
+    }
+  }
+  return "";
+}
+
 // "ledger show"; empty for the program itself.
 std::string PathOf(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "";
@@ -74,8 +116,11 @@ std::string Complaint(const CLI::App& app, const std::string& word) {
   const std::string help = absl::StrCat("dpledger ", path, path.empty() ? "" : " ", "--help");
   if (absl::StartsWith(word, "-")) {
     const std::string flag = word.substr(0, word.find('='));
+    const std::vector<Known> flags = FlagsOf(app);
+    const std::string called = CalledHere(flag, flags);
     return absl::StrCat("no flag ", flag, path.empty() ? "" : " of ", path,
-                        DidYouMean(flag, FlagsOf(app)), "\n", help, " lists them");
+                        called.empty() ? DidYouMean(flag, flags) : called, "\n", help,
+                        " lists them");
   }
   const bool has_commands = !app.get_subcommands({}).empty();
   if (!has_commands)

@@ -1,13 +1,18 @@
 #include "cli/question_flags.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "cli/event_file.h"
-#include "ledger/event_from_proto.h"
+#include "ledger/given_events.h"
 
 namespace dpledger::cli {
 namespace {
+
+// Of a run whose last epoch is not whole.
+constexpr uint64_t kMostSingleRounds = 100'000;
 
 absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path) {
   ASSIGN_OR_RETURN(EventFile file, ReadEventFile(path));
@@ -49,42 +54,196 @@ void RunFlags::AddTo(CLI::App& app) {
   AddReal(app, "--noise-multiplier", noise_multiplier, kFinitePositive,
           "a run without a file: the noise of each step over its sensitivity, > 0");
   AddReal(app, "--sampling-probability", sampling_probability, kProbability,
-          "the probability that a record is in a step (Poisson sampling), in (0, 1]; without it "
-          "every record is in every step (full batch)");
-  AddCount(app, "--steps", steps, 1, "the number of steps of that run");
+          "the probability that a record is in a step (Poisson sampling), in (0, 1], also as "
+          "256/60000; without it every record is in every step (full batch)");
+  AddCount(app, "--steps", steps, 1, "the number of steps of that run, also as 1e4");
+  AddCount(app, "--batch-size", batch_size, 1,
+           "with --population: the expected size of a batch, in place of --sampling-probability");
+  AddCount(app, "--population", population, 1, "records in the data set");
+  AddReal(app, "--epochs", epochs, kFinitePositive,
+          "with --batch-size: passes over the data, in place of --steps; a last part of a step is "
+          "a whole one");
+  AddChoice<Kind>(app, "--scheme", scheme,
+                  {{"poisson", Kind::kPoisson},
+                   {"full-batch", Kind::kFullBatch},
+                   {"without-replacement", Kind::kWithoutReplacement},
+                   {"disjoint-batches", Kind::kDisjointBatches},
+                   {"random-allocation", Kind::kRandomAllocation}},
+                  "how a batch is drawn; poisson where --batch-size or --sampling-probability is "
+                  "given. disjoint-batches: shuffled epochs; random-allocation: each record in one "
+                  "random batch of an epoch; without-replacement: batches of exactly that size");
 }
 
 std::string RunFlags::GivenFlag() const {
-  return noise_multiplier > 0       ? "--noise-multiplier"
-         : steps > 0                ? "--steps"
-         : sampling_probability > 0 ? "--sampling-probability"
-                                    : "";
+  return noise_multiplier > 0           ? "--noise-multiplier"
+         : steps > 0                    ? "--steps"
+         : sampling_probability > 0     ? "--sampling-probability"
+         : batch_size > 0               ? "--batch-size"
+         : population > 0               ? "--population"
+         : epochs > 0                   ? "--epochs"
+         : scheme != Kind::KIND_NOT_SET ? "--scheme"
+                                        : "";
+}
+
+void RunFlags::CheckWords() const {
+  const auto refuse = [](const char* flag, const std::string& rule) {
+    throw CLI::ValidationError(flag, rule);
+  };
+  if (batch_size > 0 && population == 0) {
+    refuse("--population", "must be given with --batch-size: the records in the data set");
+  }
+  if (batch_size > population) {
+    refuse("--batch-size",
+           absl::StrCat("must be at most --population, ", population, ", got ", batch_size));
+  }
+  if (batch_size > 0 && sampling_probability > 0) {
+    refuse("--sampling-probability", "must not be given with --batch-size, which says it");
+  }
+  if (epochs > 0 && steps > 0) refuse("--epochs", "must not be given with --steps, which says it");
+  if (epochs > 0 && batch_size == 0 && scheme != Kind::kFullBatch) {
+    refuse("--batch-size", "must be given with --epochs, and --population");
+  }
+  if (scheme == Kind::kFullBatch && (sampling_probability > 0 || batch_size > 0)) {
+    refuse("--scheme",
+           "full-batch has every record in every step: leave --sampling-probability "
+           "and --batch-size out");
+  }
+  const bool of_batches = scheme == Kind::kWithoutReplacement || scheme == Kind::kDisjointBatches ||
+                          scheme == Kind::kRandomAllocation;
+  if (of_batches && batch_size == 0) {
+    refuse("--batch-size", "must be given with this --scheme, and --population");
+  }
+  if (scheme == Kind::kPoisson && sampling_probability == 0 && batch_size == 0) {
+    refuse("--sampling-probability",
+           "must be given with --scheme poisson, or --batch-size and --population");
+  }
+}
+
+void RunFlags::Check() const {
+  CheckWords();
+  RequireWith(GivenFlag(), "--noise-multiplier", noise_multiplier > 0);
+  RequireWith(GivenFlag(), "--steps", steps > 0 || epochs > 0);
+  if (StepsOf() > uint64_t{1} << 53) {
+    throw CLI::ValidationError("--epochs",
+                               absl::StrCat("must be at most 2^53 steps, got ", epochs));
+  }
+  if (const uint64_t of = RoundsPerEpoch(); of > 0 && StepsOf() % of > kMostSingleRounds) {
+    throw CLI::ValidationError(
+        "--steps", absl::StrCat("must be within ", kMostSingleRounds, " of whole epochs, each of ",
+                                of, " steps, got ", StepsOf()));
+  }
+}
+
+RunFlags::Kind RunFlags::SchemeOf() const {
+  if (scheme != Kind::KIND_NOT_SET) return scheme;
+  return sampling_probability > 0 || batch_size > 0 ? Kind::kPoisson : Kind::kFullBatch;
+}
+
+double RunFlags::ProbabilityOf() const {
+  if (SchemeOf() == Kind::kFullBatch) return 1;
+  return batch_size > 0 ? static_cast<double>(batch_size) / static_cast<double>(population)
+                        : sampling_probability;
+}
+
+uint64_t RunFlags::RoundsPerEpoch() const {
+  const bool has_epochs =
+      SchemeOf() == Kind::kDisjointBatches || SchemeOf() == Kind::kRandomAllocation;
+  return has_epochs ? (population + batch_size - 1) / batch_size : 0;
+}
+
+uint64_t RunFlags::StepsOf() const {
+  if (epochs == 0) return steps;
+  double an_epoch = static_cast<double>(RoundsPerEpoch());
+  if (SchemeOf() == Kind::kFullBatch) {
+    an_epoch = 1;
+  } else if (RoundsPerEpoch() == 0) {
+    an_epoch = static_cast<double>(population) / static_cast<double>(batch_size);
+  }
+  return static_cast<uint64_t>(std::min(std::ceil(epochs * an_epoch), 0x1p60));
 }
 
 std::string RunFlags::ToText() const {
   return absl::StrCat(
-      steps, steps == 1 ? " step" : " steps", ", noise multiplier ", noise_multiplier,
-      sampling_probability > 0 ? absl::StrCat(", sampling probability ", sampling_probability)
-                               : ", full batch");
+      StepsOf(), StepsOf() == 1 ? " step" : " steps", ", noise multiplier ", noise_multiplier,
+      SchemeOf() == Kind::kFullBatch ? ", full batch"
+      : SchemeOf() == Kind::kPoisson ? absl::StrCat(", sampling probability ", ProbabilityOf())
+                                     : absl::StrCat(", ", batch_size, " of ", population));
+}
+
+std::vector<std::string> RunFlags::Assumptions() const {
+  std::vector<std::string> assumptions;
+  if (SchemeOf() == Kind::kFullBatch && scheme == Kind::KIND_NOT_SET) {
+    assumptions.push_back(
+        "full batch: no --sampling-probability was given, so every record is in every step");
+  }
+  if (batch_size > 0 && SchemeOf() == Kind::kPoisson) {
+    assumptions.push_back(absl::StrCat(
+        "poisson: each of ", population, " records is in a step by itself, with probability ",
+        batch_size, "/", population, "; batches of exactly ", batch_size,
+        " records are --scheme without-replacement, shuffled ones disjoint-batches"));
+  }
+  if (epochs > 0 && batch_size > 0) {
+    assumptions.push_back(absl::StrCat(epochs, " epochs are ", StepsOf(), " steps"));
+  }
+  return assumptions;
+}
+
+std::vector<v1::Event> RunFlags::Events() const {
+  v1::SumQuery query;
+  query.set_l2_norm_bound(1);
+  query.set_noise_stddev(noise_multiplier);
+  v1::SamplingScheme drawn;
+  switch (SchemeOf()) {
+    case Kind::kPoisson:
+      drawn.mutable_poisson()->set_probability(ProbabilityOf());
+      break;
+    case Kind::kWithoutReplacement:
+      drawn.mutable_without_replacement()->set_sample_size(batch_size);
+      drawn.set_population_size(population);
+      break;
+    case Kind::kDisjointBatches:
+      drawn.mutable_disjoint_batches()->set_batches_per_epoch(RoundsPerEpoch());
+      drawn.set_population_size(population);
+      break;
+    case Kind::kRandomAllocation:
+      drawn.mutable_random_allocation()->set_rounds_per_epoch(RoundsPerEpoch());
+      drawn.set_population_size(population);
+      break;
+    default:
+      drawn.mutable_full_batch();
+  }
+  const uint64_t of_epoch = RoundsPerEpoch();
+  const uint64_t left = of_epoch == 0 ? 0 : StepsOf() % of_epoch;
+  std::vector<v1::Event> events;
+  if (StepsOf() > left) {
+    v1::RoundsEvent& rounds = *events.emplace_back().mutable_rounds();
+    *rounds.mutable_scheme() = drawn;
+    rounds.set_count(StepsOf() - left);
+    *rounds.add_queries() = query;
+  }
+  for (uint64_t round = 0; round < left; ++round) {
+    v1::SamplingEvent& sampling = *events.emplace_back().mutable_sampling();
+    sampling.set_round(round);
+    *sampling.mutable_scheme() = drawn;
+    const uint64_t epoch = StepsOf() / of_epoch;
+    if (drawn.has_disjoint_batches()) {
+      sampling.mutable_scheme()->mutable_disjoint_batches()->set_epoch(epoch);
+    } else {
+      sampling.mutable_scheme()->mutable_random_allocation()->set_epoch(epoch);
+    }
+    v1::SumQueryEvent& sum = *events.emplace_back().mutable_sum_query();
+    sum.set_round(round);
+    *sum.mutable_query() = query;
+  }
+  return events;
 }
 
 absl::StatusOr<accountant::Subject> RunFlags::Subject() const {
-  v1::Event event;
-  v1::RoundsEvent& rounds = *event.mutable_rounds();
-  rounds.set_count(steps);
-  v1::SumQuery& query = *rounds.add_queries();
-  query.set_l2_norm_bound(1);
-  query.set_noise_stddev(noise_multiplier);
+  accountant::GivenEvents given;
+  for (const v1::Event& event : Events()) RETURN_IF_ERROR(given.Add(event));
   accountant::Subject subject;
-  if (sampling_probability > 0) {
-    rounds.mutable_scheme()->mutable_poisson()->set_probability(sampling_probability);
-  } else {
-    rounds.mutable_scheme()->mutable_full_batch();
-    subject.assumptions.push_back(
-        "full batch: no --sampling-probability was given, so every record is in every step");
-  }
-  ASSIGN_OR_RETURN(const accountant::Event checked, accountant::EventFromProto(event));
-  subject.history.Add("", checked);
+  subject.history = given.history();
+  subject.assumptions = Assumptions();
   subject.entries = 1;
   return subject;
 }
@@ -94,10 +253,11 @@ void QuestionFlags::AddTo(CLI::App& app) {
   app.add_option("--events", events,
                  "an event file: one event in proto JSON a line; - is standard input")
       ->type_name("FILE");
-  AddServer(app, server);
+  place.AddTo(app);
   AddLedgerNames(app, "--ledger", ledgers,
-                 "a ledger on the server; may repeat: the ledgers are composed");
-  app.add_option("--dataset", dataset, "all ledgers on the server over this data set, composed")
+                 "a ledger of that server or store; may repeat: the ledgers are composed");
+  app.add_option("--dataset", dataset,
+                 "all ledgers over this data set, composed; of a --store with neither, all of them")
       ->type_name("NAME");
   method.AddTo(app);
   AddParameters(app, parameters,
@@ -109,7 +269,7 @@ void QuestionFlags::AddTo(CLI::App& app) {
 }
 
 bool QuestionFlags::HasSubject() const {
-  return !run.GivenFlag().empty() || !events.empty() || !server.address.empty() || OnServer();
+  return !run.GivenFlag().empty() || !events.empty() || place.IsGiven() || OfLedgers();
 }
 
 void QuestionFlags::CheckSubject() const {
@@ -118,25 +278,34 @@ void QuestionFlags::CheckSubject() const {
   if (!events.empty()) given.push_back("--events");
   if (!ledgers.empty()) given.push_back("--ledger");
   if (!dataset.empty()) given.push_back("--dataset");
-  if (!OnServer() && !server.address.empty()) given.push_back("--server");
+  if (given.empty() && place.AtRest()) given.push_back("--store");
+  if (ledgers.empty() && dataset.empty() && !place.server.address.empty()) {
+    given.push_back("--server");
+  }
   if (given.empty()) {
     throw CLI::ValidationError(
         "--noise-multiplier",
         "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
-        "--events FILE, or --server HOST:PORT with --ledger NAME or --dataset NAME");
+        "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME or --dataset "
+        "NAME");
   }
   if (given.size() > 1) {
     throw CLI::ValidationError(given[0], absl::StrCat("must not be given with ", given[1],
                                                       ": a question is about one or the other"));
   }
-  if (given[0] == "--events") return;
-  if (OnServer() || given[0] == "--server") {
-    RequireWith("--server", "--ledger", OnServer());
-    CheckServer(server);
+  if (given[0] == "--events" || given[0] == run.GivenFlag()) {
+    if (place.AtRest()) {
+      throw CLI::ValidationError("--store", absl::StrCat("must not be given with ", given[0],
+                                                         ": a question is about one or the other"));
+    }
+    if (given[0] == "--events") return;
+  }
+  if (OfLedgers() || given[0] == "--server") {
+    place.Check();
+    RequireWith("--server", "--ledger", OfLedgers());
     return;
   }
-  RequireWith(given[0], "--noise-multiplier", run.noise_multiplier > 0);
-  RequireWith(given[0], "--steps", run.steps > 0);
+  run.Check();
 }
 
 std::string QuestionFlags::LocalText() const {
@@ -147,6 +316,16 @@ std::string QuestionFlags::LocalText() const {
 
 absl::StatusOr<accountant::Subject> QuestionFlags::LocalSubject() const {
   return events.empty() ? run.Subject() : SubjectOfFile(events);
+}
+
+absl::StatusOr<v1::Subject> QuestionFlags::LedgersOf(const ServerCalls& calls) const {
+  v1::Subject subject;
+  subject.mutable_ledgers()->Add(ledgers.begin(), ledgers.end());
+  subject.set_dataset(dataset);
+  if (!ledgers.empty() || !dataset.empty()) return subject;
+  ASSIGN_OR_RETURN(const OpenPlace open, calls.place());
+  subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
+  return subject;
 }
 
 v1::AccountingOptions QuestionFlags::Options() const {

@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "cli/answer_output.h"
 #include "cli/flags.h"
+#include "cli/ledger_place.h"
 #include "cli/output.h"
 #include "cli/server_calls.h"
-#include "client/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger/questions.h"
 
@@ -28,21 +28,42 @@ struct MethodFlags {
 
 // Equal steps of DP-SGD, described by flags. 0: the flag was not given.
 struct RunFlags {
+  using Kind = v1::SamplingScheme::KindCase;
   double noise_multiplier = 0;
   double sampling_probability = 0;
   uint64_t steps = 0;
+  uint64_t batch_size = 0;
+  uint64_t population = 0;
+  double epochs = 0;
+  Kind scheme = v1::SamplingScheme::KIND_NOT_SET;
 
   void AddTo(CLI::App& app);
   // The first flag that is given; empty if none is.
   std::string GivenFlag() const;
+  // Throws CLI::ValidationError for flags that do not go together.
+  void CheckWords() const;
+  // Throws CLI::ValidationError unless they describe a whole run.
+  void Check() const;
+
+  // The rest once it is checked. The scheme, full batch unless something says otherwise:
+  Kind SchemeOf() const;
+  // of Poisson sampling, 1 for the full batch,
+  double ProbabilityOf() const;
+  uint64_t StepsOf() const;
+  // and the rounds of an epoch, 0 if the scheme has none.
+  uint64_t RoundsPerEpoch() const;
+  // What was taken to be so.
+  std::vector<std::string> Assumptions() const;
   std::string ToText() const;
+  // Steps of which the last ones are no whole epoch are rounds of their own.
+  std::vector<v1::Event> Events() const;
   absl::StatusOr<accountant::Subject> Subject() const;
 };
 
 struct QuestionFlags {
   RunFlags run;
   std::string events;
-  client::ServerAccess server;
+  LedgerPlace place;
   std::vector<std::string> ledgers;
   std::string dataset;
   MethodFlags method;
@@ -52,30 +73,35 @@ struct QuestionFlags {
   void AddTo(CLI::App& app);
   bool HasSubject() const;
   // Throws CLI::ValidationError unless the flags name exactly one subject: a run by its flags, an
-  // event file, ledgers of a server, or a data set there.
+  // event file, ledgers of a server or at rest, or a data set there.
   void CheckSubject() const;
-  bool OnServer() const { return !ledgers.empty() || !dataset.empty(); }
+  // Whether it is about ledgers: at rest about all of them, if none is named.
+  bool OfLedgers() const { return !ledgers.empty() || !dataset.empty() || place.AtRest(); }
   // The subject in words, if it is not a ledger: the file's name, or the run.
   std::string LocalText() const;
-  // Precondition: !OnServer().
+  // Precondition: !OfLedgers().
   absl::StatusOr<accountant::Subject> LocalSubject() const;
+  // Precondition: OfLedgers().
+  absl::StatusOr<v1::Subject> LedgersOf(const ServerCalls& calls) const;
   v1::AccountingOptions Options() const;
 };
 
-// The answer to `request`: computed here with `answer`, or by the server for its ledgers.
+// The answer to `request`: computed here with `answer`, or asked of those who have the ledgers.
 template <typename Request, typename Response>
 absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
                                   absl::StatusOr<Response> (*answer)(const accountant::Subject&,
                                                                      const Request&,
                                                                      const accountant::Limits&)) {
   *request.mutable_options() = flags.Options();
-  if (!flags.OnServer()) {
+  if (!flags.OfLedgers()) {
     ASSIGN_OR_RETURN(const accountant::Subject subject, flags.LocalSubject());
     return answer(subject, request, accountant::Limits());
   }
-  for (const std::string& ledger : flags.ledgers) request.mutable_subject()->add_ledgers(ledger);
-  request.mutable_subject()->set_dataset(flags.dataset);
-  return ServerCalls(flags.server).Ask(request);
+  ServerCalls calls(flags.place);
+  ASSIGN_OR_RETURN(*request.mutable_subject(), flags.LedgersOf(calls));
+  absl::StatusOr<Response> response = calls.Ask(request);
+  if (response.ok()) calls.Assume(*response->mutable_details());
+  return response;
 }
 
 // Answers `request` and prints the answer.

@@ -3,8 +3,10 @@
 #include <grpcpp/client_context.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "client/connection.h"
 
@@ -20,15 +22,46 @@ constexpr auto kConnectPatience = std::chrono::seconds(1);
 }  // namespace
 
 ServerCalls::ServerCalls(const client::ServerAccess& server)
-    : address_(server.address), channel_(client::Connect(server)) {
+    : ServerCalls(server.address, OpenPlace(), client::Connect(server)) {
   if (!channel_.ok()) return;
   log_keys_ = *client::LogKeys::Parse(client::Complete(server)->log_key);  // Connect has checked it
+}
+
+ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
+    : ServerCalls(place.AtRest() ? AtRest(place, costs) : ServerCalls(place.server)) {}
+
+ServerCalls::ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
+                         absl::StatusOr<std::shared_ptr<grpc::Channel>> channel)
+    : address_(std::move(address)), place_(std::move(place)), channel_(std::move(channel)) {
+  if (!channel_.ok()) return;
   ledgers_ = v1::LedgerService::NewStub(*channel_);
   accounting_ = v1::AccountingService::NewStub(*channel_);
   audit_ = v1::AuditService::NewStub(*channel_);
   admin_ = v1::AdminService::NewStub(*channel_);
   statements_ = v1::StatementService::NewStub(*channel_);
   recompute_ = v1::RecomputeService::NewStub(*channel_);
+}
+
+ServerCalls ServerCalls::AtRest(const LedgerPlace& place, bool costs) {
+  absl::StatusOr<OpenPlace> opened = OpenAtRest(place, costs);
+  if (!opened.ok()) return ServerCalls("", opened.status(), opened.status());
+  std::shared_ptr<grpc::Channel> channel = opened->channel;
+  return ServerCalls("", std::move(opened), std::move(channel));
+}
+
+absl::StatusOr<std::string> ServerCalls::NameOr(const std::string& name,
+                                                const std::string& flag) const {
+  if (!name.empty()) return name;
+  RETURN_IF_ERROR(place_.status());
+  if (place_->ledgers.size() == 1) return place_->ledgers.front();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": must name one of the ", place_->ledgers.size(),
+                   " ledgers here: ", absl::StrJoin(place_->ledgers, ", ")));
+}
+
+void ServerCalls::Assume(v1::AnswerDetails& details) const {
+  if (!place_.ok()) return;
+  for (const std::string& one : place_->assumptions) details.add_assumptions(one);
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -38,7 +71,9 @@ absl::StatusOr<Response> ServerCalls::Call(Stub* stub,
                                            const Request& request) {
   RETURN_IF_ERROR(channel_.status());
   // Whether it worked shows in the call itself, with the reason if not.
-  (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  if (!address_.empty()) {
+    (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  }
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   Response response;

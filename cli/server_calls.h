@@ -1,12 +1,15 @@
-// The commands' client of one server. Each call has a deadline. If the server cannot be reached, a
-// call is UNAVAILABLE, with the server's address in the message.
+// The commands' client of one server, or of the services over ledgers at rest. Each call has a
+// deadline. If the server cannot be reached, a call is UNAVAILABLE, with the server's address in
+// the message.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/ledger_place.h"
 #include "client/log_keys.h"
 #include "client/server_access.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
@@ -24,6 +27,16 @@ class ServerCalls : public bundle::ServedLedgers {
   // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
   // says why.
   explicit ServerCalls(const client::ServerAccess& server);
+  // `costs`: OpenAtRest. If the ledgers cannot be opened, every call says why.
+  explicit ServerCalls(const LedgerPlace& place, bool costs = false);
+
+  // The ledgers at rest. Their error if they cannot be opened. Precondition: they are at rest.
+  absl::StatusOr<OpenPlace> place() const { return place_; }
+  // `name`, or the only ledger at rest if it is empty. INVALID_ARGUMENT naming `flag` and all of
+  // them if there are several.
+  absl::StatusOr<std::string> NameOr(const std::string& name, const std::string& flag) const;
+  // Adds to an answer what could not be checked of ledgers at rest.
+  void Assume(v1::AnswerDetails& details) const;
 
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
   absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
@@ -65,6 +78,11 @@ class ServerCalls : public bundle::ServedLedgers {
   absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
 
  private:
+  ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
+              absl::StatusOr<std::shared_ptr<grpc::Channel>> channel);
+
+  static ServerCalls AtRest(const LedgerPlace& place, bool costs);
+
   // Makes one call. Waits up to a second for the connection: the server may be just starting.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub* stub,
@@ -75,7 +93,8 @@ class ServerCalls : public bundle::ServedLedgers {
   // The same error, with the server's address if nobody answers there.
   absl::Status WithAddress(const absl::Status& status) const;
 
-  const std::string address_;
+  const std::string address_;  // empty: at rest
+  const absl::StatusOr<OpenPlace> place_;
   client::LogKeys log_keys_;
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
   std::unique_ptr<v1::LedgerService::Stub> ledgers_;

@@ -23,7 +23,7 @@ enum class Form { kMarkdown, kHtml, kJson };
 struct StatementFlags {
   std::string ledger;
   std::string dataset;
-  client::ServerAccess server;
+  LedgerPlace place;
   Form form = Form::kMarkdown;
   double delta = 0;
   uint64_t up_to_sequence = 0;
@@ -46,17 +46,32 @@ std::string TextOf(const v1::Statement& statement, Form form) {
   return events::MessageToJson(fields) + "\n";
 }
 
+// What it is about where no flag says so: the only ledger at rest, or the data set of all of them.
+absl::Status SetSubject(const ServerCalls& calls, v1::GetStatementRequest& request) {
+  ASSIGN_OR_RETURN(const OpenPlace open, calls.place());
+  if (open.ledgers.size() > 1 && !open.dataset.empty()) {
+    request.set_dataset(open.dataset);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(*request.mutable_ledger(), calls.NameOr("", "--ledger"));
+  return absl::OkStatus();
+}
+
 absl::Status Print(const StatementFlags& flags, Output& out) {
   v1::GetStatementRequest request;
-  if (flags.dataset.empty()) {
+  ServerCalls calls(flags.place);
+  if (!flags.ledger.empty()) {
     request.set_ledger(flags.ledger);
-  } else {
+  } else if (!flags.dataset.empty()) {
     request.set_dataset(flags.dataset);
+  } else {
+    RETURN_IF_ERROR(SetSubject(calls, request));
   }
   request.set_delta(flags.delta);
   request.set_up_to_sequence(flags.up_to_sequence);
   *request.mutable_options() = flags.method.Options();
-  ASSIGN_OR_RETURN(const v1::Statement statement, ServerCalls(flags.server).Ask(request));
+  ASSIGN_OR_RETURN(v1::Statement statement, calls.Ask(request));
+  calls.Assume(*statement.mutable_answer()->mutable_details());
   const std::string text = TextOf(statement, out.json() ? Form::kJson : flags.form);
   if (!flags.output.empty()) {
     RETURN_IF_ERROR(WriteFileDurably(flags.output, text));
@@ -85,6 +100,7 @@ void AddStatementCommand(CLI::App& app, Command& chosen) {
       AddCommand(app, "statement",
                  "The full guarantee of a ledger or of a data set, for people to print and sign.",
                  "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
+                 "  dpledger statement --store run.ledger\n"
                  "  dpledger statement --dataset adult --format html --output adult.html --server "
                  "127.0.0.1:7070");
   auto flags = std::make_shared<StatementFlags>();
@@ -92,7 +108,7 @@ void AddStatementCommand(CLI::App& app, Command& chosen) {
       AddLedgerName(*command, "--ledger", flags->ledger, "about this ledger");
   const CLI::Option* dataset = AddText(*command, "--dataset", flags->dataset, kMaxDatasetBytes,
                                        "about all ledgers over this data set");
-  AddRequiredServer(*command, flags->server);
+  AddRequiredPlace(*command, flags->place);
   AddChoice<Form>(*command, "--format", flags->form,
                   {{"md", Form::kMarkdown}, {"html", Form::kHtml}, {"json", Form::kJson}},
                   "md (the default), html (one page that prints on A4) or json (the message)");
@@ -103,7 +119,8 @@ void AddStatementCommand(CLI::App& app, Command& chosen) {
   flags->method.AddTo(*command);
   command->add_option("--output", flags->output, "write it to this file")->type_name("FILE");
   command->callback([flags, ledger, dataset, &chosen] {
-    if ((ledger->count() > 0) == (dataset->count() > 0)) {
+    const size_t given = ledger->count() + dataset->count();
+    if (given > 1 || (given == 0 && !flags->place.AtRest())) {
       throw CLI::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
     }
     if (flags->up_to_sequence > 0 && dataset->count() > 0) {

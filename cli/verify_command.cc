@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/difference_advice.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/ledger_place.h"
 #include "cli/question_flags.h"
 #include "cli/readable_check.h"
 #include "cli/trust_flags.h"
@@ -26,7 +28,7 @@ namespace {
 
 struct VerifyFlags {
   std::vector<std::string> subjects;
-  client::ServerAccess server;
+  LedgerPlace place;
   TrustFlags trust;
   double delta = 0;     // 0: none
   double epsilon = -1;  // below 0: none
@@ -169,12 +171,24 @@ JsonObject JsonOf(const VerifiedLineage& lineage, const Findings& findings) {
   return object;
 }
 
+// The bundles, if bundles are to be verified.
+const std::vector<std::string>* BundlesOf(const VerifyFlags& flags) {
+  if (!flags.place.IsGiven()) return &flags.subjects;
+  if (!flags.place.AtRest() || std::filesystem::is_directory(flags.place.stores.front()))
+    return nullptr;
+  return &flags.place.stores;
+}
+
 absl::StatusOr<VerifiedLineage> Read(const VerifyFlags& flags,
                                      const bundle::VerifierOptions& options) {
-  if (flags.server.address.empty()) return VerifyFiles(flags.subjects, options);
-  ASSIGN_OR_RETURN(const std::string name, events::FullLedgerName(flags.subjects.front()));
-  ServerCalls server(flags.server);
-  return VerifyOnServer(name, server, options);
+  if (const auto* bundles = BundlesOf(flags)) return VerifyFiles(*bundles, options);
+  std::string name;
+  if (!flags.subjects.empty()) {
+    ASSIGN_OR_RETURN(name, events::FullLedgerName(flags.subjects.front()));
+  }
+  ServerCalls calls(flags.place);
+  ASSIGN_OR_RETURN(name, calls.NameOr(name, "SUBJECT"));
+  return VerifyOnServer(name, calls, options);
 }
 
 absl::Status Verify(const VerifyFlags& flags, Output& out) {
@@ -182,8 +196,9 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const VerifiedLineage lineage, Read(flags, options));
   Findings findings;
   findings.older = options.older.size();
-  for (size_t i = 0; flags.server.address.empty() && i < lineage.ledgers.size(); ++i) {
-    ASSIGN_OR_RETURN(const bool events, CheckEvents(flags.subjects[i], *lineage.ledgers[i]));
+  const std::vector<std::string>* const bundles = BundlesOf(flags);
+  for (size_t i = 0; bundles != nullptr && i < lineage.ledgers.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool events, CheckEvents((*bundles)[i], *lineage.ledgers[i]));
     if (i == 0) findings.events = events;
   }
   // Of a fork without its parent there is no epsilon to compare with; the warning says so.
@@ -227,13 +242,13 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
       "  dpledger ledger verify mnist.bundle --key-file server.keys --pin mnist.pin\n"
       "  dpledger ledger verify mnist.bundle --older checkpoint-of-may\n"
       "  dpledger ledger verify child.bundle parent.bundle --delta 1e-5 --group-size 4\n"
-      "  dpledger ledger verify mnist --server 127.0.0.1:7070");
+      "  dpledger ledger verify mnist --server 127.0.0.1:7070\n"
+      "  dpledger ledger verify --store run.ledger --self-signed --delta 1e-5");
   auto flags = std::make_shared<VerifyFlags>();
-  command
-      ->add_option("SUBJECT", flags->subjects,
-                   "a bundle, and after that of a fork its parent's; with --server a ledger's name")
-      ->required();
-  AddServer(*command, flags->server);
+  command->add_option(
+      "SUBJECT", flags->subjects,
+      "a bundle, and after that of a fork its parent's; with --server or --store a ledger's name");
+  flags->place.AddTo(*command);
   flags->trust.AddTo(*command);
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
           "also computes epsilon at this delta from the verified entries");
@@ -246,9 +261,13 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
       throw CLI::ValidationError(
           flag, "is for the epsilon at --delta or the delta at --epsilon: give one of them");
     }
-    if (!flags->server.address.empty() && flags->subjects.size() > 1) {
-      throw CLI::ValidationError("SUBJECT", "must be one ledger with --server");
+    if (flags->place.IsGiven()) {
+      flags->place.Check();
+      if (flags->subjects.size() > 1) {
+        throw CLI::ValidationError("SUBJECT", "must be one ledger with --server or --store");
+      }
     }
+    if (flags->subjects.empty() && !flags->place.AtRest()) throw CLI::RequiredError("SUBJECT");
     chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };
   });
 }

@@ -1,0 +1,57 @@
+#include "cli/ledger_place.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "cli/flags.h"
+#ifdef DPLEDGER_LOCAL_LEDGER
+#include "local/local_ledgers.h"
+#endif
+
+namespace dpledger::cli {
+
+void LedgerPlace::AddTo(CLI::App& app) {
+  app.add_option("--store", stores,
+                 "in place of a server: the folder of a recorder's ledgers or of a server's store, "
+                 "or a bundle, of which there may be several; it is only read")
+      ->type_name("PATH");
+  AddServer(app, server);
+}
+
+void LedgerPlace::Check() const {
+  if (!AtRest()) return CheckServer(server);
+  if (server.address.empty()) return;
+  throw CLI::ValidationError("--store", "must not be given with --server: the ledgers are in one");
+}
+
+void AddRequiredPlace(CLI::App& app, LedgerPlace& place) {
+  place.AddTo(app);
+  app.parse_complete_callback([&place] { place.Check(); });
+}
+
+#ifdef DPLEDGER_LOCAL_LEDGER
+absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace& place, bool costs) {
+  absl::StatusOr<local::Reading> reading =
+      local::OpenToRead(place.stores, local::ReadOptions{.summaries = costs});
+  if (!reading.ok()) {
+    // The caller knows the path as a flag.
+    const std::string message(reading.status().message());
+    if (!absl::StartsWith(message, "path: ")) return reading.status();
+    return WithReason(
+        absl::Status(reading.status().code(), absl::StrCat("--store: ", message.substr(6))),
+        ReasonOf(reading.status()));
+  }
+  return OpenPlace{std::move(reading->channel), std::move(reading->ledgers),
+                   std::move(reading->dataset), std::move(reading->assumptions),
+                   reading->in_bundles};
+}
+#else
+absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace&, bool) {
+  return absl::UnimplementedError(
+      "--store: this program was built without local ledgers (DPLEDGER_LOCAL_LEDGER)");
+}
+#endif
+
+}  // namespace dpledger::cli

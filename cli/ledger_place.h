@@ -1,0 +1,44 @@
+// Where the ledgers are that a command reads: on a server; or at rest, in a recorder's folder, in
+// that of a server's store, or in bundles. At rest nothing is written, and no server is needed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/server_access.h"
+#include "grpcpp/channel.h"
+
+namespace dpledger::cli {
+
+struct LedgerPlace {
+  client::ServerAccess server;
+  std::vector<std::string> stores;
+
+  void AddTo(CLI::App& app);
+  bool AtRest() const { return !stores.empty(); }
+  bool IsGiven() const { return AtRest() || !server.address.empty(); }
+  // Throws CLI::ValidationError if a server and a store are given, or if there is neither.
+  void Check() const;
+};
+
+// AddTo for a command that does nothing without one.
+void AddRequiredPlace(CLI::App& app, LedgerPlace& place);
+
+// Ledgers at rest, as they are asked for.
+struct OpenPlace {
+  std::shared_ptr<grpc::Channel> channel;
+  std::vector<std::string> ledgers;      // full names, by name
+  std::string dataset;                   // that all of them declare; empty: they declare several
+  std::vector<std::string> assumptions;  // of every answer
+  bool in_bundles = false;
+};
+
+// Precondition: place.AtRest(). With `costs`, lists show what each ledger costs. Errors of
+// local::OpenToRead, which name --store; UNIMPLEMENTED where the program was built without local
+// ledgers.
+absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace& place, bool costs);
+
+}  // namespace dpledger::cli
