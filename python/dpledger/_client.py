@@ -87,7 +87,8 @@ _RESULTS = {
     "dpledger_error_reason": _text, "dpledger_recorder_free": None, "dpledger_recorder_ledger": _text,
     "dpledger_sampler_free": None, "dpledger_privatizer_free": None, "dpledger_privatizer_dimension": _size,
     "dpledger_privatizer_clip_norm": _number, "dpledger_privatizer_query_count": _size, "dpledger_sum_free": None,
-    "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number, "dpledger_cost_free": None}
+    "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number, "dpledger_cost_free": None,
+    "dpledger_store_free": None}
 
 _client: Optional[ctypes.CDLL] = None
 
