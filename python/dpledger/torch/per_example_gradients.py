@@ -8,7 +8,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 
 from ..errors import InvalidArgument, WrongType
-from . import functional, sequences
+from . import functional, guards, sequences
 from .layers import Rows, Rule, called, known, least_dimensions, rule_of
 
 nn = torch.nn
@@ -44,9 +44,10 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
         at a time (torch.func, or functorch on torch 1.13). A layer may be used several times in one call of the model
     loss_reduction: "mean" or "sum" over examples, as the loss has it
 
-    A layer that would take something else for an example is refused by name, here or in the model's first call. Called
-    again, it takes the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their
-    own. Returns what takes the hooks off again.
+    A layer that would take something else for an example is refused by name, here or in the model's first call. So is
+    state that a forward pass writes into the model, and a loss that is seen to be reduced otherwise. Called again, it
+    takes the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their own. Returns
+    what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
@@ -61,6 +62,7 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
         else:
             layer.forward = _Layer(passes, name, layer, parameters)
     model.forward = _Model(passes, model)
+    passes.end = guards.watch(model, loss_reduction=loss_reduction)
 
     def remove() -> None:
         if isinstance(model.__dict__.get("forward"), _Model) and model.__dict__["forward"].passes is passes:
@@ -117,6 +119,7 @@ class _Passes:
         self.call: Any = None  # of the model, that is running
         self._of: Dict[int, Any] = {}  # the call that made the rows of a parameter, in a backward pass
         self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
+        self.end: Callable[[], None] = lambda: None  # of what watches the model
 
     def __getstate__(self) -> Dict[str, Any]:
         return dict(mean=self.mean, tried=self.tried)
@@ -238,6 +241,10 @@ class _Forward:
 class _Model(_Forward):
     """Of the whole model: counts its examples. At its first call it tries the model on one of them, without gradients:
     layers then have one row, or their rows are not examples, though they may be as many by chance."""
+
+    def remove(self) -> None:
+        super().remove()
+        self.passes.end()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if functional.running() or not torch.is_grad_enabled() or self.passes.call is not None:

@@ -1,0 +1,308 @@
+"""What a private step must not pass over: state that a forward pass writes into the model, and a loss that is reduced
+otherwise than its per-example gradients were told. Both are refused before a weight moves.
+
+Before and after each forward pass of a watched model its parameters and buffers are compared: which tensors they are,
+and how often those were written (`_version`). Some kernels write without counting (running statistics of torch's own
+normalisations, all through `.data`), so values are compared too, at passes 1, 2, 4, 8 and so on. What was written is
+put back: buffers always, parameters at those passes.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+
+import torch
+
+from ..errors import InvalidArgument, WrongType
+
+_MOST_NODES = 10000  # of a loss's graph that are looked at
+
+
+class _Entered:
+    """A hook before forward passes. Where it is copied or saved with its model it does nothing: nobody watches that."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Optional["weakref.ref[Watch]"] = None) -> None:
+        self._watch = watch
+
+    def __call__(self, part: torch.nn.Module, _: Any) -> None:
+        found = self._watch and self._watch()
+        if found:
+            found.entered(part)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+class _Left(_Entered):
+    """The same after those of the whole model."""
+
+    __slots__ = ()
+
+    def __call__(self, model: torch.nn.Module, _: Any, output: Any = None) -> None:
+        found = self._watch and self._watch()
+        if found:
+            found.left(output)
+
+
+class Watch:
+    """Over one model, to which it refers weakly: see `watch`."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = weakref.ref(model)
+        self.users, self.public = 0, set()  # type: int, Set[str]
+        self.loss_reduction: Optional[str] = None
+        # Of the forward pass that is going on: each tensor with its place, its version and, if it is kept, a copy.
+        self.before: Optional[List[Tuple[Dict[str, Any], str, torch.Tensor, int, Optional[torch.Tensor]]]] = None
+        self._passes = 0
+        self._by_value = False
+        self._tables: List[Tuple[Dict[str, Any], int]] = []  # of parameters, or (1) of buffers
+        self._copies: Dict[int, Tuple[torch.Tensor, int, torch.Tensor]] = {}  # of buffers
+        entered = _Entered(weakref.ref(self))
+        # Parts may be called alone.
+        self._hooks = [part.register_forward_pre_hook(entered) for part in model.modules()
+                       if part is model or part._parameters or part._buffers]
+        self._hooks.append(model.register_forward_hook(_Left(weakref.ref(self))))
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self.before = None
+
+    def names(self) -> Dict[int, str]:
+        """The name of each parameter, by its id."""
+        model = self._model()
+        return {} if model is None else {id(p): name for name, p in model.named_parameters()}
+
+    def entered(self, part: torch.nn.Module) -> None:
+        """A forward pass begins, of the model or of a part that is called alone."""
+        model = self._model()
+        if part is model:
+            self.check()  # of parts that were called alone
+        elif model is None or self.before is not None or not torch.is_grad_enabled():
+            return
+        self._passes += 1
+        self._by_value = self._passes & (self._passes - 1) == 0
+        if self._by_value and model is not None:
+            tables: List[Any] = [(part._parameters, part._buffers) for part in model.modules()]
+            self._tables = [(table, of_buffers) for pair in tables for of_buffers, table in enumerate(pair) if table]
+            self._copies = {}
+        before: List[Any] = []
+        for table, of_buffers in self._tables:
+            for key, tensor in table.items():
+                if tensor is None or torch.nn.parameter.is_lazy(tensor):
+                    continue
+                if of_buffers:
+                    copy = self._copies.get(id(tensor))
+                    if copy is None or copy[0] is not tensor or copy[1] != _version(tensor):
+                        copy = self._copies[id(tensor)] = (tensor, _version(tensor), tensor.detach().clone())
+                    before.append((table, key, tensor, copy[1], copy[2]))
+                elif type(tensor) is torch.Tensor:
+                    return  # torch.func has its own tensors there, and refuses writes to shared ones itself
+                else:
+                    before.append((table, key, tensor, _version(tensor),
+                                   tensor.detach().clone() if self._by_value else None))
+        self.before = before
+
+    def left(self, output: Any) -> None:
+        """A forward pass of the whole model ends."""
+        self.check()
+        if self._by_value and self.loss_reduction is not None:
+            for tensor in _tensors(output):
+                if tensor.requires_grad:
+                    tensor.register_hook(_Reduction(self.loss_reduction))
+
+    def check(self) -> None:
+        """Refuses what was written since the pass began, by its name, and puts it back."""
+        before, self.before = self.before, None
+        found = [state for state in before or () if state[0].get(state[1]) is not state[2]
+                 or _version(state[2]) != state[3]
+                 or (self._by_value and state[4] is not None and not _same(state[2], state[4]))]
+        model = self._model()
+        if not found or model is None:
+            return
+        places = {(id(table), key): (prefix, part) for prefix, part in model.named_modules()
+                  for table in (part._parameters, part._buffers) for key in table}
+        for state in found:
+            prefix, part = places.get((id(state[0]), state[1]), ("", model))
+            name = "%s.%s" % (prefix, state[1]) if prefix else state[1]
+            if name not in self.public:
+                for table, key, tensor, _, value in found:
+                    table[key] = tensor
+                    if value is not None:
+                        tensor.data.copy_(value)
+                raise InvalidArgument(
+                    "model: a forward pass writes %s of %s, and so puts records into the model without noise: %s"
+                    % (name, type(part).__name__, _instead(part, name)), field="model")
+
+
+def _instead(part: Any, name: str) -> str:
+    if getattr(part, "max_norm", None) is not None:
+        return "make it with max_norm=None"
+    if getattr(part, "track_running_stats", False):
+        return "make it with track_running_stats=False"
+    return ("keep it out of the forward pass. If what is written depends on no record (a counter, the vectors of "
+            "spectral normalisation): PrivateOptimizer(..., model=model, public_state=[%r])" % name)
+
+
+_WATCHES: "weakref.WeakKeyDictionary[torch.nn.Module, Watch]" = weakref.WeakKeyDictionary()
+
+
+def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
+          public_state: Iterable[str] = ()) -> Callable[[], None]:
+    """Refuses forward passes of `model` that write its parameters or buffers, from now on. It is one watch, however
+    often it is called. Returns what ends this call's part in it.
+
+    loss_reduction: "mean" or "sum", where per-example gradients rely on it: a loss that is seen to be reduced otherwise
+        is refused in its backward pass
+    public_state: names of parameters and buffers that passes may write, as what they write depends on no record
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__, field="model")
+    public = [public_state] if isinstance(public_state, str) else list(public_state)
+    known = {name for named in (model.named_parameters(), model.named_buffers()) for name, _ in named}
+    for name in public:
+        if name not in known:
+            raise InvalidArgument("public_state: must be names of the model's buffers or parameters, got %r" % (name,),
+                                  field="public_state")
+    found = _WATCHES.get(model)
+    if found is None:
+        found = _WATCHES[model] = Watch(model)
+    found.public.update(public)
+    found.loss_reduction = loss_reduction or found.loss_reduction
+    found.users += 1
+    parts = [found]
+
+    def end() -> None:
+        if not parts:
+            return
+        ending = parts.pop()
+        ending.users -= 1
+        if loss_reduction is not None:
+            ending.loss_reduction = None
+        if ending.users == 0:
+            ending.remove()
+            for watched, other in list(_WATCHES.items()):
+                if other is ending:
+                    del _WATCHES[watched]
+    return end
+
+
+def check_state() -> None:
+    """Refuses state that was written since a pass of a watched model, or of a part of it, began."""
+    for found in list(_WATCHES.values()):
+        found.check()
+
+
+def names() -> Dict[int, str]:
+    """The names that watched models have for their parameters, by the parameters' ids."""
+    known: Dict[int, str] = {}
+    for found in list(_WATCHES.values()):
+        known.update(found.names())
+    return known
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """How often it was written, where that is counted."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors have the same values; NaN is NaN."""
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    if torch.equal(a, b):
+        return True
+    return a.is_floating_point() and torch.equal(torch.isnan(a), torch.isnan(b)) and torch.equal(
+        a.masked_fill(torch.isnan(a), 0), b.masked_fill(torch.isnan(b), 0))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an output, whatever holds them."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict) or hasattr(value, "values"):
+        for part in value.values():
+            yield from _tensors(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _tensors(part)
+
+
+class _Reduction:
+    """A hook on an output's gradient, which compares how the loss is reduced with what was said. Per-example gradients
+    cannot show it: by a constant factor all of them are right. It holds no tensor, so that no graph is kept."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def __call__(self, _: torch.Tensor) -> None:
+        for loss in _losses():
+            found = reduction_of(loss)
+            if found is not None and found != self.said:
+                raise InvalidArgument(
+                    'loss_reduction: is "%s", but the loss is a %s over examples: each row would be its gradient %s '
+                    'the batch\'s size, which is a secret: per_example(model, loss_reduction="%s")'
+                    % (self.said, found, "times" if self.said == "mean" else "over", found), field="loss_reduction")
+
+
+def _losses() -> List[torch.Tensor]:
+    """The losses whose backward pass calls this: in this thread, or in any where a device's own thread does."""
+    frames = sys._current_frames()
+    return _losses_of(frames.pop(threading.get_ident())) or [
+        loss for frame in frames.values() for loss in _losses_of(frame)]
+
+
+def _losses_of(frame: Any) -> List[torch.Tensor]:
+    while frame is not None:
+        if frame.f_code is torch.autograd.backward.__code__:
+            return [tensor for tensor in _tensors(frame.f_locals.get("tensors")) if tensor.grad_fn is not None]
+        frame = frame.f_back
+    return []
+
+
+def reduction_of(loss: torch.Tensor) -> Optional[str]:
+    """"mean" or "sum": how `loss` is made of its examples, by the first reduction on every way from it; None where that
+    cannot be told."""
+    found: Set[Optional[str]] = set()
+    waiting: List[Any] = [loss.grad_fn]
+    seen: Set[Any] = set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > _MOST_NODES:
+            return None
+        kind = node.name()
+        if kind in ("MulBackward0", "DivBackward0"):
+            found.add(None)  # by the batch's size it would turn one into the other
+            continue
+        here = _reduces(node, kind)
+        if here is not None:
+            found.add(here)
+        else:
+            waiting += [following for following, _ in node.next_functions if following is not None]
+    return found.pop() if len(found) == 1 else None
+
+
+def _reduces(node: Any, kind: str) -> Optional[str]:
+    """Whether a node of a graph takes the mean or the sum over the first dimension."""
+    reduction = getattr(node, "_saved_reduction", 0)
+    if reduction in (1, 2):
+        return "mean" if reduction == 1 else "sum"
+    word = {"Mean": "mean", "Sum": "sum"}.get(kind.split("Backward")[0])
+    if word is None:
+        return None
+    sizes = getattr(node, "_saved_self_sizes", getattr(node, "_saved_self_sym_sizes", None))
+    if sizes is not None and len(sizes) == 0:
+        return None  # of what is reduced already
+    dimensions = getattr(node, "_saved_dim", None)
+    if not dimensions:
+        return word
+    signed = [d - (1 << 64) if d >= 1 << 63 else d for d in dimensions]
+    rank = len(sizes) if sizes is not None else None
+    return word if any(d == 0 or (rank is not None and d == -rank) for d in signed) else None
