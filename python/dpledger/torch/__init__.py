@@ -1,9 +1,10 @@
 """Exact private sums beside PyTorch: per-example gradients stay on their device, integers come to the host.
 
-    sampler = dpledger.torch.PoissonBatchSampler(len(data), 0.01, steps=1000)
+    POPULATION = 60_000  # a constant, at least the number of records, which is a secret
+    sampler = dpledger.torch.PoissonBatchSampler(POPULATION, 0.01, steps=1000)
     optimizer = dpledger.torch.PrivateOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.5), recorder=ledger, scheme=sampler.scheme, noise_multiplier=1.1,
-        max_grad_norm=1.0, expected_batch_size=sampler.expected_batch_size)
+        torch.optim.SGD(model.parameters(), lr=0.5), recorder=ledger, sampler=sampler, noise_multiplier=1.1,
+        max_grad_norm=1.0)
     dpledger.torch.per_example(model, loss_reduction="sum")
     for x, y in dpledger.torch.data_loader(data, sampler):
         torch.nn.functional.cross_entropy(model(x), y, reduction="sum").backward()
@@ -16,11 +17,15 @@ normalisation) are refused; that a matrix product may round a row differently be
 batches of one public size (`add(..., examples=n)`) avoid.
 """
 from .arithmetic import clip_and_sum, row_norms
-from .batches import PoissonBatchSampler, data_loader
+from .batches import (AllocatedBatchSampler, BatchSampler, FixedSizeBatchSampler, FullBatchSampler,
+                      PoissonBatchSampler, ShuffledBatchSampler, data_loader)
+from .check import check
 from .exact_sum import ExactSum
 from .ghost import GhostSum, ghost_clip_and_sum
 from .optimizer import PrivateOptimizer
 from .per_example_gradients import check_model, gradients, per_example
+from .processes import SharedSum
 
-__all__ = ["ExactSum", "GhostSum", "PoissonBatchSampler", "PrivateOptimizer", "check_model", "clip_and_sum",
-           "data_loader", "ghost_clip_and_sum", "gradients", "per_example", "row_norms"]
+__all__ = ["AllocatedBatchSampler", "BatchSampler", "ExactSum", "FixedSizeBatchSampler", "FullBatchSampler", "GhostSum",
+           "PoissonBatchSampler", "PrivateOptimizer", "SharedSum", "ShuffledBatchSampler", "check", "check_model",
+           "clip_and_sum", "data_loader", "ghost_clip_and_sum", "gradients", "per_example", "row_norms"]

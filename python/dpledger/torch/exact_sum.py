@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import threading
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -28,6 +29,8 @@ class ExactSum:
     noise_multiplier: of the whole round; the noise is never less
     max_grad_norm: the clip norm C of a whole example, or a sequence with one for each parameter (per-layer clipping)
     recorder: of the ledger
+    clip_groups: (name, how many parameters, clip norm) of consecutive parameters that are clipped together, instead of
+        max_grad_norm
     threads: that clip (CPU tensors) and draw noise; 0 is the caller's alone
     on_device: True sends CPU tensors through `clip_and_sum` too, for tests
     non_private_seed: noise that anyone can compute, for tests only; the ledger says so
@@ -36,19 +39,28 @@ class ExactSum:
     def __init__(self, parameters: Sequence[Any], noise_multiplier: float,
                  max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *, threads: int = 0,
                  allocation: str = "proportional", on_device: bool = False,
+                 clip_groups: Optional[Sequence[Tuple[str, int, float]]] = None,
                  non_private_seed: Optional[int] = None) -> None:
         self.shapes = [tuple(getattr(parameter, "shape", parameter)) for parameter in parameters]
         sizes = [math.prod(shape) for shape in self.shapes]
-        groups = sums.groups_of(sizes, max_grad_norm)
-        alone = len(groups) > 1 or len(sizes) == 1
-        self._spans = [(i, i + 1) for i in range(len(sizes))] if alone else [(0, len(sizes))]
+        if clip_groups is None:
+            groups = sums.groups_of(sizes, max_grad_norm)
+            counts = [len(sizes) // len(groups)] * len(groups)
+        else:
+            counts = [count for _, count, _ in clip_groups]
+            groups = []
+        self._spans = [(end - count, end) for end, count in zip(itertools.accumulate(counts), counts)]
+        for (name, _, norm), (first, last) in zip(clip_groups or (), self._spans):
+            groups.append(sums.ClipGroup(name, sum(sizes[first:last]), norm))
         self._sizes, self._on_device = sizes, on_device
-        self._privatizer = sums.Privatizer(groups, noise_multiplier, recorder, allocation=allocation, threads=threads,
-                                           non_private_seed=non_private_seed)
+        self._privatizer = self._made(groups, noise_multiplier, recorder, allocation=allocation, threads=threads,
+                                      non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
         self._room: Optional[torch.Tensor] = None
         self._alone = threading.Lock()
         self._device = torch.device("cpu")
+
+    _made: Any = sums.Privatizer  # SharedSum has another
 
     @property
     def dimension(self) -> int:
@@ -59,10 +71,10 @@ class ExactSum:
         """What the ledger will say of the next round."""
         return self._privatizer.queries()
 
-    def begin(self, sample: Union[Sampler, SamplingScheme]) -> None:
+    def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
         """Records and opens a round on a sample: see dpledger.sums.Privatizer.begin."""
         self._sums = None
-        self._privatizer.begin(sample)
+        self._privatizer.begin(sample, draw)
 
     def add(self, gradients: Sequence[torch.Tensor], norms: Optional[torch.Tensor] = None,
             examples: Optional[int] = None) -> None:
