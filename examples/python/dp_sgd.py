@@ -21,6 +21,11 @@ import torch
 import dpledger
 import dpledger.torch
 
+# At least as many records as there are to train on, decided without counting them: their number is a secret, since the
+# ledger's adjacency adds or removes one. Rate, divisor and number of steps come from it alone.
+POPULATION = 27_000  # of UCI Adult's 32,561 published records a fifth is held out
+MADE_UP_POPULATION = 1_700
+
 
 def features_of(column, cell):
     """One cell by the schema: public constants alone (examples/common/schema.h)."""
@@ -38,7 +43,7 @@ def features_of(column, cell):
 
 
 def read(data, schema):
-    """Features [n, d] and classes [n]."""
+    """Features [n, d], classes [n] and how many classes there are, by the schema."""
     with open(schema) as file:
         columns = json.load(file)["columns"]
     x, y = [], []
@@ -48,14 +53,14 @@ def read(data, schema):
                 continue
             x.append([value for column, cell in zip(columns, row) for value in features_of(column, cell)])
             y += [column["values"].index(cell) for column, cell in zip(columns, row) if column["kind"] == "label"]
-    return torch.tensor(x), torch.tensor(y)
+    return torch.tensor(x), torch.tensor(y), next(len(c["values"]) for c in columns if c["kind"] == "label")
 
 
 def made_up():
     """Points on two sides of a plane."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2000, 8, generator=generator)
-    return x, (x.sum(1) > 0).long()
+    return x, (x.sum(1) > 0).long(), 2
 
 
 def held_out(rows):
@@ -77,6 +82,9 @@ def parse():
     parser.add_argument("--spool", help="a folder that survives the trainer")
     parser.add_argument("--data", help="a CSV file")
     parser.add_argument("--schema", help="what its columns are")
+    parser.add_argument("--population", type=int,
+                        help="a constant, at least the number of training records; default: %d for a file, %d for "
+                             "made-up data" % (POPULATION, MADE_UP_POPULATION))
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--target-epsilon", type=float, help="finds the noise multiplier")
     parser.add_argument("--noise-multiplier", type=float)
@@ -88,32 +96,33 @@ def parse():
     flags = parser.parse_args()
     if (flags.noise_multiplier is None) == (flags.target_epsilon is None):
         parser.error("give one of --target-epsilon and --noise-multiplier")
+    if flags.population is None:
+        flags.population = POPULATION if flags.data else MADE_UP_POPULATION
     return flags
 
 
 def main():
     flags = parse()
-    x, y = read(flags.data, flags.schema) if flags.data else made_up()
+    x, y, classes = read(flags.data, flags.schema) if flags.data else made_up()
     out = held_out(len(x))
     data = torch.utils.data.TensorDataset(x[~out], y[~out])
-    rate = flags.batch_size / len(data)
+    rate = flags.batch_size / flags.population
     steps = math.ceil(flags.epochs / rate)
     noise = flags.noise_multiplier
     if noise is None:
         noise = dpledger.calibrate(target_epsilon=flags.target_epsilon, delta=flags.delta, sample_rate=rate,
                                    steps=steps).noise_multiplier
-    print("%d records, %d features, noise multiplier %.6f, sampling probability %.6g, %d steps"
-          % (len(data), x.shape[1], noise, rate, steps), flush=True)
-    model = torch.nn.Linear(x.shape[1], int(y.max()) + 1)
+    print("population %d, %d features, noise multiplier %.6f, sampling probability %.6g, %d steps"
+          % (flags.population, x.shape[1], noise, rate, steps), flush=True)
+    model = torch.nn.Linear(x.shape[1], classes)
     torch.nn.init.zeros_(model.weight)
     torch.nn.init.zeros_(model.bias)
     with dpledger.Recorder(server=flags.server, dataset=os.path.basename(flags.data or "made up"), unit="example",
                            ledger=flags.ledger, spool=flags.spool, planned_rounds=steps) as ledger:
-        sampler = dpledger.torch.PoissonBatchSampler(len(data), rate, steps=steps)
+        sampler = dpledger.torch.PoissonBatchSampler(flags.population, rate, steps=steps)
         optimizer = dpledger.torch.PrivateOptimizer(
-            torch.optim.SGD(model.parameters(), lr=flags.learning_rate), recorder=ledger, scheme=sampler.scheme,
-            noise_multiplier=noise, max_grad_norm=flags.clip_norm, expected_batch_size=sampler.expected_batch_size,
-            threads=flags.threads)
+            torch.optim.SGD(model.parameters(), lr=flags.learning_rate), recorder=ledger, sampler=sampler,
+            noise_multiplier=noise, max_grad_norm=flags.clip_norm, threads=flags.threads)
         dpledger.torch.per_example(model, loss_reduction="sum")
         for step, (inputs, labels) in enumerate(dpledger.torch.data_loader(data, sampler), 1):
             torch.nn.functional.cross_entropy(model(inputs), labels, reduction="sum").backward()
