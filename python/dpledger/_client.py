@@ -10,10 +10,10 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from . import _library
+from . import _library, _wire
 from .errors import Error, LibraryNotFound, WrongType, error
 
-ABI_MAJOR, ABI_MINOR = 1, 5  # that this module was written against
+ABI_MAJOR, ABI_MINOR = 1, 7  # that this module was written against
 
 _text, _size, _number = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_double
 _constant, _count, _pointer = ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p
@@ -65,10 +65,6 @@ PrivatizerOptions = _struct(
 GradientRows = _struct(
     "dpledger_gradient_rows", ("first", _pointer), ("count", _size), ("stride", _size), ("format", _constant),
     ("reserved", _constant))
-CostValues = _struct(
-    "dpledger_cost_values", ("lower", _number), ("upper", _number), ("planned_lower", _number),
-    ("planned_upper", _number), ("delta", _number), ("entries", _count), ("ledger", _text), ("root", _text),
-    ("method", _text), ("warnings", ctypes.POINTER(_text)), ("warning_count", _size))
 
 FLOAT32, BFLOAT16, FLOAT16 = 0, 1, 2
 SCHEMES = {"poisson": 1, "without_replacement": 2, "with_replacement": 3, "full_batch": 4, "disjoint_batches": 5,
@@ -85,7 +81,8 @@ _RESULTS = {
     "dpledger_abi_version": ctypes.c_uint32, "dpledger_error_new": _pointer, "dpledger_error_free": None,
     "dpledger_error_status": _constant, "dpledger_error_message": _text, "dpledger_error_field": _text,
     "dpledger_error_reason": _text, "dpledger_recorder_free": None, "dpledger_recorder_ledger": _text,
-    "dpledger_sampler_free": None, "dpledger_privatizer_free": None, "dpledger_privatizer_dimension": _size,
+    "dpledger_sampler_free": None, "dpledger_sampler_draws": _count, "dpledger_privatizer_free": None,
+    "dpledger_privatizer_dimension": _size,
     "dpledger_privatizer_clip_norm": _number, "dpledger_privatizer_query_count": _size, "dpledger_sum_free": None,
     "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number, "dpledger_cost_free": None,
     "dpledger_store_free": None}
@@ -117,8 +114,20 @@ def library() -> ctypes.CDLL:
     return _client
 
 
+# While dpledger.torch.check runs a loop, every call goes through it.
+observer: Any = None
+
+
 def call(name: str, *arguments: Any) -> None:
     """Calls dpledger_`name` with an error object as its last argument. Raises what that says."""
+    if observer is None:
+        call_library(name, *arguments)
+    else:
+        observer(name, arguments)
+
+
+def call_library(name: str, *arguments: Any) -> None:
+    """The same, seen by no observer."""
     lib = library()
     held = ctypes.c_void_p(lib.dpledger_error_new())
     try:
@@ -179,10 +188,13 @@ def real(value: Any, name: str) -> float:
 
 def word(value: Any, table: Dict[str, int], name: str) -> int:
     """The constant of the header that the text `value` stands for."""
-    if not isinstance(value, str) or value not in table:
+    known = value
+    if isinstance(value, str) and value not in table:
+        known = _wire.spelled(value)  # ADD_OR_REMOVE_ONE
+    if not isinstance(value, str) or known not in table:
         raise error(3, "%s: must be one of %s, got %r" % (name, ", ".join('"%s"' % key for key in table), value), name,
                     "INVALID_FIELD")
-    return table[value]
+    return table[known]
 
 
 def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:

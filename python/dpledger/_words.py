@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _wire, messages
-from .errors import Error, InvalidArgument, WrongType
+from .errors import InvalidArgument, WrongType
 from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocation, RoundsEvent, SamplingEvent,
                        SamplingScheme, SumQuery, SumQueryEvent, WithoutReplacement)
 
@@ -58,9 +58,7 @@ def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
                 if many and type(named.get(many)) not in _NUMBERS and _is_many(named[many]):
                     return [function(*arguments, **{**named, many: one}) for one in named[many]]
                 return function(*arguments, **named)
-            except TypeError as failed:
-                if isinstance(failed, Error):
-                    raise
+            except TypeError:
                 explained = _explained(function, arguments, named)
                 if explained is None:
                     raise

@@ -16,7 +16,7 @@ from .messages import (RESPONSES, AccountingOptions, Adjacency, AuditClaimReques
                        Event, FullBatch, Gaussian, ManyRunsAudit, Method, OneRunAudit, Parameters, RoundsEvent,
                        SamplingScheme, Subject, Trials)
 
-Events = Union[Event, Sequence[Event]]
+Events = Union[Event, Sequence[_wire.Message]]  # type checkers take a list of different events for one of Messages
 Scheme = Union[SamplingScheme, Literal["poisson", "fixed-size", "shuffled", "allocated", "full-batch"]]
 Probability = Union[SupportsFloat, str]  # a number, a Fraction, or "256/60000"
 

@@ -11,11 +11,11 @@ import ctypes
 import os
 from typing import Any, List, Optional, Sequence, Tuple, Type, Union
 
-from . import _client, _wire
+from . import _client, _decoding, _wire, _words
 from ._client import Handle, call
-from .errors import InvalidArgument, WrongType
-from .interval import Interval
-from .messages import FOLDED, MechanismEvent, SamplingScheme, SumQuery
+from .answers import EpsilonAnswer
+from .errors import Error, InvalidArgument, WrongType
+from .messages import FOLDED, ComputeEpsilonResponse, MechanismEvent, SamplingScheme, SumQuery
 
 _SCHEMES = {held: (name, _client.SCHEMES[name]) for name, held in FOLDED["SamplingScheme"].values()}
 
@@ -30,7 +30,7 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
     size = getattr(scheme, "sample_size", getattr(scheme, "max_sample_size", 0))
     return _client.SamplingScheme(
         kind=kind, population_size=_client.whole(scheme.population_size, name + ".population_size"),
-        probability=_client.real(getattr(scheme, "probability", 0.0), name + ".probability"),
+        probability=_client.real(_words.rate(getattr(scheme, "probability", 0.0)), name + ".probability"),
         sample_size=_client.whole(size, name + ".sample_size"),
         rounds_per_epoch=_client.whole(rounds, name + ".rounds_per_epoch"),
         epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"),
@@ -38,40 +38,14 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
         fixed_bins=int(getattr(scheme, "fixed_bins", False)))
 
 
-class Cost:
-    """What a ledger comes to.
-
-    epsilon: Interval of what was spent; report its upper bound, which may be infinite
-    planned_epsilon: of the declared plan, while fewer rounds than planned are recorded; else None
-    delta: that was asked at
-    entries, root: of the ledger; the hash over its entries in hexadecimal
-    """
-
-    def __init__(self, values: Any) -> None:
-        self.epsilon = Interval(values.lower, values.upper)
-        planned = Interval(values.planned_lower, values.planned_upper)
-        self.planned_epsilon: Optional[Interval] = planned if planned.upper == planned.upper else None
-        self.delta: float = values.delta
-        self.entries: int = values.entries
-        self.ledger: str = values.ledger.decode()
-        self.root: str = values.root.decode()
-        self.method: str = values.method.decode()
-        self.warnings: Tuple[str, ...] = tuple(values.warnings[i].decode() for i in range(values.warning_count))
-
-    def __float__(self) -> float:
-        """`epsilon.upper`."""
-        return self.epsilon.upper
-
-    def __repr__(self) -> str:
-        return "Cost(epsilon=%r, delta=%r, entries=%d, ledger=%r)" % (self.epsilon, self.delta, self.entries,
-                                                                     self.ledger)
-
-
 class Round:
     """A round, or a mechanism, that is in the spool."""
 
     def __init__(self, recorder: "Recorder", number: int) -> None:
         self._recorder, self.number = recorder, number
+
+    def __repr__(self) -> str:
+        return "Round(%d)" % self.number
 
     def await_releasable(self) -> None:
         """Waits until it may be released. On an Error nothing may be: any refusal of the server's, DEADLINE_EXCEEDED
@@ -157,6 +131,12 @@ class Recorder(Handle):
         self._hold("recorder", pointer)
         self.planned_rounds, self.adjacency = planned_rounds, adjacency
 
+    def __repr__(self) -> str:
+        try:
+            return "Recorder(%r, adjacency=%r, planned_rounds=%d)" % (self.name, self.adjacency, self.planned_rounds)
+        except Error as freed:
+            return "Recorder(%s)" % freed
+
     @property
     def name(self) -> str:
         """The ledger's full name: projects/{project}/ledgers/{ledger}."""
@@ -198,13 +178,14 @@ class Recorder(Handle):
         self._call("drain_status", ctypes.byref(batches), None)
         return batches.value
 
-    def epsilon(self, *, delta: float) -> Cost:
+    def epsilon(self, *, delta: float) -> EpsilonAnswer:
         """What the ledger has come to, as its server or folder has it. Waits for a minute at most."""
-        cost, values = ctypes.c_void_p(), _client.CostValues()
+        cost, data, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
         self._call("cost", ctypes.c_double(_client.real(delta, "delta")), ctypes.byref(cost))
         try:
-            call("cost_read", cost, ctypes.byref(values))
-            return Cost(values)
+            call("cost_answer", cost, ctypes.byref(data), ctypes.byref(size))
+            return EpsilonAnswer(_decoding.decode(ComputeEpsilonResponse, ctypes.string_at(data, size.value),
+                                                  ("details",)))
         finally:
             _client.library().dpledger_cost_free(cost)
 
@@ -271,10 +252,17 @@ class Sampler(Handle):
         else:
             call("sampler_create", ctypes.byref(struct), ctypes.byref(pointer))
         self._hold("sampler", pointer)
+        self._size = 0
+
+    @property
+    def draws(self) -> int:
+        """How many samples were drawn so far: the number of the last draw."""
+        return int(_client.library().dpledger_sampler_draws(self._pointer()))
 
     def draw(self) -> List[int]:
         """The next sample: ascending indices in [0, population_size). They are secret, and so, where it is random, is
         their number."""
         sample, size = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         self._call("draw", ctypes.byref(sample), ctypes.byref(size))
+        self._size = size.value  # a secret, which a step's rows are compared with
         return sample[:size.value] if size.value else []

@@ -341,9 +341,9 @@ class Calibrations(unittest.TestCase):
             dpledger.calibrate(**self.TARGET, spent="run.ledger", **run)
 
     def test_epochs_of_the_rest_are_later_ones(self):
-        """Rounds of one epoch would cost less than those of two."""
-        first = dpledger.RoundsEvent(dpledger.DisjointBatches(10), [dpledger.SumQuery(1.0, 9.0)], 10)
-        found = dpledger.calibrate(**self.TARGET, spent=first, scheme=dpledger.DisjointBatches(10), epochs=1,
+        """15 rounds of one epoch of 10 would count as two epochs of the least noise."""
+        spent = _words.run(9.0, None, 5, dpledger.DisjointBatches(10), None, None, None)
+        found = dpledger.calibrate(**self.TARGET, spent=spent, scheme=dpledger.DisjointBatches(10), epochs=1,
                                    adjacency="zero-out")
         self.kept(found, dict(events=[dpledger.Gaussian(9.0), dpledger.Gaussian(found.noise_multiplier)]),
                   adjacency="zero-out")
@@ -408,6 +408,35 @@ class Statements(unittest.TestCase):
                              (dict(delta=2.0), "^delta: must be ")):
             with self.subTest(change=change), self.assertRaisesRegex(dpledger.InvalidArgument, text):
                 dpledger.statement(**{**MNIST, "delta": 1e-6, **change})
+
+
+class Ledgers(support.WithPath):
+    def test_a_recorder_s_answer_is_a_whole_one(self):
+        with self.recorder("first", planned_rounds=3, adjacency="ADD_OR_REMOVE_ONE") as recorder:
+            self.assertEqual(repr(recorder), "Recorder('projects/default/ledgers/first', "
+                             "adjacency='ADD_OR_REMOVE_ONE', planned_rounds=3)")
+            for number in (1, 2):
+                last = recorder.round(dpledger.Poisson("1/100"), dpledger.SumQuery(1.0, 1.0))
+            self.assertEqual(repr(last), "Round(%d)" % last.number)
+            answer = recorder.epsilon(delta=1e-5)
+            self.assertIsInstance(answer, dpledger.EpsilonAnswer)
+            for found, steps in ((answer.epsilon, 2), (answer.planned_epsilon, 3)):
+                known = dpledger.epsilon(**dict(RUN, steps=steps), delta=1e-5).epsilon
+                self.assertTrue(found.lower <= known.upper and known.lower <= found.upper < 1.01 * known.lower)
+            self.assertTrue(answer <= 6 and answer == answer.epsilon.upper and answer.delta == 1e-5)
+            self.assertEqual((answer.ledger, answer.adjacency, answer.parameters, answer.regime, answer.group_size),
+                             ("projects/default/ledgers/first", "add-or-remove-one", "fixed", "fixed-plan", 1))
+            self.assertRegex(answer.root, "^[0-9a-f]{64}$")
+            self.assertGreater(answer.entries, 2)
+            self.assertEqual((answer.ledgers[0].rounds, answer.ledgers[0].planned_rounds), (2, 3))
+            self.assertIn("floating-point noise", " ".join(answer.assumptions))
+            self.assertIn("planned_epsilon=Interval(", repr(answer))
+            found = json.loads(answer.to_json())
+            self.assertEqual((found["root"], found["entries"], found["planned_epsilon"]),
+                             (answer.root, answer.entries, answer.planned_epsilon.upper))
+            recorder.round(dpledger.Poisson(0.01), dpledger.SumQuery(1.0, 1.0)).await_releasable()
+            self.assertIsNone(recorder.epsilon(delta=1e-5).planned_epsilon)
+        self.assertEqual(repr(recorder), "Recorder(recorder: has been freed)")
 
 
 if __name__ == "__main__":
