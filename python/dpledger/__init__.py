@@ -15,7 +15,7 @@ from .answers import (Answer, AuditResult, Calibration, DeltaAnswer, EpsilonAnsw
 from .errors import Error, InvalidArgument, LibraryNotFound, WrongType
 from .interval import Interval
 from .recorder import Recorder, Round, Sampler
-from .store import LedgerInfo, LedgerStatement, Store, Verification, open
+from .store import LedgerInfo, LedgerStatement, Store, Verification, open as open
 from .messages import (BallsInBins, BinomialTrials, Composed, CyclicPoisson, DiscreteGaussian, DiscreteLaplace,
                        DisjointBatches, EpsilonDelta, ExponentialMechanism, FixedTrials, FullBatch, Gaussian, Laplace,
                        LeastCostTrials, ManyRunsAudit, MatrixMechanism, MinSeparationSampling, MixtureOfGaussians,
@@ -35,6 +35,16 @@ if not TYPE_CHECKING:
         from . import _library
         return _library.version()
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in (
-    "TYPE_CHECKING", "accounting", "answers", "errors", "interval", "messages", "open", "recorder",
-    "store")]
+# Written out: type checkers do not compute it.
+__all__ = ["Answer", "AuditResult", "BallsInBins", "BinomialTrials", "Calibration", "Composed", "CyclicPoisson",
+           "DeltaAnswer", "DiscreteGaussian", "DiscreteLaplace", "DisjointBatches", "EpsilonAnswer", "EpsilonDelta",
+           "Error", "ExponentialMechanism", "FixedTrials", "FullBatch", "Gaussian", "Interval", "InvalidArgument",
+           "Laplace", "LeastCostTrials", "LedgerInfo", "LedgerStatement", "LibraryNotFound", "ManyRunsAudit",
+           "MatrixMechanism", "MinSeparationSampling", "MixtureOfGaussians", "NegativeBinomialTrials", "NoOp",
+           "NonPrivate", "OneRunAudit", "Participation", "PermuteAndFlip", "Poisson", "PoissonSampled", "PoissonTrials",
+           "Profile", "RandomAllocation", "RandomizedResponse", "Recorder", "RenyiCurve", "RepeatAndSelect",
+           "ReportNoisyMax", "Round", "RoundsEvent", "SampledWithReplacement", "SampledWithoutReplacement", "Sampler",
+           "SamplingEvent", "SelfComposed", "SingleEpochTreeAggregation", "Statement", "Store", "SumQuery",
+           "SumQueryEvent", "ToeplitzEncoder", "TreeEncoder", "TruncatedPoisson", "TruncatedSubsampledGaussian",
+           "TuningCost", "Unsupported", "Verification", "WithReplacement", "WithoutReplacement", "WrongType", "ZCDp",
+           "audit", "calibrate", "delta", "dp_sgd", "epsilon", "profile", "statement", "tuning"]
