@@ -5,14 +5,17 @@
                                                    noise_multiplier=1.1, max_grad_norm=1.0)
 
 Clipping and noise stay Opacus' own floats: answers list the assumption "floating-point noise". dpledger.torch has exact
-sums. What is recorded is how batches are really drawn: by default the loader's are replaced by exact Poisson samples.
-Tested with Opacus 1.4.0 by hand and with a stand-in in the test suite; several processes (DDP) and other versions were
-not run. Needs the package opacus.
+sums. The ledger says how batches are really drawn: by default the loader's are replaced by exact Poisson samples. Each
+step is tied to one sample of the loader that make_private returns, and each pass over a shuffled loader is an epoch,
+also one that the loop leaves early. Tested with Opacus 1.4.0 by hand and with a stand-in in the test suite; several
+processes (DDP) and other versions were not run. Needs the package opacus.
 """
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any, Dict, List, Optional, Tuple
+import weakref
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 try:
     import opacus
@@ -21,11 +24,13 @@ except ImportError as missing:
     raise ImportError("dpledger.opacus: needs the package opacus, which is not installed") from missing
 import torch
 
-from . import accounting
+from . import _client, accounting
 from .errors import Error, InvalidArgument, WrongType, error
-from .messages import DisjointBatches, Poisson, SamplingScheme, SumQuery, WithReplacement
+from .messages import (DisjointBatches, Poisson, RandomAllocation, SamplingScheme, SumQuery, TruncatedPoisson,
+                       WithReplacement)
 from .recorder import Recorder
 from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
+from .torch.batches import BatchSampler
 
 MECHANISM = "dpledger"
 
@@ -91,10 +96,8 @@ def scheme_of(loader: Any) -> SamplingScheme:
 
     Shuffled batches are DisjointBatches, whatever Opacus accounts for; batches in a fixed order are no scheme.
     """
-    sampler = getattr(loader, "batch_sampler", None)
-    while sampler is not None and type(sampler).__name__ == "BatchSplittingSampler":
-        sampler = sampler.sampler
-    if isinstance(sampler, PoissonBatchSampler):
+    sampler = _innermost(getattr(loader, "batch_sampler", None))
+    if isinstance(sampler, BatchSampler):
         return sampler.scheme
     size = len(loader.dataset)
     name = type(sampler).__name__
@@ -104,24 +107,179 @@ def scheme_of(loader: Any) -> SamplingScheme:
     if name == "BatchSampler" and type(inner).__name__ == "RandomSampler":
         if inner.replacement:
             return WithReplacement(sampler.batch_size, size)
+        if inner.num_samples > len(inner.data_source):
+            raise InvalidArgument("data_loader: its RandomSampler has num_samples=%d over %d records, so that one pass "
+                                  "takes a record several times; leave num_samples out, and make more passes"
+                                  % (inner.num_samples, len(inner.data_source)), field="data_loader")
         return DisjointBatches(len(sampler), 0, size)
     raise InvalidArgument("data_loader: how its sampler (%s over %s) draws batches is not known; give scheme, or leave "
                           "it to the engine's own Poisson sampler" % (name, type(inner).__name__), field="data_loader")
+
+
+class _Epoch:
+    """Samples that a record is in once, or as often as the scheme says."""
+
+    number: Optional[int] = None  # in the ledger, from its first step on
+
+
+class _Pass:
+    """One iteration over a loader: its samples so far, and which of them had their step."""
+
+    def __init__(self, watched: bool) -> None:
+        self.watched = watched  # batches are seen as the loop gets them, and not only as they are drawn
+        self.handed, self.stepped = 0, 0  # samples that came, and how many had come when the last step was made
+        self.drawn: List[Tuple[int, _Epoch]] = []  # records and epochs of samples that have not come yet
+        self.records, self.epoch = 0, _Epoch()  # of the last one that came
+
+
+class _Samples:
+    """A batch sampler that tells the passes over it apart, and the samples of each.
+
+    Each pass is one iteration, and an epoch of its own, unless dpledger's own sampler draws, which counts its epochs
+    over all passes. Where another loader takes the batches (BatchMemoryManager's splits them) they count as handed over
+    when they are drawn.
+    """
+
+    def __init__(self, batches: Any) -> None:
+        self.batches = batches
+        own = _innermost(batches)
+        self.source = own.source if isinstance(own, BatchSampler) else None
+        self.rounds = _rounds_of(own.scheme) if isinstance(own, BatchSampler) else 0  # of an epoch
+        self.epoch: Optional[_Epoch] = None  # of the source
+        self.watched: Optional[_Pass] = None  # the pass that the loader is about to begin
+        self.last: Optional[_Pass] = None  # that of the sample that came last
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "batches":  # not set yet
+            raise AttributeError(name)
+        return getattr(self.batches, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        begun = self.watched or _Pass(watched=False)
+        return self._drawn(begun, begun.epoch, iter(self.batches))
+
+    def _drawn(self, begun: _Pass, epoch: _Epoch, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if self.source is not None and self.rounds:
+                if self.epoch is None or self.source.draws % self.rounds == 1 % self.rounds:
+                    self.epoch = _Epoch()
+                epoch = self.epoch
+            begun.drawn.append((len(batch), epoch))
+            if not begun.watched:
+                self.hand_over(begun)
+            yield batch
+
+    def hand_over(self, begun: _Pass) -> None:
+        """The next sample of the pass is the loop's from here on."""
+        begun.handed += 1
+        begun.records, begun.epoch = begun.drawn.pop(0)
+        self.last = begun
+
+
+def _watched(loader: Any) -> Any:
+    """The same loader, of the same class, which tells its `_Samples` what it hands to the loop."""
+    if isinstance(loader.batch_sampler, _Samples):
+        return loader
+    sampler = _innermost(loader.batch_sampler)
+    if sampler in _served:
+        raise InvalidArgument("data_loader: its sampler serves another optimizer; give make_private the loader that it "
+                              "returned for that one, or make another sampler", field="data_loader")
+    if isinstance(sampler, BatchSampler):
+        _served.add(sampler)
+    kind = type(loader)
+
+    def iterate(self: Any) -> Iterator[Any]:
+        begun = self.batch_sampler.watched = _Pass(watched=True)
+        batches = kind.__iter__(self)  # which, with workers, iterates over the sampler twice, and drops the first
+        self.batch_sampler.watched = None
+        for batch in batches:
+            self.batch_sampler.hand_over(begun)
+            yield batch
+    watched = copy.copy(loader)
+    watched.__dict__.update(batch_sampler=_Samples(loader.batch_sampler), _iterator=None)
+    watched.__class__ = type(kind.__name__, (kind,), {"__iter__": iterate})
+    return watched
+
+
+def _innermost(sampler: Any) -> Any:
+    """What draws the batches, below what counts, splits or announces them."""
+    while True:
+        if isinstance(sampler, _Samples):
+            sampler = sampler.batches
+        elif type(sampler).__name__ in ("BatchSplittingSampler", "_Announced"):
+            sampler = sampler.sampler
+        else:
+            return sampler
+
+
+def _rounds_of(scheme: SamplingScheme) -> int:
+    """Rounds of an epoch, 0 for a scheme without."""
+    return int(getattr(scheme, "batches_per_epoch", 0) or getattr(scheme, "rounds_per_epoch", 0))
+
+
+_served: "weakref.WeakSet[BatchSampler]" = weakref.WeakSet()
+_epochs: "weakref.WeakKeyDictionary[Recorder, int]" = weakref.WeakKeyDictionary()  # how many epochs each has begun
+
+
+def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int], recorder: Recorder) -> SamplingScheme:
+    """Takes the sample that came last for a step over so many rows of gradients, and says how it was drawn.
+    InvalidArgument where the step is not one over that sample, and it alone."""
+    taken = samples.last
+    if taken is None:
+        raise InvalidArgument("optimizer: steps on a batch that make_private's loader did not draw; iterate over the "
+                              "loader that make_private returned", field="optimizer")
+    fresh = taken.handed - taken.stepped
+    if fresh == 0:
+        raise InvalidArgument("optimizer: a second step on one sample: its records would be in two sums, and the "
+                              "ledger would say one; step once a batch, with one optimizer over all parameters",
+                              field="optimizer")
+    if fresh > 1 and not taken.watched:
+        raise InvalidArgument("data_loader: %d samples were drawn since the last step, so that which of them this step "
+                              "is over cannot be told; under BatchMemoryManager give the loader num_workers=0, and "
+                              "step on every batch" % fresh, field="data_loader")
+    if fresh > 1 and isinstance(scheme, (Poisson, TruncatedPoisson, RandomAllocation)):
+        raise InvalidArgument("optimizer: a sample was passed over before this step, and the size of a sample, which "
+                              "may be why, is secret; step on every batch, also on an empty one (a loop may end a pass "
+                              "early)", field="optimizer")
+    if rows is not None and rows != taken.records:
+        raise InvalidArgument("optimizer: the gradients have not one row for each record of the sample: a record in "
+                              "several rows counts several times; keep one example a record, and its batch dimension "
+                              "first (batch_first=False says that it is second)", field="optimizer")
+    if isinstance(scheme, (DisjointBatches, RandomAllocation)):
+        begun, epoch = _epochs.get(recorder, 0), taken.epoch
+        if epoch.number is None:
+            epoch.number, _epochs[recorder] = begun, begun + 1
+        elif epoch.number != begun - 1:
+            raise InvalidArgument("data_loader: another epoch has begun since this one's last step; end one before the "
+                                  "next begins", field="data_loader")
+        scheme = (DisjointBatches(scheme.batches_per_epoch, epoch.number, scheme.population_size)
+                  if isinstance(scheme, DisjointBatches) else
+                  RandomAllocation(scheme.rounds_per_epoch, scheme.contributions, scheme.fixed_bins, epoch.number,
+                                   scheme.population_size))
+    taken.stepped = taken.handed
+    return scheme
 
 
 class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     """Opacus' engine, which records each step before the optimizer takes it.
 
     recorder: of the ledger; in several processes that of rank 0, None in others
-    scheme: how batches are drawn, where the loader does not say it
+    scheme: how batches are drawn, where the loader does not say it. Epochs are counted by passes of the loader
     sampler: "dpledger" replaces the loader's batches by exact Poisson samples of the same expected size; "opacus"
         leaves them to Opacus, and to its poisson_sampling
+    population: a constant chosen beforehand, at least the number of records: sampling probability, steps a pass and
+        the divisor of sums come from it. None takes the number of records itself, which is then public: under
+        add-or-remove-one that is a leak
 
-    Other arguments are Opacus'. If a step cannot be recorded its noised gradients are thrown away, and `step` raises.
+    Other arguments are Opacus'. If a step cannot be recorded its noised gradients are thrown away, and `step` raises:
+    so does a step that is not over one sample of the loader that make_private returned, and over it alone.
     """
 
     def __init__(self, *, recorder: Optional[Recorder], scheme: Optional[SamplingScheme] = None,
-                 sampler: str = "dpledger", **options: Any) -> None:
+                 sampler: str = "dpledger", population: Optional[int] = None, **options: Any) -> None:
         if recorder is not None and not isinstance(recorder, Recorder):
             raise WrongType("recorder: must be a dpledger.Recorder, got %s" % type(recorder).__name__,
                             field="recorder")
@@ -129,10 +287,14 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise InvalidArgument("recorder: must be given in the process of rank 0", field="recorder")
         if sampler not in ("dpledger", "opacus"):
             raise InvalidArgument('sampler: must be "dpledger" or "opacus", got %r' % (sampler,), field="sampler")
+        if population is not None:
+            _client.whole(population, "population", 1)
+            if sampler != "dpledger" or scheme is not None:
+                raise InvalidArgument('population: is of samples that dpledger draws; leave it out beside scheme or '
+                                      'sampler="opacus"', field="population")
         super().__init__(**dict({"accountant": "rdp"}, **options))
         self.accountant = Accountant()
-        self._recorder, self._stated, self._sampler = recorder, scheme, sampler
-        self._rounds = 0
+        self._recorder, self._stated, self._sampler, self._population = recorder, scheme, sampler, population
 
     def make_private(self, *, module: Any, optimizer: Any, data_loader: Any, noise_multiplier: float,
                      max_grad_norm: Any, **options: Any) -> Any:
@@ -146,7 +308,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             if distributed and torch.distributed.get_world_size() > 1:
                 raise InvalidArgument('sampler: with several processes draw the samples yourself, and state scheme',
                                       field="sampler")
-            data_loader = _poisson(data_loader)
+            data_loader = _poisson(data_loader, self._population)
             options["poisson_sampling"] = False  # it is done
         private = super().make_private(module=module, optimizer=optimizer, data_loader=data_loader,
                                        noise_multiplier=noise_multiplier, max_grad_norm=max_grad_norm, **options)
@@ -155,8 +317,13 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise InvalidArgument("optimizer: %s releases before a ledger can have it" % type(wrapped).__name__,
                                   field="optimizer")
         scheme = self._stated if self._stated is not None else scheme_of(returned)
-        wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme))
-        return private
+        own = _innermost(returned.batch_sampler)
+        if isinstance(own, BatchSampler):
+            wrapped.expected_batch_size = own.expected_batch_size  # a constant, where Opacus takes the data set's size
+        returned = _watched(returned)
+        rows = _RowCount(wrapped)
+        wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme, returned.batch_sampler, rows))
+        return tuple(private[:-1]) + (returned,)
 
     def make_private_with_epsilon(self, *, module: Any, optimizer: Any, data_loader: Any, target_epsilon: float,
                                   target_delta: float, epochs: int, max_grad_norm: Any, **options: Any) -> Any:
@@ -164,7 +331,9 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         if self._stated is not None and not isinstance(self._stated, Poisson):
             raise InvalidArgument("target_epsilon: noise is found for Poisson samples only; give noise_multiplier to "
                                   "make_private", field="target_epsilon")
-        rate = self._stated.probability if self._stated is not None else _rate(data_loader)
+        if self._stated is None and self._sampler == "dpledger" and options.get("poisson_sampling", True):
+            data_loader = _poisson(data_loader, self._population)
+        rate = self._stated.probability if self._stated is not None else _rate(data_loader, None)
         found = accounting.calibrate(target_epsilon=target_epsilon, delta=target_delta, sample_rate=rate,
                                      steps=int(epochs) * len(data_loader))
         return self.make_private(module=module, optimizer=optimizer, data_loader=data_loader,
@@ -176,11 +345,11 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             return self._recorder.epsilon(delta=delta).epsilon.upper
         return float(self.accountant.get_epsilon(delta))
 
-    def _before_step(self, optim: Any, scheme: SamplingScheme) -> None:
+    def _before_step(self, optim: Any, scheme: SamplingScheme, samples: _Samples, rows: "_RowCount") -> None:
         """Opacus calls it after the noise and before the step."""
         failed: Optional[Error] = None
         try:
-            self._record(optim, scheme)
+            self._record(optim, scheme, samples, rows.taken())
         except Error as refused:
             failed = refused
         failed = _agreed(failed)
@@ -190,7 +359,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                 parameter.grad = parameter.grad_sample = parameter.summed_grad = None
             raise failed
 
-    def _record(self, optim: Any, scheme: SamplingScheme) -> None:
+    def _record(self, optim: Any, scheme: SamplingScheme, samples: _Samples, rows: Optional[int]) -> None:
         if _rank() != 0:
             return
         if optim.accumulated_iterations > 1:
@@ -200,32 +369,58 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         norms = optim.max_grad_norm
         bound = math.sqrt(math.fsum(float(n) ** 2 for n in norms)) if isinstance(norms, (list, tuple)) else float(norms)
         noise = float(optim.noise_multiplier)
-        if isinstance(scheme, DisjointBatches):
-            epoch = self._rounds // scheme.batches_per_epoch
-            scheme = DisjointBatches(scheme.batches_per_epoch, epoch, scheme.population_size)
         assert self._recorder is not None
+        scheme = _step_of(samples, scheme, rows, self._recorder)
         self._recorder.round(scheme, SumQuery(bound, noise * bound, "gradient")).await_releasable()
-        self._rounds += 1
+        if _client.observer is not None:
+            _client.observer.own_noise([p.summed_grad for p in optim.params], [p.grad for p in optim.params])
         if isinstance(scheme, Poisson):
             self.accountant.step(noise_multiplier=noise, sample_rate=scheme.probability)
 
 
-def _rate(loader: Any) -> float:
+class _RowCount:
+    """How many rows of gradients an optimizer has clipped since its last step. Under BatchMemoryManager that is in
+    several parts."""
+
+    def __init__(self, optim: Any) -> None:
+        self.rows: Optional[int] = 0
+        clip = optim.clip_and_accumulate
+
+        def clip_and_accumulate() -> None:
+            samples = getattr(optim, "grad_samples", None)
+            clip()
+            self.rows = None if samples is None or self.rows is None else self.rows + len(samples[0])
+        optim.clip_and_accumulate = clip_and_accumulate
+
+    def taken(self) -> Optional[int]:
+        """The rows, which then count from 0 again; None where the optimizer has no rows to count."""
+        rows, self.rows = self.rows, 0
+        return rows
+
+
+def _rate(loader: Any, population: Optional[int]) -> float:
     """The sampling probability with the loader's expected batch size."""
-    size = getattr(loader, "batch_size", None) or getattr(loader.batch_sampler, "batch_size", None)
+    sampler = _innermost(loader.batch_sampler)
+    if isinstance(sampler, PoissonBatchSampler):
+        return float(sampler.scheme.probability)
+    size = getattr(loader, "batch_size", None) or getattr(sampler, "batch_size", None)
     if size is None:
-        sampler = loader.batch_sampler
         if hasattr(sampler, "sample_rate"):
             return float(sampler.sample_rate)
         raise InvalidArgument("data_loader: must have a batch_size", field="data_loader")
-    return min(1.0, size / len(loader.dataset))
+    return min(1.0, size / (len(loader.dataset) if population is None else population))
 
 
-def _poisson(loader: Any) -> Any:
-    """A loader over the same records by exact Poisson samples, as many an epoch."""
-    if isinstance(getattr(loader, "batch_sampler", None), PoissonBatchSampler):
+def _poisson(loader: Any, population: Optional[int]) -> Any:
+    """A loader over the same records by exact Poisson samples, as many a pass as batches of the expected size have."""
+    if isinstance(_innermost(loader.batch_sampler), BatchSampler):
         return loader
-    sampler = PoissonBatchSampler(len(loader.dataset), _rate(loader), steps=len(loader))
+    if population is not None and population < len(loader.dataset):
+        raise InvalidArgument("population: must be at least the data set's number of records, got %d" % population,
+                              field="population")
+    rate = _rate(loader, population)
+    sampler = PoissonBatchSampler(len(loader.dataset) if population is None else population, rate,
+                                  steps=len(loader) if population is None else math.ceil(1 / rate))
     kept: Dict[str, Any] = {name: getattr(loader, name) for name in (
         "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context")}
     return loader_over(loader.dataset, sampler, **kept)

@@ -1,4 +1,5 @@
 """The hook in Opacus: what is recorded, when, and what is left when it cannot be. Against Opacus, or a stand-in."""
+import collections
 import math
 import pathlib
 import sys
@@ -84,6 +85,188 @@ class Engine(support.WithServer):
         self.assertLessEqual(truth.lower, spent.upper)
         self.assertLess(spent.upper, truth.upper * 1.001)
 
+    def spent(self, ledger, loop, *, records=600, batch=50, epochs=1, scheme=None, adjacency="zero-out"):
+        """The upper bound on a ledger's epsilon at 1e-5, and in how many steps of `loop` the busiest record was."""
+        x = torch.randn(records, 8)
+        data = torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long(), torch.arange(records))
+        seen = collections.Counter()
+        with self.recorder(ledger, dataset=ledger, adjacency=adjacency) as recorder:
+            engine = ours.PrivacyEngine(recorder=recorder, sampler="opacus", scheme=scheme)
+            loader = torch.utils.data.DataLoader(data, batch_size=batch, shuffle=True)
+            model, optimizer, loader = self.private(engine, loader, poisson_sampling=False)
+            for _ in range(epochs):
+                for position, (inputs, labels, index) in enumerate(loader):
+                    order = loop(position, len(inputs))
+                    if order == "break":
+                        break
+                    if order != "skip":
+                        self.step(model, optimizer, inputs, labels)
+                        seen.update(index.tolist())
+            return recorder.epsilon(delta=1e-5).epsilon.upper, max(seen.values())
+
+    def in_epochs(self, count):
+        """What the record costs that is in one step of each of so many epochs."""
+        return dpledger.epsilon(dpledger.Gaussian(2.0 / count ** 0.5), delta=1e-5, adjacency="zero-out").epsilon
+
+    def test_each_pass_of_a_shuffled_loader_is_an_epoch(self):
+        def whole(position, size):
+            return "step"
+
+        def skipping_what_is_left_over(position, size):
+            return "step" if size == 50 else "skip"
+        for name, loop, records, epochs, cost in (
+                ("whole", whole, 600, 3, 3.7086),
+                ("three-of-twelve", lambda position, _: "break" if position == 3 else "step", 600, 12, 8.3854),
+                ("one-of-twelve", lambda position, _: "break" if position == 1 else "step", 600, 24, 12.8707),
+                ("left-over", skipping_what_is_left_over, 620, 26, 13.5387),
+                ("two-of-three", skipping_what_is_left_over, 110, 30, 14.8299),
+                ("every-other", lambda position, _: "skip" if position % 2 else "step", 600, 6, 5.5448)):
+            with self.subTest(name):
+                spent, most = self.spent(name, loop, records=records, epochs=epochs)
+                truth = self.in_epochs(epochs)
+                self.assertAlmostEqual(truth.upper, cost, places=4)
+                self.assertTrue(truth.lower <= spent < truth.upper * 1.001, (spent, truth))
+                self.assertLessEqual(most, epochs)
+
+    def test_stages_with_other_batch_sizes_are_epochs_of_one_count(self):
+        for sizes in ((50, 100), (100, 50), (60, 100)):
+            with self.recorder("stages-%d-%d" % sizes, adjacency="zero-out", plan_varies=True) as ledger:
+                engine = ours.PrivacyEngine(recorder=ledger, sampler="opacus")
+                for size in sizes:
+                    loader = torch.utils.data.DataLoader(self.data, batch_size=size, shuffle=True)
+                    model, optimizer, loader = self.private(engine, loader, poisson_sampling=False)
+                    for _ in range(2):
+                        for inputs, labels in loader:
+                            self.step(model, optimizer, inputs, labels)
+                spent, truth = ledger.epsilon(delta=1e-5).epsilon.upper, self.in_epochs(4)
+                self.assertTrue(truth.lower <= spent < truth.upper * 1.001, (sizes, spent, truth))
+
+    def test_a_second_engine_begins_a_new_epoch(self):
+        with self.recorder("engines", adjacency="zero-out") as ledger:
+            for _ in range(2):
+                engine = ours.PrivacyEngine(recorder=ledger, sampler="opacus")
+                model, optimizer, loader = self.private(engine, poisson_sampling=False)
+                for inputs, labels in loader:
+                    self.step(model, optimizer, inputs, labels)
+                    break
+            spent, truth = ledger.epsilon(delta=1e-5).epsilon.upper, self.in_epochs(2)
+            self.assertTrue(truth.lower <= spent < truth.upper * 1.001, (spent, truth))
+
+    def test_stated_epochs_are_counted_by_passes_too(self):
+        for name, scheme, adjacency in (
+                ("allocated", dpledger.RandomAllocation(12, 1, False, 0, 600), "zero-out"),
+                ("shuffled-as-stated", dpledger.DisjointBatches(12, 0, 600), "zero-out")):
+            spent, _ = self.spent(name, lambda *_: "step", epochs=3, scheme=scheme, adjacency=adjacency)
+            truth = dpledger.epsilon(noise_multiplier=2.0, scheme=scheme, steps=36, delta=1e-5, adjacency=adjacency)
+            self.assertTrue(truth.lower <= spent < truth.upper * 1.001, (name, spent, truth))
+        with self.assertRaisesRegex(ValueError, "optimizer: a sample was passed over before this step"):
+            self.spent("allocated-in-part", lambda position, _: "skip" if position == 1 else "step",
+                       scheme=dpledger.RandomAllocation(12, 1, False, 0, 600))
+
+    def assert_refused(self, text, model, step):
+        """A refused step leaves the weights, and no gradient behind."""
+        before = [p.detach().clone() for p in model.parameters()]
+        with self.assertRaisesRegex(ValueError, text):
+            step()
+        for was, now in zip(before, model.parameters()):
+            self.assertTrue(torch.equal(was, now))
+            self.assertTrue(now.grad is None and now.summed_grad is None and now.grad_sample is None)
+
+    def test_a_step_is_over_one_sample_of_the_loader(self):
+        with self.recorder("ties") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            mine = self.loader()
+            model, optimizer, loader = self.private(engine, mine)
+            self.assert_refused("iterate over the loader that make_private returned", self.model,
+                                lambda: self.step(model, optimizer, *next(iter(mine))))
+            batches = iter(loader)
+            batch = next(batches)
+            self.step(model, optimizer, *batch)
+            self.assert_refused("a second step on one sample", self.model,
+                                lambda: self.step(model, optimizer, *batch))
+            _, _ = next(batches), next(batches)
+            self.assert_refused("a sample was passed over before this step", self.model,
+                                lambda: self.step(model, optimizer, *next(batches)))
+            inputs, labels = next(iter(loader))
+            self.assert_refused("not one row for each record", self.model,
+                                lambda: self.step(model, optimizer, torch.cat([inputs, inputs]),
+                                                  torch.cat([labels, labels])))
+            for _ in range(2):
+                for inputs, labels in loader:
+                    self.step(model, optimizer, inputs, labels)
+                    break
+            self.assertEqual(len(engine.accountant), 3)
+
+    def test_two_optimizers_cannot_share_a_sample(self):
+        with self.recorder("two") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, first, loader = self.private(engine)
+            _, second, loader = self.private(engine, loader)
+            inputs, labels = next(iter(loader))
+            self.step(model, first, inputs, labels)
+            self.assert_refused("a second step on one sample", self.model,
+                                lambda: self.step(model, second, inputs, labels))
+
+    def alone(self, ledger):
+        """A recorder without a connection, for loaders with forked workers."""
+        return dpledger.Recorder(path=str(self.folder / ledger), dataset="points", unit="point", ledger=ledger)
+
+    def test_batches_in_parts_are_one_sample(self):
+        from opacus.utils.batch_memory_manager import BatchMemoryManager
+        with self.alone("parts") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, optimizer, loader = self.private(engine)
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as parts:
+                for inputs, labels in parts:
+                    self.step(model, optimizer, inputs, labels)
+            self.assertEqual(len(engine.accountant), 12)
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as parts:
+                inputs, labels = next(iter(parts))
+                self.step(model, optimizer, inputs, labels)
+                self.assert_refused("not one row for each record", self.model,
+                                    lambda: self.step(model, optimizer, inputs, labels))
+            model, optimizer, loader = self.private(engine, self.loader(num_workers=1))
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer) as parts:
+                self.assert_refused("give the loader num_workers=0", self.model,
+                                    lambda: self.step(model, optimizer, *next(iter(parts))))
+
+    def test_workers_fetch_ahead_of_steps(self):
+        with self.alone("workers") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, optimizer, loader = self.private(engine, self.loader(num_workers=1))
+            for position, (inputs, labels) in enumerate(loader):
+                self.step(model, optimizer, inputs, labels)
+            self.assertEqual(len(engine.accountant), 12)
+            inputs, labels = next(iter(loader))
+            self.step(model, optimizer, inputs, labels)
+            self.assert_refused("a second step on one sample", self.model,
+                                lambda: self.step(model, optimizer, inputs, labels))
+
+    def test_a_population_is_a_constant_of_the_run(self):
+        """Rate, steps and divisor are the same for 600 records and for 599."""
+        found = []
+        for name, kept in (("all", 600), ("one-less", 599)):
+            with self.recorder("population-" + name) as ledger:
+                engine = ours.PrivacyEngine(recorder=ledger, population=640)
+                data = torch.utils.data.Subset(self.data, range(kept))
+                loader = torch.utils.data.DataLoader(data, batch_size=50, shuffle=True)
+                _, optimizer, loader = self.private(engine, loader)
+                found.append((ours.scheme_of(loader), len(loader), optimizer.expected_batch_size))
+                for inputs, labels in loader:
+                    self.assertTrue(torch.isin(inputs, self.data.tensors[0][:kept]).all())
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], (dpledger.Poisson(50 / 640, 640), 13, 50.0))
+        with self.assertRaisesRegex(ValueError, "population: must be at least the data set's number of records"):
+            self.private(ours.PrivacyEngine(recorder=self.recorder("small"), population=599))
+        for options in (dict(sampler="opacus"), dict(scheme=dpledger.Poisson(0.1, 600))):
+            with self.assertRaisesRegex(ValueError, "population: is of samples that dpledger draws"):
+                ours.PrivacyEngine(recorder=self.recorder("beside"), population=600, **options)
+
+    def test_a_pass_that_takes_a_record_twice_is_no_shuffled_epoch(self):
+        twice = torch.utils.data.RandomSampler(self.data, num_samples=1200)
+        with self.assertRaisesRegex(ValueError, "data_loader: its RandomSampler has num_samples=1200 over 600"):
+            ours.scheme_of(self.loader(sampler=twice, shuffle=False))
+
     def test_what_cannot_be_recorded_changes_no_weight(self):
         own = self.folder / "own"
         own.mkdir()
@@ -114,11 +297,12 @@ class Engine(support.WithServer):
             ours.PrivacyEngine(recorder=None)
         with self.assertRaisesRegex(ValueError, "sampler: must be"):
             ours.PrivacyEngine(recorder=ledger, sampler="fast")
-        if "stand_ins" in opacus.__file__:
-            _, optimizer, loader = self.private(engine)
-            optimizer.accumulated_iterations = 2
-            with self.assertRaisesRegex(ValueError, "2 backward passes were accumulated"):
-                self.step(self.model, optimizer, *next(iter(loader)))
+        model, optimizer, loader = self.private(engine)
+        inputs, labels = next(iter(loader))
+        torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+        with self.assertRaisesRegex(ValueError, "2 backward passes were accumulated"):
+            torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+            optimizer.step()
         self.assertEqual(ledger.undelivered(), 0)
         ledger.leave()
 

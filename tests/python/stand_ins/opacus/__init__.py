@@ -1,8 +1,8 @@
-"""A small stand-in for Opacus, which Debian does not have: the order of its steps (clip, noise, scale, hook, step), its
-samplers' names, and nothing of its code."""
+"""A small stand-in for Opacus, which Debian does not have: the order of its steps (clip, skip a part, noise, scale, hook,
+step), its samplers' names, and nothing of its code. Gradients of examples are those of linear layers."""
 import torch
 
-from . import accountants  # noqa: F401
+from . import accountants, utils  # noqa: F401
 
 
 class UniformWithReplacementSampler:
@@ -17,23 +17,66 @@ class UniformWithReplacementSampler:
             yield (torch.rand(self.num_samples) < self.sample_rate).nonzero().reshape(-1).tolist() or [0]
 
 
+def rows_of(layer, inputs, output):
+    """Leaves each example's gradient of a mean loss where the optimizer looks for it."""
+    seen = inputs[0].detach()
+
+    def of_errors(errors):
+        errors = errors * len(errors)
+        for parameter, rows in ((layer.weight, errors[:, :, None] * seen[:, None, :]), (layer.bias, errors)):
+            before = getattr(parameter, "grad_sample", None)
+            parameter.grad_sample = rows if before is None else (
+                before + [rows] if isinstance(before, list) else [before, rows])
+    if output.requires_grad:
+        output.register_hook(of_errors)
+
+
 class Optimizer:
     def __init__(self, optimizer, noise_multiplier, max_grad_norm, batch_size):
         self.original_optimizer, self.noise_multiplier = optimizer, noise_multiplier
-        self.max_grad_norm, self.batch_size, self.accumulated_iterations = max_grad_norm, batch_size, 1
+        self.max_grad_norm, self.expected_batch_size = max_grad_norm, batch_size
         self.params = [p for group in optimizer.param_groups for p in group["params"]]
+        self.param_groups, self.skipped, self.in_part = optimizer.param_groups, [], False
         self.hook = None
+        for p in self.params:
+            p.grad_sample = p.summed_grad = None
 
     def attach_step_hook(self, hook):
         self.hook = hook
 
+    def signal_skip_step(self, do_skip=True):
+        self.skipped.append(do_skip)
+
+    @property
+    def accumulated_iterations(self):
+        return len(self.params[0].grad_sample) if isinstance(self.params[0].grad_sample, list) else 1
+
+    @property
+    def grad_samples(self):
+        return [torch.cat(p.grad_sample) if isinstance(p.grad_sample, list) else p.grad_sample for p in self.params]
+
     def zero_grad(self):
+        for p in self.params:
+            p.grad_sample = None
+            if not self.in_part:
+                p.summed_grad = None
         self.original_optimizer.zero_grad()
 
+    def clip_and_accumulate(self):
+        rows = self.grad_samples
+        norms = torch.stack([r.flatten(1).norm(dim=1) for r in rows]).norm(dim=0)
+        for p, r in zip(self.params, rows):
+            clipped = (r.flatten(1) * (self.max_grad_norm / (norms + 1e-6)).clamp(max=1)[:, None]).sum(0).view_as(p)
+            p.summed_grad = clipped if p.summed_grad is None else p.summed_grad + clipped
+
     def step(self):
+        self.clip_and_accumulate()
+        self.in_part = bool(self.skipped) and self.skipped.pop(0)
+        if self.in_part:
+            return
         for p in self.params:
-            p.summed_grad = p.grad * self.batch_size
-            p.grad = (p.summed_grad + self.noise_multiplier * torch.randn_like(p)) / self.batch_size
+            noise = self.noise_multiplier * self.max_grad_norm * torch.randn_like(p)
+            p.grad = (p.summed_grad + noise) / self.expected_batch_size
         self.hook(self)
         self.original_optimizer.step()
 
@@ -48,6 +91,11 @@ class PrivacyEngine:
             size = len(data_loader.dataset)
             data_loader = torch.utils.data.DataLoader(
                 data_loader.dataset, batch_sampler=UniformWithReplacementSampler(size, 1 / len(data_loader)))
-        private = Optimizer(optimizer, noise_multiplier, max_grad_norm, 50)
+        for layer in module.modules():
+            if isinstance(layer, torch.nn.Linear) and not hasattr(layer, "watched"):
+                layer.watched = layer.register_forward_hook(rows_of)
+        optimizer = getattr(optimizer, "original_optimizer", optimizer)
+        private = Optimizer(optimizer, noise_multiplier, max_grad_norm,
+                            int(len(data_loader.dataset) / len(data_loader)))
         private.attach_step_hook(lambda _: None)
         return module, private, data_loader

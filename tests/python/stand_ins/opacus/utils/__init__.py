@@ -1,0 +1,1 @@
+"""What Opacus keeps in its package utils."""
