@@ -240,8 +240,8 @@ def calibrate(*, target_epsilon: float, delta: Probability, noise_multiplier: Op
     target_epsilon: > 0
     steps, epochs: of shuffled and allocated epochs an unfinished one counts as whole: no less than it costs
     batch_size: found for scheme="fixed-size" and "poisson", where population is given
-    spent: events that the data have been through already, or what has them as `events`, such as an opened ledger: the
-        target is for them and the run together, and the answer is what is left for the run
+    spent: events that the data have been through already, or an object that has them as `events`: the target is for
+        them and the run together, and the answer is what is left for the run
     compare_methods: also answer by each method alone (`by_method`)
 
     Raises as `epsilon` does; Error with code FAILED_PRECONDITION and reason NO_SOLUTION if no value meets the target.

@@ -180,6 +180,70 @@ class Accountant(unittest.TestCase):
         self.assertEqual(leaky.get_gdp_parameter_estimate(), math.inf)
 
 
+class SampledConcentrated(unittest.TestCase):
+    """A sample of what is zCDP and no more is known of: JAX Privacy's use_zcdp."""
+
+    def test_bounds_are_above_mechanisms_of_that_rho(self):
+        """Every mechanism on three outcomes that random weights make, sampled, in both directions."""
+        import random
+        chance, closest = random.Random(7), {True: 0.0, False: 0.0}
+        for _ in range(3000):
+            width, order = chance.choice((0.1, 0.5, 2.0)), chance.randint(2, 9)
+            q = chance.choice((0.001, 0.1, 0.5, 0.9))
+            laws = []
+            for _ in range(3):
+                weights = [math.exp(chance.gauss(0, width)) for _ in range(3)]
+                laws.append([w / math.fsum(weights) for w in weights])
+
+            def moment(p, r, k):  # E_r[(p/r)^k]
+                return math.fsum(a ** k * b ** (1 - k) for a, b in zip(p, r))
+
+            def mixed(p, r):
+                return [q * a + (1 - q) * b for a, b in zip(p, r)]
+            for poisson in (True, False):
+                pairs = [(p, r) for p in laws for r in laws if p is not r]
+                if poisson:
+                    pairs = [(laws[0], laws[1]), (laws[1], laws[0])]
+                # The least ρ for which these are ρ-zCDP at the orders that the bound uses.
+                rho = max(math.log(moment(p, r, k)) / (k * (k - 1)) for p, r in pairs for k in range(2, order + 1))
+                bound = ours._excess(order, q, rho, 0.0, poisson)
+                if poisson:
+                    truth = max(moment(mixed(p, r), r, order) for p, r in pairs)
+                    truth = max(truth, *(moment(r, mixed(p, r), order) for p, r in pairs))
+                else:
+                    truth = moment(mixed(laws[0], laws[2]), mixed(laws[1], laws[2]), order)
+                if bound < 1e-9:
+                    continue
+                self.assertLessEqual(truth - 1, bound * (1 + 1e-6))
+                closest[poisson] = max(closest[poisson], (truth - 1) / bound)
+        self.assertGreater(closest[True], 0.4)  # or the test shows nothing
+        self.assertGreater(closest[False], 0.2)
+
+    def test_they_are_answered_and_cost_more_than_gaussian_noise(self):
+        for relation, z, sampled in (  # noise of 2 against what is twice as far for a replacement: 1/2-zCDP
+                (Relation.ADD_OR_REMOVE_ONE, 1.0, lambda event: theirs.PoissonSampledDpEvent(0.01, event)),
+                (Relation.REPLACE_ONE, 2.0, lambda event: theirs.SampledWithoutReplacementDpEvent(1000, 16, event))):
+            epsilons = []
+            for event in (theirs.GaussianDpEvent(z), theirs.ZCDpEvent(0.5)):
+                accountant = ours.LedgerAccountant(relation)
+                accountant.compose(theirs.SelfComposedDpEvent(sampled(event), 128))
+                epsilons.append(accountant.get_epsilon(1e-6))
+            self.assertTrue(epsilons[0] < epsilons[1] < 4 * epsilons[0], epsilons)
+        # JAX Privacy's accounting_test wants the same of these two (docs/python.md).
+        for event, known in ((theirs.GaussianDpEvent(5.0), 0.084728), (theirs.ZCDpEvent(0.02), 0.132114)):
+            found = ours.LedgerAccountant().compose(theirs.PoissonSampledDpEvent(0.01, event), 128).get_epsilon(1e-6)
+            self.assertAlmostEqual(found, known, delta=1e-6)
+        many, rho = (ours.LedgerAccountant().compose(theirs.PoissonSampledDpEvent(0.01, event)).get_epsilon(1e-6)
+                     for event in (theirs.DiscreteGaussianDpEvent(3.0, 1, 10), theirs.ZCDpEvent(1 / 18)))
+        self.assertEqual(many, rho)
+
+    def test_other_relations_are_refused(self):
+        event = theirs.PoissonSampledDpEvent(0.01, theirs.ZCDpEvent(0.5))
+        for relation in (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL):
+            with self.assertRaisesRegex(UnsupportedEventError, "neighboring_relation must be `ADD_OR_REMOVE_ONE`"):
+                ours.LedgerAccountant(relation).compose(event)
+
+
 class Differences(unittest.TestCase):
     ROWS = json.loads((pathlib.Path(__file__).parent / "dp_accounting_differences.json").read_text())["differences"]
 
