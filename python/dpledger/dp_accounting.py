@@ -221,7 +221,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
                 " or ".join("`%s`" % relation.name for relation in others), name, self._neighboring_relation, text)
         return self.CompositionErrorDetails(event, text)
 
-    def _refusal(self, message: messages.MechanismEvent, adjacency: str) -> Optional[Error]:
+    def _refusal(self, message: messages.MechanismEvent, adjacency: Any) -> Optional[Error]:
         """Why no method answers for this event alone; None if one does."""
         try:
             accounting.delta(message, epsilon=1.0, adjacency=adjacency, relative_gap=1.0,
