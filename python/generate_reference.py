@@ -15,8 +15,8 @@ WIDTH = 110
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "docs" / "python-api.md"
 MODULES = ("accounting", "answers", "interval", "errors", "recorder", "store", "sums", "torch/exact_sum",
-           "torch/optimizer", "torch/batches", "torch/per_example_gradients", "torch/ghost", "torch/arithmetic",
-           "numpy", "dp_accounting", "opacus", "messages")
+           "torch/optimizer", "torch/batches", "torch/per_example_gradients", "torch/processes", "torch/ghost",
+           "torch/arithmetic", "numpy", "dp_accounting", "opacus", "messages")
 OPENING = """# Python: reference
 
 Made by python/generate_reference.py from the package's docstrings: change those, and run it. [python.md](python.md) is
