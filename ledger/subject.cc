@@ -1,5 +1,7 @@
 #include "ledger/subject.h"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -106,10 +108,15 @@ void DescribeCopy(const LedgerPart& part, Subject& into) {
   }
 }
 
-void DescribeSamples(const LedgerPart& part, Subject& into) {
-  const uint64_t stated = part.reader->stated_rounds();
+// Without the ledgers' names: a bundle's are others than its server's, and its answers are the
+// same.
+void DescribeSamples(const std::vector<LedgerPart>& parts, Subject& into) {
+  uint64_t stated = 0;
+  for (const LedgerPart& part : parts) {
+    stated += std::min(part.reader->stated_rounds(), std::numeric_limits<uint64_t>::max() - stated);
+  }
   if (stated == 0) return;
-  into.assumptions.push_back(absl::StrCat(part.name, ": the samples of ", stated,
+  into.assumptions.push_back(absl::StrCat("the samples of ", stated,
                                           stated == 1 ? " round" : " rounds",
                                           " are as the trainer stated them, not tied to the draw"));
 }
@@ -242,8 +249,8 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
   for (const LedgerPart& part : all) {
     result.entries += part.size();
     DescribeCopy(part, result);
-    DescribeSamples(part, result);
   }
+  DescribeSamples(all, result);
   for (const Lineage& lineage : lineages) {
     const LedgerPart& own = lineage[0];
     RETURN_IF_ERROR(CheckComposes(lineages[0][0], own, options.group_size));
