@@ -183,11 +183,20 @@ class Privatizer(_Sums):
                                   query.grid))  # type: ignore[arg-type]
         return found
 
-    def begin(self, sample: Union[Sampler, SamplingScheme]) -> None:
-        """Records and opens a round: on what a Sampler has drawn last, or on a sample that the trainer draws itself by
-        a scheme. If it does not, the ledger lies."""
+    def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
+        """Records and opens a round.
+
+        sample: a Sampler: the round is on its draw, and takes no more rows than that has records. Or a scheme by which
+            the trainer draws the sample itself: the ledger says that nothing ties the round to it. If it is not drawn
+            so, the ledger lies
+        draw: the number of the Sampler's draw, from 1, where draws run ahead of rounds; None is the last one. Each has
+            one round, and rounds take draws in ascending order
+        """
         if isinstance(sample, Sampler):
-            self._call("begin_step", sample._pointer())
+            number = sample.draws if draw is None else _client.whole(draw, "draw", 1)
+            self._call("begin_step_on_draw", sample._pointer(), ctypes.c_uint64(number))
+        elif draw is not None:
+            raise InvalidArgument("draw: goes with a dpledger.Sampler; a stated scheme has no draws", field="draw")
         else:
             self._call("begin_step_by_scheme", ctypes.byref(scheme_struct(sample, "sample")))
 

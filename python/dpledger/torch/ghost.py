@@ -132,10 +132,10 @@ class GhostSum:
                                            allocation=allocation, non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
 
-    def begin(self, sample: Union[Sampler, SamplingScheme]) -> None:
+    def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
         """Records and opens a round on a sample: see dpledger.sums.Privatizer.begin."""
         self._sums = None
-        self._privatizer.begin(sample)
+        self._privatizer.begin(sample, draw)
 
     def add(self, pairs: Sequence[Tuple[torch.Tensor, torch.Tensor]]) -> None:
         """Some examples of the round: for each layer its inputs [B, ..., in] and its outputs' errors [B, ..., out],
