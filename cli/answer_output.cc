@@ -88,7 +88,7 @@ std::string ToText(const v1::CalibrateResponse& answer) {
       break;
   }
   text += Row("optimum in", IntervalText(answer.optimum()));
-  text += BoundRow("epsilon", answer.epsilon());
+  text += BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
   for (const v1::CalibrationByMethod& by : answer.by_method()) {
     text += Row(absl::StrCat("by ", by.method()),
                 by.error().empty() ? absl::StrCat(TextNear(by.value()), "   optimum in ",

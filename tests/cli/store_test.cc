@@ -205,7 +205,8 @@ TEST_F(AtRest, OneThatIsOpenIsRefusedInOneLine) {
 TEST_F(AtRest, WhatIsNoLedgerIsRefused) {
   const Words question = {"epsilon", "--delta", "1e-5"};
   ExpectRefused(Read(question, {folder_->File("nothing")}), "--store: there is no ");
-  ExpectRefused(Read(question, {folder_->path()}),
+  const TemporaryFolder empty;
+  ExpectRefused(Read(question, {empty.path()}),
                 "--store: must be the folder of a recorder's ledgers or of a server's store, or a "
                 "bundle; ");
   ExpectRefused(Read(question, {folder_->File("run.jsonl")}), "run.jsonl: ");
