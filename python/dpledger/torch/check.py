@@ -99,7 +99,7 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         source = data.size - 1 if number == 0 and adds else generator.randrange(data.size)
         record = data.record(source)
         if loud and number % 2 == (0 if neighbours == 1 else 1):
-            record = _loud(record, data.record(generator.randrange(data.size)))
+            record = _loud(record, data.record(generator.randrange(data.size)), -LOUD if number % 4 == 3 else LOUD)
         changed = data.take(place if adds else data.size, record, place)
         other = run(make, loop, changed, like=base, place=place, factor=1.0 if adds else 2.0, **options)
         moved = other.differs(base)
@@ -290,7 +290,7 @@ class Run:
                 raise self._leak("has a sum of group %r that moves by %.4g of its bound when one record changes%s"
                                  % (dict(made.queries[index])["group"].decode(), distance,
                                     ", and its query allows %.4g" % allowed if inside else
-                                    ": the record is not in its sample"), number)
+                                    ": the record is not in its sample, and has moved something before"), number)
             self.met += distance > 0
             self.furthest = max(self.furthest, distance / max(allowed, 1.0))
         return before.released
@@ -538,14 +538,14 @@ def _joined(parts: Sequence[Any]) -> Any:
     return numpy.concatenate(parts)
 
 
-def _loud(record: Any, other: Any) -> Any:
+def _loud(record: Any, other: Any, factor: float) -> Any:
     """A record with large features, and what is no float, such as labels, of another one."""
     if isinstance(record, dict):
-        return {name: _loud(record[name], other[name]) for name in record}
+        return {name: _loud(record[name], other[name], factor) for name in record}
     if isinstance(record, (tuple, list)):
-        return type(record)(_loud(one, two) for one, two in zip(record, other))
-    if isinstance(record, float) or str(getattr(record, "dtype", "")).replace("torch.", "").find("float") >= 0:
-        return record * LOUD
+        return type(record)(_loud(one, two, factor) for one, two in zip(record, other))
+    if isinstance(record, float) or "float" in str(getattr(record, "dtype", "")):
+        return record * factor
     return other
 
 
@@ -579,7 +579,8 @@ def _change(was: _Leaf, now: _Leaf) -> str:
 
 # Of a module: these have names of their own, or no values.
 _OF_TORCH = frozenset(vars(torch.nn.Module())) | {"_forward_pre_hooks", "_backward_pre_hooks"}
-_NOT_KEPT = (torch.utils.data.DataLoader, torch.utils.data.Dataset, torch.utils.data.Sampler, torch.Generator)
+_NOT_KEPT = (torch.utils.data.DataLoader, torch.utils.data.Dataset, torch.utils.data.Sampler, torch.Generator,
+             torch.utils.hooks.RemovableHandle)
 
 
 class _Keeper:

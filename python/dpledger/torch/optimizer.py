@@ -242,16 +242,18 @@ class PrivateOptimizer(torch.optim.Optimizer):
         if self._compared & (self._compared - 1):
             return
         factors = {1.0, float(rows)}
-        for parameter in self._parameters:
-            samples, gradient = getattr(parameter, "grad_sample", None), parameter.grad
-            if samples is None or gradient is None or gradient.is_sparse:
-                continue
+        both = [p for p in self._parameters if getattr(p, "grad_sample", None) is not None and p.grad is not None
+                and not p.grad.is_sparse]
+        with torch.no_grad():
+            scales = [float(p.grad_sample.float().reshape(rows, -1).norm(dim=1).sum()) for p in both]
+        # A bias before a normalisation has no gradient but rounding errors of the others'.
+        least = 1e-3 * max(scales, default=0.0)
+        for parameter, scale in zip(both, scales):
+            samples, gradient = parameter.grad_sample, parameter.grad
             with torch.no_grad():
-                wide = samples.float()
-                total, gradient = wide.sum(0), gradient.float()
-                scale = float(wide.reshape(rows, -1).norm(dim=1).sum())
+                total, gradient = samples.float().sum(0), gradient.float()
                 off = {factor: float((total - factor * gradient).norm()) for factor in factors}
-            tolerance = scale * _TOLERANCE.get(samples.dtype, _COARSE)
+            tolerance = max(scale, least) * _TOLERANCE.get(samples.dtype, _COARSE)
             if not (math.isfinite(scale) and all(map(math.isfinite, off.values()))):
                 self._compared -= 1  # says nothing: the next pass is looked at
                 return
