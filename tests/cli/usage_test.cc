@@ -101,8 +101,8 @@ std::vector<BadCommand> BadCommands() {
         "1", "--sampling-probability", "1"},
        "--epsilon: must be finite and > 0, got 0"},
       calibrate({"--solve", "luck"}, "--solve: must be one of"),
-      calibrate({"--solve", "noise-multiplier", "--steps", "10"},
-                "--sampling-probability: must be given"),
+      calibrate({"--solve", "noise-multiplier", "--sampling-probability", "0.1"},
+                "--steps: must be given"),
       calibrate({"--solve", "steps", "--steps", "10", "--noise-multiplier", "1",
                  "--sampling-probability", "0.1"},
                 "--steps: is what is sought"),
@@ -190,12 +190,13 @@ TEST(Usage, WithJsonTheErrorIsOneObjectOnStdoutToo) {
 
 TEST(Usage, CalibrationOfAnotherSchemeIsARefusalNotAWrongFlag) {
   const RunResult result = Dpledger({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve",
-                                     "noise-multiplier", "--sampling-probability", "0.1", "--steps",
-                                     "10", "--scheme", "without-replacement", "--json"});
+                                     "noise-multiplier", "--batch-size", "10", "--population",
+                                     "100", "--steps", "10", "--scheme", "without-replacement",
+                                     "--json"});
   EXPECT_EQ(result.exit_code, 1);
   const JsonObject error(result.out);
   EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION");
-  EXPECT_THAT(error.Text("error.message"), HasSubstr("without_replacement"));
+  EXPECT_THAT(error.Text("error.message"), HasSubstr("replacement"));
 }
 
 TEST(Usage, HelpLeadsWithExamples) {
