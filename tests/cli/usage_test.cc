@@ -57,10 +57,11 @@ std::vector<BadCommand> BadCommands() {
       epsilon("-1e-5"),
       epsilon("nan"),
       epsilon("inf"),
-      {{"epsilon", "--events", f, "--delta", "tiny"}, "--delta: must be a number, got tiny"},
+      {{"epsilon", "--events", f, "--delta", "tiny"},
+       "--delta: must be a number, or a quotient of two, got tiny"},
       {{"epsilon", "--delta", "1e-5"},
        "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
-       "--events FILE, or --server HOST:PORT with --ledger NAME"},
+       "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME"},
       {{"epsilon", "--delta", "1e-5", "--events", f, "--server", server, "--ledger", "x"},
        "--events: must not be given with --ledger"},
       {{"epsilon", "--delta", "1e-5", "--events", f, "--server", server},
@@ -189,10 +190,10 @@ TEST(Usage, WithJsonTheErrorIsOneObjectOnStdoutToo) {
 }
 
 TEST(Usage, CalibrationOfAnotherSchemeIsARefusalNotAWrongFlag) {
-  const RunResult result = Dpledger({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve",
-                                     "noise-multiplier", "--batch-size", "10", "--population",
-                                     "100", "--steps", "10", "--scheme", "without-replacement",
-                                     "--json"});
+  const RunResult result =
+      Dpledger({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve", "noise-multiplier",
+                "--batch-size", "10", "--population", "100", "--steps", "10", "--scheme",
+                "without-replacement", "--json"});
   EXPECT_EQ(result.exit_code, 1);
   const JsonObject error(result.out);
   EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION");
