@@ -53,9 +53,25 @@ function(dpledger_write_targets)
   file(WRITE ${PROJECT_BINARY_DIR}/targets.txt "${targets}\n")
 endfunction()
 
+# With DPLEDGER_QUICK_BUILD, joins a target's sources into few, which then name the list `sources`.
+function(dpledger_join name sources)
+  set(wanted ${${sources}})
+  list(FILTER wanted INCLUDE REGEX "\\.cc$")
+  list(LENGTH wanted count)
+  if(NOT DPLEDGER_QUICK_BUILD OR count LESS 2)
+    return()
+  endif()
+  list(TRANSFORM wanted REPLACE "^([^/].*)$" "${CMAKE_CURRENT_SOURCE_DIR}/\\1")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${wanted} ${PROJECT_SOURCE_DIR}/cmake/join_sources.py)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/join_sources.py
+    ${CMAKE_CURRENT_BINARY_DIR}/joined_${name} ${wanted} OUTPUT_VARIABLE joined COMMAND_ERROR_IS_FATAL ANY)
+  set(${sources} ${joined} PARENT_SCOPE)
+endfunction()
+
 function(dpledger_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
+  dpledger_join(${ARG_NAME} ARG_SRCS)
   add_library(dpledger_${ARG_NAME} STATIC ${ARG_SRCS})
   add_library(dpledger::${ARG_NAME} ALIAS dpledger_${ARG_NAME})
   set_target_properties(dpledger_${ARG_NAME} PROPERTIES EXPORT_NAME ${ARG_NAME})
@@ -74,6 +90,7 @@ dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of se
 function(dpledger_c_library)
   cmake_parse_arguments(ARG "" "NAME;OUTPUT_NAME;EXPORTS" "SRCS;DEPS" ${ARGN})
   dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
+  dpledger_join(${ARG_NAME} ARG_SRCS)
   add_library(dpledger_${ARG_NAME} SHARED ${ARG_SRCS})
   add_library(dpledger::${ARG_NAME} ALIAS dpledger_${ARG_NAME})
   set(messages dpledger::messages)
@@ -105,6 +122,11 @@ function(dpledger_program)
   dpledger_record(${ARG_NAME} "${ARG_SRCS}" "${ARG_DEPS}")
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE dpledger_options ${ARG_DEPS})
+  if(DPLEDGER_STATIC_LIBRARIES)  # a wheel's, in a folder beside its libraries
+    target_sources(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/old_glibc.c)
+    target_link_options(${ARG_NAME} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
+    set_target_properties(${ARG_NAME} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/..")
+  endif()
   set_property(GLOBAL APPEND PROPERTY DPLEDGER_COMPILED ${ARG_NAME})
 endfunction()
 
@@ -112,6 +134,17 @@ endfunction()
 # time, and what it does itself is soon done.
 function(dpledger_little_optimised target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# For a build whose own time counts: everything but the accountant and the trainer's sums.
+function(dpledger_optimise_numeric_alone)
+  set(numeric ${accountant_rooms} client_privacy)
+  list(TRANSFORM numeric PREPEND dpledger_)
+  get_property(targets GLOBAL PROPERTY DPLEDGER_COMPILED)
+  list(REMOVE_ITEM targets ${numeric})
+  foreach(target ${targets} dpledger_proto dpledger_grpc)
+    dpledger_little_optimised(${target})
+  endforeach()
 endfunction()
 
 # Whether a target comes, by way of others, to the target `wanted`.

@@ -1,7 +1,7 @@
 # With DPLEDGER_STATIC_LIBRARIES, the folder that cmake/static_libraries.sh prints, the two libraries with an interface
-# in C are self-contained: gRPC, protobuf, Abseil, Highway, RocksDB and OpenSSL are in them. libdpledger_accounting.so needs glibc
-# alone; libdpledger.so also the folder's MPFR and GMP, which are looked for beside it. Read after Packages.cmake: the
-# packages' headers stay, their libraries are replaced.
+# in C, and programs, are self-contained: gRPC, protobuf, Abseil, Highway, RocksDB and OpenSSL are in them.
+# libdpledger_accounting.so needs glibc alone; the others also the folder's MPFR and GMP, which are looked for beside the
+# libraries. Read after Packages.cmake: the packages' headers stay, their libraries are replaced.
 set(folder ${DPLEDGER_STATIC_LIBRARIES}/lib)
 
 function(dpledger_replace_library target file)

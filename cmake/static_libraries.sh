@@ -8,11 +8,11 @@
 # headers and archives are then of one piece. (Debian's archives of gRPC, OpenSSL, c-ares, Snappy and zlib fit as they
 # are.) MPFR and GMP are LGPL, and so stay shared objects that a user can replace: Debian's own, under names of ours, so
 # that they are neither taken from another part of the process nor given to one. apt checks all signatures. Nothing is
-# written to the system or the clone: sources and results are below ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder
-# named by all that they depend on.
+# written to the system or the clone: sources and results are below DPLEDGER_CACHE, by default
+# ${XDG_CACHE_HOME:-~/.cache}/dpledger, in a folder named by all that they depend on.
 set -eu
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/dpledger
+cache=${DPLEDGER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/dpledger}
 headers='libprotobuf-dev libabsl-dev libhwy-dev libre2-dev librocksdb-dev'
 shared='libmpfr6 libgmp10'
 # shellcheck disable=SC2086 # one word for each package
