@@ -1,5 +1,5 @@
-"""The wheel alone, in the environment that wheel_test.py has made: its libraries and no others, beside torch and Python's
-own protobuf, over TLS, and a whole training run. The server and the program `dpledger` are the build's."""
+"""The package alone, in the environment that wheel_test.py has made: its libraries and no others; the self-contained
+wheel beside torch and Python's own protobuf, over TLS, and in a whole training run. The server is the build's."""
 import csv
 import importlib.util
 import json
@@ -62,10 +62,39 @@ def python(code, *arguments, check=True, **variables):
                           capture_output=True, text=True, timeout=120, cwd="/")
 
 
-class Wheel(support.WithServer):
+class Both(support.WithServer):
     def both(self, ledger, first="", then="", *more, address=None, check=True, **variables):
         return python(BOTH.format(first=first, then=then), address or self.server.address, ledger,
                       self.folder / ledger, *more, check=check, **variables)
+
+
+class Installed(Both):
+    """However it was made."""
+
+    def test_both_libraries_and_the_command_line_are_the_packages(self):
+        package = python(PACKAGE).stdout.strip()
+        self.assertTrue(package.startswith(sys.prefix), package)
+        mapped = set(re.findall(r" (/\S+\.so\S*)", self.both("installed").stdout))
+        ours = {path for path in mapped if "dpledger" in path}
+        self.assertLessEqual({package + "/libdpledger.so.1", package + "/libdpledger_accounting.so"}, ours)
+        self.assertEqual([path for path in ours if not path.startswith(package + "/")], [])
+        command = [os.path.join(sys.prefix, "bin/dpledger"), "ledger", "verify", "installed", "--self-signed"]
+        shown = subprocess.run([*command, "--server", self.server.address], env=clean(), cwd="/", capture_output=True,
+                               text=True, timeout=120)
+        self.assertIn("agrees with itself", shown.stdout, shown.stderr)
+
+    def test_without_the_program_the_command_says_what_to_do(self):
+        folder = self.folder / "copy"
+        shutil.copytree(python(PACKAGE).stdout.strip(), folder / "dpledger")
+        (folder / "dpledger/bin/dpledger").unlink()
+        ran = subprocess.run([sys.executable, "-m", "dpledger", "--version"], env=clean(PYTHONPATH=str(folder)), cwd="/",
+                             capture_output=True, text=True, timeout=120)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the program is not in %s/dpledger/bin; a wheel of dpledger holds it" % folder, ran.stderr)
+
+
+class Wheel(Both):
+    """Self-contained."""
 
     def copy(self):
         """A folder with a copy of the installed package, to break."""
