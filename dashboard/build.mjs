@@ -37,8 +37,10 @@ function fetchPackages() {
   npm(install);
 }
 
-const reason = (error) =>
-  error.code === "ETIMEDOUT" ? "the registry does not answer" : (String(error.stderr ?? "").trim() || error.message).split("\n").slice(0, 3).join("; ");
+function reason(error) {
+  if (error.code === "ETIMEDOUT") return "the registry does not answer";
+  return (String(error.stderr ?? "").trim() || error.message).split("\n").slice(0, 3).join("; ");
+}
 
 // npm's packages go beside a copy of the sources: the checkout stays as it is.
 function prepare() {
