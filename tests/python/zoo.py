@@ -607,15 +607,14 @@ def batch_sizes_returned(model, data, ledger):
 
 
 @case(linear, points, found="how many rounds there are depends on the data")
-def stop_where_the_loss_is_small(model, data, ledger):
-    sampler = poisson(steps=6)
+def stop_where_a_batch_is_odd(model, data, ledger):
+    sampler = poisson(steps=2)
     optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
     exact.per_example(model, loss_reduction="sum")
     for batch in exact.data_loader(data, sampler):
-        loss = sum_loss(model, batch)
-        if loss > 15:
+        if len(batch[0]) % 2:
             break
-        loss.backward()
+        sum_loss(model, batch).backward()
         optimizer.step()
 
 
@@ -642,7 +641,7 @@ def population_of_the_data(model, data, ledger):
     return train(model, data, ledger, sampler=exact.PoissonBatchSampler(len(data), RATE, steps=STEPS))
 
 
-@case(linear, points, found=r"round 1 has a sum|model\.weight moves by")
+@case(linear, points, found="round . has a sum of group .all. that moves by")
 def features_scaled_by_the_data(model, data, ledger):
     x, y = data.tensors
     return train(model, torch.utils.data.TensorDataset((x - x.mean(0)) / x.std(0), y), ledger)
