@@ -26,16 +26,18 @@ class Engine(support.WithServer):
         torch.manual_seed(1)
         x = torch.randn(600, 8)
         self.data = torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long())
-        self.model = torch.nn.Linear(8, 2)
+        self.model, self.hooked = torch.nn.Linear(8, 2), None
         self.plain = torch.optim.SGD(self.model.parameters(), lr=0.5)
 
     def loader(self, **options):
         return torch.utils.data.DataLoader(self.data, batch_size=50, **dict(dict(shuffle=True), **options))
 
     def private(self, engine, loader=None, **options):
-        values = dict(module=self.model, optimizer=self.plain, data_loader=loader or self.loader(),
+        values = dict(module=self.hooked or self.model, optimizer=self.plain, data_loader=loader or self.loader(),
                       noise_multiplier=2.0, max_grad_norm=1.5)
-        return engine.make_private(**dict(values, **options))
+        made = engine.make_private(**dict(values, **options))
+        self.hooked = made[0]  # Opacus takes a model once, and then what it made of it
+        return made
 
     def step(self, model, optimizer, inputs, labels):
         optimizer.zero_grad()
