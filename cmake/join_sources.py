@@ -51,12 +51,14 @@ class Source:
         self.alone = not path.endswith(".cc") or any(mark in text for mark in _ALONE)
         code = code_of(text)
         # Headers that all may read first: those that stand under no condition.
-        self.headers, depth = [], 0
+        self.headers, depth, defines = [], 0, False
         for line in re.findall(r"^[ \t]*#[^\n]*", text, re.M):
             word = line.lstrip(" \t#")
             depth += word.startswith("if") - word.startswith("endif")
+            defines |= word.startswith("define")
             if word.startswith("include") and depth == 0:
                 self.headers.append(line)
+                self.alone |= defines  # a header may read what is defined before it
         code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", code, flags=re.M)
         self.words = set(_WORD.findall(code))
         self.other = set(re.findall(r"(?:\.|->|::)\s*(?:template\s+)?([A-Za-z_]\w*)", code))

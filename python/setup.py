@@ -50,8 +50,9 @@ def build_here():
         if shutil.which(program) is None:
             sys.exit("dpledger: there is no %s; the packages to build with, on Debian 12: apt-get install $(sed -n "
                      "'s/^build //p' deploy/debian-packages.txt)" % program)
-    options = ["CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "Python3_EXECUTABLE=" + sys.executable,
-               "DPLEDGER_QUICK_BUILD=ON", "DPLEDGER_BUILD_COMMAND_LINE=ON", "DPLEDGER_FFT=own", "DPLEDGER_POSTGRES=OFF",
+    # The system's own interpreter: a virtual environment may be gone when the next one is built for.
+    options = ["CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+               "Python3_EXECUTABLE=" + os.path.realpath(sys.executable), "DPLEDGER_QUICK_BUILD=ON", "DPLEDGER_BUILD_COMMAND_LINE=ON", "DPLEDGER_FFT=own", "DPLEDGER_POSTGRES=OFF",
                *("DPLEDGER_BUILD_%s=OFF" % part for part in LEFT_OUT)]
     subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), *("-D" + option for option in options)],
                    check=True)
