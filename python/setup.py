@@ -52,7 +52,8 @@ def build_here():
                      "'s/^build //p' deploy/debian-packages.txt)" % program)
     # The system's own interpreter: a virtual environment may be gone when the next one is built for.
     options = ["CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
-               "Python3_EXECUTABLE=" + os.path.realpath(sys.executable), "DPLEDGER_QUICK_BUILD=ON", "DPLEDGER_BUILD_COMMAND_LINE=ON", "DPLEDGER_FFT=own", "DPLEDGER_POSTGRES=OFF",
+               "Python3_EXECUTABLE=" + os.path.realpath(sys.executable), "DPLEDGER_QUICK_BUILD=ON",
+               "DPLEDGER_BUILD_COMMAND_LINE=ON", "DPLEDGER_FFT=own", "DPLEDGER_POSTGRES=OFF",
                *("DPLEDGER_BUILD_%s=OFF" % part for part in LEFT_OUT)]
     subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), *("-D" + option for option in options)],
                    check=True)
