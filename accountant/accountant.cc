@@ -371,8 +371,7 @@ absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<D
   }
   const Question question{Question::Of::kEpsilon, delta, direction};
   pld::EpochLaws laws;
-  const double most =
-      std::fmin(greatest.upper(), LossBesideStated(composition, direction, delta));
+  const double most = std::fmin(greatest.upper(), LossBesideStated(composition, direction, delta));
   return AtMost(most, Asking(question, options, laws).By(options.method, composition));
 }
 

@@ -9,7 +9,7 @@ namespace dpledger::server {
 
 SignedRoot SignedRootOf(LedgerReader* store, SignedLogs* logs) {
   return [store, logs](const std::string& ledger, uint64_t size,
-                          const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
+                       const accountant::Limits& limits) -> absl::StatusOr<merkle::Hash> {
     ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
                      logs->AwaitSigned(ledger, size, {limits.deadline, limits.cancelled}));
     LogReader reader(*store, ledger, std::move(checkpoint));

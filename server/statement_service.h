@@ -23,11 +23,7 @@ class StatementService {
   // All must outlive the service.
   StatementService(LedgerStore* store, SignedLogs* logs, AccountingService* accounting,
                    LedgerFinder* finder, Clock* clock = Clock::System())
-      : store_(*store),
-        logs_(*logs),
-        accounting_(*accounting),
-        finder_(*finder),
-        clock_(*clock) {}
+      : store_(*store), logs_(*logs), accounting_(*accounting), finder_(*finder), clock_(*clock) {}
 
   absl::StatusOr<v1::Statement> GetStatement(const v1::GetStatementRequest& request,
                                              const CallContext& call);

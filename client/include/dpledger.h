@@ -714,20 +714,21 @@ DPLEDGER_API dpledger_status dpledger_calibrate_correlated_noise(
 // version 7, as all that follows. All results are lent until the next call with the store.
 typedef struct dpledger_store dpledger_store;
 
-// `paths` is `count` of them: the folder of a recorder's ledgers or of a server's embedded store; or
-// one or several bundles, which are verified against the keys that they hold themselves. A folder is
-// open during each call only, so that a recorder may open it between two; one that another process
-// has open is FAILED_PRECONDITION (STORE_IN_USE), one of a recorder of this process is read as it is
-// at that moment. INVALID_ARGUMENT (path) for what is none of these; NOT_FOUND; DATA_LOSS if it was
-// changed or is damaged.
+// `paths` is `count` of them: the folder of a recorder's ledgers or of a server's embedded store;
+// or one or several bundles, which are verified against the keys that they hold themselves. A
+// folder is open during each call only, so that a recorder may open it between two; one that
+// another process has open is FAILED_PRECONDITION (STORE_IN_USE), one of a recorder of this process
+// is read as it is at that moment. INVALID_ARGUMENT (path) for what is none of these; NOT_FOUND;
+// DATA_LOSS if it was changed or is damaged.
 DPLEDGER_API dpledger_status dpledger_store_open(const char* const* paths, size_t count,
                                                  dpledger_store** store, dpledger_error* error);
 DPLEDGER_API void dpledger_store_free(dpledger_store* store);
 
 // A question of dpledger.v1.AccountingService: `method` is ComputeEpsilon, ComputeDelta,
-// ComputeProfile or ComputeTuningCost; `question` a serialised message of its request, whose subject
-// is not read; `answer` one of its response. It is about the `ledger_count` ledgers that are named,
-// composed; if there is none, about those over `dataset`; if that is NULL, about all of the store.
+// ComputeProfile or ComputeTuningCost; `question` a serialised message of its request, whose
+// subject is not read; `answer` one of its response. It is about the `ledger_count` ledgers that
+// are named, composed; if there is none, about those over `dataset`; if that is NULL, about all of
+// the store.
 DPLEDGER_API dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
                                                 const char* const* ledgers, size_t ledger_count,
                                                 const char* dataset, const void* question,
@@ -736,14 +737,14 @@ DPLEDGER_API dpledger_status dpledger_store_ask(dpledger_store* store, const cha
 // The ledgers, as a JSON array of dpledger.v1.Ledger.
 DPLEDGER_API dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
                                                     dpledger_error* error);
-// Entries from sequence `first` on, each a dpledger.v1.LedgerEntry in JSON, as a JSON array: as many
-// as fit into a page. `next` gets the sequence of the next page, 0 after the last. `ledger` may be
-// NULL, here and below, if the store has but one.
+// Entries from sequence `first` on, each a dpledger.v1.LedgerEntry in JSON, as a JSON array: as
+// many as fit into a page. `next` gets the sequence of the next page, 0 after the last. `ledger`
+// may be NULL, here and below, if the store has but one.
 DPLEDGER_API dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger,
                                                     uint64_t first, const char** json,
                                                     uint64_t* next, dpledger_error* error);
-// The full guarantee, a dpledger.v1.Statement in JSON: of `ledger`, or if that is NULL of `dataset`,
-// or if that is NULL too of all ledgers, over one data set. `delta` may be 0: 1e-5 then.
+// The full guarantee, a dpledger.v1.Statement in JSON: of `ledger`, or if that is NULL of
+// `dataset`, or if that is NULL too of all ledgers, over one data set. `delta` may be 0: 1e-5 then.
 DPLEDGER_API dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledger,
                                                       const char* dataset, double delta,
                                                       const char** json, dpledger_error* error);

@@ -116,13 +116,13 @@ std::string AttackWords(const Facts& facts) {
   if (IsOdometer(answer)) return OdometerWords(answer);
   const Attack attack =
       facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
-  std::string words =
-      absl::StrCat("Someone who sees all that was released, and knows all other records, guesses ",
-                   Question(answer.details().adjacency()), " rightly with a chance of at most ",
-                   ChanceUp(attack.success),
-                   ", where a coin toss gives 50 %. If he accepts 1 false alarm in "
-                   "100, he finds at most ",
-                   InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
+  std::string words = absl::StrCat(
+      "Someone who sees all that was released, and knows all other records, guesses ",
+      Question(answer.details().adjacency()), " rightly with a chance of at most ",
+      ChanceUp(attack.success),
+      ", where a coin toss gives 50 %. If he accepts 1 false alarm in "
+      "100, he finds at most ",
+      InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
   if (!facts.profile.has_value()) {
     words +=
         " These chances follow from epsilon and delta alone, and are larger than they need "
