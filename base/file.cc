@@ -56,6 +56,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
+absl::Status TruncateDurably(const std::string& path, uint64_t bytes) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open", path);
+  const bool done = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 && ::fsync(fd) == 0;
+  const int error = errno;
+  ::close(fd);
+  return done ? absl::OkStatus() : ErrnoError(error, "truncate", path);
+}
+
 absl::Status SyncDirectory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoError(errno, "open", path);

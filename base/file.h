@@ -1,6 +1,7 @@
 // Files written so that a crash leaves the old content or the new, never a mixture.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On
 // return the content is durable. Errors carry errno's text and the path.
 absl::Status WriteFileDurably(const std::string& path, std::string_view content);
+
+// Cuts the file off behind its first `bytes`. On return that is durable.
+absl::Status TruncateDurably(const std::string& path, uint64_t bytes);
 
 // Makes the file names in a folder durable, after a create, rename or unlink.
 absl::Status SyncDirectory(const std::string& path);

@@ -42,23 +42,31 @@ absl::Status InUse(const std::string& folder) {
       {"STORE_IN_USE", {{"folder", folder}}});
 }
 
+absl::Status MakeLogsReady(const std::string& folder) {
+  const absl::StatusOr<std::vector<TornLog>> torn = CheckLogs(folder);
+  if (absl::IsDataLoss(torn.status())) {
+    return absl::DataLossError(
+        absl::StrCat("open the store in ", folder, ": ", torn.status().message(),
+                     "; `dpledger-server recover --help` says what can be done"));
+  }
+  RETURN_IF_ERROR(torn.status());
+  RETURN_IF_ERROR(CheckSyncedAtRest(folder));
+  // RocksDB keeps a log of which it could replay nothing, and removes others without a sync of the
+  // folder. So a torn log may still be there when a later one has records, and would look damaged.
+  for (const TornLog& log : *torn) RETURN_IF_ERROR(TruncateDurably(log.path, log.whole_bytes));
+  return absl::OkStatus();
+}
+
 // Under RocksDB's lock: the log of a server that runs changes while it is read.
-absl::Status CheckLogsAtRest(const std::string& folder, rocksdb::Env& env) {
+absl::Status MakeReadyAtRest(const std::string& folder, rocksdb::Env& env) {
   const std::string path = absl::StrCat(folder, "/LOCK");
   rocksdb::FileLock* lock = nullptr;
   const rocksdb::Status locked = env.LockFile(path, &lock);
   if (IsLocked(locked)) return InUse(folder);
   if (!locked.ok()) return DiskError(absl::StrCat("open the store in ", folder), locked);
-  const absl::Status checked = CheckLogs(folder);
-  const absl::Status synced = checked.ok() ? CheckSyncedAtRest(folder) : absl::OkStatus();
+  const absl::Status ready = MakeLogsReady(folder);
   const rocksdb::Status unlocked = env.UnlockFile(lock);
-  if (absl::IsDataLoss(checked)) {
-    return absl::DataLossError(
-        absl::StrCat("open the store in ", folder, ": ", checked.message(),
-                     "; `dpledger-server recover --help` says what can be done"));
-  }
-  RETURN_IF_ERROR(checked);
-  RETURN_IF_ERROR(synced);
+  RETURN_IF_ERROR(ready);
   return unlocked.ok() ? absl::OkStatus() : DiskError(absl::StrCat("unlock ", folder), unlocked);
 }
 
@@ -98,16 +106,12 @@ absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& folder,
                                                           rocksdb::Env* env) {
   RETURN_IF_ERROR(MakeFolder(folder));
-  RETURN_IF_ERROR(CheckLogsAtRest(folder, env == nullptr ? *rocksdb::Env::Default() : *env));
+  RETURN_IF_ERROR(MakeReadyAtRest(folder, env == nullptr ? *rocksdb::Env::Default() : *env));
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(env), folder, &opened);
   std::unique_ptr<rocksdb::DB> db(opened);
   if (IsLocked(status)) return InUse(folder);
   if (!status.ok()) return DiskError(absl::StrCat("open the store in ", folder), status);
-  // RocksDB has written into tables what it replayed, and has removed those logs, without a sync of
-  // the folder. A log that a power cut tore, and that comes back after the next cut, must not stand
-  // before one that has records: CheckLogs would take its torn end for damage.
-  RETURN_IF_ERROR(SyncDirectory(folder));
   RETURN_IF_ERROR(CheckVersion(*db, folder));
   return db;
 }

@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<LedgerReader>> OpenEmbeddedToRead(const std::stri
                                                                  const HeadKeys& keys) {
   ASSIGN_OR_RETURN(embedded::FolderLock lock,
                    embedded::FolderLock::Take(folder, embedded::FolderLock::Kind::kShared));
-  RETURN_IF_ERROR(embedded::CheckLogs(folder));
+  RETURN_IF_ERROR(embedded::CheckLogs(folder).status());
   RETURN_IF_ERROR(embedded::CheckSyncedAtRest(folder));
   embedded::ReadOnlyDatabase opened =
       embedded::OpenReadOnly(folder, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);

@@ -192,6 +192,7 @@ class Scanner {
     if (type == RecordType::kFull || type == RecordType::kLast) {
       fragment_begin_.reset();
       ++scan_.records;
+      scan_.whole_bytes = offset + kHeaderBytes + payload.size();
       visit_(fragment_);
     }
   }
@@ -235,7 +236,7 @@ absl::StatusOr<LogScan> ScanLog(const std::string& path,
   return scan;
 }
 
-absl::Status CheckLogs(const std::string& folder) {
+absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder) {
   std::map<uint64_t, std::filesystem::path> logs;  // by number: in the order of their writing
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
@@ -249,19 +250,19 @@ absl::Status CheckLogs(const std::string& folder) {
       RETURN_IF_ERROR(FirstDamage(path, scan));
     }
   }
-  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  std::vector<TornLog> torn;
+  if (error == std::errc::no_such_file_or_directory) return torn;
   if (error) return ErrnoError(error.value(), "read the folder", folder);
-  std::string torn;  // the first log that ends within a record
   for (const auto& [number, path] : logs) {
     ASSIGN_OR_RETURN(const LogScan scan, ScanLog(path.string(), [](std::string_view) {}));
     RETURN_IF_ERROR(FirstDamage(path, scan));
     if (!torn.empty() && scan.records > 0) {
-      return absl::DataLossError(absl::StrCat(torn, ": ends within a record, but ",
+      return absl::DataLossError(absl::StrCat(torn.front().path, ": ends within a record, but ",
                                               path.filename().string(), " goes on behind it"));
     }
-    if (torn.empty() && scan.torn_bytes > 0) torn = path.string();
+    if (scan.torn_bytes > 0) torn.push_back({path.string(), scan.whole_bytes});
   }
-  return absl::OkStatus();
+  return torn;
 }
 
 }  // namespace dpledger::embedded

@@ -29,6 +29,7 @@ struct LogScan {
   };
   uint64_t file_bytes = 0;
   uint64_t records = 0;
+  uint64_t whole_bytes = 0;  // up to the end of the last whole record
   std::vector<Damage> damage;
   // Bytes at the end that are not a whole record: a crash leaves them of a write that was not
   // synced.
@@ -40,12 +41,17 @@ struct LogScan {
 absl::StatusOr<LogScan> ScanLog(const std::string& path,
                                 const std::function<void(std::string_view record)>& visit);
 
+struct TornLog {
+  std::string path;
+  uint64_t whole_bytes = 0;  // LogScan's
+};
+
 // Whether RocksDB may replay the logs in `folder` (*.log, MANIFEST-*): DATA_LOSS naming the first
 // place that is damaged, or a log that ends within a record though a later one has records. RocksDB
 // alone may drop such an end, although it was acknowledged, as if it had never been synced, and may
-// remove the tables that the end of a MANIFEST names. OK if there is no such folder. Reads each
-// file once.
-absl::Status CheckLogs(const std::string& folder);
+// remove the tables that the end of a MANIFEST names. Returns the *.log files that may be replayed
+// and end within a record; none if there is no such folder. Reads each file once.
+absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder);
 
 // CRC-32C (Castagnoli) of the concatenated parts: RFC 3720, appendix B.4.
 uint32_t Crc32c(std::string_view first, std::string_view second = {});

@@ -338,6 +338,13 @@ class LogOfAStore : public EmbeddedStore {
     ASSERT_GT(largest, 5000u);
   }
 
+  std::string NewestLog() const {
+    std::string newest;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+      if (file.path().extension() == ".log") newest = std::max(newest, file.path().string());
+    }
+    return newest;
+  }
   std::string RecordPath() const {
     return absl::StrCat(folder_.path(), "/", embedded::kSyncedRecordFile);
   }
@@ -397,6 +404,22 @@ TEST_F(LogOfAStore, TornTailIsCutOff) {
   EXPECT_EQ((*store)->Get(kLedger)->size(), 99u);
   EXPECT_TRUE((*store)->Append(RoundBatch(kLedger, "w", "r50", 50)).ok());
   EXPECT_EQ((*store)->Get(kLedger)->size(), 101u);
+}
+
+// RocksDB keeps a log of which it could replay nothing: it is still there when a later log has
+// records, and must not look damaged then.
+TEST_F(LogOfAStore, TornFirstRecordIsCutOff) {
+  const std::string torn = ReadFile(log_)->substr(0, 20);
+  ASSERT_TRUE(Open().ok());
+  const std::string empty = NewestLog();
+  ASSERT_EQ(std::filesystem::file_size(empty), 0u);
+  ASSERT_TRUE(WriteFileDurably(empty, torn).ok());
+  for (uint64_t round = 51; round <= 53; ++round) {
+    const auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->Append(RoundBatch(kLedger, "w", absl::StrCat("r", round), round)).ok());
+  }
+  EXPECT_EQ(Open().value()->Get(kLedger)->size(), 107u);
 }
 
 TEST_F(EmbeddedStore, DamagedRunLengthTableIsTold) {

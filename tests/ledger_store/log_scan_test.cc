@@ -18,6 +18,7 @@
 namespace dpledger::embedded {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -128,15 +129,21 @@ TEST_F(LogScanner, LogsOfAFolderAreWholeUpToTheLast) {
     WriteTo(folder_.path() + "/10.log", tenth);
     return CheckLogs(folder_.path());
   };
-  EXPECT_TRUE(check(content, cut).ok());
-  EXPECT_TRUE(check(cut, "").ok());  // a crash in the first start after a power cut
-  EXPECT_TRUE(IsError(check(cut, content), absl::StatusCode::kDataLoss, "",
+  EXPECT_THAT(check(content, content).value(), IsEmpty());
+  const auto last = check(content, cut);
+  ASSERT_TRUE(last.ok() && last->size() == 1);
+  EXPECT_THAT(last->front().path, EndsWith("/10.log"));
+  EXPECT_EQ(last->front().whole_bytes, Written({10, 20}).size());
+  const auto before = check(cut, "");  // a crash in the first start after a power cut
+  ASSERT_TRUE(before.ok() && before->size() == 1);
+  EXPECT_THAT(before->front().path, EndsWith("/9.log"));
+  EXPECT_TRUE(IsError(check(cut, content).status(), absl::StatusCode::kDataLoss, "",
                       "/9.log: ends within a record, but 10.log goes on behind it"));
-  EXPECT_TRUE(IsError(check(content, damaged), absl::StatusCode::kDataLoss, "",
+  EXPECT_TRUE(IsError(check(content, damaged).status(), absl::StatusCode::kDataLoss, "",
                       "a record does not match its checksum"));
   EXPECT_TRUE(check(content, cut).ok());
   WriteTo(folder_.path() + "/MANIFEST-000005", damaged);
-  EXPECT_TRUE(IsError(CheckLogs(folder_.path()), absl::StatusCode::kDataLoss, "",
+  EXPECT_TRUE(IsError(CheckLogs(folder_.path()).status(), absl::StatusCode::kDataLoss, "",
                       "/MANIFEST-000005: bytes "));
   EXPECT_TRUE(CheckLogs(folder_.path() + "/none").ok());
 }
