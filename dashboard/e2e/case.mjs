@@ -37,7 +37,7 @@ export async function withFolder(body) {
   }
 }
 export const text = (tab) => tab.evaluate(() => document.body.innerText);
-export const until = (tab, what, argument) => tab.waitForFunction(what, argument, { timeout: 20000 });
+export const until = (tab, what, argument) => tab.waitForFunction(what, argument, { timeout: 60000 });
 export const says = (tab, words) => until(tab, (wanted) => document.body.innerText.includes(wanted), words);
 export const outcomes = (tab) => tab.evaluate(() => Object.fromEntries([...document.querySelectorAll("[data-check]")].map((row) => [row.dataset.check, row.dataset.outcome])));
 export const checked = (tab) => until(tab, () => document.querySelectorAll("[data-check]").length === 7);

@@ -200,9 +200,11 @@ export const cases = {
         await tab.fill("textarea", vkey);
         const check = async (bytes) => {
           writeFileSync(path, bytes);
+          // The rows of the file before it are marked, and gone before this one's are read.
+          await tab.evaluate(() => document.querySelectorAll("[data-check]").forEach((row) => row.setAttribute("data-before", "")));
           await tab.setInputFiles("input[type=file]", []);
           await tab.setInputFiles("input[type=file]", path);
-          await sleep(30);
+          await until(tab, () => !document.querySelector("[data-before]"));
           await checked(tab);
           const found = await outcomes(tab);
           return { found, failed: Object.values(found).includes("failed") };

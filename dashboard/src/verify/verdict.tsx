@@ -9,23 +9,25 @@ import { run } from "./in_worker";
 
 export interface Running { checks: Check[]; progress?: { done: number; total: number; bytes: number }; end?: End; broken?: string; started: number }
 
+const begun = (): Running => ({ checks: [], started: Date.now() });
+
+// The checks of `job`, from its first render on: the verdict on one file never stands under another's name.
 export function useChecks(job: Job | undefined, ended?: (end: End) => void): Running {
-  const [state, setState] = useState<Running>({ checks: [], started: Date.now() });
-  const last = useRef<Job | undefined>(undefined);
+  const [heard, setHeard] = useState<{ job: Job | undefined; running: Running }>({ job: undefined, running: begun() });
   useEffect(() => {
     if (!job) return;
-    last.current = job;
-    setState({ checks: [], started: Date.now() });
+    const change = (to: (old: Running) => Running) => setHeard((old) => ({ job, running: to(old.job === job ? old.running : begun()) }));
+    change(begun);
     return run(job, (message) => {
-      if (message.type === "check") setState((old) => ({ ...old, checks: [...old.checks, message.check] }));
-      else if (message.type === "progress") setState((old) => ({ ...old, progress: message }));
+      if (message.type === "check") change((old) => ({ ...old, checks: [...old.checks, message.check] }));
+      else if (message.type === "progress") change((old) => ({ ...old, progress: message }));
       else {
-        setState((old) => ({ ...old, end: message.end }));
+        change((old) => ({ ...old, end: message.end }));
         ended?.(message.end);
       }
-    }, (why) => setState((old) => ({ ...old, broken: why })));
+    }, (why) => change((old) => ({ ...old, broken: why })));
   }, [job]);
-  return state;
+  return heard.job === job ? heard.running : begun();
 }
 
 const took = (check: Check) => (check.outcome === "none" ? "not proved" : check.outcome === "unfinished" ? "not finished" : [check.ms === undefined ? "" : check.ms < 1 ? "< 1 ms" : check.ms < 1000 ? `${Math.round(check.ms)} ms` : `${(check.ms / 1000).toFixed(1)} s`, check.bytes ? bytesText(check.bytes) : ""].filter(Boolean).join(" · "));
