@@ -346,6 +346,25 @@ class Optimizers(support.WithPath):
                                         % scheme.population_size):
                 optimizer.step()
 
+    def test_stated_samples_are_one_optimizer_s_at_a_time(self):
+        first, second = (self.model() for _ in range(2))
+        optimizers = [self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None,
+                                scheme=dpledger.Poisson(0.1, 200)) for model in (first, second)]
+
+        def step(index):
+            model = (first, second)[index]
+            exact.per_example(model, loss_reduction="sum")
+            functional.cross_entropy(model(self.x[:8]), self.y[:8], reduction="sum").backward()
+            optimizers[index].step()
+        for index in (0, 0, 1, 1):  # the second takes over
+            step(index)
+        kept = [value.clone() for value in first.state_dict().values()]
+        with self.assertRaisesRegex(dpledger.Error, "scheme: another PrivateOptimizer.*made later") as seen:
+            step(0)
+        self.assertEqual((seen.exception.code, seen.exception.reason), ("FAILED_PRECONDITION", "SAMPLE_USED"))
+        self.assertTrue(all(map(torch.equal, kept, first.state_dict().values())))
+        step(1)
+
     def test_samplers_and_schemes_are_told_apart(self):
         inner = torch.optim.SGD(self.model().parameters(), lr=1.0)
         for words, kind, options in (

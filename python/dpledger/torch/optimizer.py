@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import types
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -57,7 +59,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
                  non_private_seed: Optional[int] = None) -> None:
         self.optimizers = _optimizers(optimizer)
         self._several = not isinstance(optimizer, torch.optim.Optimizer)
-        self._source = _source(sampler, scheme)
+        self._source = _source(sampler, scheme, recorder)
         self._size = _size(expected_batch_size, self._source.scheme)
         self._sizes: List[int] = []  # how many parameters each optimizer has
         self._parameters: List[torch.Tensor] = []
@@ -392,9 +394,10 @@ class _Stated:
     """Steps on samples that the trainer draws by other means, and says how."""
 
     used = 0
+    _made = itertools.count()
 
-    def __init__(self, scheme: SamplingScheme) -> None:
-        self.scheme = scheme
+    def __init__(self, scheme: SamplingScheme, recorder: Recorder) -> None:
+        self.scheme, self.recorder, self.made = scheme, recorder, next(self._made)
 
     def take(self) -> None:
         """Nothing is tied."""
@@ -410,10 +413,21 @@ class _Stated:
                                   "each row must be one record, whole" % (most, self.scheme), field="grad_sample")
 
     def begin(self, sums: ExactSum, _: int) -> None:
+        before = _STEPPED.get(self.recorder)
+        if before is not None and before is not self and before.made > self.made:
+            raise error(9, "scheme: another PrivateOptimizer that was made later has stepped on this recorder, with a "
+                        "stated scheme too: nothing shows that both are not on one sample, which costs more than two "
+                        "samples do. Let them be one, PrivateOptimizer([first, second], ...), or give each a sampler",
+                        "scheme", "SAMPLE_USED")
+        _STEPPED[self.recorder] = self
         sums.begin(self.scheme)
 
     def __str__(self) -> str:
         return "scheme=%r" % (self.scheme,)
+
+
+# The stated samples that stepped last on a recorder. An optimizer may take over from one made before it, for good.
+_STEPPED: "weakref.WeakKeyDictionary[Recorder, _Stated]" = weakref.WeakKeyDictionary()
 
 
 def _check_rows(number: int, records: int, rows: int, last: bool) -> None:
@@ -426,7 +440,7 @@ def _check_rows(number: int, records: int, rows: int, last: bool) -> None:
                           % (number, "more" if rows > records else "fewer"), field="grad_sample")
 
 
-def _source(sampler: Any, scheme: Any) -> Any:
+def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
     if (sampler is None) == (scheme is None):
         raise InvalidArgument(
             "sampler: give a batch sampler, which ties each step to its sample (PoissonBatchSampler(population, "
@@ -447,7 +461,7 @@ def _source(sampler: Any, scheme: Any) -> Any:
             "scheme: states one epoch, and steps go on beyond it; let a sampler count them: sampler=dpledger.torch.%s"
             % ("ShuffledBatchSampler(population, %d)" % scheme.batches_per_epoch if isinstance(scheme, DisjointBatches)
                else "AllocatedBatchSampler(population, %d)" % scheme.rounds_per_epoch), field="scheme")
-    return _Stated(scheme)
+    return _Stated(scheme, recorder)
 
 
 # ---- Arguments ----
