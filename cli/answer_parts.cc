@@ -41,7 +41,7 @@ std::string Json(const v1::LedgerReference& ledger) {
   object.AddJson("corrections",
                  JsonList(ledger.corrections(), [](const auto& one) { return Json(one); }));
   object.AddJson("missing", JsonList(ledger.missing(), [](const auto& one) { return Json(one); }));
-  // Left out where all are named: statements of older servers, which bundles hold, have none.
+  // Left out where all are named.
   if (ledger.missing_count() > static_cast<uint64_t>(ledger.missing_size())) {
     object.AddCount("missing_count", ledger.missing_count());
   }
@@ -75,7 +75,7 @@ const char* SourceText(v1::DeclarationSource source) {
     case v1::STATED:
       return "stated in the question";
     default:
-      return "";  // a server of before this was told
+      return "";
   }
 }
 
@@ -89,7 +89,7 @@ const char* RegimeText(v1::Regime regime) {
       return "odometer: the loss of the runs that happened, but for a probability of delta; no "
              "differential privacy";
     default:
-      return "";  // a server of before this was told
+      return "";
   }
 }
 
@@ -101,12 +101,10 @@ std::string RoundsText(const v1::LedgerReference& ledger) {
 std::string LedgerText(const v1::LedgerReference& ledger) {
   std::string text = Row("ledger", absl::StrCat(ledger.name(), " at size ", ledger.size()));
   text += Row("  root", HexEncode(ledger.root_hash()));
-  if (!ledger.dataset().empty()) {  // else the server is of before these were told
-    text += Row("  data set", ledger.dataset());
-    text += Row("  unit of privacy", ledger.unit_of_privacy());
-    text += Row("  state", v1::LedgerState_Name(ledger.state()));
-    text += Row("  rounds", RoundsText(ledger));
-  }
+  text += Row("  data set", ledger.dataset());
+  text += Row("  unit of privacy", ledger.unit_of_privacy());
+  text += Row("  state", v1::LedgerState_Name(ledger.state()));
+  text += Row("  rounds", RoundsText(ledger));
   if (ledger.has_fork()) {
     text += Row("  fork of",
                 absl::StrCat(ledger.fork().parent(), " at size ", ledger.fork().parent_size()));

@@ -39,7 +39,7 @@ const std::map<std::string, Advice>& Advices() {
         "has "
         "signed another one: somebody may be shown another history than you.",
         "Ask for a bundle that is exported now. If that says the same, keep both files: they are "
-        "the evidence. --no-map accepts bundles from before registries had a map"}},
+        "the evidence"}},
       {kCheckpointClass,
        {"The ledger's checkpoint cannot be read, or is another ledger's.", kAskAgain}},
       {kTileClass, {"Entries or hashes were changed after they were signed.", kAskAgain}},

@@ -26,7 +26,7 @@ absl::StatusOr<merkle::Note> ReadCheckpoint(const std::string& path) {
 
 }  // namespace
 
-void KeyFlags::AddTo(CLI::App& app) {
+void KeyFlags::AddTo(flags::App& app) {
   app.add_option("--key", keys,
                  "a public key that you have from elsewhere (name+id+base64), of the server or a "
                  "witness; may repeat")
@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<merkle::VerifierKey>> KeyFlags::Keys() const {
   return trusted;
 }
 
-void TrustFlags::AddTo(CLI::App& app) {
+void TrustFlags::AddTo(flags::App& app) {
   keys.AddTo(app);
   app.add_option("--older", older,
                  "a checkpoint that you kept: the ledger must still begin with what it signed; may "
@@ -78,9 +78,6 @@ void TrustFlags::AddTo(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--self-signed", self_signed,
                "does without a key of yours: shows only that the ledger agrees with itself");
-  app.add_flag("--no-map", no_map,
-               "accepts a bundle made before registries had a map: nothing shows that its head is "
-               "the latest one");
 }
 
 absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {
@@ -99,7 +96,6 @@ absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {
       options.older.push_back(std::move(kept->checkpoint));
     }
   }
-  options.allow_no_map = no_map;
   return options;
 }
 

@@ -2,11 +2,11 @@
 // what is kept for the next time.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "flags/app.h"
 #include "ledger_store/bundle/verifier.h"
 
 namespace dpledger::cli {
@@ -15,7 +15,7 @@ struct KeyFlags {
   std::vector<std::string> keys;
   std::string key_file;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   // Errors name the flag or the file and its line.
   absl::StatusOr<std::vector<merkle::VerifierKey>> Keys() const;
 };
@@ -25,9 +25,8 @@ struct TrustFlags {
   std::vector<std::string> older;
   std::string pin;
   bool self_signed = false;
-  bool no_map = false;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   absl::StatusOr<bundle::VerifierOptions> Options() const;
   // After a verification: OK if a key that the auditor brought signed, or nobody had to. A
   // difference of class trust otherwise.

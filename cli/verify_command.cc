@@ -38,12 +38,6 @@ struct VerifyFlags {
 // What the verification rests on, and what it does not cover.
 std::vector<std::string> WarningsOf(const VerifiedLineage& lineage, bool original_verified) {
   std::vector<std::string> warnings;
-  const bundle::EvidenceCheck& evidence = lineage.own().evidence();
-  if (evidence.points().empty()) {
-    warnings.push_back(
-        "made before registries had a map: nothing shows that this is the registry's latest record "
-        "of the ledger");
-  }
   const bundle::LedgerRules& rules = lineage.own().rules();
   if (rules.original() != nullptr && !original_verified) {
     warnings.push_back(absl::StrCat(
@@ -117,10 +111,8 @@ std::string TextOf(const VerifiedLineage& lineage, const Findings& findings) {
   }
   text += Row("registry",
               absl::StrCat(evidence.registry().origin, ", ", evidence.registry().size, " entries"));
-  if (!evidence.points().empty()) {
-    text += Row("head", absl::StrCat("the registry's latest, after ", evidence.points().size(),
-                                     " registration(s), each the beginning of the next"));
-  }
+  text += Row("head", absl::StrCat("the registry's latest, after ", evidence.points().size(),
+                                   " registration(s), each the beginning of the next"));
   if (findings.older > 0)
     text += Row("carries on", absl::StrCat(findings.older, " older checkpoint(s)"));
   for (size_t i = 1; i < lineage.ledgers.size(); ++i) {
@@ -233,8 +225,8 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddVerifyCommand(flags::App& ledger, Command& chosen) {
+  flags::App* command = AddCommand(
       ledger, "verify",
       "Checks a ledger against its signed checkpoint, every entry of it: offline from a bundle, or "
       "on a server. Exit code 3, and the first difference, if it is not what was signed.",
@@ -258,16 +250,16 @@ void AddVerifyCommand(CLI::App& ledger, Command& chosen) {
   command->callback([flags, command, &chosen] {
     for (const char* flag : {"--method", "--adjacency", "--group-size"}) {
       if (flags->delta > 0 || flags->epsilon >= 0 || command->count(flag) == 0) continue;
-      throw CLI::ValidationError(
+      throw flags::ValidationError(
           flag, "is for the epsilon at --delta or the delta at --epsilon: give one of them");
     }
     if (flags->place.IsGiven()) {
       flags->place.Check();
       if (flags->subjects.size() > 1) {
-        throw CLI::ValidationError("SUBJECT", "must be one ledger with --server or --store");
+        throw flags::ValidationError("SUBJECT", "must be one ledger with --server or --store");
       }
     }
-    if (flags->subjects.empty() && !flags->place.AtRest()) throw CLI::RequiredError("SUBJECT");
+    if (flags->subjects.empty() && !flags->place.AtRest()) throw flags::RequiredError("SUBJECT");
     chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };
   });
 }

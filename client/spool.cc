@@ -132,13 +132,10 @@ absl::Status Spool::Load() {
 absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
   const absl::Status wrong = absl::DataLossError(absl::StrCat(
       "spool: ", path_, ": damaged at offset ", offset, ": a record that cannot stand here"));
-  const bool is_header =
-      record.kind == RecordKind::kHeader || record.kind == RecordKind::kOldHeader;
-  if (is_header != (offset == 0)) return wrong;
+  if ((record.kind == RecordKind::kHeader) != (offset == 0)) return wrong;
   switch (record.kind) {
-    case RecordKind::kHeader:
-    case RecordKind::kOldHeader: {
-      const auto header = internal::DecodeHeader(record.kind, record.payload);
+    case RecordKind::kHeader: {
+      const auto header = internal::DecodeHeader(record.payload);
       if (!header.has_value() || header->ledger != options_.ledger ||
           header->writer != options_.writer) {
         return wrong;

@@ -18,8 +18,7 @@ namespace dpledger::events {
 // them.
 inline constexpr size_t kMostWriters = size_t{1} << 20;
 
-// A SEAL names at most so many writers, 33 KB of names; above, it counts and hashes them. (Older
-// ones named any number: those are taken as they are.)
+// SealOf names at most so many writers, 33 KB of names; above, it counts and hashes them.
 inline constexpr size_t kMostNamedMissing = 500;
 
 // `open`: the writers that have not closed, by name, each once.

@@ -44,9 +44,8 @@ RoundStep StepOf(const v1::Event& event);  // points into `event`
 // sampling.scheme, rounds.scheme.
 absl::Status TakeRound(const RoundStep& step, v1::WriterStatus& writer);
 
-// The same for a stored entry, which may be older than the rules for epochs: a sample that breaks
-// one of those rules begins epochs anew. Changed bins stay those of their writer: the accountant
-// takes them at their worst.
+// The same for a stored entry, of whichever program: a sample that breaks a rule for epochs begins
+// epochs anew. Changed bins stay those of their writer: the accountant takes them at their worst.
 absl::Status TakeStoredRound(const RoundStep& step, uint64_t sequence, v1::WriterStatus& writer);
 
 void TakeResume(uint64_t sequence, v1::WriterStatus& writer);

@@ -45,20 +45,18 @@ absl::Status TakeWriters(const v1::StoredHead& stored,
     head.needs_key = !stored.authenticator().empty();
     return absl::OkStatus();
   }
-  if (stored.authenticator().empty() && !keys.take_older) {
+  if (stored.authenticator().empty()) {
     return Damaged(head.name,
                    "its head has no authenticator: it was changed, or a program without the "
                    "signing key wrote it");
   }
-  if (keys.previous != nullptr && !stored.authenticator().empty()) {
+  bool is_previous = false;
+  if (keys.previous != nullptr) {
     head.writers = WriterMap(writers, keys.previous);
-    const bool is_previous = Holds(stored, head);
-    head.writers = WriterMap(std::move(writers), keys.current);
-    if (is_previous) return absl::OkStatus();
-  } else {
-    head.writers = WriterMap(std::move(writers), keys.current);
+    is_previous = Holds(stored, head);
   }
-  if (stored.authenticator().empty() || Holds(stored, head)) return absl::OkStatus();
+  head.writers = WriterMap(std::move(writers), keys.current);
+  if (is_previous || Holds(stored, head)) return absl::OkStatus();
   return Damaged(head.name,
                  "its head, a writer of it or its entry 0 is not as a server with this signing key "
                  "left it: something was changed or put back, or the key is another one (after a "

@@ -2,8 +2,7 @@
 // (docs/formats.md, section 2).
 //
 //  1. A stored head that has the authenticator of a key was made by a server with that key, for
-//  this
-//     ledger, this entry 0, this end and state, and just these writers, none of them in another
+//     this ledger, this entry 0, this end and state, and just these writers, none in another
 //     status. Who writes to the store without the key can only put an older head back whole, with
 //     all its writers; it ends before the ledger's last entry, which an engine compares.
 //  2. The authenticator covers the whole message: a field that is added to it later, too.
@@ -31,8 +30,6 @@ inline constexpr char kHeadPurpose[] = "dpledger head 1";
 struct HeadKeys {
   std::shared_ptr<const merkle::Authenticator> current;
   std::shared_ptr<const merkle::Authenticator> previous;  // null but after a change of key
-  // Also heads without an authenticator: those of a store that an older version wrote.
-  bool take_older = false;
 };
 
 // Without the writers. With an authenticator if `head.writers` has a key.
@@ -47,7 +44,7 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, std::string_view 
                                       const HeadKeys& keys = {});
 
 // Whether `stored` has the authenticator that the key of the head's writers makes: if not, an
-// earlier key or an older version made it. Precondition: FromStored made `head` of it.
+// earlier key made it. Precondition: FromStored made `head` of it.
 bool IsCurrent(const v1::StoredHead& stored, const LedgerHead& head);
 
 }  // namespace dpledger

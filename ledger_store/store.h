@@ -133,12 +133,6 @@ struct ChangedLedgers {
   bool more = false;  // there are more already
 };
 
-// How many heads were written anew.
-struct RenewedHeads {
-  uint64_t older = 0;            // that an older version stored without an authenticator
-  uint64_t of_previous_key = 0;  // that the key before the present one authenticated
-};
-
 class LedgerStore : public LedgerReader {
  public:
   // Each call that writes has a `caller`: the name of who was authenticated, which the entries keep
@@ -218,12 +212,11 @@ class LedgerStore : public LedgerReader {
   // The `since` of whoever begins to follow now.
   virtual absl::StatusOr<uint64_t> ChangesEnd();
 
-  // Ends a carry-over or a change of key: authenticates every head by the current key
-  // (ledger/stored_head.h). From then on a head without an authenticator is DATA_LOSS. A server
-  // calls it once it knows that the store is whole and the key the right one, before its first
-  // request. DATA_LOSS if what the store counts is not what its heads say. Does nothing without a
-  // key.
-  virtual absl::StatusOr<RenewedHeads> RenewHeads() { return RenewedHeads(); }
+  // Ends a change of key: authenticates every head of the previous key by the current one
+  // (ledger/stored_head.h), and returns how many those were. A server calls it once it knows that
+  // the store is whole and the key the right one, before its first request. DATA_LOSS if what the
+  // store counts is not what its heads say. Does nothing without a key.
+  virtual absl::StatusOr<uint64_t> RenewHeads() { return 0; }
 
   virtual bool Healthy() const = 0;
 

@@ -110,7 +110,7 @@ absl::Status RegistryLog::TakeMapRoot(const v1::MapRoot& root) {
     return Bad(absl::StrCat("has the root of another map: not that of the ", map().size(),
                             " ledgers before it"));
   }
-  has_map_ = ends_with_map_ = true;
+  ends_with_map_ = true;
   return absl::OkStatus();
 }
 
@@ -133,7 +133,6 @@ v1::RegistryState RegistryLog::ToState() const {
   for (const merkle::VerifierKey& key : keys_) state.add_verifier_keys(key.ToText());
   state.set_size(size_);
   if (size_ > 0) state.set_recorded_seconds(absl::ToUnixSeconds(last_recorded_time_));
-  state.set_has_map(has_map_);
   state.set_ends_with_map(ends_with_map_);
   for (const auto& [origin, head] : ledgers_) {
     v1::RegistryState::Ledger& ledger = *state.add_ledgers();
@@ -160,7 +159,6 @@ absl::StatusOr<RegistryLog> RegistryLog::FromState(const v1::RegistryState& stat
   }
   log.size_ = state.size();
   if (log.size_ > 0) log.last_recorded_time_ = absl::FromUnixSeconds(state.recorded_seconds());
-  log.has_map_ = state.has_map();
   log.ends_with_map_ = state.ends_with_map();
   for (const v1::RegistryState::Ledger& ledger : state.ledgers()) {
     Head head{ledger.points(), {ledger.index(), ledger.size(), {}, ledger.state()}, {}};

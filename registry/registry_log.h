@@ -3,7 +3,7 @@
 //
 //  1. Nothing is believed that was not computed here from the entries: the root, the keys, the map.
 //  2. A ledger's registrations grow, and what is sealed stays sealed.
-//  3. Once the registry has a map, the map's root is checked wherever an entry says it.
+//  3. The map's root is checked wherever an entry says it.
 // That each root of a ledger begins the next one needs the ledger's entries or a proof; a bundle
 // has them. No I/O. Not thread safe.
 #pragma once
@@ -49,8 +49,8 @@ class RegistryLog {
   explicit RegistryLog(std::string origin) : origin_(std::move(origin)) {}
   // What ToState gave. DATA_LOSS if it is not that.
   static absl::StatusOr<RegistryLog> FromState(const v1::RegistryState& state);
-  // Without frontier and note, which are its owner's. Precondition: not in the middle of entries
-  // whose map is not yet there, once there is a map.
+  // Without frontier and note, which are its owner's. Precondition: empty, or
+  // at the end of a publication.
   v1::RegistryState ToState() const;
 
   // The next entry. DATA_LOSS, naming its index, if it cannot stand there; nothing may follow then.
@@ -73,9 +73,7 @@ class RegistryLog {
 
   // The map over all entries so far.
   const merkle::PrefixMap& map();
-  // Whether an entry has said its root, and whether the last one did: every published size of a
-  // registry with a map ends so.
-  bool has_map() const { return has_map_; }
+  // Whether the last entry says its root: every published size ends so.
   bool ends_with_map() const { return ends_with_map_; }
 
  private:
@@ -93,7 +91,6 @@ class RegistryLog {
   std::map<merkle::Hash, merkle::Hash> changed_;  // leaves that the map does not have yet
   std::string last_registered_;
   Point last_previous_;
-  bool has_map_ = false;
   bool ends_with_map_ = false;
 };
 

@@ -141,21 +141,6 @@ void WarnOfPlaces(const SigningOptions& options, const Log& log) {
               "--checkpoint-copy on another volume, or have witnesses cosign"}});
 }
 
-void LogRenewed(const RenewedHeads& renewed, const Log& log) {
-  if (renewed.older > 0) {
-    log.Write(LogLevel::kWarning, "heads_carried_over",
-              {{"ledgers", static_cast<int64_t>(renewed.older)},
-               {"message",
-                "an older version stored these heads without authenticators: they were taken as "
-                "they were, and are authenticated from now on. If this store was of this version "
-                "before, somebody has taken its version back"}});
-  }
-  if (renewed.of_previous_key > 0) {
-    log.Write(LogLevel::kInfo, "heads_under_new_key",
-              {{"ledgers", static_cast<int64_t>(renewed.of_previous_key)}});
-  }
-}
-
 // The first entry of this process trusts the time of day, and a recorded time never goes back.
 void WarnOfClock(const Notary& notary, Clock& clock, const Log& log) {
   const absl::Time last = notary.last_recorded_time();
@@ -243,8 +228,10 @@ absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options
              {"registry_size", static_cast<int64_t>(registry->checkpoint.checkpoint.size)},
              {"ledgers_signed", static_cast<int64_t>(round.ledgers)},
              {"entries_read", static_cast<int64_t>(round.entries)}});
-  ASSIGN_OR_RETURN(const RenewedHeads renewed, store.RenewHeads());
-  LogRenewed(renewed, log);
+  ASSIGN_OR_RETURN(const uint64_t renewed, store.RenewHeads());
+  if (renewed > 0) {
+    log.Write(LogLevel::kInfo, "heads_under_new_key", {{"ledgers", static_cast<int64_t>(renewed)}});
+  }
   return notary;
 }
 

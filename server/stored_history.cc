@@ -19,7 +19,7 @@
 namespace dpledger::server {
 namespace {
 
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 1;
 constexpr int kMaxMechanisms = 100'000;
 constexpr size_t kMaxTableBytes = size_t{16} << 20;
 // Mechanisms are read again in runs: so many other entries between two are read with them.
@@ -243,7 +243,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   if (!tree.ok()) return DoesNotFit(ledger, tree.status().message());
   if (!IsAuthentic(key, ledger.name(), *tree, table)) {
     return DoesNotFit(ledger, table.authenticator().empty()
-                                  ? "authenticator: is not set, as by an older version"
+                                  ? "authenticator: is not set"
                                   : "authenticator: no server with this signing key made it");
   }
   history.tree = *tree;
@@ -307,7 +307,6 @@ absl::Status CheckHistory(LedgerReader& store, const std::string& name,
   const std::optional<v1::StoredHistory> made = ToStored(history);
   if (!made.has_value()) return DoesNotFit(ledger, "of these entries no table is kept");
   table->clear_authenticator();  // an audit has no key
-  if (table->read_chain().empty()) table->set_read_chain(made->read_chain());  // an older version
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);

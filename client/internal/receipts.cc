@@ -24,7 +24,7 @@ std::optional<merkle::Hash> ToHash(const std::string& bytes) {
   return hash;
 }
 
-// The server has no proofs: an older one, or one that signs nothing.
+// The server has no proofs: one that signs nothing.
 bool HasNoProofs(const absl::Status& status) {
   return absl::IsUnimplemented(status) || ReasonOf(status).reason == "NOT_SIGNED";
 }

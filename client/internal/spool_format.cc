@@ -148,20 +148,16 @@ std::string EncodeHeader(const SpoolHeader& header) {
   return out;
 }
 
-std::optional<SpoolHeader> DecodeHeader(RecordKind kind, std::string_view payload) {
+std::optional<SpoolHeader> DecodeHeader(std::string_view payload) {
   SpoolHeader header;
   uint8_t writer_closed = 0, confirmed = 0;
   if (!TakeNumber(payload, header.first_position) || !TakeNumber(payload, header.entries) ||
       !TakeNumber(payload, header.next_round) || !TakeNumber(payload, writer_closed) ||
       !TakeNumber(payload, confirmed) || !TakeString(payload, header.ledger) ||
-      !TakeString(payload, header.writer)) {
+      !TakeString(payload, header.writer) || !TakeNumber(payload, header.status_position) ||
+      !TakeString(payload, header.status) || !TakeReceipt(payload, header.receipt)) {
     return std::nullopt;
   }
-  if (kind == RecordKind::kHeader &&
-      (!TakeNumber(payload, header.status_position) || !TakeString(payload, header.status))) {
-    return std::nullopt;
-  }
-  if (!TakeReceipt(payload, header.receipt)) return std::nullopt;
   header.writer_closed = writer_closed != 0;
   header.confirmed = confirmed != 0;
   return header;
@@ -211,8 +207,7 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
     if (WasLost(file, offset, size, tail)) return std::nullopt;
     return Damaged(offset, "a record does not match its digest");
   }
-  if (kind != RecordKind::kHeader && kind != RecordKind::kOldHeader &&
-      kind != RecordKind::kLastRound && kind != RecordKind::kBatch &&
+  if (kind != RecordKind::kHeader && kind != RecordKind::kLastRound && kind != RecordKind::kBatch &&
       kind != RecordKind::kAcknowledged) {
     if (IsHeader(static_cast<uint32_t>(kind))) {
       return absl::FailedPreconditionError(

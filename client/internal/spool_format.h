@@ -16,7 +16,6 @@ namespace dpledger::client::internal {
 
 enum class RecordKind : uint32_t {
   kHeader = 0x32535044,        // "DPS2": a SpoolHeader; the first record, and only the first
-  kOldHeader = 0x31535044,     // "DPS1": the same without its last two fields; read, not written
   kLastRound = 0x5453414c,     // "LAST": the last batch with a round, if it is acknowledged
   kBatch = 0x48435442,         // "BTCH": a serialised AppendBatchRequest
   kAcknowledged = 0x444b4341,  // "ACKD": an Acknowledgement
@@ -40,7 +39,7 @@ struct SpoolHeader {
   AcknowledgedTree receipt;  // the last that is known, if one is
 };
 std::string EncodeHeader(const SpoolHeader& header);
-std::optional<SpoolHeader> DecodeHeader(RecordKind kind, std::string_view payload);
+std::optional<SpoolHeader> DecodeHeader(std::string_view payload);
 
 struct Acknowledgement {
   uint64_t position = 0;     // of the first batch that is not acknowledged

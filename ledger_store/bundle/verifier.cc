@@ -97,12 +97,9 @@ void Verifier::Advance() {
 absl::StatusOr<bool> Verifier::Begin(const std::string& name, uint64_t size) {
   if (step_ == Step::kEvents && name == kStatementMember) step_ = Step::kStatement;
   if (step_ == Step::kMapEntry && name == kCheckpointMember) {
-    if (!options_.allow_no_map) {
-      return Differs(kMapClass, kMapEntryMember,
-                     "is missing: nothing shows that this is the registry's latest head of the "
-                     "ledger, and not an earlier or another one");
-    }
-    step_ = Step::kCheckpoint;
+    return Differs(kMapClass, kMapEntryMember,
+                   "is missing: nothing shows that this is the registry's latest head of the "
+                   "ledger, and not an earlier or another one");
   }
   const Member expected = Expected();
   if (name != expected.name) {

@@ -30,9 +30,6 @@ struct VerifierOptions {
   std::vector<merkle::Note> older;           // checkpoints of the same ledger
   std::vector<uint64_t> root_sizes;          // sizes for which RootAt is wanted
   EntrySink entries;                         // may be null
-  // Accepts what was written before registries had a map: nothing in it says that its head is the
-  // registry's latest.
-  bool allow_no_map = false;
 };
 
 class Verifier {

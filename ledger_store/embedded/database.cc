@@ -76,7 +76,7 @@ absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder) {
   std::string version;
   const rocksdb::Status found = db.Get({}, VersionKey(), &version);
   if (found.ok()) {
-    if (version == kFormatVersion || version == kOlderFormatVersion) return absl::OkStatus();
+    if (version == kFormatVersion) return absl::OkStatus();
     uint32_t number = 0;
     const bool is_number = absl::SimpleAtoi(version, &number) && absl::StrCat(number) == version;
     uint32_t ours = 0;
@@ -114,13 +114,6 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& fol
   if (!status.ok()) return DiskError(absl::StrCat("open the store in ", folder), status);
   RETURN_IF_ERROR(CheckVersion(*db, folder));
   return db;
-}
-
-absl::StatusOr<bool> IsOlderFormat(rocksdb::DB& db) {
-  std::string version;
-  const rocksdb::Status found = db.Get({}, VersionKey(), &version);
-  if (!found.ok() && !found.IsNotFound()) return DiskError("read the format version", found);
-  return found.ok() && version == kOlderFormatVersion;
 }
 
 absl::Status DiskError(std::string_view operation, const rocksdb::Status& status) {

@@ -24,9 +24,6 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& fol
 // FAILED_PRECONDITION naming both formats; DATA_LOSS if the version is gone.
 absl::Status CheckVersion(rocksdb::DB& db, const std::string& folder);
 
-// Whether the database has kOlderFormatVersion. One without any version has the present one.
-absl::StatusOr<bool> IsOlderFormat(rocksdb::DB& db);
-
 // DATA_LOSS for damaged data, UNAVAILABLE for any other error. Precondition: `status` is not OK.
 absl::Status DiskError(std::string_view operation, const rocksdb::Status& status);
 

@@ -63,13 +63,9 @@ class EmbeddedStore : public SteppedStore {
   static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Load(std::unique_ptr<rocksdb::DB> db,
                                                              std::unique_ptr<SyncedWriter> writer,
                                                              const EmbeddedOptions& options) {
-    ASSIGN_OR_RETURN(const bool is_older, IsOlderFormat(*db));
-    HeadKeys keys = options.keys;
-    keys.take_older = is_older;
-    ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db, std::move(keys)));
+    ASSIGN_OR_RETURN(auto table, LedgerTable::Load(*db, options.keys));
     std::unique_ptr<EmbeddedStore> store(
         new EmbeddedStore(std::move(db), std::move(writer), std::move(table), options));
-    store->is_older_ = is_older;
     ASSIGN_OR_RETURN(
         store->checkpoints_,
         EmbeddedCheckpoints::Load(*store->db_, *store->writer_, *store->table_, store->fail_stop_));
@@ -99,19 +95,15 @@ class EmbeddedStore : public SteppedStore {
 
   CheckpointStore& checkpoints() override { return *checkpoints_; }
 
-  absl::StatusOr<RenewedHeads> RenewHeads() override {
+  absl::StatusOr<uint64_t> RenewHeads() override {
     RETURN_IF_ERROR(fail_stop_.status());
-    RenewedHeads renewed;
-    if (table_->keys().current == nullptr) return renewed;
+    const uint64_t heads = table_->to_renew().size();
+    if (heads == 0) return heads;
     rocksdb::WriteBatch batch;
     RETURN_IF_ERROR(AddRenewedHeads(*table_, batch));
-    if (is_older_)
-      batch.Put(VersionKey(), rocksdb::Slice(kFormatVersion.data(), kFormatVersion.size()));
-    if (batch.Count() == 0) return renewed;
     const absl::Status written = writer_->Write(batch, "write and sync heads");
     if (!written.ok()) return fail_stop_.Fail(written);
-    (is_older_ ? renewed.older : renewed.of_previous_key) = table_->to_renew().size();
-    return renewed;
+    return heads;
   }
 
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
@@ -378,7 +370,6 @@ class EmbeddedStore : public SteppedStore {
   FailStop fail_stop_;
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
   Clock& clock_;
-  bool is_older_ = false;  // its heads were without authenticators; set by Load
 
   // When the last group was recorded, seconds: a guess at when the next will be.
   std::atomic<int64_t> last_group_seconds_ = 0;

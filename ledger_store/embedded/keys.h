@@ -28,9 +28,7 @@ enum class Table : char {
 // The registry's log id; another log's id is its ledger's.
 inline constexpr uint64_t kRegistryId = ~uint64_t{0};
 
-inline constexpr std::string_view kFormatVersion = "3";
-// The same without authenticators in heads: read, and brought forward by LedgerStore::RenewHeads.
-inline constexpr std::string_view kOlderFormatVersion = "2";
+inline constexpr std::string_view kFormatVersion = "1";
 
 std::string VersionKey();
 std::string NameKey(std::string_view name);

@@ -236,13 +236,12 @@ absl::StatusOr<std::unique_ptr<SurvivingStore>> SurvivingStore::Open(SurvivingRe
   const std::optional<std::string> version = records.Get(VersionKey());
   if (!version.has_value()) {
     report.Add("the store", "its format version is missing");
-  } else if (*version != kFormatVersion && *version != kOlderFormatVersion) {
+  } else if (*version != kFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat("the store has format ", HexEncode(*version),
                                                       " (hexadecimal), this program reads ",
                                                       HexEncode(kFormatVersion)));
   }
   std::unique_ptr<SurvivingStore> store(new SurvivingStore(records));
-  keys.take_older = version == kOlderFormatVersion;
   Loader loader(*store, std::move(keys), report);
   const std::string names = TablePrefix(Table::kName);
   RETURN_IF_ERROR(records.ScanPrefix(names, [&](std::string_view key, std::string_view value) {

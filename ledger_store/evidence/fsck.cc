@@ -29,12 +29,6 @@ std::string EntryPlace(const std::string& log, uint64_t sequence) {
   return absl::StrCat(log == kRegistryLog ? "the registry" : log, ": entry ", sequence);
 }
 
-void KeepEpochs(const v1::WriterStatus& head, v1::WriterStatus& expected) {
-  expected.set_epochs_since(head.epochs_since());
-  expected.clear_epoch();
-  if (head.has_epoch()) *expected.mutable_epoch() = head.epoch();
-}
-
 std::string Hex(const merkle::Hash& hash) { return HexEncode(merkle::ToBytes(hash)); }
 
 // Compares the published tiles of a log with those that its entries give.
@@ -215,9 +209,7 @@ class LedgerCheck {
                                rules_.writers()));
     }
     for (const v1::WriterStatus& writer : head_.writers()) {
-      std::optional<v1::WriterStatus> expected = rules_.StatusOf(writer.writer());
-      // Of a writer without incarnations a head may be older than the rules of epochs.
-      if (expected.has_value() && writer.incarnation().empty()) KeepEpochs(writer, *expected);
+      const std::optional<v1::WriterStatus> expected = rules_.StatusOf(writer.writer());
       if (expected.has_value() && expected->SerializeAsString() == writer.SerializeAsString()) {
         continue;
       }

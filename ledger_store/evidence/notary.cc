@@ -84,7 +84,7 @@ absl::StatusOr<SigningRound> Notary::Sign() {
   if (!epoch.ok()) return Follow(epoch.status(), size_before);
   RETURN_IF_ERROR(CheckKey());
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch));
-  if (!draft.publication.registry_entries.empty() || !registry_.has_map()) {
+  if (!draft.publication.registry_entries.empty()) {
     RETURN_IF_ERROR(AddMapRoot(draft));
     RETURN_IF_ERROR(AddRegistry(draft));
     RETURN_IF_ERROR(checkpoints.Publish(draft.publication));

@@ -83,7 +83,7 @@ absl::Status Registry::CatchUp(CheckpointReader& store) {
   if (checkpoint.checkpoint.root != Root()) {
     return Damaged(absl::StrCat("its ", size(), " entries do not hash to the signed root"));
   }
-  if (log_.has_map() && !log_.ends_with_map())
+  if (!log_.ends_with_map())
     return Damaged(absl::StrCat("its ", size(), " signed entries do not end with the map's root"));
   checkpoint_ = std::move(checkpoint);
   return absl::OkStatus();

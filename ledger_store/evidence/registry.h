@@ -71,7 +71,6 @@ class Registry {
     return log_.HeadOf(ledger_origin);
   }
   const merkle::PrefixMap& map() { return log_.map(); }
-  bool has_map() const { return log_.has_map(); }
 
   // The registrations taken since the last call: a ledger's origin and the entry's index, in order.
   std::vector<std::pair<std::string, uint64_t>> TakeRegistrations() {

@@ -40,11 +40,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   RETURN_IF_ERROR(CheckSchemaName(options.schema));
   std::unique_ptr<Database> database(new Database(options));
   ASSIGN_OR_RETURN(auto connection, Connection::Open(options.conninfo, options.timeout));
-  RETURN_IF_ERROR(Migrate(*connection, options.schema, Migrations()));
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> authentic,
-      connection->Run({{database->Sql("SELECT done FROM @.heads_authentic WHERE id = 1"), {}}}));
-  database->takes_older_ = authentic[0].size() == 1 && !authentic[0].Bool(0, 0);
+  RETURN_IF_ERROR(MakeSchema(*connection, options.schema));
   absl::MutexLock lock(&database->mutex_);
   database->idle_.push_back(std::move(connection));
   return database;
@@ -74,7 +70,7 @@ absl::StatusOr<Database::Borrowed> Database::Borrow() {
 absl::Status Database::Borrowed::Open() {
   const DatabaseOptions& options = database_->options_;
   ASSIGN_OR_RETURN(connection_, Connection::Open(options.conninfo, options.timeout));
-  const absl::Status checked = CheckVersion(*connection_, options.schema, Migrations().size());
+  const absl::Status checked = CheckVersion(*connection_, options.schema);
   if (ReasonOf(checked).reason != "SCHEMA_NEWER") return checked;
   absl::MutexLock lock(&database_->mutex_);
   return database_->refused_ = checked;
@@ -167,12 +163,6 @@ absl::Status Database::AwaitStandby() {
 }
 
 std::string Database::Sql(std::string_view sql) const { return InSchema(options_.schema, sql); }
-
-HeadKeys Database::keys() const {
-  HeadKeys keys = options_.keys;
-  keys.take_older = takes_older_;
-  return keys;
-}
 
 bool Database::usable() const {
   absl::MutexLock lock(&mutex_);

@@ -2,7 +2,6 @@
 // transactions that are run again until their outcome is known. Thread safe.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,7 +35,8 @@ struct DatabaseOptions {
 
 class Database {
  public:
-  // Connects, and migrates the schema. Errors of Connection::Open and Migrate.
+  // Connects, and makes the tables unless they are there. Errors of Connection::Open and
+  // MakeSchema.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const DatabaseOptions& options);
 
   // The rows of each statement. A statement sees what was committed before it began.
@@ -64,10 +64,8 @@ class Database {
   HeadCache& heads() { return heads_; }
   SeenCounts& counts() { return counts_; }
 
-  // Of the heads. `take_older` while the database has heads that an older version wrote.
-  HeadKeys keys() const;
-  // From now on a head must have an authenticator.
-  void EndOlderHeads() { takes_older_ = false; }
+  // Of the heads.
+  const HeadKeys& keys() const { return options_.keys; }
 
   // False for good once the schema has a version that this program does not know.
   bool usable() const;
@@ -101,7 +99,6 @@ class Database {
   const DatabaseOptions options_;
   HeadCache heads_;
   SeenCounts counts_;
-  std::atomic<bool> takes_older_ = false;
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -123,20 +123,7 @@ absl::StatusOr<std::vector<Statement>> AddToCounts(Database& database, Connectio
 }
 
 absl::StatusOr<std::vector<Statement>> RenewCounts(Database& database, Connection& connection) {
-  std::vector<Statement> writes;
   std::map<std::string, uint64_t> counts;
-  if (database.keys().take_older) {
-    ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        connection.Run(
-            {{database.Sql("DELETE FROM @.datasets"), {}},
-             {database.Sql("SELECT dataset, count(*) FROM @.ledgers GROUP BY dataset"), {}}}));
-    for (int row = 0; row < rows[1].size(); ++row) {
-      counts[rows[1].Bytes(row, 0)] = static_cast<uint64_t>(rows[1].Number(row, 1));
-    }
-    writes.push_back(Write(database, counts, /*are_new=*/true));
-    return writes;
-  }
   ASSIGN_OR_RETURN(
       const std::vector<Rows> rows,
       connection.Run({{database.Sql(absl::StrCat("SELECT ", kColumns,
@@ -146,8 +133,7 @@ absl::StatusOr<std::vector<Statement>> RenewCounts(Database& database, Connectio
     ASSIGN_OR_RETURN(const uint64_t count, CountOf(database, rows[0], row));
     counts[rows[0].Bytes(row, 0)] = count;
   }
-  writes.push_back(Write(database, counts, /*are_new=*/false));
-  return writes;
+  return std::vector<Statement>{Write(database, counts, /*are_new=*/false)};
 }
 
 absl::Status CheckCounts(Database& database) {

@@ -22,8 +22,8 @@ absl::StatusOr<uint64_t> CountDeclaring(Database& database, const std::string& d
 absl::StatusOr<std::vector<Statement>> AddToCounts(Database& database, Connection& connection,
                                                    const std::map<std::string, uint64_t>& made);
 
-// The statements that write all counts anew, in the open transaction: those that an older version
-// did not keep, from the ledgers' rows, or those of the previous key.
+// The statements that write all counts anew under the current key, in the open transaction. Errors
+// as CountDeclaring.
 absl::StatusOr<std::vector<Statement>> RenewCounts(Database& database, Connection& connection);
 
 // DATA_LOSS unless the counts are those of the ledgers' rows. Reads all of them.

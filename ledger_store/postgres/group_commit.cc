@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
-#include "ledger/batch_row.h"
 #include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/dataset_counts.h"
 #include "ledger_store/postgres/heads.h"
@@ -96,7 +95,7 @@ absl::Status Load(Database& database, Connection& connection, std::span<const Op
 void WriteHeads(const Database& database, const StagedGroup& staged,
                 std::vector<Statement>& writes) {
   struct Columns {
-    std::vector<std::string> names, stored_roots, first_entries, datasets, roots, heads;
+    std::vector<std::string> names, stored_roots, datasets, roots, heads;
     std::vector<int64_t> stored_sizes, sizes;
   };
   Columns made;
@@ -105,8 +104,6 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
     if (ledger.changes.empty()) continue;
     Columns& columns = ledger.stored == nullptr ? made : grown;
     if (ledger.stored == nullptr) {
-      columns.first_entries.emplace_back(
-          DecodeBatchRow(ledger.changes[0].change->entries)->front());
       columns.datasets.push_back(DeclarationOf(*ledger.head).dataset());
     } else {
       columns.stored_sizes.push_back(static_cast<int64_t>(ledger.stored->tree.size()));
@@ -120,13 +117,11 @@ void WriteHeads(const Database& database, const StagedGroup& staged,
   if (!made.names.empty()) {
     writes.push_back(
         {database.Sql("INSERT INTO @.ledgers"
-                      " (name, first_entry, dataset, next_seq, root, head, writers, unsigned)"
-                      " SELECT n, f, d, s, r, h, '', true FROM unnest($1::text[], $2::bytea[],"
-                      " $3::bytea[], $4::bigint[], $5::bytea[], $6::bytea[])"
-                      " AS made (n, f, d, s, r, h)"),
+                      " (name, dataset, next_seq, root, head, unsigned)"
+                      " SELECT n, d, s, r, h, true FROM unnest($1::text[], $2::bytea[],"
+                      " $3::bigint[], $4::bytea[], $5::bytea[]) AS made (n, d, s, r, h)"),
          Values()
              .Texts(made.names)
-             .ListOfBytes(made.first_entries)
              .ListOfBytes(made.datasets)
              .Numbers(made.sizes)
              .ListOfBytes(made.roots)

@@ -45,10 +45,9 @@ absl::Status Damaged(const std::string& ledger, const std::string& what) {
 }
 
 // A ledger, in one snapshot: its row and where its entries end, then one for each writer. Entry 0
-// is read where the entries are: the copy in the column first_entry, which servers may update, is
-// not believed.
+// is read where the entries are.
 constexpr char kWholeHeads[] =
-    "SELECT name, head, writers, next_seq, root,"
+    "SELECT name, head, NULL AS writer, next_seq, root,"
     " (SELECT c.body FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0),"
     " (SELECT c.body_sha256 FROM @.chunks AS c WHERE c.ledger = name AND c.first_seq = 0),"
     " (SELECT c.first_seq + c.n FROM @.chunks AS c WHERE c.ledger = name"
@@ -62,19 +61,11 @@ struct WholeHead {
   std::vector<int> writers;
 };
 
-// The writers of a ledger, from its row and those of the writers.
+// The writers of a ledger, from their rows.
 absl::StatusOr<std::map<std::string, v1::WriterStatus>> WritersFromRows(const std::string& name,
                                                                         const Rows& rows,
                                                                         const WholeHead& whole) {
-  v1::Ledger older;
-  if (!older.ParseFromString(rows.Bytes(*whole.row, 2))) {
-    return Damaged(name, "its writers do not parse");
-  }
   std::map<std::string, v1::WriterStatus> writers;
-  for (v1::WriterStatus& writer : *older.mutable_writers()) {
-    std::string writer_name = writer.writer();
-    writers[std::move(writer_name)] = std::move(writer);
-  }
   for (const int of_writer : whole.writers) {
     v1::WriterStatus writer;
     if (!writer.ParseFromString(rows.Bytes(of_writer, 1)) ||

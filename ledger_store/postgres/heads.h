@@ -1,6 +1,5 @@
 // The heads of ledgers, as the tables have them: the table `ledgers` has where a ledger ends, the
-// table `writers` what its last append made of each writer. The column `writers` of `ledgers` has
-// the writers of a ledger that is older than that table: a row there stands in its place.
+// table `writers` what its last append made of each writer.
 //
 // What is read is authentic (ledger/stored_head.h), and the ledger has no entries beyond it: an
 // older head that is put back is damage.

@@ -131,7 +131,7 @@ class PostgresStore : public LedgerStore {
     return postgres::CountDeclaring(*database_, dataset);
   }
 
-  absl::StatusOr<RenewedHeads> RenewHeads() override { return postgres::RenewHeads(*database_); }
+  absl::StatusOr<uint64_t> RenewHeads() override { return postgres::RenewHeads(*database_); }
 
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {

@@ -14,8 +14,7 @@
 //     that Get, List and Read have shown may be gone. Receipts and checkpoints are returned only
 //     once that is impossible.
 // Several threads commit; each takes waiting requests, of any number of ledgers, into one
-// transaction. A ledger's row holds all its writers: tens of thousands of writers would make its
-// appends slow.
+// transaction.
 //
 // How to run the database: docs/operating.md.
 #pragma once

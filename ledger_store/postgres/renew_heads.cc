@@ -62,41 +62,18 @@ absl::StatusOr<uint64_t> RenewAll(Database& database) {
   }
 }
 
-// Ends the time in which heads without authenticators are taken.
-absl::Status EndOlderHeads(Database& database) {
-  RETURN_IF_ERROR(database.Transact([&](Connection& connection)
-                                        -> absl::StatusOr<std::vector<Statement>> {
-    ASSIGN_OR_RETURN(const std::vector<Rows> found,
-                     connection.Run({{database.Sql("SELECT done FROM @.heads_authentic"
-                                                   " WHERE id = 1 FOR UPDATE"),
-                                      {}}}));
-    if (found[0].size() == 1 && found[0].Bool(0, 0)) return std::vector<Statement>();
-    ASSIGN_OR_RETURN(std::vector<Statement> writes, RenewCounts(database, connection));
-    writes.push_back({database.Sql("UPDATE @.heads_authentic SET done = true WHERE id = 1"), {}});
-    return writes;
-  }));
-  database.EndOlderHeads();
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-absl::StatusOr<RenewedHeads> RenewHeads(Database& database) {
-  RenewedHeads renewed;
-  const HeadKeys keys = database.keys();
-  if (keys.current == nullptr) return renewed;
-  if (keys.take_older || keys.previous != nullptr) {
-    ASSIGN_OR_RETURN(const uint64_t heads, RenewAll(database));
-    (keys.take_older ? renewed.older : renewed.of_previous_key) = heads;
-  }
-  if (keys.take_older) {
-    RETURN_IF_ERROR(EndOlderHeads(database));
-  } else if (keys.previous != nullptr) {
+absl::StatusOr<uint64_t> RenewHeads(Database& database) {
+  if (database.keys().current == nullptr) return 0;
+  uint64_t heads = 0;
+  if (database.keys().previous != nullptr) {
+    ASSIGN_OR_RETURN(heads, RenewAll(database));
     RETURN_IF_ERROR(database.Transact(
         [&](Connection& connection) { return RenewCounts(database, connection); }));
   }
   RETURN_IF_ERROR(CheckCounts(database));
-  return renewed;
+  return heads;
 }
 
 }  // namespace dpledger::postgres

@@ -1,5 +1,4 @@
-// Writes heads and counts anew under the current key: those of an older version and of the previous
-// key. Thread safe.
+// Writes the heads and counts of the previous key anew under the current one. Thread safe.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,6 +8,6 @@
 namespace dpledger::postgres {
 
 // As LedgerStore::RenewHeads. Several servers may do it at once.
-absl::StatusOr<RenewedHeads> RenewHeads(Database& database);
+absl::StatusOr<uint64_t> RenewHeads(Database& database);
 
 }  // namespace dpledger::postgres

@@ -182,22 +182,20 @@ TEST(SpoolFormat, ReadsWhatWasWrittenWithoutReceipts) {
             absl::StrCat(position, receipt));
   EXPECT_EQ(internal::DecodeAcknowledgement(absl::StrCat(position, receipt))->receipt,
             TreeOfSize(9, 'b'));
-  constexpr auto kHeader = internal::RecordKind::kHeader;
   internal::SpoolHeader header{.first_position = 5, .ledger = kLedger, .writer = kWriter};
   const std::string without = internal::EncodeHeader(header);
-  EXPECT_EQ(internal::DecodeHeader(kHeader, without)->receipt.size, 0u);
+  EXPECT_EQ(internal::DecodeHeader(without)->receipt.size, 0u);
   header.receipt = TreeOfSize(9, 'b');
   EXPECT_EQ(internal::EncodeHeader(header), absl::StrCat(without, receipt));
-  EXPECT_EQ(internal::DecodeHeader(kHeader, absl::StrCat(without, receipt))->receipt,
-            TreeOfSize(9, 'b'));
+  EXPECT_EQ(internal::DecodeHeader(absl::StrCat(without, receipt))->receipt, TreeOfSize(9, 'b'));
   // A part of a receipt, more than one, or one of nothing.
   for (size_t length = 1; length < receipt.size(); ++length) {
     EXPECT_FALSE(
         internal::DecodeAcknowledgement(absl::StrCat(position, receipt.substr(0, length))));
-    EXPECT_FALSE(internal::DecodeHeader(kHeader, absl::StrCat(without, receipt.substr(0, length))));
+    EXPECT_FALSE(internal::DecodeHeader(absl::StrCat(without, receipt.substr(0, length))));
   }
   EXPECT_FALSE(internal::DecodeAcknowledgement(absl::StrCat(position, receipt, "x")));
-  EXPECT_FALSE(internal::DecodeHeader(kHeader, absl::StrCat(without, receipt, "x")));
+  EXPECT_FALSE(internal::DecodeHeader(absl::StrCat(without, receipt, "x")));
   EXPECT_FALSE(internal::DecodeAcknowledgement(absl::StrCat(position, std::string(40, '\0'))));
 }
 

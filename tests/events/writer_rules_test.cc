@@ -197,7 +197,7 @@ TEST(WriterFixedBins, AreOneDrawWhateverEpochsState) {
   EXPECT_TRUE(redrawn.Take(EpochSample(1, 1, 5)).ok());
 }
 
-// What an older server took stays one draw of its writer: epochs that began anew would be another.
+// They stay one draw of their writer: epochs that began anew would be another.
 TEST(WriterFixedBins, ThatChangedInAStoredLedgerStayTheirWriters) {
   Writer writer;
   ASSERT_TRUE(writer.Take(SampleOf(FixedBins(1000, 4, 1, 0), 0)).ok());

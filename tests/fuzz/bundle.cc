@@ -54,7 +54,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t entries = 0;
   bundle::VerifierOptions options;
   options.root_sizes = {1, 2};
-  options.allow_no_map = true;
   options.entries = [&entries](std::string_view) {
     ++entries;
     return absl::OkStatus();

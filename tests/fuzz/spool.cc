@@ -7,10 +7,10 @@ namespace {
 
 using namespace client::internal;
 
-void CheckPayload(RecordKind kind, std::string_view payload) {
-  if (const auto header = DecodeHeader(kind, payload); header.has_value()) {
+void CheckPayload(std::string_view payload) {
+  if (const auto header = DecodeHeader(payload); header.has_value()) {
     const std::string bytes = EncodeHeader(*header);
-    const auto again = DecodeHeader(RecordKind::kHeader, bytes);
+    const auto again = DecodeHeader(bytes);
     FUZZ_CHECK(again.has_value() && EncodeHeader(*again) == bytes);
   }
   if (const auto acknowledgement = DecodeAcknowledgement(payload); acknowledgement.has_value()) {
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else if (choice / 2 % 3 == 1) {
     CutFile(input, tail);
   } else {
-    CheckPayload(tail == Tail::kTorn ? RecordKind::kHeader : RecordKind::kOldHeader, input);
+    CheckPayload(input);
   }
   return 0;
 }

@@ -174,13 +174,13 @@ TEST_P(LedgerStoreConformance, ForkIsAnsweredToItsCallerAloneAndHasWritersOfItsO
   EXPECT_TRUE(Verify(*store_, fork.name()).ok());
 }
 
-// A store from before there were callers, and a server that is started with --identity, without it,
-// and with it again.
+// A server that is started without --identity, with it, without it, and with it again.
 TEST_P(LedgerStoreConformance, WriterWithoutACallerBelongsToTheFirstThatGoesOn) {
   CreateLedger(kLedger);
   const v1::Receipt old = *store_->Append(RoundBatch(kLedger, "w", "r1", 1));
   EXPECT_EQ(store_->Get(kLedger)->writers(0).owner(), "");
-  // A retry of before is answered to whoever may append, and makes nobody the owner.
+  // A retry of a batch whose entries name nobody is answered to whoever may append, and makes
+  // nobody the owner.
   EXPECT_EQ(store_->Append(RoundBatch(kLedger, "w", "r1", 1), kBob)->SerializeAsString(),
             old.SerializeAsString());
   EXPECT_EQ(store_->Get(kLedger)->creator(), "");

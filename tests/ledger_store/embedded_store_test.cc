@@ -215,11 +215,11 @@ TEST_F(EmbeddedStore, OtherFormatIsRefused) {
     Tamper([&](rocksdb::DB& db) { return db.Put({}, embedded::VersionKey(), version); });
     return IsError(Open().status(), StatusCode::kFailedPrecondition, "", message);
   };
-  EXPECT_TRUE(refused("1", "holds a store of format 1, this program reads format 3"));
+  EXPECT_TRUE(refused("0", "holds a store of format 0, this program reads format 1"));
   EXPECT_TRUE(refused("x", "holds a store of format 78 (hexadecimal), this program reads"));
-  EXPECT_TRUE(refused("4",
-                      "holds a store of format 4, written by a newer version of this program, "
-                      "which reads format 3"));
+  EXPECT_TRUE(refused("2",
+                      "holds a store of format 2, written by a newer version of this program, "
+                      "which reads format 1"));
   EXPECT_TRUE(refused("10", "written by a newer version"));
   Tamper([](rocksdb::DB& db) { return db.Delete({}, embedded::VersionKey()); });
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "", "format version is missing"));

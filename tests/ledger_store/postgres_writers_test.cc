@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/hex.h"
 #include "ledger_store/postgres/head_cache.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/postgres_server.h"
@@ -123,32 +122,6 @@ TEST_F(PostgresWriters, HeadOfALostEndIsNotBelieved) {
     ExpectTrue(*second_);
     go_back();
   }
-}
-
-// A ledger of before the table of writers has them in a column.
-TEST_F(PostgresWriters, LedgerOfAnOlderVersionIsTakenOver) {
-  Write(*first_, "a", 1);
-  Write(*first_, "b", 1);
-  const v1::Ledger before = *first_->Get(kLedger);
-  v1::Ledger column = before;
-  column.clear_declaration();
-  v1::WriterStatus server;
-  ASSERT_TRUE(server.ParseFromString(*HexDecode(
-      server_->Must("SELECT encode(status, 'hex') FROM dpledger.writers WHERE writer = ''"))));
-  *column.add_writers() = server;
-  v1::Ledger listed;
-  *listed.mutable_writers() = column.writers();
-  server_->Must(absl::StrCat("UPDATE dpledger.ledgers SET writers = '\\x",
-                             HexEncode(listed.SerializeAsString()), "'"));
-  server_->Must("DELETE FROM dpledger.writers");
-  first_ = Open();
-  EXPECT_EQ(first_->Get(kLedger)->SerializeAsString(), before.SerializeAsString());
-  Write(*first_, "a", 2);
-  Write(*second_, "c", 1);
-  ExpectTrue(*first_);
-  EXPECT_EQ(server_->Must("SELECT string_agg(writer, ' ' ORDER BY writer) FROM dpledger.writers"),
-            "a c");
-  EXPECT_EQ(first_->Get(kLedger)->writer_count(), 3u);
 }
 
 TEST(HeadCache, KeepsTheLedgersUsedLast) {

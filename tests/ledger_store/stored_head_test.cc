@@ -221,19 +221,14 @@ TEST_F(StoredHeads, BelongToTheKey) {
   EXPECT_TRUE(IsNotAuthentic(forged.Read({KeyFrom('l'), KeyFrom('k')}).status()));
 }
 
-TEST_F(StoredHeads, OfAnOlderVersionAreTakenWhereThatIsAskedFor) {
+TEST_F(StoredHeads, WithoutAnAuthenticatorAreRefusedWhereThereIsAKey) {
   head_.writers = WriterMap(Stored().writers);
-  const Rows older = Stored();
-  EXPECT_TRUE(older.head.authenticator().empty());
-  HeadKeys keys{KeyFrom('k'), nullptr, true};
-  const auto taken = older.Read(keys);
-  ASSERT_TRUE(taken.ok()) << taken.status();
-  EXPECT_FALSE(IsCurrent(older.head, *taken));
-  EXPECT_TRUE(RowsOf(*taken, first_).Read().ok());
-  // Whoever has an authenticator must have the right one even then.
-  Rows forged = RowsOf(*taken, first_);
-  forged.writers["a"].set_closed(true);
-  EXPECT_TRUE(IsNotAuthentic(forged.Read(keys).status()));
+  const Rows bare = Stored();
+  EXPECT_TRUE(bare.head.authenticator().empty());
+  for (const HeadKeys& keys : {HeadKeys{KeyFrom('k'), nullptr}, {KeyFrom('l'), KeyFrom('k')}}) {
+    EXPECT_TRUE(IsError(bare.Read(keys).status(), absl::StatusCode::kDataLoss, "",
+                        "its head has no authenticator"));
+  }
 }
 
 TEST_F(StoredHeads, AreReadWithoutAKeyAndNotAddedTo) {
