@@ -127,9 +127,9 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddAccessCommand(CLI::App& admin, Command& chosen) {
+void AddAccessCommand(flags::App& admin, Command& chosen) {
   auto flags = std::make_shared<AccessFlags>();
-  CLI::App* command = AddCommand(
+  flags::App* command = AddCommand(
       admin, "access",
       "Shows who used the server for what in a month: administration, refusals, and reads added up "
       "by minute. Appends are not here: each entry of a ledger names its caller.",

@@ -139,7 +139,7 @@ v1::Grant GrantFrom(const std::string& text) {
   if (words.size() > 2) {
     constexpr std::string_view kDataSet = "data-set=";
     if (words[2].rfind(kDataSet, 0) != 0 || words[2].size() == kDataSet.size()) {
-      throw CLI::ValidationError(
+      throw flags::ValidationError(
           "--grant", absl::StrCat("must be ROLE SCOPE, or ROLE SCOPE data-set=NAME, got ", text));
     }
     grant.set_data_set(words[2].substr(kDataSet.size()));
@@ -184,10 +184,10 @@ absl::Status List(const TokenFlags& flags, Output& out) {
 
 using Action = absl::Status (*)(const TokenFlags&, Output&);
 
-CLI::App* AddTokenCommand(CLI::App& parent, const char* name, const char* description,
-                          const char* example, const std::shared_ptr<TokenFlags>& flags,
-                          Action action, Command& chosen) {
-  CLI::App* command = AddCommand(parent, name, description, example);
+flags::App* AddTokenCommand(flags::App& parent, const char* name, const char* description,
+                            const char* example, const std::shared_ptr<TokenFlags>& flags,
+                            Action action, Command& chosen) {
+  flags::App* command = AddCommand(parent, name, description, example);
   AddRequiredServer(*command, flags->server);
   command->callback([flags, action, &chosen] {
     for (const std::string& grant : flags->grants) (void)GrantFrom(grant);
@@ -196,20 +196,20 @@ CLI::App* AddTokenCommand(CLI::App& parent, const char* name, const char* descri
   return command;
 }
 
-void AddHolder(CLI::App& command, TokenFlags& flags) {
+void AddHolder(flags::App& command, TokenFlags& flags) {
   AddToken(command, "NAME", flags.name, kMaxNameBytes, "whose token; the caller is token:NAME")
       ->required();
 }
 
-void AddExpiryAndOut(CLI::App& command, TokenFlags& flags, const char* out_help) {
+void AddExpiryAndOut(flags::App& command, TokenFlags& flags, const char* out_help) {
   AddLengthOrNever(command, "--expires-in", flags.expires_in,
                    "how long the token is valid: 12h, 90d, never; 90d if not given");
   command.add_option("--out", flags.out, out_help)->type_name("FILE");
 }
 
-void AddTokenCommands(CLI::App& token, Command& chosen) {
+void AddTokenCommands(flags::App& token, Command& chosen) {
   auto create = std::make_shared<TokenFlags>();
-  CLI::App* command = AddTokenCommand(
+  flags::App* command = AddTokenCommand(
       token, "create", "Makes a token, and shows it once. A name is given once, for ever.",
       "  dpledger admin token create alice --server 127.0.0.1:7070 --grant \"trainer "
       "projects/vision\" --out alice.token\n"
@@ -251,11 +251,11 @@ void AddTokenCommands(CLI::App& token, Command& chosen) {
 
 }  // namespace
 
-void AddAdminCommands(CLI::App& app, Command& chosen) {
-  CLI::App* admin = app.add_subcommand("admin", "What administrators of a server do.");
+void AddAdminCommands(flags::App& app, Command& chosen) {
+  flags::App* admin = app.add_subcommand("admin", "What administrators of a server do.");
   admin->footer("  dpledger admin token list --server 127.0.0.1:7070");
   admin->require_subcommand(0, 1);  // none is told by main(), as of every command
-  CLI::App* token = admin->add_subcommand("token", "Tokens: who may call the server.");
+  flags::App* token = admin->add_subcommand("token", "Tokens: who may call the server.");
   token->footer("  dpledger admin token list --server 127.0.0.1:7070");
   token->require_subcommand(0, 1);
   AddTokenCommands(*token, chosen);

@@ -31,21 +31,21 @@ struct AuditFlags {
 
 void CheckAtMost(const char* flag, uint64_t value, const char* other, uint64_t most) {
   if (value <= most) return;
-  throw CLI::ValidationError(flag,
-                             absl::StrCat("must be at most ", other, ", ", most, ", got ", value));
+  throw flags::ValidationError(
+      flag, absl::StrCat("must be at most ", other, ", ", most, ", got ", value));
 }
 
 // Exactly one kind of evidence, whole and possible.
-void CheckEvidence(const std::vector<CLI::Option*>& one_run,
-                   const std::vector<CLI::Option*>& many_runs, AuditFlags& flags) {
-  const auto given = [](const std::vector<CLI::Option*>& options) {
+void CheckEvidence(const std::vector<flags::Option*>& one_run,
+                   const std::vector<flags::Option*>& many_runs, AuditFlags& flags) {
+  const auto given = [](const std::vector<flags::Option*>& options) {
     return std::count_if(options.begin(), options.end(),
-                         [](const CLI::Option* option) { return option->count() > 0; });
+                         [](const flags::Option* option) { return option->count() > 0; });
   };
   const auto ones = given(one_run), manys = given(many_runs);
   flags.one_run = ones == 3 && manys == 0;
   if (!flags.one_run && !(ones == 0 && manys == 4)) {
-    throw CLI::ValidationError(
+    throw flags::ValidationError(
         "--canaries",
         "give --canaries, --guesses and --correct, or --runs-with, --detected-with, "
         "--runs-without and --detected-without");
@@ -95,8 +95,8 @@ absl::Status Audit(const AuditFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddAuditCommand(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddAuditCommand(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "audit",
       "What an attack that was really made says of a claim: a lower bound on epsilon. Exit code 3 "
       "if the claim cannot be.",
@@ -108,13 +108,13 @@ void AddAuditCommand(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<AuditFlags>();
   AddReal(*command, "--delta", flags->delta, kHalfOpenUnitInterval, "in [0, 1)")->required();
   AddReal(*command, "--confidence", flags->confidence, kOpenUnitInterval, "default 0.95");
-  const std::vector<CLI::Option*> one_run = {
+  const std::vector<flags::Option*> one_run = {
       AddCount(*command, "--canaries", flags->canaries, 1,
                "one run: canaries, each in or out by a fair coin"),
       AddCount(*command, "--guesses", flags->guesses, 1,
                "one run: for how many of them the auditor guessed which"),
       AddCount(*command, "--correct", flags->correct, 0, "one run: how many guesses were right")};
-  const std::vector<CLI::Option*> many_runs = {
+  const std::vector<flags::Option*> many_runs = {
       AddCount(*command, "--runs-with", flags->runs_with, 1, "many runs: those with the record"),
       AddCount(*command, "--detected-with", flags->detected_with, 0,
                "many runs: of these, those that the test said had it"),

@@ -39,28 +39,28 @@ std::string Grid::Varied() const {
 void Grid::Check(v1::Unknown solve, uint64_t population) const {
   if (values.empty()) return;
   if ((parameter == kSteps) == (solve == v1::STEPS) && solve != v1::NOISE_MULTIPLIER) {
-    throw CLI::ValidationError("--grid", "must not vary what --solve asks for");
+    throw flags::ValidationError("--grid", "must not vary what --solve asks for");
   }
   if (parameter == kBatch && population == 0) {
-    throw CLI::ValidationError("--population", "must be given with --grid batch-size=...");
+    throw flags::ValidationError("--population", "must be given with --grid batch-size=...");
   }
   for (const double value : values) {
     if (parameter == kBatch && value > static_cast<double>(population)) {
-      throw CLI::ValidationError(
+      throw flags::ValidationError(
           "--grid", absl::StrCat("a batch must be at most the population, got ", value));
     }
   }
 }
 
-void AddGrid(CLI::App& app, Grid& grid) {
-  app.add_option_function<std::string>(
+void AddGrid(flags::App& app, Grid& grid) {
+  app.add_option(
          "--grid",
          [&grid](const std::string& text) {
            const std::vector<std::string> sides = absl::StrSplit(text, absl::MaxSplits('=', 1));
            grid.parameter = sides.front();
            const bool whole = grid.parameter == kSteps || grid.parameter == kBatch;
            if (sides.size() != 2 || !(whole || grid.parameter == kRate)) {
-             throw CLI::ValidationError(
+             throw flags::ValidationError(
                  "--grid", absl::StrCat("must be steps=, sampling-probability= or batch-size= and "
                                         "numbers between commas, got ",
                                         text));
@@ -69,7 +69,7 @@ void AddGrid(CLI::App& app, Grid& grid) {
              double value;
              if (!absl::SimpleAtod(number, &value) ||
                  !(whole ? IsWhole(value) : value > 0 && value <= 1)) {
-               throw CLI::ValidationError(
+               throw flags::ValidationError(
                    "--grid", absl::StrCat(grid.parameter, " must be ",
                                           whole ? "a whole number in [1, 2^53]" : "in (0, 1]",
                                           ", got ", number));
@@ -77,7 +77,7 @@ void AddGrid(CLI::App& app, Grid& grid) {
              grid.values.push_back(value);
            }
            if (grid.values.size() > kGreatestGrid) {
-             throw CLI::ValidationError(
+             throw flags::ValidationError(
                  "--grid", absl::StrCat("must have at most ", kGreatestGrid, " values"));
            }
          },
@@ -105,7 +105,7 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
       request.set_sampling_probability(
           grid.parameter == kBatch ? value / static_cast<double>(population) : value);
     }
-    const auto response = accountant::AnswerCalibrate(request, accountant::Limits());
+    const auto response = accountant::AnswerCalibrate({}, request, accountant::Limits());
     JsonObject row;
     row.AddNumber(grid.parameter == kSteps   ? "steps"
                   : grid.parameter == kBatch ? "batch_size"

@@ -17,12 +17,13 @@ struct Grid {
 
   // The flag that the grid replaces; "" without a grid.
   std::string Varied() const;
-  // Throws CLI::ValidationError for a grid over the unknown, or a batch size without a population.
+  // Throws flags::ValidationError for a grid over the unknown, or a batch size without a
+  // population.
   void Check(v1::Unknown solve, uint64_t population) const;
 };
 
 // --grid PARAMETER=VALUE,VALUE,...
-void AddGrid(CLI::App& app, Grid& grid);
+void AddGrid(flags::App& app, Grid& grid);
 
 // Prints a row for each value. If a value has no solution, its row says why. The sampling
 // probability of a batch size is its quotient by `population`.

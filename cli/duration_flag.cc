@@ -31,30 +31,30 @@ std::optional<absl::Duration> ParseLength(const std::string& text) {
   }
 }
 
-CLI::Option* AddLength(CLI::App& app, const std::string& flag, absl::Duration& value,
-                       const std::string& help) {
+flags::Option* AddLength(flags::App& app, const std::string& flag, absl::Duration& value,
+                         const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value](const std::string& text) {
             const std::optional<absl::Duration> length = ParseLength(text);
             if (!length.has_value())
-              throw CLI::ValidationError(flag, absl::StrCat("must be ", kRule, text));
+              throw flags::ValidationError(flag, absl::StrCat("must be ", kRule, text));
             value = *length;
           },
           help)
       ->type_name("LENGTH");
 }
 
-CLI::Option* AddLengthOrNever(CLI::App& app, const std::string& flag,
-                              std::optional<absl::Duration>& value, const std::string& help) {
+flags::Option* AddLengthOrNever(flags::App& app, const std::string& flag,
+                                std::optional<absl::Duration>& value, const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value](const std::string& text) {
             value = ParseLength(text);
             if (!value.has_value() && text != "never") {
-              throw CLI::ValidationError(flag, absl::StrCat("must be never, or ", kRule, text));
+              throw flags::ValidationError(flag, absl::StrCat("must be never, or ", kRule, text));
             }
           },
           help)

@@ -52,7 +52,7 @@ absl::StatusOr<EventFile> ReadEvents(std::istream& in, const std::string& name) 
 }  // namespace
 
 absl::StatusOr<EventFile> ReadEventFile(const std::string& path) {
-  if (path == kStandardInput) return ReadEvents(std::cin, "standard input");
+  if (path == "-") return ReadEvents(std::cin, "standard input");
   std::ifstream in(path, std::ios::binary);
   if (!in) return ErrnoError(errno, "open", path);
   return ReadEvents(in, path);

@@ -16,10 +16,8 @@ struct EventFile {
   accountant::GivenEvents given;  // the same events, as of one writer
 };
 
-// The path that means standard input.
-inline constexpr char kStandardInput[] = "-";
-
-// Skips a UTF-8 byte-order mark at the start. NOT_FOUND if there is no such file. INVALID_ARGUMENT
+// "-" is standard input. Skips a UTF-8 byte-order mark at the start. NOT_FOUND if there is no such
+// file. INVALID_ARGUMENT
 // "<path>:<line>: <field>: <rule>" for the first line that is not a valid event, and for a file
 // without events. What a ledger would refuse of one writer (e.g. a round number that goes back) is
 // refused with the same error, prefixed with file and line.

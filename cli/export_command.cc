@@ -74,8 +74,8 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddExportCommand(CLI::App& ledger, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddExportCommand(flags::App& ledger, Command& chosen) {
+  flags::App* command = AddCommand(
       ledger, "export",
       "Writes a ledger, with what proves that it is the one that was signed, into one file.",
       "  dpledger ledger export mnist --server 127.0.0.1:7070 --output mnist.bundle\n"

@@ -21,7 +21,7 @@ constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
                          const absl::AlphaNum& value) {
-  throw CLI::ValidationError(flag, absl::StrCat(rule, ", got ", value));
+  throw flags::ValidationError(flag, absl::StrCat(rule, ", got ", value));
 }
 
 // A number, or a quotient of two: "256/60000".
@@ -54,7 +54,7 @@ bool IsToken(const std::string& text) {
 
 std::string FullName(const std::string& flag, const std::string& name) {
   absl::StatusOr<std::string> full = events::FullLedgerName(name);
-  if (!full.ok()) throw CLI::ValidationError(flag, std::string(full.status().message()));
+  if (!full.ok()) throw flags::ValidationError(flag, std::string(full.status().message()));
   return *std::move(full);
 }
 
@@ -72,10 +72,10 @@ const RealDomain kAboveMinusOne = {[](double x) { return x > -1 && std::isfinite
 const RealDomain kRelativeGap = {[](double x) { return x >= 1e-9 && x <= 1; },
                                  "must be in [1e-9, 1]"};
 
-CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
-                     const RealDomain& domain, const std::string& help) {
+flags::Option* AddReal(flags::App& app, const std::string& flag, double& value,
+                       const RealDomain& domain, const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value, &domain](const std::string& text) {
             if (!ReadReal(text, value))
@@ -86,10 +86,10 @@ CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
       ->type_name("NUMBER");
 }
 
-CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, uint64_t least,
-                      const std::string& help) {
+flags::Option* AddCount(flags::App& app, const std::string& flag, uint64_t& value, uint64_t least,
+                        const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value, least](const std::string& text) {
             if (!ReadWhole(text, value) || value < least || value > kGreatestCount) {
@@ -100,10 +100,10 @@ CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, u
       ->type_name("COUNT");
 }
 
-CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
-                     const std::string& help) {
+flags::Option* AddText(flags::App& app, const std::string& flag, std::string& value,
+                       size_t bound_bytes, const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value, bound_bytes](const std::string& text) {
             if (text.empty() || text.size() > bound_bytes) {
@@ -115,8 +115,8 @@ CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value,
       ->type_name("TEXT");
 }
 
-CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
-                     const std::string& help) {
+flags::Option* AddName(flags::App& app, const std::string& flag, std::string& value,
+                       size_t bound_bytes, const std::string& help) {
   return AddText(app, flag, value, bound_bytes, help)
       ->check([](const std::string& text) -> std::string {
         if (absl::StripAsciiWhitespace(text) == text) return "";
@@ -124,10 +124,10 @@ CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value,
       });
 }
 
-CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
-                      size_t bound_bytes, const std::string& help) {
+flags::Option* AddToken(flags::App& app, const std::string& flag, std::string& value,
+                        size_t bound_bytes, const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value, bound_bytes](const std::string& text) {
             if (text.empty() || text.size() > bound_bytes || !IsToken(text)) {
@@ -140,8 +140,8 @@ CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value
       ->type_name("ID");
 }
 
-void AddServer(CLI::App& app, client::ServerAccess& value) {
-  app.add_option_function<std::string>(
+void AddServer(flags::App& app, client::ServerAccess& value) {
+  app.add_option(
          "--server",
          [&value](const std::string& text) {
            const auto address = ParseAddress(client::TargetOf(text));
@@ -175,15 +175,15 @@ void CheckServer(const client::ServerAccess& value) {
   if (status.ok()) return;
   const auto [field, rule] = std::pair<std::string, std::string>(
       absl::StrSplit(status.message(), absl::MaxSplits(": ", 1)));
-  throw CLI::ValidationError(absl::StrCat("--", absl::StrReplaceAll(field, {{"_", "-"}})), rule);
+  throw flags::ValidationError(absl::StrCat("--", absl::StrReplaceAll(field, {{"_", "-"}})), rule);
 }
 
-void AddRequiredServer(CLI::App& app, client::ServerAccess& value) {
+void AddRequiredServer(flags::App& app, client::ServerAccess& value) {
   AddServer(app, value);
   app.parse_complete_callback([&value] { CheckServer(value); });
 }
 
-CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help) {
+flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::string& help) {
   return AddChoice<v1::Adjacency>(app, "--adjacency", value,
                                   {{"add-or-remove-one", v1::ADD_OR_REMOVE_ONE},
                                    {"replace-one", v1::REPLACE_ONE},
@@ -191,14 +191,14 @@ CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string
                                   help);
 }
 
-CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::string& help) {
+flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help) {
   return AddChoice<v1::Parameters>(app, "--parameters", value,
                                    {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}}, help);
 }
 
-CLI::Option* AddFilter(CLI::App& app, v1::Filter& value) {
+flags::Option* AddFilter(flags::App& app, v1::Filter& value) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           "--filter",
           [&value](const std::string& text) {
             const std::vector<std::string> parts = absl::StrSplit(text, ':');
@@ -231,18 +231,18 @@ CLI::Option* AddFilter(CLI::App& app, v1::Filter& value) {
       ->type_name("FILTER");
 }
 
-CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
-                           const std::string& help) {
+flags::Option* AddLedgerName(flags::App& app, const std::string& flag, std::string& value,
+                             const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag, [flag, &value](const std::string& text) { value = FullName(flag, text); }, help)
       ->type_name("NAME");
 }
 
-CLI::Option* AddLedgerNames(CLI::App& app, const std::string& flag,
-                            std::vector<std::string>& values, const std::string& help) {
+flags::Option* AddLedgerNames(flags::App& app, const std::string& flag,
+                              std::vector<std::string>& values, const std::string& help) {
   return app
-      .add_option_function<std::vector<std::string>>(
+      .add_option(
           flag,
           [flag, &values](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) values.push_back(FullName(flag, text));

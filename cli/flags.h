@@ -1,9 +1,8 @@
 // Flags with a domain. A value that does not parse or lies outside its flag's domain ends parsing
-// with CLI::ValidationError "<flag>: <rule>, got <value>" (exit code 2), before the program reads
+// with flags::ValidationError "<flag>: <rule>, got <value>" (exit code 2), before the program reads
 // or sends anything.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "client/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "flags/app.h"
 
 namespace dpledger::cli {
 
@@ -29,63 +29,63 @@ extern const RealDomain kAboveMinusOne;      // (-1, inf)
 extern const RealDomain kRelativeGap;        // [1e-9, 1]
 
 // A number, or a quotient of two: "256/60000".
-CLI::Option* AddReal(CLI::App& app, const std::string& flag, double& value,
-                     const RealDomain& domain, const std::string& help);
+flags::Option* AddReal(flags::App& app, const std::string& flag, double& value,
+                       const RealDomain& domain, const std::string& help);
 
 // A whole number in [least, 2^53], also as "1e4".
-CLI::Option* AddCount(CLI::App& app, const std::string& flag, uint64_t& value, uint64_t least,
-                      const std::string& help);
+flags::Option* AddCount(flags::App& app, const std::string& flag, uint64_t& value, uint64_t least,
+                        const std::string& help);
 
 // Text of 1 to `bound_bytes` bytes.
-CLI::Option* AddText(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
-                     const std::string& help);
+flags::Option* AddText(flags::App& app, const std::string& flag, std::string& value,
+                       size_t bound_bytes, const std::string& help);
 
 // The same, refusing white space at either end: names that differ only in it look alike.
-CLI::Option* AddName(CLI::App& app, const std::string& flag, std::string& value, size_t bound_bytes,
-                     const std::string& help);
+flags::Option* AddName(flags::App& app, const std::string& flag, std::string& value,
+                       size_t bound_bytes, const std::string& help);
 
 // 1 to `bound_bytes` bytes of [A-Za-z0-9._-].
-CLI::Option* AddToken(CLI::App& app, const std::string& flag, std::string& value,
-                      size_t bound_bytes, const std::string& help);
+flags::Option* AddToken(flags::App& app, const std::string& flag, std::string& value,
+                        size_t bound_bytes, const std::string& help);
 
 // --server, and how to speak to it: --ca, --cert, --cert-key, --token-file. What is not given is
 // taken from the environment or client.conf (client/server_access.h) when the server is called.
-void AddServer(CLI::App& app, client::ServerAccess& value);
-// Throws CLI::ValidationError if the server cannot be told, or its parts do not go together.
+void AddServer(flags::App& app, client::ServerAccess& value);
+// Throws flags::ValidationError if the server cannot be told, or its parts do not go together.
 void CheckServer(const client::ServerAccess& value);
 // AddServer for a command that does nothing without a server.
-void AddRequiredServer(CLI::App& app, client::ServerAccess& value);
+void AddRequiredServer(flags::App& app, client::ServerAccess& value);
 
-CLI::Option* AddAdjacency(CLI::App& app, v1::Adjacency& value, const std::string& help);
-CLI::Option* AddParameters(CLI::App& app, v1::Parameters& value, const std::string& help);
+flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::string& help);
+flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help);
 
 // rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
-CLI::Option* AddFilter(CLI::App& app, v1::Filter& value);
+flags::Option* AddFilter(flags::App& app, v1::Filter& value);
 
 // A ledger's short or full name; `value` gets the full one.
-CLI::Option* AddLedgerName(CLI::App& app, const std::string& flag, std::string& value,
-                           const std::string& help);
+flags::Option* AddLedgerName(flags::App& app, const std::string& flag, std::string& value,
+                             const std::string& help);
 
 // The same for a flag that may repeat.
-CLI::Option* AddLedgerNames(CLI::App& app, const std::string& flag,
-                            std::vector<std::string>& values, const std::string& help);
+flags::Option* AddLedgerNames(flags::App& app, const std::string& flag,
+                              std::vector<std::string>& values, const std::string& help);
 
 // One of the names in `choices`.
 template <typename Value>
-CLI::Option* AddChoice(CLI::App& app, const std::string& flag, Value& value,
-                       const std::map<std::string, Value>& choices, const std::string& help) {
+flags::Option* AddChoice(flags::App& app, const std::string& flag, Value& value,
+                         const std::map<std::string, Value>& choices, const std::string& help) {
   const std::string words = absl::StrJoin(
       choices, ",", [](std::string* out, const auto& choice) { *out += choice.first; });
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &value, choices](const std::string& text) {
             const auto found = choices.find(text);
             if (found == choices.end()) {
               const std::string names = absl::StrJoin(
                   choices, " ", [](std::string* out, const auto& choice) { *out += choice.first; });
-              throw CLI::ValidationError(flag,
-                                         absl::StrCat("must be one of ", names, ", got ", text));
+              throw flags::ValidationError(flag,
+                                           absl::StrCat("must be one of ", names, ", got ", text));
             }
             value = found->second;
           },

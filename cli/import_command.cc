@@ -285,8 +285,8 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddImportCommand(CLI::App& ledger, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddImportCommand(flags::App& ledger, Command& chosen) {
+  flags::App* command = AddCommand(
       ledger, "import",
       "Makes a sealed copy of a ledger from a bundle or a folder, verified first. The copy names "
       "its "

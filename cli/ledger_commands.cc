@@ -34,7 +34,7 @@ constexpr char kParametersChoices[] =
 
 void RequireChoice(const char* flag, bool given, const char* choices) {
   if (given) return;
-  throw CLI::ValidationError(flag, absl::StrCat("must be given: ", choices));
+  throw flags::ValidationError(flag, absl::StrCat("must be given: ", choices));
 }
 
 struct CreateFlags : LedgerFlags {
@@ -71,8 +71,8 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-void AddCreate(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddCreate(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "create", "Opens a ledger with its declaration.",
       "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example "
       "--adjacency add-or-remove-one --parameters fixed --planned-rounds 1000\n"
@@ -113,7 +113,7 @@ struct AppendFlags : LedgerFlags {
   std::string writer = kOwnWriter;
   std::string request_id;
   uint64_t expected_sequence = 0;
-  const CLI::Option* expected_sequence_option = nullptr;
+  const flags::Option* expected_sequence_option = nullptr;
 };
 
 absl::Status Append(const AppendFlags& flags, Output& out) {
@@ -144,8 +144,8 @@ absl::Status Append(const AppendFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-void AddAppend(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddAppend(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "append", "Appends the events of a file. The whole file is checked before any is sent.",
       "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl --request-id "
       "run-17");
@@ -167,8 +167,8 @@ void AddAppend(CLI::App& app, Command& chosen) {
 
 // ---- show, read ----
 
-void AddShow(CLI::App& app, Command& chosen) {
-  CLI::App* command =
+void AddShow(flags::App& app, Command& chosen) {
+  flags::App* command =
       AddCommand(app, "show", "Shows a ledger: declaration, size, root hash, writers.",
                  "  dpledger ledger show mnist --server 127.0.0.1:7070 --json\n"
                  "  dpledger ledger show --store run.ledger");
@@ -208,11 +208,11 @@ absl::Status Read(const ReadFlags& flags, uint64_t first, Output& out) {
   return absl::OkStatus();
 }
 
-void AddRead(CLI::App& app, Command& chosen) {
+void AddRead(flags::App& app, Command& chosen) {
   struct Flags : ReadFlags {
     uint64_t first = 0;
   };
-  CLI::App* command =
+  flags::App* command =
       AddCommand(app, "read", "Prints the entries of a ledger, one in proto JSON a line.",
                  "  dpledger ledger read mnist --server 127.0.0.1:7070 --first 1\n"
                  "  dpledger ledger read --store run.bundle | jq -c 'select(.event).event'");
@@ -226,8 +226,8 @@ void AddRead(CLI::App& app, Command& chosen) {
 
 }  // namespace
 
-void AddLedgerCommands(CLI::App& app, Command& chosen) {
-  CLI::App* ledger =
+void AddLedgerCommands(flags::App& app, Command& chosen) {
+  flags::App* ledger =
       app.add_subcommand("ledger", "Opens, writes, reads, seals, exports and verifies ledgers.");
   ledger->footer(
       "  dpledger ledger create mnist --server 127.0.0.1:7070 --dataset mnist --unit example "

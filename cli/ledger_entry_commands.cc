@@ -51,8 +51,8 @@ absl::Status Fork(const ForkFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-void AddFork(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddFork(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "fork",
       "Opens a ledger that carries on from the first entries of another, which are part of its "
       "cost.",
@@ -108,8 +108,8 @@ absl::Status AppendEntry(const EntryFlags& flags, const v1::NewEntry& entry, con
   return absl::OkStatus();
 }
 
-void AddNote(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddNote(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "note", "Appends a note in words.",
       "  dpledger ledger note mnist --server 127.0.0.1:7070 --text \"moved to another machine\"");
   auto flags = std::make_shared<EntryFlags>();
@@ -126,8 +126,8 @@ void AddNote(CLI::App& app, Command& chosen) {
   });
 }
 
-void AddCorrect(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddCorrect(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "correct",
       "Says that an earlier entry is wrong, and how. The entry stays and so does its cost: what "
       "was "
@@ -152,7 +152,7 @@ void AddCorrect(CLI::App& app, Command& chosen) {
 
 }  // namespace
 
-void AddLedgerEntryCommands(CLI::App& ledger, Command& chosen) {
+void AddLedgerEntryCommands(flags::App& ledger, Command& chosen) {
   AddFork(ledger, chosen);
   AddNote(ledger, chosen);
   AddCorrect(ledger, chosen);

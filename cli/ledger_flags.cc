@@ -7,28 +7,28 @@
 
 namespace dpledger::cli {
 
-void LedgerFlags::AddTo(CLI::App& app) {
+void LedgerFlags::AddTo(flags::App& app) {
   AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
   AddRequiredServer(app, server);
 }
 
-void ReadFlags::AddTo(CLI::App& app) {
+void ReadFlags::AddTo(flags::App& app) {
   AddLedgerName(app, "NAME", name,
                 "x, or in full projects/{project}/ledgers/x; not needed where --store has but one");
   place.AddTo(app);
   app.parse_complete_callback([this] {
     place.Check();
-    if (name.empty() && !place.AtRest()) throw CLI::RequiredError("NAME");
+    if (name.empty() && !place.AtRest()) throw flags::RequiredError("NAME");
   });
 }
 
-void AddRequestId(CLI::App& app, std::string& request_id) {
+void AddRequestId(flags::App& app, std::string& request_id) {
   // Batches after the first add a dot and a number to it, within the 64 bytes that an id may have.
   AddToken(app, "--request-id", request_id, 48,
            "repeat the same command with the same id and it is done once; default: a random id");
 }
 
-void AddWriter(CLI::App& app, std::string& writer) {
+void AddWriter(flags::App& app, std::string& writer) {
   AddToken(app, "--writer", writer, 64, "who writes; rounds are numbered by writer. default: cli");
 }
 

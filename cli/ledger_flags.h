@@ -1,12 +1,12 @@
 // The flags that the commands below `ledger` share: the ledger's name, the server, the request id.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "cli/ledger_place.h"
 #include "client/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "flags/app.h"
 
 namespace dpledger::cli {
 
@@ -17,7 +17,7 @@ struct LedgerFlags {
   std::string name;
   client::ServerAccess server;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
 };
 
 // The same for a command that only reads: `name` may be empty of ledgers at rest, whose only one
@@ -26,11 +26,11 @@ struct ReadFlags {
   std::string name;
   LedgerPlace place;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
 };
 
-void AddRequestId(CLI::App& app, std::string& request_id);
-void AddWriter(CLI::App& app, std::string& writer);
+void AddRequestId(flags::App& app, std::string& request_id);
+void AddWriter(flags::App& app, std::string& writer);
 
 // The request id to send: `given`, or random if that is empty. From now on the note of Ctrl-C
 // contains it.

@@ -12,7 +12,7 @@
 
 namespace dpledger::cli {
 
-void LedgerPlace::AddTo(CLI::App& app) {
+void LedgerPlace::AddTo(flags::App& app) {
   app.add_option("--store", stores,
                  "in place of a server: the folder of a recorder's ledgers or of a server's store, "
                  "or a bundle, of which there may be several; it is only read")
@@ -23,10 +23,11 @@ void LedgerPlace::AddTo(CLI::App& app) {
 void LedgerPlace::Check() const {
   if (!AtRest()) return CheckServer(server);
   if (server.address.empty()) return;
-  throw CLI::ValidationError("--store", "must not be given with --server: the ledgers are in one");
+  throw flags::ValidationError("--store",
+                               "must not be given with --server: the ledgers are in one");
 }
 
-void AddRequiredPlace(CLI::App& app, LedgerPlace& place) {
+void AddRequiredPlace(flags::App& app, LedgerPlace& place) {
   place.AddTo(app);
   app.parse_complete_callback([&place] { place.Check(); });
 }

@@ -2,13 +2,13 @@
 // that of a server's store, or in bundles. At rest nothing is written, and no server is needed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/server_access.h"
+#include "flags/app.h"
 #include "grpcpp/channel.h"
 
 namespace dpledger::cli {
@@ -17,15 +17,15 @@ struct LedgerPlace {
   client::ServerAccess server;
   std::vector<std::string> stores;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   bool AtRest() const { return !stores.empty(); }
   bool IsGiven() const { return AtRest() || !server.address.empty(); }
-  // Throws CLI::ValidationError if a server and a store are given, or if there is neither.
+  // Throws flags::ValidationError if a server and a store are given, or if there is neither.
   void Check() const;
 };
 
 // AddTo for a command that does nothing without one.
-void AddRequiredPlace(CLI::App& app, LedgerPlace& place);
+void AddRequiredPlace(flags::App& app, LedgerPlace& place);
 
 // Ledgers at rest, as they are asked for.
 struct OpenPlace {

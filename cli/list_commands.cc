@@ -93,7 +93,7 @@ struct ListFlags {
   std::string order_by;
 };
 
-void AddProject(CLI::App& command, std::string& project) {
+void AddProject(flags::App& command, std::string& project) {
   AddToken(command, "--project", project, 63,
            "- for all projects; default: default, and of a --store all");
 }
@@ -116,7 +116,6 @@ absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& ta
   do {
     ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
     for (int i = 0; i < page.ledgers_size(); ++i) {
-      // An older server sends no summaries.
       take(Show(page.ledgers(i), i < page.summaries_size()
                                      ? page.summaries(i)
                                      : v1::LedgerSummary::default_instance()));
@@ -127,8 +126,8 @@ absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& ta
   return absl::OkStatus();
 }
 
-void AddList(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddList(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "list", "Lists the ledgers of a project with what they cost, by name or as told.",
       "  dpledger ledger list --server 127.0.0.1:7070\n"
       "  dpledger ledger list --store run.ledger\n"
@@ -212,8 +211,8 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-void AddDatasets(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddDatasets(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "datasets",
       "Lists the data sets that the ledgers of a project name, with what they cost together.",
       "  dpledger ledger datasets --server 127.0.0.1:7070 --project -");
@@ -268,8 +267,8 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
   }
 }
 
-void AddWatch(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddWatch(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "watch",
       "Prints each ledger that is made, goes on or gets another epsilon, a line each, until it is "
       "interrupted. A server that goes away is asked again.",
@@ -286,7 +285,7 @@ void AddWatch(CLI::App& app, Command& chosen) {
 
 }  // namespace
 
-void AddListCommands(CLI::App& ledger, Command& chosen) {
+void AddListCommands(flags::App& ledger, Command& chosen) {
   AddList(ledger, chosen);
   AddDatasets(ledger, chosen);
   AddWatch(ledger, chosen);

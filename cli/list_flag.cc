@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
                          const std::string& value) {
-  throw CLI::ValidationError(flag, absl::StrCat(rule, ", got ", value));
+  throw flags::ValidationError(flag, absl::StrCat(rule, ", got ", value));
 }
 
 double NumberOf(const std::string& flag, const std::string& text, const RealDomain& domain) {
@@ -55,10 +55,10 @@ std::vector<double> RangeOf(const std::string& flag, const std::string& text,
 
 }  // namespace
 
-CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<double>& values,
-                     const RealDomain& domain, Spacing spacing, const std::string& help) {
+flags::Option* AddList(flags::App& app, const std::string& flag, std::vector<double>& values,
+                       const RealDomain& domain, Spacing spacing, const std::string& help) {
   return app
-      .add_option_function<std::string>(
+      .add_option(
           flag,
           [flag, &values, &domain, spacing](const std::string& list) {
             values.clear();

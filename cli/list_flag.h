@@ -15,7 +15,7 @@ enum class Spacing { kEven, kLogarithmic };
 // The most numbers in one list.
 inline constexpr size_t kGreatestListLength = 1000;
 
-CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<double>& values,
-                     const RealDomain& domain, Spacing spacing, const std::string& help);
+flags::Option* AddList(flags::App& app, const std::string& flag, std::vector<double>& values,
+                       const RealDomain& domain, Spacing spacing, const std::string& help);
 
 }  // namespace dpledger::cli

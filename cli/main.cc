@@ -1,7 +1,6 @@
 // dpledger: privacy questions and ledgers from the command line.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -15,9 +14,10 @@
 #include "cli/exit_code.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
-#include "cli/mistyped.h"
 #include "cli/output.h"
-#include "cli/reference/reference.h"
+#include "flags/app.h"
+#include "flags/mistyped.h"
+#include "flags/reference.h"
 #include "ledger/questions.h"
 
 namespace dpledger::cli {
@@ -40,8 +40,8 @@ absl::Status Serve(char** arguments) {
 }
 
 // `text`: what a chosen command prints as it is.
-void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text) {
-  app.formatter(ExamplesFirst());
+void Describe(flags::App& app, Command& chosen, std::function<std::string()>& text) {
+  app.ShowExamplesFirst();
   app.footer(
       "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
       "--delta 1e-5\n"
@@ -66,8 +66,8 @@ void Describe(CLI::App& app, Command& chosen, std::function<std::string()>& text
   AddAdminCommands(app, chosen);
   AddSpoolCommands(app, chosen);
   app.add_subcommand(kServe, "Runs the server; every flag after it is the server's own.");
-  AddReferenceCommands(
-      app, [&app](const std::function<std::string(const CLI::App&)>& make) { return make(app); },
+  flags::AddReferenceCommands(
+      app, [&app](const std::function<std::string(const flags::App&)>& make) { return make(app); },
       {.section = "1",
        .version = absl::StrCat("dpledger ", accountant::Version()),
        .manual = "User Commands"},
@@ -87,16 +87,16 @@ int Main(int argc, char** argv) {
 
   Command chosen;
   std::function<std::string()> text;
-  CLI::App app("Privacy accounting: what a differentially private run cost, and its ledger.",
-               "dpledger");
+  flags::App app("Privacy accounting: what a differentially private run cost, and its ledger.",
+                 "dpledger");
   Describe(app, chosen, text);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
+  } catch (const flags::Success& help) {
     return app.exit(help);
-  } catch (const CLI::ParseError& error) {
+  } catch (const flags::ParseError& error) {
     // A mistyped flag is also a missing one; the parser would complain of what is missing.
-    const std::string mistyped = Mistyped(app);
+    const std::string mistyped = flags::Mistyped(app);
     out.Error(absl::InvalidArgumentError(mistyped.empty() ? error.what() : mistyped));
     return kExitUsage;
   }

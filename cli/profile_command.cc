@@ -1,16 +1,13 @@
-#include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/list_flag.h"
-#include "cli/plot.h"
 #include "cli/profile_output.h"
 #include "cli/question_flags.h"
 #include "ledger/profile_questions.h"
@@ -18,7 +15,6 @@
 namespace dpledger::cli {
 namespace {
 
-constexpr int kPlotRows = 25;
 const RealDomain kUnitInterval = {[](double x) { return x >= 0 && x <= 1; }, "must be in [0, 1]"};
 const RealDomain kFitDelta = {[](double x) { return x > 0 && x < 0.99; }, "must be in (0, 0.99)"};
 
@@ -27,9 +23,7 @@ struct ProfileFlags {
   std::vector<double> epsilons, deltas, alphas, priors;
   double gaussian_fit = 0;
   bool trade_off = false;
-  bool plot = false;
   bool csv = false;
-  std::string svg;
 };
 
 // Error rates that show a curve: even steps, closer together at both ends.
@@ -42,17 +36,18 @@ std::vector<double> UsualAlphas() {
 
 void CheckWanted(const ProfileFlags& flags, bool json) {
   if (!flags.epsilons.empty() && !flags.deltas.empty()) {
-    throw CLI::ValidationError("--deltas", "must not be given with --epsilons");
+    throw flags::ValidationError("--deltas", "must not be given with --epsilons");
   }
   const bool any_list = !flags.epsilons.empty() || !flags.deltas.empty();
   if (!any_list && !flags.trade_off) {
-    throw CLI::ValidationError("--epsilons", "give --epsilons LIST, --deltas LIST or --trade-off");
+    throw flags::ValidationError("--epsilons",
+                                 "give --epsilons LIST, --deltas LIST or --trade-off");
   }
   if (!flags.alphas.empty() && !flags.trade_off) {
-    throw CLI::ValidationError("--alphas", "is for --trade-off only");
+    throw flags::ValidationError("--alphas", "is for --trade-off only");
   }
-  if (flags.csv && (json || flags.plot)) {
-    throw CLI::ValidationError("--csv", "must not be given with --json or --plot");
+  if (flags.csv && json) {
+    throw flags::ValidationError("--csv", "must not be given with --json");
   }
 }
 
@@ -73,9 +68,6 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
                    AnswerTo(flags.question, RequestOf(flags), &accountant::AnswerProfile));
   const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
-  const Plot plot = flags.trade_off ? TradeOffPlot(answer, flags.question.LocalText())
-                                    : PointsPlot(answer, flags.question.LocalText());
-  if (!flags.svg.empty()) RETURN_IF_ERROR(WriteFileDurably(flags.svg, ToSvg(plot)));
   if (flags.csv) {
     // Points alone would not show it.
     if (MayBeShort(answer.details())) out.Note("warning: " + MissingText(answer.details()));
@@ -85,46 +77,39 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
     }
     return absl::OkStatus();
   }
-  const std::string drawn =
-      flags.plot ? ToTerminal(plot, TerminalColumns(), kPlotRows, TerminalTakesUnicode()) : "";
-  // stdout holds one JSON object and nothing else.
-  if (out.json()) std::cerr << drawn << std::flush;
-  out.Answer(absl::StrCat(drawn, drawn.empty() ? "" : "\n", ToText(answer, asked)),
-             ToJson(answer, asked));
+  out.Answer(ToText(answer, asked), ToJson(answer, asked));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void AddProfileCommand(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
-      app, "profile",
-      "Delta at many epsilons or epsilon at many deltas, what an attacker can do, and plots of it.",
-      "  dpledger profile --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
-      "--epsilons 0:8:33 --plot\n"
-      "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
-      "  dpledger profile --trade-off --events run.jsonl --svg trade-off.svg\n"
-      "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "
-      "127.0.0.1:7070 --ledger mnist --json");
+void AddProfileCommand(flags::App& app, Command& chosen) {
+  flags::App* command =
+      AddCommand(app, "profile",
+                 "Delta at many epsilons or epsilon at many deltas, and what an attacker can do.",
+                 "  dpledger profile --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
+                 "--epsilons 0:8:33\n"
+                 "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
+                 "  dpledger profile --trade-off --alphas 0.001,0.01 --events run.jsonl\n"
+                 "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "
+                 "127.0.0.1:7070 --ledger mnist --json");
   auto flags = std::make_shared<ProfileFlags>();
   AddList(*command, "--epsilons", flags->epsilons, kFiniteNotNegative, Spacing::kEven,
           "numbers >= 0 between commas; FROM:TO:COUNT stands for COUNT of them");
   AddList(*command, "--deltas", flags->deltas, kOpenUnitInterval, Spacing::kLogarithmic,
           "numbers in (0, 1); a range is spaced by equal quotients");
   command->add_flag("--trade-off", flags->trade_off,
-                    "the least type II error of an attacker for each type I error; plots and CSV "
-                    "show it");
+                    "the least type II error of an attacker for each type I error; --csv prints "
+                    "these then");
   AddList(*command, "--alphas", flags->alphas, kUnitInterval, Spacing::kEven,
           "the type I errors (false positive rates) for --trade-off; default 58 from 0 to 1");
   AddList(*command, "--priors", flags->priors, kOpenUnitInterval, Spacing::kEven,
           "an attacker's chance to tell rightly which of two inputs it was, at these priors");
   AddReal(*command, "--gaussian-fit", flags->gaussian_fit, kFitDelta,
           "the mu of the Gaussian mechanism that stands for the run, for delta from this up");
-  command->add_flag("--plot", flags->plot, "draw the curve with characters");
   command->add_flag("--csv", flags->csv, "print the points as CSV");
-  command->add_option("--svg", flags->svg, "write the plot to this file")->type_name("FILE");
   flags->question.AddTo(*command);
-  const CLI::Option* json = command->get_option("--json");
+  const flags::Option* json = command->get_option("--json");
   command->callback([flags, json, &chosen] {
     flags->question.CheckSubject();
     CheckWanted(*flags, json->count() > 0);

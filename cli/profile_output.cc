@@ -1,9 +1,5 @@
 #include "cli/profile_output.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/answer_parts.h"
@@ -51,24 +47,6 @@ std::string TradeOffText(const v1::ComputeProfileResponse& answer) {
 
 std::string Numbers(const v1::Interval& interval) {
   return absl::StrCat(ExactText(interval.lower()), ",", ExactText(interval.upper()));
-}
-
-accountant::Interval Of(const v1::Interval& interval) {
-  return {interval.lower(), interval.upper()};
-}
-
-std::string Title(const std::string& what, const v1::AnswerDetails& details) {
-  return absl::StrCat(what, ", ", details.method(), ", ", v1::Adjacency_Name(details.adjacency()));
-}
-
-// `local` unless the answer is about ledgers. Ledgers that are composed are over one data set.
-std::string Subtitle(const v1::AnswerDetails& details, const std::string& local) {
-  if (details.ledgers_size() == 0) return local;
-  const v1::LedgerReference& first = details.ledgers(0);
-  const std::string more =
-      details.ledgers_size() > 1 ? absl::StrCat(" and ", details.ledgers_size() - 1, " more") : "";
-  return absl::StrCat(first.name(), more, ", data set ", first.dataset(), ", unit of privacy ",
-                      first.unit_of_privacy(), MayBeShort(details) ? ", MAY BE SHORT" : "");
 }
 
 }  // namespace
@@ -221,49 +199,6 @@ std::string TradeOffCsv(const v1::ComputeProfileResponse& answer) {
                     Numbers(rates.add()), ",", Numbers(rates.symmetric()), "\n");
   }
   return csv;
-}
-
-Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
-  Plot plot;
-  plot.title = Title("Privacy profile", answer.details());
-  plot.subtitle = Subtitle(answer.details(), local);
-  plot.x_label = "epsilon";
-  plot.y_label = "delta";
-  plot.log_y = true;
-  PlotSeries series{"upper bound, and down to the lower", {}};
-  for (const v1::ProfilePoint& point : answer.points()) {
-    series.points.push_back({Of(point.epsilon()), Of(point.delta())});
-  }
-  std::stable_sort(
-      series.points.begin(), series.points.end(),
-      [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper() < b.x.upper(); });
-  plot.series.push_back(std::move(series));
-  return plot;
-}
-
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local) {
-  Plot plot;
-  plot.title = Title("Trade-off curve", answer.details());
-  plot.subtitle = Subtitle(answer.details(), local);
-  plot.x_label = "type I error (false positive rate)";
-  plot.y_label = "least type II error";
-  plot.report_lower = true;
-  PlotSeries symmetric{"either", {}}, remove{"null: record out", {}}, add{"null: record in", {}};
-  PlotSeries chance{"no information", {}, true};
-  for (const v1::ErrorRates& rates : answer.trade_off()) {
-    const double at = rates.type_one();
-    symmetric.points.push_back({{at, at}, Of(rates.symmetric())});
-    remove.points.push_back({{at, at}, Of(rates.remove())});
-    add.points.push_back({{at, at}, Of(rates.add())});
-    chance.points.push_back({{at, at}, {1 - at, 1 - at}});
-  }
-  plot.series = {symmetric, remove, add, chance};
-  for (PlotSeries& series : plot.series) {
-    std::stable_sort(
-        series.points.begin(), series.points.end(),
-        [](const PlotPoint& a, const PlotPoint& b) { return a.x.upper() < b.x.upper(); });
-  }
-  return plot;
 }
 
 }  // namespace dpledger::cli

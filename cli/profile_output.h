@@ -1,10 +1,9 @@
-// Prints profiles and audits as text, JSON and CSV, and makes the plots of profiles.
+// Prints profiles as text, JSON and CSV, and audits as text and JSON.
 #pragma once
 
 #include <string>
 
 #include "cli/json.h"
-#include "cli/plot.h"
 #include "dpledger/v1/accounting_service.pb.h"
 
 namespace dpledger::cli {
@@ -21,9 +20,5 @@ JsonObject ToJson(const v1::AuditClaimResponse& answer);
 // A header, then a line of exact numbers for each point.
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);
 std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
-
-// `local` names the answer's subject if that is not a ledger. A ledger is shown with its data set.
-Plot PointsPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
-Plot TradeOffPlot(const v1::ComputeProfileResponse& answer, const std::string& local);
 
 }  // namespace dpledger::cli

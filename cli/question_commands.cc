@@ -9,12 +9,12 @@
 namespace dpledger::cli {
 namespace {
 
-void AddEpsilon(CLI::App& app, Command& chosen) {
+void AddEpsilon(flags::App& app, Command& chosen) {
   struct Flags {
     QuestionFlags question;
     double delta = 0;
   };
-  CLI::App* command =
+  flags::App* command =
       AddCommand(app, "epsilon", "The epsilon of a run, for a delta.",
                  "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
                  "--delta 1e-5\n"
@@ -33,12 +33,12 @@ void AddEpsilon(CLI::App& app, Command& chosen) {
   });
 }
 
-void AddDelta(CLI::App& app, Command& chosen) {
+void AddDelta(flags::App& app, Command& chosen) {
   struct Flags {
     QuestionFlags question;
     double epsilon = 0;
   };
-  CLI::App* command =
+  flags::App* command =
       AddCommand(app, "delta", "The delta of a run, for an epsilon.",
                  "  dpledger delta --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
                  "--epsilon 1\n"
@@ -69,24 +69,24 @@ struct TuningFlags {
   double mean = 0;
   uint64_t most = 0;
   double at_most_one = 0.5;
-  const CLI::Option* eta_option = nullptr;
-  const CLI::Option* most_option = nullptr;
-  const CLI::Option* at_most_one_option = nullptr;
+  const flags::Option* eta_option = nullptr;
+  const flags::Option* most_option = nullptr;
+  const flags::Option* at_most_one_option = nullptr;
 };
 
 // `flag` is given for the distribution that has it, and for no other.
-void CheckBelongs(const char* flag, const CLI::Option& option, bool belongs, const char* to) {
+void CheckBelongs(const char* flag, const flags::Option& option, bool belongs, const char* to) {
   if (belongs == (option.count() > 0)) return;
-  throw CLI::ValidationError(flag, absl::StrCat(belongs ? "must be given for" : "is for",
-                                                " --trials ", to, belongs ? "" : " only"));
+  throw flags::ValidationError(flag, absl::StrCat(belongs ? "must be given for" : "is for",
+                                                  " --trials ", to, belongs ? "" : " only"));
 }
 
 void CheckMoreThanOne(double mean) {
   if (mean > 1) return;
-  throw CLI::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", mean));
+  throw flags::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", mean));
 }
 
-// Throws CLI::ValidationError for a mean or an eta that the chosen distribution does not have.
+// Throws flags::ValidationError for a mean or an eta that the chosen distribution does not have.
 v1::Trials TrialsOf(const TuningFlags& flags) {
   v1::Trials trials;
   CheckBelongs("--eta", *flags.eta_option, flags.trials == TrialsKind::kNegativeBinomial,
@@ -94,10 +94,11 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
   CheckBelongs("--most-trials", *flags.most_option, flags.trials == TrialsKind::kBinomial,
                "binomial");
   if (flags.at_most_one_option->count() > 0 && flags.trials != TrialsKind::kLeastCost) {
-    throw CLI::ValidationError("--at-most-one-probability", "is for --trials least-cost only");
+    throw flags::ValidationError("--at-most-one-probability", "is for --trials least-cost only");
   }
   if (flags.trials != TrialsKind::kFixed && flags.mean > 1e15) {
-    throw CLI::ValidationError("--mean-trials", absl::StrCat("must be <= 1e15, got ", flags.mean));
+    throw flags::ValidationError("--mean-trials",
+                                 absl::StrCat("must be <= 1e15, got ", flags.mean));
   }
   switch (flags.trials) {
     case TrialsKind::kNegativeBinomial:
@@ -108,18 +109,18 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
     case TrialsKind::kFixed: {
       const auto count = flags.mean <= 0x1p53 ? static_cast<uint64_t>(flags.mean) : 0;
       if (count < 1 || static_cast<double>(count) != flags.mean) {
-        throw CLI::ValidationError("--mean-trials",
-                                   absl::StrCat("must be a whole number in [1, 2^53] for --trials "
-                                                "fixed, got ",
-                                                flags.mean));
+        throw flags::ValidationError(
+            "--mean-trials", absl::StrCat("must be a whole number in [1, 2^53] for --trials "
+                                          "fixed, got ",
+                                          flags.mean));
       }
       trials.mutable_fixed()->set_count(count);
       break;
     }
     case TrialsKind::kBinomial:
       if (flags.mean > static_cast<double>(flags.most)) {
-        throw CLI::ValidationError("--mean-trials",
-                                   absl::StrCat("must be <= --most-trials, got ", flags.mean));
+        throw flags::ValidationError("--mean-trials",
+                                     absl::StrCat("must be <= --most-trials, got ", flags.mean));
       }
       trials.mutable_binomial()->set_trials(flags.most);
       trials.mutable_binomial()->set_probability(flags.mean / static_cast<double>(flags.most));
@@ -137,8 +138,8 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
   return trials;
 }
 
-void AddTuning(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddTuning(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "tuning", "What releasing the best of several runs costs. What is described is one run.",
       "  dpledger tuning --noise-multiplier 1 --sampling-probability .01 --steps 10000 --delta "
       "1e-5 "
@@ -180,7 +181,7 @@ void AddTuning(CLI::App& app, Command& chosen) {
 
 }  // namespace
 
-void AddQuestionCommands(CLI::App& app, Command& chosen) {
+void AddQuestionCommands(flags::App& app, Command& chosen) {
   AddEpsilon(app, chosen);
   AddDelta(app, chosen);
   AddTuning(app, chosen);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "cli/event_file.h"
@@ -24,12 +23,12 @@ absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path) {
 
 void RequireWith(const std::string& given, const char* flag, bool present) {
   if (present) return;
-  throw CLI::ValidationError(flag, absl::StrCat("must be given with ", given));
+  throw flags::ValidationError(flag, absl::StrCat("must be given with ", given));
 }
 
 }  // namespace
 
-void MethodFlags::AddTo(CLI::App& app) {
+void MethodFlags::AddTo(flags::App& app) {
   AddChoice<v1::Method>(app, "--method", method,
                         {{"best", v1::BEST},
                          {"rdp", v1::RDP},
@@ -50,7 +49,7 @@ v1::AccountingOptions MethodFlags::Options() const {
   return options;
 }
 
-void RunFlags::AddTo(CLI::App& app) {
+void RunFlags::AddTo(flags::App& app) {
   AddReal(app, "--noise-multiplier", noise_multiplier, kFinitePositive,
           "a run without a file: the noise of each step over its sensitivity, > 0");
   AddReal(app, "--sampling-probability", sampling_probability, kProbability,
@@ -87,7 +86,7 @@ std::string RunFlags::GivenFlag() const {
 
 void RunFlags::CheckWords() const {
   const auto refuse = [](const char* flag, const std::string& rule) {
-    throw CLI::ValidationError(flag, rule);
+    throw flags::ValidationError(flag, rule);
   };
   if (batch_size > 0 && population == 0) {
     refuse("--population", "must be given with --batch-size: the records in the data set");
@@ -124,11 +123,11 @@ void RunFlags::Check() const {
   RequireWith(GivenFlag(), "--noise-multiplier", noise_multiplier > 0);
   RequireWith(GivenFlag(), "--steps", steps > 0 || epochs > 0);
   if (StepsOf() > uint64_t{1} << 53) {
-    throw CLI::ValidationError("--epochs",
-                               absl::StrCat("must be at most 2^53 steps, got ", epochs));
+    throw flags::ValidationError("--epochs",
+                                 absl::StrCat("must be at most 2^53 steps, got ", epochs));
   }
   if (const uint64_t of = RoundsPerEpoch(); of > 0 && StepsOf() % of > kMostSingleRounds) {
-    throw CLI::ValidationError(
+    throw flags::ValidationError(
         "--steps", absl::StrCat("must be within ", kMostSingleRounds, " of whole epochs, each of ",
                                 of, " steps, got ", StepsOf()));
   }
@@ -160,14 +159,6 @@ uint64_t RunFlags::StepsOf() const {
     an_epoch = static_cast<double>(population) / static_cast<double>(batch_size);
   }
   return static_cast<uint64_t>(std::min(std::ceil(epochs * an_epoch), 0x1p60));
-}
-
-std::string RunFlags::ToText() const {
-  return absl::StrCat(
-      StepsOf(), StepsOf() == 1 ? " step" : " steps", ", noise multiplier ", noise_multiplier,
-      SchemeOf() == Kind::kFullBatch ? ", full batch"
-      : SchemeOf() == Kind::kPoisson ? absl::StrCat(", sampling probability ", ProbabilityOf())
-                                     : absl::StrCat(", ", batch_size, " of ", population));
 }
 
 std::vector<std::string> RunFlags::Assumptions() const {
@@ -248,7 +239,7 @@ absl::StatusOr<accountant::Subject> RunFlags::Subject() const {
   return subject;
 }
 
-void QuestionFlags::AddTo(CLI::App& app) {
+void QuestionFlags::AddTo(flags::App& app) {
   run.AddTo(app);
   app.add_option("--events", events,
                  "an event file: one event in proto JSON a line; - is standard input")
@@ -283,20 +274,21 @@ void QuestionFlags::CheckSubject() const {
     given.push_back("--server");
   }
   if (given.empty()) {
-    throw CLI::ValidationError(
+    throw flags::ValidationError(
         "--noise-multiplier",
         "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
         "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME or --dataset "
         "NAME");
   }
   if (given.size() > 1) {
-    throw CLI::ValidationError(given[0], absl::StrCat("must not be given with ", given[1],
-                                                      ": a question is about one or the other"));
+    throw flags::ValidationError(given[0], absl::StrCat("must not be given with ", given[1],
+                                                        ": a question is about one or the other"));
   }
   if (given[0] == "--events" || given[0] == run.GivenFlag()) {
     if (place.AtRest()) {
-      throw CLI::ValidationError("--store", absl::StrCat("must not be given with ", given[0],
-                                                         ": a question is about one or the other"));
+      throw flags::ValidationError("--store",
+                                   absl::StrCat("must not be given with ", given[0],
+                                                ": a question is about one or the other"));
     }
     if (given[0] == "--events") return;
   }
@@ -306,12 +298,6 @@ void QuestionFlags::CheckSubject() const {
     return;
   }
   run.Check();
-}
-
-std::string QuestionFlags::LocalText() const {
-  return events.empty()             ? run.ToText()
-         : events == kStandardInput ? "standard input"
-                                    : std::filesystem::path(events).filename().string();
 }
 
 absl::StatusOr<accountant::Subject> QuestionFlags::LocalSubject() const {

@@ -22,7 +22,7 @@ struct MethodFlags {
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
   uint64_t group_size = 0;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   v1::AccountingOptions Options() const;
 };
 
@@ -37,12 +37,12 @@ struct RunFlags {
   double epochs = 0;
   Kind scheme = v1::SamplingScheme::KIND_NOT_SET;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   // The first flag that is given; empty if none is.
   std::string GivenFlag() const;
-  // Throws CLI::ValidationError for flags that do not go together.
+  // Throws flags::ValidationError for flags that do not go together.
   void CheckWords() const;
-  // Throws CLI::ValidationError unless they describe a whole run.
+  // Throws flags::ValidationError unless they describe a whole run.
   void Check() const;
 
   // The rest once it is checked. The scheme, full batch unless something says otherwise:
@@ -54,7 +54,6 @@ struct RunFlags {
   uint64_t RoundsPerEpoch() const;
   // What was taken to be so.
   std::vector<std::string> Assumptions() const;
-  std::string ToText() const;
   // Steps of which the last ones are no whole epoch are rounds of their own.
   std::vector<v1::Event> Events() const;
   absl::StatusOr<accountant::Subject> Subject() const;
@@ -70,15 +69,13 @@ struct QuestionFlags {
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   double relative_gap = 0;
 
-  void AddTo(CLI::App& app);
+  void AddTo(flags::App& app);
   bool HasSubject() const;
-  // Throws CLI::ValidationError unless the flags name exactly one subject: a run by its flags, an
+  // Throws flags::ValidationError unless the flags name exactly one subject: a run by its flags, an
   // event file, ledgers of a server or at rest, or a data set there.
   void CheckSubject() const;
   // Whether it is about ledgers: at rest about all of them, if none is named.
   bool OfLedgers() const { return !ledgers.empty() || !dataset.empty() || place.AtRest(); }
-  // The subject in words, if it is not a ledger: the file's name, or the run.
-  std::string LocalText() const;
   // Precondition: !OfLedgers().
   absl::StatusOr<accountant::Subject> LocalSubject() const;
   // Precondition: OfLedgers().

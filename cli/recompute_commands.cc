@@ -157,7 +157,7 @@ absl::Status Cancel(const RecomputeFlags& flags, Output& out) {
 
 using Action = absl::Status (*)(const RecomputeFlags&, Output&);
 
-void Choose(CLI::App* command, const std::shared_ptr<RecomputeFlags>& flags, Action action,
+void Choose(flags::App* command, const std::shared_ptr<RecomputeFlags>& flags, Action action,
             Command& chosen) {
   AddRequiredServer(*command, flags->server);
   command->callback([flags, action, &chosen] {
@@ -165,19 +165,19 @@ void Choose(CLI::App* command, const std::shared_ptr<RecomputeFlags>& flags, Act
   });
 }
 
-void AddOperationName(CLI::App& command, RecomputeFlags& flags) {
+void AddOperationName(flags::App& command, RecomputeFlags& flags) {
   command.add_option("NAME", flags.name, "operations/{id}, or the id alone")->required();
 }
 
 }  // namespace
 
-void AddRecomputeCommands(CLI::App& app, Command& chosen) {
-  CLI::App* group = app.add_subcommand("recompute", "Asks again about many ledgers.");
+void AddRecomputeCommands(flags::App& app, Command& chosen) {
+  flags::App* group = app.add_subcommand("recompute", "Asks again about many ledgers.");
   group->footer("  dpledger recompute start --wait --server 127.0.0.1:7070");
-  group->require_subcommand(1);
+  group->require_subcommand(1, 1);
 
   auto flags = std::make_shared<RecomputeFlags>();
-  CLI::App* start = AddCommand(
+  flags::App* start = AddCommand(
       *group, "start", "Begins an operation: epsilon of many ledgers, by today's methods.",
       "  dpledger recompute start --wait --server 127.0.0.1:7070\n"
       "  dpledger recompute start --parent projects/vision --answered-before 0.2 --server "
@@ -197,12 +197,12 @@ void AddRecomputeCommands(CLI::App& app, Command& chosen) {
   Choose(start, flags, Start, chosen);
 
   flags = std::make_shared<RecomputeFlags>();
-  CLI::App* list = AddCommand(*group, "list", "Lists operations, the newest first.",
-                              "  dpledger recompute list --server 127.0.0.1:7070");
+  flags::App* list = AddCommand(*group, "list", "Lists operations, the newest first.",
+                                "  dpledger recompute list --server 127.0.0.1:7070");
   Choose(list, flags, ListThem, chosen);
 
   flags = std::make_shared<RecomputeFlags>();
-  CLI::App* show =
+  flags::App* show =
       AddCommand(*group, "show", "Shows an operation, and what it has found.",
                  "  dpledger recompute show operations/0a1b… --results --server 127.0.0.1:7070");
   AddOperationName(*show, *flags);
@@ -211,7 +211,7 @@ void AddRecomputeCommands(CLI::App& app, Command& chosen) {
   Choose(show, flags, Show, chosen);
 
   flags = std::make_shared<RecomputeFlags>();
-  CLI::App* cancel =
+  flags::App* cancel =
       AddCommand(*group, "cancel", "Ends an operation; what it has found stays.",
                  "  dpledger recompute cancel operations/0a1b… --server 127.0.0.1:7070");
   AddOperationName(*cancel, *flags);

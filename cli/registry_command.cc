@@ -148,8 +148,8 @@ absl::Status Follow(const FollowFlags& flags, Output& out) {
   }
 }
 
-void AddFollow(CLI::App& registry, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddFollow(flags::App& registry, Command& chosen) {
+  flags::App* command = AddCommand(
       registry, "follow",
       "Watches a registry: reads every entry, keeps what it said, and ends with exit code 3 and "
       "the evidence if it ever says something else.",
@@ -180,9 +180,9 @@ void AddFollow(CLI::App& registry, Command& chosen) {
                     "next one");
   command->callback([flags, &chosen] {
     if (flags->server.address.empty() == flags->mirror.empty())
-      throw CLI::ValidationError("--server", "or --mirror must be given, and only one of them");
+      throw flags::ValidationError("--server", "or --mirror must be given, and only one of them");
     if (flags->prove_growth && flags->server.address.empty())
-      throw CLI::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
+      throw flags::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
     chosen = [flags](Output& out) { return Follow(*flags, out); };
   });
 }
@@ -210,8 +210,8 @@ absl::Status Check(const CheckFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-void AddCheck(CLI::App& registry, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddCheck(flags::App& registry, Command& chosen) {
+  flags::App* command = AddCommand(
       registry, "check",
       "Says what the files that `registry follow` kept prove against a registry. Needs nothing but "
       "them and the log's key; exit code 1 if they prove nothing.",
@@ -225,8 +225,8 @@ void AddCheck(CLI::App& registry, Command& chosen) {
 
 }  // namespace
 
-void AddRegistryCommands(CLI::App& app, Command& chosen) {
-  CLI::App* registry =
+void AddRegistryCommands(flags::App& app, Command& chosen) {
+  flags::App* registry =
       app.add_subcommand("registry", "The log of all ledgers' checkpoints: watching it.");
   registry->footer(
       "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "

@@ -143,8 +143,8 @@ absl::Status Seal(const SealFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddSealCommand(CLI::App& ledger, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddSealCommand(flags::App& ledger, Command& chosen) {
+  flags::App* command = AddCommand(
       ledger, "seal", "Ends a ledger: nothing can be appended after it.",
       "  dpledger ledger seal mnist --server 127.0.0.1:7070\n"
       "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3 --yes");

@@ -9,6 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "client/connection.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/admin_service.grpc.pb.h"
+#include "dpledger/v1/audit_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "dpledger/v1/recompute_service.grpc.pb.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
 
 namespace dpledger::cli {
 namespace {
@@ -21,9 +27,48 @@ constexpr auto kConnectPatience = std::chrono::seconds(1);
 
 }  // namespace
 
+struct ServerCalls::Stubs {
+  std::string address;  // empty: at rest
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel;
+  // Null if there is no channel.
+  std::unique_ptr<v1::LedgerService::Stub> ledgers;
+  std::unique_ptr<v1::AccountingService::Stub> accounting;
+  std::unique_ptr<v1::AuditService::Stub> audit;
+  std::unique_ptr<v1::AdminService::Stub> admin;
+  std::unique_ptr<v1::StatementService::Stub> statements;
+  std::unique_ptr<v1::RecomputeService::Stub> recompute;
+
+  // Makes one call. Waits up to a second for the connection: the server may be just starting.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(const std::unique_ptr<Stub>& stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) const {
+    RETURN_IF_ERROR(channel.status());
+    // Whether it worked shows in the call itself, with the reason if not.
+    if (!address.empty()) {
+      (*channel)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+    }
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    Response response;
+    const absl::Status status = client::FromGrpc((*stub.*method)(&context, request, &response));
+    if (status.ok()) return response;
+    return WithAddress(status);
+  }
+
+  // The same error, with the server's address if nobody answers there.
+  absl::Status WithAddress(const absl::Status& status) const {
+    if (!absl::IsUnavailable(status)) return status;
+    return WithReason(
+        absl::UnavailableError(absl::StrCat("server ", address, ": ", status.message())),
+        ReasonOf(status));
+  }
+};
+
 ServerCalls::ServerCalls(const client::ServerAccess& server)
     : ServerCalls(server.address, OpenPlace(), client::Connect(server)) {
-  if (!channel_.ok()) return;
+  if (!stubs_->channel.ok()) return;
   log_keys_ = *client::LogKeys::Parse(client::Complete(server)->log_key);  // Connect has checked it
 }
 
@@ -32,14 +77,16 @@ ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
 
 ServerCalls::ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
                          absl::StatusOr<std::shared_ptr<grpc::Channel>> channel)
-    : address_(std::move(address)), place_(std::move(place)), channel_(std::move(channel)) {
-  if (!channel_.ok()) return;
-  ledgers_ = v1::LedgerService::NewStub(*channel_);
-  accounting_ = v1::AccountingService::NewStub(*channel_);
-  audit_ = v1::AuditService::NewStub(*channel_);
-  admin_ = v1::AdminService::NewStub(*channel_);
-  statements_ = v1::StatementService::NewStub(*channel_);
-  recompute_ = v1::RecomputeService::NewStub(*channel_);
+    : place_(std::move(place)),
+      stubs_(std::make_shared<Stubs>(Stubs{std::move(address), std::move(channel)})) {
+  if (!stubs_->channel.ok()) return;
+  const std::shared_ptr<grpc::Channel>& to = *stubs_->channel;
+  stubs_->ledgers = v1::LedgerService::NewStub(to);
+  stubs_->accounting = v1::AccountingService::NewStub(to);
+  stubs_->audit = v1::AuditService::NewStub(to);
+  stubs_->admin = v1::AdminService::NewStub(to);
+  stubs_->statements = v1::StatementService::NewStub(to);
+  stubs_->recompute = v1::RecomputeService::NewStub(to);
 }
 
 ServerCalls ServerCalls::AtRest(const LedgerPlace& place, bool costs) {
@@ -64,97 +111,76 @@ void ServerCalls::Assume(v1::AnswerDetails& details) const {
   for (const std::string& one : place_->assumptions) details.add_assumptions(one);
 }
 
-template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> ServerCalls::Call(Stub* stub,
-                                           grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                        const Request&, Response*),
-                                           const Request& request) {
-  RETURN_IF_ERROR(channel_.status());
-  // Whether it worked shows in the call itself, with the reason if not.
-  if (!address_.empty()) {
-    (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
-  }
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  Response response;
-  const absl::Status status = client::FromGrpc((stub->*method)(&context, request, &response));
-  if (status.ok()) return response;
-  return WithAddress(status);
-}
-
-absl::Status ServerCalls::WithAddress(const absl::Status& status) const {
-  if (!absl::IsUnavailable(status)) return status;
-  return WithReason(
-      absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message())),
-      ReasonOf(status));
-}
-
 absl::Status ServerCalls::Watch(
     const v1::WatchLedgersRequest& request,
     const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take) {
-  RETURN_IF_ERROR(channel_.status());
-  (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
+  RETURN_IF_ERROR(stubs_->channel.status());
+  (*stubs_->channel)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
   grpc::ClientContext context;  // without a deadline: it does not end by itself
-  const auto reader = ledgers_->WatchLedgers(&context, request);
+  const auto reader = stubs_->ledgers->WatchLedgers(&context, request);
   v1::WatchLedgersResponse next;
   absl::Status taken;
   while (taken.ok() && reader->Read(&next)) taken = take(next);
   if (!taken.ok()) context.TryCancel();
   const absl::Status ended = client::FromGrpc(reader->Finish());
-  return taken.ok() ? WithAddress(ended) : taken;
+  return taken.ok() ? stubs_->WithAddress(ended) : taken;
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> ServerCalls::Ask(
     const v1::ComputeEpsilonRequest& request) {
-  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeEpsilon, request);
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::ComputeEpsilon, request);
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> ServerCalls::Ask(const v1::ComputeDeltaRequest& request) {
-  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeDelta, request);
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::ComputeDelta, request);
+}
+
+absl::StatusOr<v1::CalibrateResponse> ServerCalls::Ask(const v1::CalibrateRequest& request) {
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::Calibrate, request);
 }
 
 absl::StatusOr<v1::ComputeTuningCostResponse> ServerCalls::Ask(
     const v1::ComputeTuningCostRequest& request) {
-  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeTuningCost, request);
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::ComputeTuningCost, request);
 }
 
 absl::StatusOr<v1::ComputeProfileResponse> ServerCalls::Ask(
     const v1::ComputeProfileRequest& request) {
-  return Call(accounting_.get(), &v1::AccountingService::Stub::ComputeProfile, request);
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::ComputeProfile, request);
 }
 
 absl::StatusOr<v1::AuditClaimResponse> ServerCalls::Ask(const v1::AuditClaimRequest& request) {
-  return Call(accounting_.get(), &v1::AccountingService::Stub::AuditClaim, request);
+  return stubs_->Call(stubs_->accounting, &v1::AccountingService::Stub::AuditClaim, request);
 }
 
 absl::StatusOr<v1::Statement> ServerCalls::Ask(const v1::GetStatementRequest& request) {
-  return Call(statements_.get(), &v1::StatementService::Stub::GetStatement, request);
+  return stubs_->Call(stubs_->statements, &v1::StatementService::Stub::GetStatement, request);
 }
 
 absl::StatusOr<v1::Operation> ServerCalls::Begin(const v1::StartRecomputeRequest& request) {
-  return Call(recompute_.get(), &v1::RecomputeService::Stub::StartRecompute, request);
+  return stubs_->Call(stubs_->recompute, &v1::RecomputeService::Stub::StartRecompute, request);
 }
 
 absl::StatusOr<v1::Operation> ServerCalls::Get(const v1::GetOperationRequest& request) {
-  return Call(recompute_.get(), &v1::RecomputeService::Stub::GetOperation, request);
+  return stubs_->Call(stubs_->recompute, &v1::RecomputeService::Stub::GetOperation, request);
 }
 
 absl::StatusOr<v1::Operation> ServerCalls::Cancel(const v1::CancelOperationRequest& request) {
-  return Call(recompute_.get(), &v1::RecomputeService::Stub::CancelOperation, request);
+  return stubs_->Call(stubs_->recompute, &v1::RecomputeService::Stub::CancelOperation, request);
 }
 
 absl::StatusOr<v1::ListOperationsResponse> ServerCalls::List(
     const v1::ListOperationsRequest& request) {
-  return Call(recompute_.get(), &v1::RecomputeService::Stub::ListOperations, request);
+  return stubs_->Call(stubs_->recompute, &v1::RecomputeService::Stub::ListOperations, request);
 }
 
 absl::StatusOr<v1::ListRecomputedResponse> ServerCalls::List(
     const v1::ListRecomputedRequest& request) {
-  return Call(recompute_.get(), &v1::RecomputeService::Stub::ListRecomputed, request);
+  return stubs_->Call(stubs_->recompute, &v1::RecomputeService::Stub::ListRecomputed, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Create(const v1::CreateLedgerRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::CreateLedger, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::CreateLedger, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name,
@@ -162,71 +188,71 @@ absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name,
   v1::GetLedgerRequest request;
   request.set_name(name);
   request.set_first_writer(first_writer);
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::GetLedger, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::GetLedger, request);
 }
 
 absl::StatusOr<v1::ListLedgersResponse> ServerCalls::List(const v1::ListLedgersRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::ListLedgers, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::ListLedgers, request);
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> ServerCalls::List(const v1::ListDatasetsRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::ListDatasets, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::ListDatasets, request);
 }
 
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
   v1::AppendBatchRequest sent = request;
   const merkle::Hash hash = log_keys_.empty() ? merkle::Hash{} : log_keys_.AskFor(sent);
   ASSIGN_OR_RETURN(v1::AppendBatchResponse response,
-                   Call(ledgers_.get(), &v1::LedgerService::Stub::AppendBatch, sent));
+                   stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::AppendBatch, sent));
   RETURN_IF_ERROR(log_keys_.Check(hash, response.receipt()));
   return response.receipt();
 }
 
 absl::StatusOr<v1::ReadEntriesResponse> ServerCalls::Read(const v1::ReadEntriesRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::ReadEntries, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::ReadEntries, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Seal(const v1::SealLedgerRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::SealLedger, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::SealLedger, request);
 }
 
 absl::StatusOr<v1::Ledger> ServerCalls::Fork(const v1::ForkLedgerRequest& request) {
-  return Call(ledgers_.get(), &v1::LedgerService::Stub::ForkLedger, request);
+  return stubs_->Call(stubs_->ledgers, &v1::LedgerService::Stub::ForkLedger, request);
 }
 
 absl::StatusOr<v1::GetCheckpointResponse> ServerCalls::Ask(
     const v1::GetCheckpointRequest& request) {
-  return Call(audit_.get(), &v1::AuditService::Stub::GetCheckpoint, request);
+  return stubs_->Call(stubs_->audit, &v1::AuditService::Stub::GetCheckpoint, request);
 }
 
 absl::StatusOr<v1::GetInclusionProofResponse> ServerCalls::Ask(
     const v1::GetInclusionProofRequest& request) {
-  return Call(audit_.get(), &v1::AuditService::Stub::GetInclusionProof, request);
+  return stubs_->Call(stubs_->audit, &v1::AuditService::Stub::GetInclusionProof, request);
 }
 
 absl::StatusOr<v1::GetTileResponse> ServerCalls::Ask(const v1::GetTileRequest& request) {
-  return Call(audit_.get(), &v1::AuditService::Stub::GetTile, request);
+  return stubs_->Call(stubs_->audit, &v1::AuditService::Stub::GetTile, request);
 }
 
 absl::StatusOr<v1::ListRegistrationsResponse> ServerCalls::Ask(
     const v1::ListRegistrationsRequest& request) {
-  return Call(audit_.get(), &v1::AuditService::Stub::ListRegistrations, request);
+  return stubs_->Call(stubs_->audit, &v1::AuditService::Stub::ListRegistrations, request);
 }
 
 absl::StatusOr<v1::CreateTokenResponse> ServerCalls::Create(const v1::CreateTokenRequest& request) {
-  return Call(admin_.get(), &v1::AdminService::Stub::CreateToken, request);
+  return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::CreateToken, request);
 }
 
 absl::StatusOr<v1::ListTokensResponse> ServerCalls::List(const v1::ListTokensRequest& request) {
-  return Call(admin_.get(), &v1::AdminService::Stub::ListTokens, request);
+  return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::ListTokens, request);
 }
 
 absl::StatusOr<v1::RotateTokenResponse> ServerCalls::Rotate(const v1::RotateTokenRequest& request) {
-  return Call(admin_.get(), &v1::AdminService::Stub::RotateToken, request);
+  return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::RotateToken, request);
 }
 
 absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeTokenRequest& request) {
-  return Call(admin_.get(), &v1::AdminService::Stub::RevokeToken, request);
+  return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::RevokeToken, request);
 }
 
 }  // namespace dpledger::cli

@@ -12,12 +12,12 @@
 #include "cli/ledger_place.h"
 #include "client/log_keys.h"
 #include "client/server_access.h"
-#include "dpledger/v1/accounting_service.grpc.pb.h"
-#include "dpledger/v1/admin_service.grpc.pb.h"
-#include "dpledger/v1/audit_service.grpc.pb.h"
-#include "dpledger/v1/ledger_service.grpc.pb.h"
-#include "dpledger/v1/recompute_service.grpc.pb.h"
-#include "dpledger/v1/statement_service.grpc.pb.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "dpledger/v1/admin_service.pb.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
+#include "dpledger/v1/recompute_service.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 #include "ledger_store/bundle/served_ledger.h"
 
 namespace dpledger::cli {
@@ -42,6 +42,7 @@ class ServerCalls : public bundle::ServedLedgers {
   absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
   absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
   absl::StatusOr<v1::ComputeProfileResponse> Ask(const v1::ComputeProfileRequest& request);
+  absl::StatusOr<v1::CalibrateResponse> Ask(const v1::CalibrateRequest& request);
   absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
 
   absl::StatusOr<v1::Statement> Ask(const v1::GetStatementRequest& request);
@@ -78,31 +79,16 @@ class ServerCalls : public bundle::ServedLedgers {
   absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
 
  private:
+  struct Stubs;  // of gRPC's services, whose headers are large
+
   ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
               absl::StatusOr<std::shared_ptr<grpc::Channel>> channel);
 
   static ServerCalls AtRest(const LedgerPlace& place, bool costs);
 
-  // Makes one call. Waits up to a second for the connection: the server may be just starting.
-  template <typename Stub, typename Request, typename Response>
-  absl::StatusOr<Response> Call(Stub* stub,
-                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                             Response*),
-                                const Request& request);
-
-  // The same error, with the server's address if nobody answers there.
-  absl::Status WithAddress(const absl::Status& status) const;
-
-  const std::string address_;  // empty: at rest
   const absl::StatusOr<OpenPlace> place_;
   client::LogKeys log_keys_;
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
-  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
-  std::unique_ptr<v1::AccountingService::Stub> accounting_;
-  std::unique_ptr<v1::AuditService::Stub> audit_;
-  std::unique_ptr<v1::AdminService::Stub> admin_;
-  std::unique_ptr<v1::StatementService::Stub> statements_;
-  std::unique_ptr<v1::RecomputeService::Stub> recompute_;
+  std::shared_ptr<Stubs> stubs_;
 };
 
 }  // namespace dpledger::cli

@@ -51,11 +51,11 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddSpoolCommands(CLI::App& app, Command& chosen) {
-  CLI::App* spool = app.add_subcommand("spool", "What a trainer's disk holds and no server has.");
+void AddSpoolCommands(flags::App& app, Command& chosen) {
+  flags::App* spool = app.add_subcommand("spool", "What a trainer's disk holds and no server has.");
   spool->footer("  dpledger spool import run/spool --server 127.0.0.1:7070");
   spool->require_subcommand(0, 1);  // none is told by main(), as of every command
-  CLI::App* command = AddCommand(
+  flags::App* command = AddCommand(
       *spool, "import",
       "Brings in what a spool holds and its server refused: the writer had closed, the ledger was "
       "sealed, or another recorder had opened the writer again. It counts from then on. Safe to "

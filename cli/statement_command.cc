@@ -95,8 +95,8 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
 
 }  // namespace
 
-void AddStatementCommand(CLI::App& app, Command& chosen) {
-  CLI::App* command =
+void AddStatementCommand(flags::App& app, Command& chosen) {
+  flags::App* command =
       AddCommand(app, "statement",
                  "The full guarantee of a ledger or of a data set, for people to print and sign.",
                  "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
@@ -104,10 +104,10 @@ void AddStatementCommand(CLI::App& app, Command& chosen) {
                  "  dpledger statement --dataset adult --format html --output adult.html --server "
                  "127.0.0.1:7070");
   auto flags = std::make_shared<StatementFlags>();
-  const CLI::Option* ledger =
+  const flags::Option* ledger =
       AddLedgerName(*command, "--ledger", flags->ledger, "about this ledger");
-  const CLI::Option* dataset = AddText(*command, "--dataset", flags->dataset, kMaxDatasetBytes,
-                                       "about all ledgers over this data set");
+  const flags::Option* dataset = AddText(*command, "--dataset", flags->dataset, kMaxDatasetBytes,
+                                         "about all ledgers over this data set");
   AddRequiredPlace(*command, flags->place);
   AddChoice<Form>(*command, "--format", flags->form,
                   {{"md", Form::kMarkdown}, {"html", Form::kHtml}, {"json", Form::kJson}},
@@ -121,10 +121,10 @@ void AddStatementCommand(CLI::App& app, Command& chosen) {
   command->callback([flags, ledger, dataset, &chosen] {
     const size_t given = ledger->count() + dataset->count();
     if (given > 1 || (given == 0 && !flags->place.AtRest())) {
-      throw CLI::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
+      throw flags::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
     }
     if (flags->up_to_sequence > 0 && dataset->count() > 0) {
-      throw CLI::ValidationError("--up-to", "is for --ledger only");
+      throw flags::ValidationError("--up-to", "is for --ledger only");
     }
     chosen = [flags](Output& out) { return Print(*flags, out); };
   });

@@ -63,7 +63,7 @@ keeps it as an append-only, tamper-evident ledger. The server and the command
 line answer what it cost: epsilon for a delta, the noise that a target needs.
 .
 With a witness, systemd units, alert rules for Prometheus, man pages and
-completions of bash, zsh and fish.")
+completions of bash.")
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION
  "privacy accounting: recorder and samplers for trainers in plain C or by ctypes
 Records a trainer's rounds with a dpledger server, or in a folder of the

@@ -149,14 +149,14 @@ int Restore(const std::string& from, const std::string& store) {
 
 }  // namespace
 
-void AddBackupCommands(CLI::App& app, std::function<int()>& chosen) {
+void AddBackupCommands(flags::App& app, std::function<int()>& chosen) {
   struct Places {
     std::string store = "./var/store";
     std::string other;
     std::string postgres;
   };
   const auto places = std::make_shared<Places>();
-  CLI::App& backup = *app.add_subcommand("backup", kBackupHelp);
+  flags::App& backup = *app.add_subcommand("backup", kBackupHelp);
   backup.add_option("--store", places->store, "Folder of the ledgers")
       ->capture_default_str()
       ->type_name("FOLDER");
@@ -173,7 +173,7 @@ void AddBackupCommands(CLI::App& app, std::function<int()>& chosen) {
   backup.callback(
       [places, &chosen] { chosen = [places] { return Backup(places->store, places->other); }; });
 
-  CLI::App& restore = *app.add_subcommand("restore", kRestoreHelp);
+  flags::App& restore = *app.add_subcommand("restore", kRestoreHelp);
   restore.add_option("--from", places->other, "Folder that backup made")
       ->required()
       ->type_name("FOLDER");

@@ -1,15 +1,14 @@
 #include "server/commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/reference/reference.h"
+#include "flags/app.h"
+#include "flags/reference.h"
 #include "ledger/questions.h"
 #include "server/backup_commands.h"
 #include "server/flags.h"
@@ -21,22 +20,23 @@ namespace {
 constexpr int kUsage = 2;
 
 // `text`: what a chosen command prints as it is.
-void AddCommands(CLI::App& app, std::function<int()>& chosen, std::function<std::string()>& text) {
+void AddCommands(flags::App& app, std::function<int()>& chosen,
+                 std::function<std::string()>& text) {
   AddBackupCommands(app, chosen);
   AddStoreCommands(app, chosen);
-  const auto describe = [](const std::function<std::string(const CLI::App&)>& make) {
+  const auto describe = [](const std::function<std::string(const flags::App&)>& make) {
     std::function<int()> unused;
     std::function<std::string()> no_text;
-    CLI::App whole("", "dpledger-server");
+    flags::App whole("", "dpledger-server");
     AddServerFlags(whole);
     AddCommands(whole, unused, no_text);
     return make(whole);
   };
-  cli::AddReferenceCommands(app, describe,
-                            {.section = "8",
-                             .version = absl::StrCat("dpledger ", accountant::Version()),
-                             .manual = "System Administration"},
-                            text);
+  flags::AddReferenceCommands(app, describe,
+                              {.section = "8",
+                               .version = absl::StrCat("dpledger ", accountant::Version()),
+                               .manual = "System Administration"},
+                              text);
 }
 
 }  // namespace
@@ -45,21 +45,21 @@ bool IsCommand(int argc, const char* const* argv) {
   if (argc < 2) return false;
   std::function<int()> chosen;
   std::function<std::string()> text;
-  CLI::App app("dpledger-server", "dpledger-server");
+  flags::App app("dpledger-server", "dpledger-server");
   AddCommands(app, chosen, text);
-  const std::vector<const CLI::App*> commands = std::as_const(app).get_subcommands({});
+  const std::vector<const flags::App*> commands = app.commands();
   return std::any_of(commands.begin(), commands.end(),
-                     [&](const CLI::App* command) { return command->get_name() == argv[1]; });
+                     [&](const flags::App* command) { return command->get_name() == argv[1]; });
 }
 
 int RunCommand(int argc, char** argv) {
   std::function<int()> chosen;
   std::function<std::string()> text;
-  CLI::App app("dpledger-server", "dpledger-server");
+  flags::App app("dpledger-server", "dpledger-server");
   AddCommands(app, chosen, text);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (text) {

@@ -1,6 +1,5 @@
 #include "server/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/address.h"
+#include "flags/app.h"
 #include "ledger/questions.h"
 #include "server/http_door/files.h"
 
@@ -142,7 +142,7 @@ struct Given {
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
 };
 
-void Describe(CLI::App& app, Given& given) {
+void Describe(flags::App& app, Given& given) {
   Flags& flags = given.flags;
   GrpcDoorOptions& door = flags.server.door;
   front::FrontOptions& front = flags.server.front;
@@ -152,9 +152,8 @@ void Describe(CLI::App& app, Given& given) {
 
   app.footer(kFooter);
   app.set_version_flag("--version", accountant::Version());
-  app.set_config("--config", "", "Read flags from this file")->type_name("FILE");
-  // A misspelt key must not leave a limit at its default unnoticed.
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  // A misspelt key in it is an error: it must not leave a limit at its default unnoticed.
+  app.set_config("--config", "Read flags from this file")->type_name("FILE");
   app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
@@ -179,11 +178,11 @@ void Describe(CLI::App& app, Given& given) {
   app.add_option("--jwt-issuer", given.issuers,
                  "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");
   app.add_option("--max-connections", front.max_connections, "Connections at once")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--max-connections-per-host", front.max_connections_per_host,
                  "Of these, from one address; a quarter of them unless told")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(flags::Range(1, 1 << 20));
   app.add_flag("--insecure-listen-anywhere", given.anywhere, kListenAnywhere);
   app.add_option(
          "--http-listen", flags.server.http.address,
@@ -202,7 +201,7 @@ void Describe(CLI::App& app, Given& given) {
       ->type_name("FOLDER");
   app.add_option("--http-max-connections", flags.server.http.max_connections,
                  "HTTP connections at once")
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(flags::Range(1, 1 << 16))
       ->capture_default_str();
   app.add_option("--http-port-file", flags.http_port_file,
                  "Write the address of --http-listen to this file once the server serves")
@@ -236,52 +235,52 @@ void Describe(CLI::App& app, Given& given) {
                  "dpledger-<hash of the first key> unless told");
   app.add_option("--checkpoint-seconds", given.checkpoint_seconds,
                  "Time between two signatures of what has changed")
-      ->check(CLI::Range(0.05, 86400.0))
+      ->check(flags::Range(0.05, 86400.0))
       ->capture_default_str();
   app.add_option("--witness", given.witness_urls,
                  "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
   app.add_option("--witness-key", given.witness_keys,
                  "Verifier key of the witness, one for each --witness in the same order");
   app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
-      ->check(CLI::Range(1 << 16, 1 << 26))
+      ->check(flags::Range(1 << 16, 1 << 26))
       ->capture_default_str();
   app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--query-timeout-seconds", given.query_timeout_seconds,
                  "Longest time one accounting question may take")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(flags::Range(0.001, 86400.0))
       ->capture_default_str();
   app.add_option("--max-history-mebibytes", given.max_history_mebibytes,
                  "Memory for what is known of ledgers between accounting questions")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--usual-delta", flags.server.accounting.usual_delta,
                  "The delta at which lists of ledgers show epsilon")
-      ->check(CLI::Range(1e-300, 1 - 1e-9))
+      ->check(flags::Range(1e-300, 1 - 1e-9))
       ->capture_default_str();
   app.add_option("--query-threads", flags.server.desk.query_threads,
                  "Threads that answer accounting questions")
-      ->check(CLI::Range(1, 256))
+      ->check(flags::Range(1, 256))
       ->capture_default_str();
   app.add_option("--max-questions-per-caller", quotas.questions,
                  "Accounting questions of one caller at once, waiting ones included")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--question-seconds-per-minute", quotas.question_seconds,
                  "Processor time that one caller's questions may take; 0: no limit")
-      ->check(CLI::Range(0.0, 60.0 * 256))
+      ->check(flags::Range(0.0, 60.0 * 256))
       ->capture_default_str();
   app.add_option("--max-mebibytes-in-flight", given.mebibytes_in_flight,
                  "Memory for requests and answers under way; one caller may have half of it")
-      ->check(CLI::Range(16, 1 << 20))
+      ->check(flags::Range(16, 1 << 20))
       ->capture_default_str();
   app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,
                  "How long running calls may go on at the end")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(flags::Range(0.0, 3600.0))
       ->capture_default_str();
   app.add_option("--log-level", given.log_level, "Least important lines to write")
-      ->check(CLI::IsMember(kLogLevels))
+      ->check(flags::IsMember(kLogLevels))
       ->capture_default_str();
   app.add_option("--check", flags.check.address,
                  "Ask the server at HOST:PORT whether it is serving, and exit")
@@ -294,7 +293,7 @@ void Describe(CLI::App& app, Given& given) {
 
 }  // namespace
 
-void AddServerFlags(CLI::App& app) {
+void AddServerFlags(flags::App& app) {
   const auto given = std::make_shared<Given>();
   app.description(kDescription);
   app.callback([given] {});  // keeps it as long as the app, which refers to it
@@ -307,11 +306,11 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   GrpcDoorOptions& door = flags.server.door;
   front::FrontOptions& front = flags.server.front;
   SigningOptions& signing = flags.server.signing;
-  CLI::App app(kDescription, "dpledger-server");
+  flags::App app(kDescription, "dpledger-server");
   Describe(app, given);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
 

@@ -1,11 +1,11 @@
 // The server's flags, from the command line and from a config file.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <variant>
 
 #include "client/server_access.h"
+#include "flags/app.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "server/witness_client.h"
@@ -29,6 +29,6 @@ struct Flags {
 std::variant<Flags, int> ParseFlags(int argc, char** argv);
 
 // The same flags for an app that is described, and not parsed.
-void AddServerFlags(CLI::App& app);
+void AddServerFlags(flags::App& app);
 
 }  // namespace dpledger::server

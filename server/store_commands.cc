@@ -1,6 +1,5 @@
 #include "server/store_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "flags/app.h"
 #include "google/protobuf/util/json_util.h"
 #include "ledger_store/embedded/folder_dump.h"
 #include "ledger_store/embedded/folder_fsck.h"
@@ -93,18 +93,18 @@ struct Place {
   std::string checkpoint_file;
   std::string key_file;
 
-  void AddStore(CLI::App& app) {
+  void AddStore(flags::App& app) {
     app.add_option("--store", folder, "Folder of the ledgers")
         ->capture_default_str()
         ->type_name("FOLDER");
   }
-  void AddCheckpointFile(CLI::App& app) {
+  void AddCheckpointFile(flags::App& app) {
     app.add_option("--checkpoint-copy", checkpoint_file,
                    "File that keeps the latest checkpoint outside the store; "
                    "<store folder>.checkpoint unless told")
         ->type_name("FILE");
   }
-  void AddKeyFile(CLI::App& app) {
+  void AddKeyFile(flags::App& app) {
     app.add_option("--signing-key", key_file,
                    "The server's signing key: heads are checked for their authenticators too; "
                    "<store folder>.signing-key if it is there, unless told")
@@ -276,7 +276,7 @@ int Recover(const Place& place, const std::string& checkpoint) {
 
 }  // namespace
 
-void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
+void AddStoreCommands(flags::App& app, std::function<int()>& chosen) {
   struct Given {
     Place place;
     bool json = false;
@@ -286,7 +286,7 @@ void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
   };
   const auto given = std::make_shared<Given>();
   Place& place = given->place;
-  CLI::App& fsck = *app.add_subcommand("fsck", kFsckHelp);
+  flags::App& fsck = *app.add_subcommand("fsck", kFsckHelp);
   place.AddStore(fsck);
   fsck.add_option("--postgres", place.postgres,
                   "Check the PostgreSQL database whose connection string this file holds")
@@ -296,7 +296,7 @@ void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
   fsck.add_flag("--json", given->json, "Print one JSON object");
   fsck.callback([given, &chosen] { chosen = [given] { return Fsck(given->place, given->json); }; });
 
-  CLI::App& dump = *app.add_subcommand("dump", kDumpHelp);
+  flags::App& dump = *app.add_subcommand("dump", kDumpHelp);
   place.AddStore(dump);
   place.AddCheckpointFile(dump);
   dump.add_option("--ledger", given->ledger, "Only this one; all unless told");
@@ -306,7 +306,7 @@ void AddStoreCommands(CLI::App& app, std::function<int()>& chosen) {
     chosen = [given] { return Dump(given->place, given->ledger, given->output); };
   });
 
-  CLI::App& recover = *app.add_subcommand("recover", kRecoverHelp);
+  flags::App& recover = *app.add_subcommand("recover", kRecoverHelp);
   place.AddStore(recover);
   place.AddCheckpointFile(recover);
   recover

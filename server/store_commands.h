@@ -1,13 +1,14 @@
 // What works on a store that no server has open: fsck, dump, recover.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "flags/app.h"
 
 namespace dpledger::server {
 
 // Adds them. The one that is given on the command line leaves in `chosen` what runs it and gives
 // the exit code. `chosen` must outlive the app.
-void AddStoreCommands(CLI::App& app, std::function<int()>& chosen);
+void AddStoreCommands(flags::App& app, std::function<int()>& chosen);
 
 }  // namespace dpledger::server

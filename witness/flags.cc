@@ -1,6 +1,5 @@
 #include "witness/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -8,7 +7,8 @@
 #include <vector>
 
 #include "base/absl_view.h"
-#include "cli/reference/reference.h"
+#include "flags/app.h"
+#include "flags/reference.h"
 
 namespace dpledger::witness {
 namespace {
@@ -49,7 +49,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   bool consistency_only = false;
   flags.witness.state_folder = "./var/witness";
 
-  CLI::App app(kDescription, "dpledger-witness");
+  flags::App app(kDescription, "dpledger-witness");
   app.footer(kFooter);
   app.set_version_flag("--version", DPLEDGER_VERSION);
   app.add_option("--listen", flags.door.address, "Address IP:PORT; port 0 picks a free one")
@@ -76,7 +76,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
       "before a checkpoint is cosigned; over TLS unless it is of this machine or begins with "
       "http://. May repeat");
   const auto file = [&app](const char* flag, std::string& path, const char* help) {
-    app.add_option(flag, path, help)->check(CLI::ExistingFile)->type_name("FILE");
+    app.add_option(flag, path, help)->check(flags::ExistingFile())->type_name("FILE");
   };
   file("--ca", access.ca,
        "Who signs the log servers' certificates, PEM; the system's list unless told");
@@ -88,22 +88,22 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                "Cosign logs without a --log-server for their consistency alone, whatever their "
                "entries say");
   app.add_option("--max-connections", flags.door.max_connections, "Connections at once")
-      ->check(CLI::Range(1, 65536))
+      ->check(flags::Range(1, 65536))
       ->capture_default_str();
   app.add_option("--log-level", log_level, "Least important lines to write")
-      ->check(CLI::IsMember(kLogLevels))
+      ->check(flags::IsMember(kLogLevels))
       ->capture_default_str();
   app.add_flag("--print-key", flags.print_key, "Print the witness's verifier key, and exit");
   if (const std::optional<int> done =
-          cli::RunReferenceCommand(argc, argv, app,
-                                   {.section = "8",
-                                    .version = "dpledger " DPLEDGER_VERSION,
-                                    .manual = "System Administration"})) {
+          flags::RunReferenceCommand(argc, argv, app,
+                                     {.section = "8",
+                                      .version = "dpledger " DPLEDGER_VERSION,
+                                      .manual = "System Administration"})) {
     return *done;
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
   for (const std::string& text : log_keys) {

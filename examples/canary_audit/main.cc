@@ -2,7 +2,6 @@
 // what an attacker could do, beside the ε of the run's own ledger.
 #include <grpcpp/client_context.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -21,6 +20,7 @@
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
 #include "examples/common/program.h"
+#include "flags/app.h"
 
 namespace dpledger::canary_audit {
 namespace {
@@ -48,7 +48,7 @@ struct Flags {
   Sabotage sabotage = Sabotage::kNone;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(flags::App& app, Flags& flags) {
   app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
   app.add_option("--ledger", flags.ledger, "its ledger, made for this run")->required();
   app.add_option("--spool", flags.spool,
@@ -67,12 +67,15 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--delta", flags.delta, "of both epsilons [1/canaries^2]")
       ->check(examples::Between(1e-300, 0.1));
-  app.add_option("--sabotage", flags.sabotage,
-                 "none; noise: a quarter of it; clip: none. To see that the audit would notice")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Sabotage>{{"none", Sabotage::kNone},
-                                          {"noise", Sabotage::kQuarterNoise},
-                                          {"clip", Sabotage::kNoClipping}}));
+  app.add_option(
+         "--sabotage",
+         [&flags](const std::string& word) {
+           flags.sabotage = word == "noise"  ? Sabotage::kQuarterNoise
+                            : word == "clip" ? Sabotage::kNoClipping
+                                             : Sabotage::kNone;
+         },
+         "none; noise: a quarter of it; clip: none. To see that the audit would notice")
+      ->check(flags::IsMember({"none", "noise", "clip"}));
 }
 
 absl::StatusOr<std::unique_ptr<client::PrivacyRecorder>> OpenRecorder(const Flags& flags) {
@@ -178,11 +181,11 @@ absl::StatusOr<int> Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   dpledger::canary_audit::Flags flags;
-  CLI::App app(dpledger::canary_audit::kAbout, "canary_audit");
+  dpledger::flags::App app(dpledger::canary_audit::kAbout, "canary_audit");
   dpledger::canary_audit::AddFlags(app, flags);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const dpledger::flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   return dpledger::examples::ExitCode("canary_audit", dpledger::canary_audit::Run(flags));

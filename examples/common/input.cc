@@ -19,17 +19,17 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
 
 }  // namespace
 
-void AddDataFlags(CLI::App& app, DataFlags& flags) {
-  auto* data = app.add_option("--data", flags.data, "CSV file")->check(CLI::ExistingFile);
+void AddDataFlags(flags::App& app, DataFlags& flags) {
+  auto* data = app.add_option("--data", flags.data, "CSV file")->check(flags::ExistingFile());
   auto* schema = app.add_option("--schema", flags.schema, "JSON file of the CSV's public constants")
-                     ->check(CLI::ExistingFile);
+                     ->check(flags::ExistingFile());
   data->needs(schema);
   schema->needs(data);
   auto* images = app.add_option("--idx-images", flags.idx_images, "IDX file (MNIST's format)")
-                     ->check(CLI::ExistingFile)
+                     ->check(flags::ExistingFile())
                      ->excludes(data);
   auto* labels = app.add_option("--idx-labels", flags.idx_labels, "IDX file of its labels")
-                     ->check(CLI::ExistingFile);
+                     ->check(flags::ExistingFile());
   images->needs(labels);
   labels->needs(images);
   app.add_option(

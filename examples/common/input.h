@@ -1,12 +1,12 @@
 // What the example programs train on, and the flags that say so.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "examples/common/dataset.h"
+#include "flags/app.h"
 
 namespace dpledger::examples {
 
@@ -15,7 +15,7 @@ struct DataFlags {
   std::string dataset;                               // its name in the ledger
   uint64_t population = 0;                           // 0: the schema's, or the file's
 };
-void AddDataFlags(CLI::App& app, DataFlags& flags);
+void AddDataFlags(flags::App& app, DataFlags& flags);
 
 struct Input {
   Dataset data;

@@ -7,16 +7,19 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
 namespace dpledger::examples {
 namespace {
 
 // `what` describes the domain.
 template <typename Predicate>
-CLI::Validator Must(const std::string& what, Predicate holds) {
-  return CLI::Validator(
-      [=](std::string& text) {
+flags::Validator Must(const std::string& what, Predicate holds) {
+  return flags::Validator(
+      [=](const std::string& text) {
         double value = 0;
-        const bool parsed = CLI::detail::lexical_cast(text, value);
+        const bool parsed = absl::SimpleAtod(text, &value);
         return parsed && holds(value) ? std::string() : "must be " + what + ", got " + text;
       },
       what);
@@ -24,12 +27,12 @@ CLI::Validator Must(const std::string& what, Predicate holds) {
 
 }  // namespace
 
-CLI::Validator Between(double least, double most) {
-  return Must(CLI::detail::to_string(least) + " to " + CLI::detail::to_string(most),
+flags::Validator Between(double least, double most) {
+  return Must(absl::StrCat(least, " to ", most),
               [=](double value) { return value >= least && value <= most; });
 }
 
-CLI::Validator InOpenUnitInterval() {
+flags::Validator InOpenUnitInterval() {
   return Must("in (0, 1)", [](double value) { return value > 0 && value < 1; });
 }
 

@@ -1,16 +1,16 @@
 // What every example program has: domains of its flags, a way to stop it, its exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 
 #include "absl/status/statusor.h"
+#include "flags/app.h"
 
 namespace dpledger::examples {
 
-// Lets no NaN through, which CLI::Range does.
-CLI::Validator Between(double least, double most);
-CLI::Validator InOpenUnitInterval();
+// Lets no NaN through, which flags::Range does.
+flags::Validator Between(double least, double most);
+flags::Validator InOpenUnitInterval();
 
 // Set by the first Ctrl-C (or SIGTERM) after StopOnInterrupt, which says so on stderr; the second
 // one ends the program.

@@ -6,7 +6,7 @@
 
 namespace dpledger::examples {
 
-void AddRunFlags(CLI::App& app, RunFlags& flags) {
+void AddRunFlags(flags::App& app, RunFlags& flags) {
   auto* noise = app.add_option_group("noise", "how much noise: one of the two");
   noise->add_option("--noise-multiplier", flags.noise_multiplier, "noise over clip norm")
       ->check(Between(1e-3, 1e6));
@@ -29,19 +29,19 @@ void AddRunFlags(CLI::App& app, RunFlags& flags) {
                  "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
   static const std::map<std::string, Policy> kPolicies = {{"fail-closed", Policy::kFailClosed},
                                                           {"spool", Policy::kSpool}};
-  app.add_option_function<std::string>(
+  app.add_option(
          "--policy", [&flags](const std::string& name) { flags.policy = kPolicies.at(name); },
          "release noise after the server's acknowledgement (fail-closed), or once the event "
          "is durable in the spool (spool) [fail-closed]")
-      ->check(CLI::IsMember(kPolicies));
+      ->check(flags::IsMember(kPolicies));
 }
 
-std::optional<int> Parse(CLI::App& app, int argc, char** argv, RunFlags& flags,
+std::optional<int> Parse(flags::App& app, int argc, char** argv, RunFlags& flags,
                          const std::function<void()>& check) {
   try {
     app.parse(argc, argv);
     check();
-  } catch (const CLI::ParseError& error) {
+  } catch (const flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (flags.spool.empty()) {

@@ -1,12 +1,12 @@
 // The flags that every example trainer has: its server and ledger, and how much noise.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "dpledger/client.h"
+#include "flags/app.h"
 
 namespace dpledger::examples {
 
@@ -19,11 +19,11 @@ struct RunFlags {
   bool plan_independent = false;
 };
 
-void AddRunFlags(CLI::App& app, RunFlags& flags);
+void AddRunFlags(flags::App& app, RunFlags& flags);
 
-// Parses, then lets `check` throw a CLI::ValidationError for what the flags are together. The exit
-// code, if the program has said what is wrong, or has helped.
-std::optional<int> Parse(CLI::App& app, int argc, char** argv, RunFlags& flags,
+// Parses, then lets `check` throw a flags::ValidationError for what the flags are together. The
+// exit code, if the program has said what is wrong, or has helped.
+std::optional<int> Parse(flags::App& app, int argc, char** argv, RunFlags& flags,
                          const std::function<void()>& check);
 
 }  // namespace dpledger::examples

@@ -1,6 +1,5 @@
 // DP-FedAvg on dpledger's client: user-level privacy, with every round in the ledger before its
 // noise is released.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
 #include "examples/dp_fedavg/federated.h"
+#include "flags/app.h"
 
 namespace dpledger::dp_fedavg {
 namespace {
@@ -40,7 +40,7 @@ struct Flags : examples::RunFlags {
   double local_learning_rate = 0.1, server_learning_rate = 1;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(flags::App& app, Flags& flags) {
   app.add_option("--users", flags.users, "who own 20 examples each; a public constant")
       ->check(Between(1, 1e6))
       ->capture_default_str();
@@ -133,11 +133,11 @@ absl::StatusOr<int> Run(const Flags& flags) {
 int main(int argc, char** argv) {
   using namespace dpledger;
   dp_fedavg::Flags flags;
-  CLI::App app(dp_fedavg::kAbout, "dp_fedavg");
+  flags::App app(dp_fedavg::kAbout, "dp_fedavg");
   dp_fedavg::AddFlags(app, flags);
   const auto exit_code = examples::Parse(app, argc, argv, flags, [&] {
     if (flags.users_per_round > static_cast<double>(flags.users)) {
-      throw CLI::ValidationError("--users-per-round", "must be at most --users");
+      throw flags::ValidationError("--users-per-round", "must be at most --users");
     }
   });
   if (exit_code) return *exit_code;

@@ -1,6 +1,5 @@
 // DP-FTRL on dpledger's client: correlated noise, with or without sampling, and one event for the
 // whole run in the ledger before its first step is released.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -15,6 +14,7 @@
 #include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
 #include "examples/dp_ftrl/training.h"
+#include "flags/app.h"
 
 namespace dpledger::dp_ftrl {
 namespace {
@@ -55,7 +55,7 @@ struct Flags : examples::RunFlags {
   uint64_t save_every = 10;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(flags::App& app, Flags& flags) {
   examples::AddDataFlags(app, flags.input);
   app.add_option("--test-fraction", flags.test_fraction,
                  "share of the records held out, by a hash of their index")
@@ -71,7 +71,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(Between(1, 1e8))
       ->capture_default_str();
   app.add_option("--encoder", flags.encoder, "of the correlated noise: banded, buffered or tree")
-      ->check(CLI::IsMember({"banded", "buffered", "tree"}))
+      ->check(flags::IsMember({"banded", "buffered", "tree"}))
       ->capture_default_str();
   app.add_option("--band", flags.band, "coefficients of --encoder banded; no more than an epoch")
       ->check(Between(1, 8000))
@@ -80,7 +80,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "none: a fixed order of the records; cyclic-poisson (--encoder banded): a record "
                  "every --band steps, with a probability; balls-in-bins: a record in one step of "
                  "each epoch, drawn for the whole run")
-      ->check(CLI::IsMember({"none", "cyclic-poisson", "balls-in-bins"}))
+      ->check(flags::IsMember({"none", "cyclic-poisson", "balls-in-bins"}))
       ->capture_default_str();
   app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one example's gradient")
       ->check(Between(1e-30, 1e30))
@@ -91,7 +91,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   auto* key = app.add_option("--state-key", flags.state_key,
                              "file of 32 random bytes, mode 0600: where the run stands is kept in "
                              "the spool's folder, sealed, and the same command carries it on")
-                  ->check(CLI::ExistingFile);
+                  ->check(flags::ExistingFile());
   app.add_option("--save-every", flags.save_every, "steps, with --state-key")
       ->check(Between(1, 1e9))
       ->needs(key)
@@ -211,7 +211,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
 int main(int argc, char** argv) {
   using namespace dpledger;
   dp_ftrl::Flags flags;
-  CLI::App app(dp_ftrl::kAbout, "dp_ftrl");
+  flags::App app(dp_ftrl::kAbout, "dp_ftrl");
   dp_ftrl::AddFlags(app, flags);
   const auto exit_code = examples::Parse(app, argc, argv, flags, [] {});
   if (exit_code) return *exit_code;

@@ -20,13 +20,13 @@ Examples:
 
 using examples::Between;
 
-void AddTrainingFlags(CLI::App& app, Flags& flags, std::string& model) {
+void AddTrainingFlags(flags::App& app, Flags& flags, std::string& model) {
   app.add_option("--test-fraction", flags.test_fraction,
                  "share of the records held out, by a hash of their index")
       ->check(Between(0.0, 0.9))
       ->capture_default_str();
   app.add_option("--model", model, "logistic or mlp (one hidden layer)")
-      ->check(CLI::IsMember({"logistic", "mlp"}))
+      ->check(flags::IsMember({"logistic", "mlp"}))
       ->capture_default_str();
   app.add_option("--hidden", flags.hidden, "hidden units of the mlp [32]")
       ->check(Between(1, 100000));
@@ -56,13 +56,13 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   ParsedFlags parsed;
   Flags& flags = parsed.flags;
   std::string model = "logistic";
-  CLI::App app(kAbout, "dp_sgd");
+  flags::App app(kAbout, "dp_sgd");
   examples::AddDataFlags(app, flags.input);
   AddTrainingFlags(app, flags, model);
   examples::AddRunFlags(app, flags);
   parsed.exit_code = examples::Parse(app, argc, argv, flags, [&] {
     if (model == "logistic" && flags.hidden > 0) {
-      throw CLI::ValidationError("--hidden", "is for --model mlp");
+      throw flags::ValidationError("--hidden", "is for --model mlp");
     }
   });
   if (model == "mlp" && flags.hidden == 0) flags.hidden = 32;

@@ -1,6 +1,5 @@
 // The memorisation test: trains on labels drawn at random, without privacy and with it, and says
 // how many of them each model knows. What is right more often than by chance is known by heart.
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +17,7 @@
 #include "examples/dp_sgd/training.h"
 #include "examples/memorization/plain_training.h"
 #include "examples/memorization/random_labels.h"
+#include "flags/app.h"
 
 namespace dpledger::memorization {
 namespace {
@@ -41,7 +41,7 @@ struct Flags : examples::RunFlags {
   double batch_size = 100, clip_norm = 1, learning_rate = 2;
 };
 
-void AddTrainingFlags(CLI::App& app, Flags& flags) {
+void AddTrainingFlags(flags::App& app, Flags& flags) {
   using examples::Between;
   app.add_option("--hidden", flags.hidden, "hidden units")
       ->check(Between(1, 100000))
@@ -154,7 +154,7 @@ absl::StatusOr<int> Run(Flags flags) {
 
 int main(int argc, char** argv) {
   dpledger::memorization::Flags flags;
-  CLI::App app(dpledger::memorization::kAbout, "memorization");
+  dpledger::flags::App app(dpledger::memorization::kAbout, "memorization");
   dpledger::examples::AddDataFlags(app, flags.input);
   dpledger::memorization::AddTrainingFlags(app, flags);
   dpledger::examples::AddRunFlags(app, flags);

@@ -1,6 +1,5 @@
 // How much noise each example gets in the mean gradient, against the batch size, at a fixed privacy
 // budget and a fixed number of epochs: the server calibrates every row.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -11,6 +10,7 @@
 #include "base/status.h"
 #include "dpledger/client.h"
 #include "examples/common/program.h"
+#include "flags/app.h"
 
 namespace dpledger::noise_against_batch {
 namespace {
@@ -35,7 +35,7 @@ struct Flags {
   bool csv = false;
 };
 
-void AddFlags(CLI::App& app, Flags& flags) {
+void AddFlags(flags::App& app, Flags& flags) {
   using examples::Between;
   app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
   app.add_option("--epsilon", flags.epsilon, "of the whole run")
@@ -104,11 +104,11 @@ absl::StatusOr<int> Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   dpledger::noise_against_batch::Flags flags;
-  CLI::App app(dpledger::noise_against_batch::kAbout, "noise_against_batch");
+  dpledger::flags::App app(dpledger::noise_against_batch::kAbout, "noise_against_batch");
   dpledger::noise_against_batch::AddFlags(app, flags);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
+  } catch (const dpledger::flags::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   return dpledger::examples::ExitCode("noise_against_batch",

@@ -1,14 +1,9 @@
-// Profiles, plots of them, and audits: what the real program prints, and what it refuses.
+// Profiles and audits: what the real program prints, and what it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/plot.h"
-#include "cli/profile_output.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"
 #include "tests/cli/process.h"
@@ -21,7 +16,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -124,125 +118,11 @@ TEST_F(Profile, CsvHasAHeaderALineAPointAndExactNumbers) {
                  "symmetric_upper\n0.5,0.1586"));
 }
 
-TEST_F(Profile, PlotFitsEightyColumnsInAPipeAndSpeaksAsciiWhereTheLocaleDoes) {
-  const std::vector<std::string> command = {
-      BinaryPath("dpledger"), "profile", "--epsilons", "0:8:33", "--events", Sampled(), "--plot"};
-  const RunResult plain = RunProgram(command, {{"LC_ALL", "C"}});
-  ASSERT_EQ(plain.exit_code, 0) << plain.err;
-  const std::string drawn = plain.out.substr(0, plain.out.find("\n\n"));
-  EXPECT_THAT(drawn, HasSubstr("**"));
-  EXPECT_THAT(drawn, HasSubstr("1e-8 +"));
-  EXPECT_THAT(drawn, HasSubstr("         0 "));
-  for (const absl::string_view line : absl::StrSplit(drawn, '\n')) {
-    EXPECT_LE(line.size(), 80u) << line;
-    for (const char c : line) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << line;
-  }
-  const RunResult unicode = RunProgram(command, {{"LC_ALL", "C.UTF-8"}});
-  EXPECT_THAT(unicode.out, HasSubstr("┤"));
-  EXPECT_THAT(unicode.out, Not(HasSubstr("**")));
-}
-
-TEST_F(Profile, WithJsonThePlotIsTalk) {
-  const RunResult result =
-      Run({"profile", "--epsilons", "0:4:9", "--events", Sampled(), "--plot", "--json"});
-  EXPECT_THAT(JsonObject(result.out).Array("points"), SizeIs(9));
-  EXPECT_THAT(result.err, HasSubstr("Privacy profile"));
-}
-
-TEST_F(Profile, SvgStandsAloneAndShowsBoundsAxesAndTicks) {
-  const std::string file = folder_.File("p.svg");
-  Run({"profile", "--epsilons", "0:8:17", "--events", Sampled(), "--svg", file});
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  const std::string svg = text.str();
-  EXPECT_THAT(svg, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\""));
-  for (const char* part : {">epsilon</text>", ">delta</text>", ">1e-8</text>", ">8</text>",
-                           "<polygon points=", "<polyline points=", "</svg>"}) {
-    EXPECT_THAT(svg, HasSubstr(part));
-  }
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_THAT(svg, Not(HasSubstr("inf")));
-  EXPECT_THAT(svg, Not(HasSubstr("href")));
-  const RunResult nowhere = Dpledger({"profile", "--epsilons", "1", "--events", Sampled(), "--svg",
-                                      folder_.File("no/such/folder.svg")});
-  EXPECT_EQ(nowhere.exit_code, 1);
-  EXPECT_THAT(nowhere.err, HasSubstr("no/such/folder.svg"));
-}
-
-// A picture that leaves its folder still says whose curve it is.
-TEST_F(Profile, PlotsNameWhatTheyAreAboutAndUnderWhichAdjacency) {
-  const std::string file = folder_.File("p.svg");
-  const auto drawn = [&](const std::vector<std::string>& subject) {
-    std::vector<std::string> arguments = {"profile", "--epsilons", "1,2", "--plot", "--svg", file};
-    arguments.insert(arguments.end(), subject.begin(), subject.end());
-    const RunResult result = Run(arguments);
-    std::ostringstream svg;
-    svg << std::ifstream(file).rdbuf();
-    const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
-    for (int i = 0; i < 2; ++i)
-      EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(">", lines[i], "</text>")));
-    return absl::StrCat(lines[0], "\n", lines[1]);
-  };
-  EXPECT_EQ(drawn({"--events", Gaussian(), "--adjacency", "replace-one"}),
-            "Privacy profile, gaussian, REPLACE_ONE\ngaussian.jsonl");
-  EXPECT_EQ(drawn({"--method", "pld", "--noise-multiplier", "1.5", "--steps", "7",
-                   "--sampling-probability", ".01"}),
-            "Privacy profile, pld, ADD_OR_REMOVE_ONE\n"
-            "7 steps, noise multiplier 1.5, sampling probability 0.01");
-}
-
-TEST(Plot, OfLedgersNamesTheDataSetAndTheUnit) {
-  v1::ComputeProfileResponse answer;
-  answer.mutable_details()->set_method("pld");
-  answer.mutable_details()->set_adjacency(v1::ZERO_OUT);
-  v1::LedgerReference& ledger = *answer.mutable_details()->add_ledgers();
-  ledger.set_name("projects/p/ledgers/a");
-  ledger.set_dataset("mnist");
-  ledger.set_unit_of_privacy("user");
-  for (const cli::Plot& plot : {cli::PointsPlot(answer, "f"), cli::TradeOffPlot(answer, "f")}) {
-    EXPECT_THAT(plot.title, HasSubstr(", pld, ZERO_OUT"));
-    EXPECT_EQ(plot.subtitle, "projects/p/ledgers/a, data set mnist, unit of privacy user");
-  }
-  ledger.add_missing();
-  EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
-            "projects/p/ledgers/a, data set mnist, unit of privacy user, MAY BE SHORT");
-  ledger.clear_missing();
-  *answer.mutable_details()->add_ledgers() = ledger;
-  EXPECT_EQ(cli::PointsPlot(answer, "f").subtitle,
-            "projects/p/ledgers/a and 1 more, data set mnist, unit of privacy user");
-}
-
-TEST(Plot, LongNamesAreShortenedByLetters) {
-  EXPECT_EQ(cli::Shortened("abcdef", 6), "abcdef");
-  EXPECT_EQ(cli::Shortened("abcdefg", 6), "abc...");
-  EXPECT_EQ(cli::Shortened("εεεεεε", 6), "εεεεεε");
-  EXPECT_EQ(cli::Shortened("εεεεεεε", 6), "εεε...");
-  cli::Plot plot;
-  plot.subtitle = std::string(300, 'x');
-  plot.series.push_back({"s", {{{0, 0}, {0.5, 0.5}}}});
-  for (const absl::string_view line : absl::StrSplit(cli::ToTerminal(plot, 80, 24, false), '\n')) {
-    EXPECT_LE(line.size(), 80u) << line;
-  }
-  EXPECT_THAT(cli::ToSvg(plot), Not(HasSubstr(std::string(96, 'x'))));
-}
-
-TEST(Plot, EscapesWhatANameHolds) {
-  cli::Plot plot;
-  plot.title = "<a & \"b\">";
-  plot.series.push_back({"s", {{{0, 0}, {0.5, 0.5}}}});
-  EXPECT_THAT(cli::ToSvg(plot), HasSubstr("&lt;a &amp; &quot;b&quot;&gt;"));
-}
-
-TEST(Plot, InfinitiesZeroesAndNothingAtAllAreDrawn) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  cli::Plot plot;
-  plot.log_y = true;
-  plot.series.push_back({"s", {}});
-  EXPECT_THAT(cli::ToTerminal(plot, 80, 24, true), HasSubstr("└"));
-  plot.series[0].points = {{{1, 1}, {0, 0.5}}, {{2, infinity}, {0, 0}}, {{3, 3}, {0, 0}}};
-  EXPECT_THAT(cli::ToTerminal(plot, 40, 10, false), HasSubstr("*"));
-  EXPECT_THAT(cli::ToSvg(plot), Not(HasSubstr("inf")));
-  EXPECT_THAT(cli::ToSvg(plot), Not(HasSubstr("nan")));
+TEST_F(Profile, CsvAndJsonAreRefusedTogether) {
+  const RunResult both =
+      Dpledger({"profile", "--epsilons", "1", "--events", Gaussian(), "--csv", "--json"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.out, HasSubstr("--csv: must not be given with --json\""));
 }
 
 // ---- audit ----
@@ -375,8 +255,8 @@ TEST(ProfileUsage, ABadFlagIsExitTwoAndSaysWhichAndWhy) {
            profile({"--epsilons", "1", "--priors", "1"}, "--priors: must be in (0, 1), got 1"),
            profile({"--epsilons", "1", "--gaussian-fit", "1"},
                    "--gaussian-fit: must be in (0, 0.99), got 1"),
-           profile({"--epsilons", "1", "--csv", "--plot"},
-                   "--csv: must not be given with --json or --plot"),
+           profile({"--epsilons", "1", "--plot"}, "no flag --plot of profile"),
+           profile({"--epsilons", "1", "--svg", "p.svg"}, "no flag --svg of profile"),
            audit({},
                  "--canaries: give --canaries, --guesses and --correct, or --runs-with, "
                  "--detected-with, --runs-without and --detected-without"),

@@ -71,10 +71,8 @@ TEST_F(Packages, HaveProgramsPagesCompletionsUnitsAndConfiguration) {
        {"usr/bin/dpledger", "usr/bin/dpledger-server", "usr/bin/dpledger-witness",
         "usr/share/man/man1/dpledger.1.gz", "usr/share/man/man8/dpledger-server.8.gz",
         "usr/share/bash-completion/completions/dpledger-server",
-        "usr/share/zsh/vendor-completions/_dpledger",
-        "usr/share/fish/vendor_completions.d/dpledger.fish", "lib/systemd/system/dpledger.service",
-        "lib/systemd/system/dpledger-follow.service", "etc/default/dpledger",
-        "etc/dpledger/server.toml", "usr/share/doc/dpledger/copyright",
+        "lib/systemd/system/dpledger.service", "lib/systemd/system/dpledger-follow.service",
+        "etc/default/dpledger", "etc/dpledger/server.toml", "usr/share/doc/dpledger/copyright",
         "usr/share/doc/dpledger/changelog.Debian.gz", "usr/share/doc/dpledger/docs/operating.md",
         "usr/share/doc/dpledger/examples/prometheus/dpledger.rules.yml"}) {
     EXPECT_TRUE(fs::exists(root + "/" + file)) << file;

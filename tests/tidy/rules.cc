@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolders[] = {"base",   "merkle", "accountant", "ledger_store", "server",
-                                    "client", "events", "ledger",     "cli",          "proto",
-                                    "tests",  "bench",  "witness",    "examples",     "cmake",
-                                    "deploy", "docs",   "identity",   "accounting",   "local"};
+constexpr const char* kFolders[] = {
+    "base", "merkle",   "accountant", "ledger_store", "server",  "client",   "events", "ledger",
+    "cli",  "proto",    "tests",      "bench",        "witness", "examples", "cmake",  "deploy",
+    "docs", "identity", "accounting", "local",        "flags",   "front",    "http",   "registry"};
 
 // Where a third-party library may be included, by the beginning of the header's name.
 struct Home {
@@ -34,7 +34,7 @@ const std::vector<Home>& Homes() {
       {"hwy/", {"accountant/", "client/", "tests/", "bench/"}},
       {"rocksdb/", {"ledger_store/", "tests/", "bench/"}},
       {"libpq-fe", {"ledger_store/postgres/", "tests/", "bench/"}},
-      {"CLI/", {"cli/", "server/", "witness/", "examples/"}},
+      {"CLI/", {"flags/"}},
       {"boost/asio",
        {"witness/", "server/witness_client", "tests/witness/", "front/", "tests/front/", "http/"}},
       {"boost/beast",

@@ -1,5 +1,6 @@
-#include "cli/mistyped.h"
+#include "flags/mistyped.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace dpledger::cli {
+namespace dpledger::flags {
 namespace {
 
 // A word that would have been understood, and how it is spelled in full.
@@ -133,16 +134,18 @@ std::string Complaint(const CLI::App& app, const std::string& word) {
                       "\n", help, " lists them");
 }
 
-}  // namespace
-
-std::string Mistyped(const CLI::App& app) {
+std::string MistypedIn(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining();
   if (!words.empty()) return Complaint(app, words.front());
   for (const CLI::App* command : app.get_subcommands()) {
-    const std::string complaint = Mistyped(*command);
+    const std::string complaint = MistypedIn(*command);
     if (!complaint.empty()) return complaint;
   }
   return "";
 }
 
-}  // namespace dpledger::cli
+}  // namespace
+
+std::string Mistyped(const App& app) { return MistypedIn(app.cli()); }
+
+}  // namespace dpledger::flags

@@ -1,0 +1,196 @@
+#include "flags/app.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace dpledger::flags {
+namespace {
+
+class ExamplesFirst : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return CLI::Formatter::make_description(app) + "\n" + app->get_footer() + "\n\n";
+  }
+  std::string make_footer(const CLI::App* /*app*/) const override { return ""; }
+};
+
+}  // namespace
+
+ParseError::ParseError(const CLI::ParseError& error)
+    : std::runtime_error(error.what()), cause_(std::make_shared<CLI::ParseError>(error)) {}
+ValidationError::ValidationError(const std::string& flag, const std::string& rule)
+    : ParseError(flag + ": " + rule) {}
+RequiredError::RequiredError(const std::string& flag) : ParseError(flag + " is required") {}
+
+Validator::Validator(const CLI::Validator& of) : of_(std::make_shared<CLI::Validator>(of)) {}
+Validator::Validator(std::function<std::string(const std::string&)> check,
+                     const std::string& domain)
+    : Validator(CLI::Validator(
+          [check = std::move(check)](std::string& text) { return check(text); }, domain)) {}
+Validator Range(int least, int most) { return Validator(CLI::Range(least, most)); }
+Validator Range(double least, double most) { return Validator(CLI::Range(least, most)); }
+Validator IsMember(const std::vector<std::string>& words) {
+  return Validator(CLI::IsMember(words));
+}
+Validator ExistingFile() { return Validator(CLI::ExistingFile); }
+
+Option* Option::check(const Validator& domain) {
+  of_->check(*domain.of_);
+  return this;
+}
+Option* Option::check(const std::function<std::string(const std::string&)>& rule) {
+  of_->check(rule);
+  return this;
+}
+Option* Option::required() {
+  of_->required();
+  return this;
+}
+Option* Option::type_name(const std::string& name) {
+  of_->type_name(name);
+  return this;
+}
+Option* Option::capture_default_str() {
+  of_->capture_default_str();
+  return this;
+}
+Option* Option::needs(Option* other) {
+  of_->needs(other->of_);
+  return this;
+}
+Option* Option::excludes(Option* other) {
+  of_->excludes(other->of_);
+  return this;
+}
+Option* Option::excludes(const std::string& other) {
+  of_->excludes(other);
+  return this;
+}
+Option* Option::delimiter(char mark) {
+  of_->delimiter(mark);
+  return this;
+}
+Option* Option::description(const std::string& text) {
+  of_->description(text);
+  return this;
+}
+Option* Option::option_text(const std::string& text) {
+  of_->option_text(text);
+  return this;
+}
+Option* Option::group(const std::string& name) {
+  of_->group(name);
+  return this;
+}
+size_t Option::count() const { return of_->count(); }
+
+App::App(const std::string& description, const std::string& name)
+    : own_(std::make_unique<CLI::App>(description, name)), of_(own_.get()) {}
+App::App(CLI::App* of) : of_(of) {}
+App::~App() = default;
+
+Option* App::Kept(CLI::Option* option) {
+  return options_.emplace_back(std::make_unique<Option>(option)).get();
+}
+
+template <typename T>
+Option* App::add_option(const std::string& flag, T& value, const std::string& help) {
+  return Kept(of_->add_option(flag, value, help));
+}
+template Option* App::add_option(const std::string&, std::string&, const std::string&);
+template Option* App::add_option(const std::string&, double&, const std::string&);
+template Option* App::add_option(const std::string&, int&, const std::string&);
+template Option* App::add_option(const std::string&, int64_t&, const std::string&);
+template Option* App::add_option(const std::string&, uint32_t&, const std::string&);
+template Option* App::add_option(const std::string&, uint64_t&, const std::string&);
+template Option* App::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option* App::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* App::add_option(const std::string&, std::vector<double>&, const std::string&);
+template Option* App::add_option(const std::string&, std::vector<uint64_t>&, const std::string&);
+
+Option* App::add_option(const std::string& flag,
+                        const std::function<void(const std::string&)>& take,
+                        const std::string& help) {
+  return Kept(of_->add_option_function<std::string>(flag, take, help));
+}
+Option* App::add_option(const std::string& flag,
+                        const std::function<void(const std::vector<std::string>&)>& take,
+                        const std::string& help) {
+  return Kept(of_->add_option_function<std::vector<std::string>>(flag, take, help));
+}
+Option* App::add_flag(const std::string& flag, bool& value, const std::string& help) {
+  return Kept(of_->add_flag(flag, value, help));
+}
+Option* App::add_flag(const std::string& flag) { return Kept(of_->add_flag(flag)); }
+App* App::add_subcommand(const std::string& name, const std::string& description) {
+  commands_.emplace_back(new App(of_->add_subcommand(name, description)));
+  return commands_.back().get();
+}
+App* App::add_option_group(const std::string& name, const std::string& description) {
+  commands_.emplace_back(new App(of_->add_option_group(name, description)));
+  return commands_.back().get();
+}
+Option* App::get_option(const std::string& flag) { return Kept(of_->get_option(flag)); }
+size_t App::count(const std::string& flag) const { return of_->count(flag); }
+
+App* App::callback(std::function<void()> chosen) {
+  of_->callback(std::move(chosen));
+  return this;
+}
+App* App::parse_complete_callback(std::function<void()> parsed) {
+  of_->parse_complete_callback(std::move(parsed));
+  return this;
+}
+App* App::description(const std::string& text) {
+  of_->description(text);
+  return this;
+}
+App* App::footer(const std::string& text) {
+  of_->footer(text);
+  return this;
+}
+App* App::require_subcommand(int least, int most) {
+  of_->require_subcommand(least, most);
+  return this;
+}
+App* App::require_option(int count) {
+  of_->require_option(count);
+  return this;
+}
+void App::set_version_flag(const std::string& flag, const std::string& version) {
+  of_->set_version_flag(flag, version);
+}
+Option* App::set_config(const std::string& flag, const std::string& help) {
+  of_->allow_config_extras(CLI::config_extras_mode::error);
+  return Kept(of_->set_config(flag, "", help));
+}
+void App::ShowExamplesFirst() {
+  const auto formatter = std::make_shared<ExamplesFirst>();
+  formatter->column_width(34);
+  of_->formatter(formatter);
+}
+
+const std::string& App::get_name() const { return of_->get_name(); }
+std::vector<const App*> App::commands() const {
+  std::vector<const App*> all;
+  for (const auto& command : commands_) all.push_back(command.get());
+  return all;
+}
+
+void App::parse(int argc, const char* const* argv) {
+  try {
+    of_->parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    throw Success(help);
+  } catch (const CLI::ParseError& error) {
+    throw ParseError(error);
+  }
+}
+int App::exit(const ParseError& error) const {
+  if (error.cause_ != nullptr) return of_->exit(*error.cause_);
+  return of_->exit(CLI::ValidationError(std::string(error.what())));
+}
+
+}  // namespace dpledger::flags
