@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/answer_output.h"
-#include "cli/calibrate_rest.h"
 #include "cli/calibration_grid.h"
 #include "cli/commands.h"
 #include "cli/event_file.h"
@@ -15,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/ledger_place.h"
 #include "cli/question_flags.h"
+#include "cli/server_calls.h"
 #include "ledger/questions.h"
 
 namespace dpledger::cli {
@@ -37,7 +37,7 @@ struct CalibrateFlags {
 };
 
 [[noreturn]] void Refuse(const char* flag, const std::string& rule) {
-  throw CLI::ValidationError(flag, rule);
+  throw flags::ValidationError(flag, rule);
 }
 
 // Exactly the parameters that are not solved for must be given; no sampling probability means the
@@ -108,6 +108,22 @@ void NameSolution(v1::Unknown solve, v1::CalibrateResponse& response) {
   if (solve == v1::NOISE_MULTIPLIER) response.set_noise_multiplier(value);
 }
 
+// What is left of the target beside ledgers, or all of it.
+absl::StatusOr<v1::CalibrateResponse> Solve(const CalibrateFlags& flags,
+                                            v1::CalibrateRequest request) {
+  if (!flags.OfRest()) {
+    return accountant::AnswerCalibrate(accountant::Subject(), request, accountant::Limits());
+  }
+  QuestionFlags question;
+  question.ledgers = flags.ledgers;
+  question.dataset = flags.dataset;
+  ServerCalls calls(flags.place);
+  ASSIGN_OR_RETURN(*request.mutable_subject(), question.LedgersOf(calls));
+  ASSIGN_OR_RETURN(v1::CalibrateResponse response, calls.Ask(request));
+  calls.Assume(*response.mutable_details());
+  return response;
+}
+
 absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
   v1::CalibrateRequest request;
   if (!flags.events.empty()) {
@@ -124,8 +140,7 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
   if (!flags.grid.values.empty()) {
     return CalibrateGrid(flags.grid, flags.run.population, std::move(request), out);
   }
-  ASSIGN_OR_RETURN(v1::CalibrateResponse response,
-                   accountant::AnswerCalibrate(request, accountant::Limits()));
+  ASSIGN_OR_RETURN(v1::CalibrateResponse response, Solve(flags, std::move(request)));
   NameSolution(flags.solve, response);
   for (std::string& assumption : flags.run.Assumptions()) {
     if (flags.events.empty() && flags.solve != v1::SAMPLING_PROBABILITY)
@@ -135,22 +150,10 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
   return absl::OkStatus();
 }
 
-absl::Status CalibrateRest(const CalibrateFlags& flags, Output& out) {
-  QuestionFlags question;
-  question.place = flags.place;
-  question.ledgers = flags.ledgers;
-  question.dataset = flags.dataset;
-  question.method = flags.method;
-  ASSIGN_OR_RETURN(const v1::CalibrateResponse response,
-                   SolveRest({flags.epsilon, flags.delta, flags.solve, flags.run, question}));
-  out.Answer(ToText(response), ToJson(response));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
-void AddCalibrateCommand(CLI::App& app, Command& chosen) {
-  CLI::App* command = AddCommand(
+void AddCalibrateCommand(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
       app, "calibrate",
       "The noise, the number of steps or the sampling probability that meets a target (epsilon, "
       "delta).",
@@ -170,7 +173,7 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
   AddReal(*command, "--epsilon", flags->epsilon, kFinitePositive, "the target, > 0")->required();
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "the target, in (0, 1)")
       ->required();
-  const CLI::Option* solve =
+  const flags::Option* solve =
       AddChoice<v1::Unknown>(*command, "--solve", flags->solve,
                              {{"noise-multiplier", v1::NOISE_MULTIPLIER},
                               {"steps", v1::STEPS},
@@ -183,12 +186,12 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
       "what is left of the target beside this ledger of the server or store; may repeat");
   AddText(*command, "--dataset", flags->dataset, 256,
           "the same beside all ledgers over this data set; of a --store with neither, all of them");
-  const CLI::Option* events =
+  const flags::Option* events =
       command
           ->add_option("--events", flags->events,
                        "an event file; --hole says which number in it is sought")
           ->type_name("FILE");
-  const CLI::Option* hole =
+  const flags::Option* hole =
       command
           ->add_option("--hole", flags->hole,
                        "the path of the number sought: events[LINE].FIELD..., lines from 0")
@@ -199,10 +202,7 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
   command->callback([=, &chosen] {
     if (flags->OfRest()) {
       flags->place.Check();
-      if (events->count() > 0 || hole->count() > 0 || !flags->grid.values.empty() ||
-          flags->compare) {
-        Refuse("--store", "and --ledger go with --solve alone: what is left of the target");
-      }
+      if (!flags->grid.values.empty()) Refuse("--grid", "goes with no ledgers");
       if (!flags->place.AtRest() && flags->ledgers.empty() && flags->dataset.empty()) {
         Refuse("--ledger", "must be given with --server: what is left beside which ledger");
       }
@@ -217,12 +217,8 @@ void AddCalibrateCommand(CLI::App& app, Command& chosen) {
       }
       if (!flags->grid.values.empty()) Refuse("--grid", "is for --solve, not for --hole");
     } else {
-      if (solve->count() == 0) throw CLI::RequiredError("--solve");
+      if (solve->count() == 0) throw flags::RequiredError("--solve");
       CheckParameters(*flags);
-    }
-    if (flags->OfRest()) {
-      chosen = [flags](Output& out) { return CalibrateRest(*flags, out); };
-      return;
     }
     chosen = [flags](Output& out) { return Calibrate(*flags, out); };
   });

@@ -29,9 +29,13 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerCall(const v1::ComputeDeltaReques
 }
 
 absl::StatusOr<v1::CalibrateResponse> AnswerCall(const v1::CalibrateRequest& request,
-                                                 const Gather& /*gather*/, const Limits& limits) {
-  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-  return AnswerCalibrate(request, limits);
+                                                 const Gather& gather, const Limits& limits) {
+  if (!request.has_subject()) {
+    RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+    return AnswerCalibrate(Subject(), request, limits);
+  }
+  ASSIGN_OR_RETURN(const Subject spent, SubjectOf(request, gather));
+  return AnswerCalibrate(spent, request, limits);
 }
 
 absl::StatusOr<v1::ComputeTuningCostResponse> AnswerCall(

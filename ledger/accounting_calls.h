@@ -25,7 +25,7 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AnswerCall(const v1::ComputeEpsilonRe
                                                       const Gather& gather, const Limits& limits);
 absl::StatusOr<v1::ComputeDeltaResponse> AnswerCall(const v1::ComputeDeltaRequest& request,
                                                     const Gather& gather, const Limits& limits);
-// It has events of its own, and no subject.
+// Without a subject, the data have been through nothing yet.
 absl::StatusOr<v1::CalibrateResponse> AnswerCall(const v1::CalibrateRequest& request,
                                                  const Gather& gather, const Limits& limits);
 absl::StatusOr<v1::ComputeTuningCostResponse> AnswerCall(

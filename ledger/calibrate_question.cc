@@ -1,4 +1,5 @@
 // Calibration of the wire's two kinds: parameters by name, and a hole in a list of events.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -59,8 +60,8 @@ v1::CalibrationByMethod ByMethod(Method method, const Solver& solve, Options opt
   return result;
 }
 
-absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request, Question question,
-                                             const Solver& solve) {
+absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request,
+                                             Question& question, const Solver& solve) {
   ASSIGN_OR_RETURN(const Solution solution, solve(question.options));
   v1::CalibrateResponse response;
   SetSolution(request.solve(), solution.value, response);
@@ -77,15 +78,21 @@ absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request
   return response;
 }
 
-absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const v1::CalibrateRequest& request,
+absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const Subject& spent,
+                                                       const v1::CalibrateRequest& request,
                                                        const Limits& limits) {
   ASSIGN_OR_RETURN(const Unknown unknown, UnknownFromProto(request.solve()));
-  ASSIGN_OR_RETURN(Question question, Ask(Subject(), request.options(), limits));
-  const CalibrationTarget target{request.epsilon(), request.delta(), question.neighbours};
+  ASSIGN_OR_RETURN(Question question, Ask(spent, request.options(), limits));
+  const CalibrationTarget target{request.epsilon(), request.delta(), question.neighbours,
+                                 spent.history};
   const CalibrationParameters given{request.noise_multiplier(), request.sampling_probability(),
                                     request.steps()};
   const bool sampled = unknown == Unknown::kSamplingProbability || given.sampling_probability < 1;
-  question.details.add_schemes(sampled ? "poisson" : "full_batch");
+  const std::string scheme = sampled ? "poisson" : "full_batch";
+  const auto& known = question.details.schemes();
+  if (std::find(known.begin(), known.end(), scheme) == known.end()) {
+    question.details.add_schemes(scheme);
+  }
   const Solver solve = [&](const Options& options) -> absl::StatusOr<Solution> {
     ASSIGN_OR_RETURN(const Calibration found, Calibrate(target, given, unknown, options));
     const double value = unknown == Unknown::kNoiseMultiplier ? found.parameters.noise_multiplier
@@ -93,10 +100,11 @@ absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const v1::CalibrateReques
                                                       : found.parameters.sampling_probability;
     return Solution{value, found.optimum, found.epsilon};
   };
-  return Answer(request, std::move(question), solve);
+  return Answer(request, question, solve);
 }
 
-absl::StatusOr<v1::CalibrateResponse> AnswerHole(const v1::CalibrateRequest& request,
+absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
+                                                 const v1::CalibrateRequest& request,
                                                  const Limits& limits) {
   if (request.solve() != v1::UNKNOWN_UNSPECIFIED) {
     return FieldError("solve", "must not be set beside events, where `hole` says what is sought");
@@ -106,14 +114,19 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const v1::CalibrateRequest& req
   }
   ASSIGN_OR_RETURN(const Hole hole,
                    Hole::At(request.hole(), {request.events().begin(), request.events().end()}));
-  Subject subject;
-  subject.entries = static_cast<uint64_t>(request.events_size());
-  ASSIGN_OR_RETURN(subject.history, hole.Fill(hole.start()));
+  const auto filled = [&](double x) -> absl::StatusOr<History> {
+    ASSIGN_OR_RETURN(History history, hole.Fill(x));
+    history.Merge(spent.history);
+    return history;
+  };
+  Subject subject = spent;
+  subject.entries += static_cast<uint64_t>(request.events_size());
+  ASSIGN_OR_RETURN(subject.history, filled(hole.start()));
   ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
   Family family;
-  family.at = [&hole, neighbours = question.neighbours](double x) -> absl::StatusOr<Composition> {
-    ASSIGN_OR_RETURN(const History history, hole.Fill(x));
-    return Resolve(history, neighbours);
+  family.at = [&](double x) -> absl::StatusOr<Composition> {
+    ASSIGN_OR_RETURN(const History history, filled(x));
+    return Resolve(history, question.neighbours);
   };
   family.least = hole.least();
   family.greatest = hole.greatest();
@@ -122,18 +135,36 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const v1::CalibrateRequest& req
   const Solver solve = [&](const Options& options) {
     return Solve(family, request.epsilon(), request.delta(), options);
   };
-  return Answer(request, std::move(question), solve);
+  return Answer(request, question, solve);
+}
+
+// Where nothing is left, how much was spent.
+absl::Status SayWhatWasSpent(const Subject& spent, const v1::CalibrateRequest& request,
+                             const Limits& limits, const absl::Status& refusal) {
+  v1::ComputeEpsilonRequest alone;
+  alone.set_delta(request.delta());
+  *alone.mutable_options() = request.options();
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, AnswerEpsilon(spent, alone, limits));
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat(refusal.message(), "; what was spent comes to an epsilon of ",
+                                     answer.epsilon().upper(), " alone")),
+                    ReasonOf(refusal));
 }
 
 }  // namespace
 
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
+                                                      const v1::CalibrateRequest& request,
                                                       const Limits& limits) {
-  if (request.events_size() > 0) return AnswerHole(request, limits);
-  if (!request.hole().empty()) {
+  if (request.events_size() == 0 && !request.hole().empty()) {
     return FieldError("events", "must hold the events that `hole` points into");
   }
-  return AnswerParameters(request, limits);
+  auto answer = request.events_size() > 0 ? AnswerHole(spent, request, limits)
+                                          : AnswerParameters(spent, request, limits);
+  if (ReasonOf(answer.status()).reason == "NO_SOLUTION" && !spent.history.Empty()) {
+    return SayWhatWasSpent(spent, request, limits, answer.status());
+  }
+  return answer;
 }
 
 }  // namespace dpledger::accountant

@@ -57,7 +57,9 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
                                                      const Limits& limits);
 absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
     const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits);
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const v1::CalibrateRequest& request,
+// `spent` is an empty subject if the data have been through nothing yet.
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
+                                                      const v1::CalibrateRequest& request,
                                                       const Limits& limits);
 
 // The software's version, which every answer states.

@@ -38,7 +38,7 @@ absl::Status CheckProblem(const CalibrationTarget& target, const CalibrationPara
 }
 
 absl::StatusOr<Composition> CompositionOf(const CalibrationParameters& parameters,
-                                          const Neighbours& neighbours) {
+                                          const CalibrationTarget& target) {
   SamplingScheme scheme;
   if (parameters.sampling_probability < 1) {
     scheme.kind = PoissonSampling{parameters.sampling_probability};
@@ -48,7 +48,8 @@ absl::StatusOr<Composition> CompositionOf(const CalibrationParameters& parameter
   History history;
   history.Add("",
               RoundsEvent{{scheme, {{"", 1.0, parameters.noise_multiplier}}}, parameters.steps});
-  return Resolve(history, neighbours);
+  history.Merge(target.spent);
+  return Resolve(history, target.neighbours);
 }
 
 CalibrationParameters With(CalibrationParameters parameters, Unknown unknown, double x) {
@@ -98,9 +99,10 @@ double ByCentralLimit(const CalibrationTarget& target, const CalibrationParamete
   return 1;
 }
 
-Family FamilyOf(const CalibrationParameters& given, Unknown unknown, const Neighbours& neighbours) {
+Family FamilyOf(const CalibrationTarget& target, const CalibrationParameters& given,
+                Unknown unknown) {
   Family family;
-  family.at = [=](double x) { return CompositionOf(With(given, unknown, x), neighbours); };
+  family.at = [=](double x) { return CompositionOf(With(given, unknown, x), target); };
   family.grows = unknown != Unknown::kNoiseMultiplier;
   switch (unknown) {
     case Unknown::kNoiseMultiplier:
@@ -125,9 +127,11 @@ absl::StatusOr<Calibration> Calibrate(const CalibrationTarget& target,
                                       const CalibrationParameters& given, Unknown unknown,
                                       const Options& options) {
   RETURN_IF_ERROR(CheckProblem(target, given, unknown));
-  Family family = FamilyOf(given, unknown, target.neighbours);
-  const double near = ByCentralLimit(target, given, unknown);
-  family.near = near > family.least ? std::fmin(near, family.greatest) : family.least;
+  Family family = FamilyOf(target, given, unknown);
+  if (target.spent.Empty()) {
+    const double near = ByCentralLimit(target, given, unknown);
+    family.near = near > family.least ? std::fmin(near, family.greatest) : family.least;
+  }
   ASSIGN_OR_RETURN(const Solution solution, Solve(family, target.epsilon, target.delta, options));
   return Calibration{With(given, unknown, solution.value), solution.optimum, solution.epsilon};
 }

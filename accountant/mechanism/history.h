@@ -59,6 +59,8 @@ class History {
   Parts ToParts() const;
   static History FromParts(Parts parts);
 
+  // Whether no event was added.
+  bool Empty() const { return open_.empty() && closed_.empty() && mechanisms_.empty(); }
   // Rounds that released something, over all writers and schemes. Saturates at 2^64 - 1.
   uint64_t RoundCount() const;
   // Adds everything in `other`; counts its open rounds as closed.

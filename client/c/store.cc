@@ -113,10 +113,10 @@ absl::Status AskBy(const std::string& method, const AtRest& open, const v1::Subj
     return Ask(&Stub::ComputeProfile, open, subject, question, answer);
   if (method == "ComputeTuningCost")
     return Ask(&Stub::ComputeTuningCost, open, subject, question, answer);
-  return FieldError("method",
-                    absl::StrCat("must be ComputeEpsilon, ComputeDelta, ComputeProfile or "
-                                 "ComputeTuningCost, got ",
-                                 method));
+  if (method == "Calibrate") return Ask(&Stub::Calibrate, open, subject, question, answer);
+  return FieldError("method", absl::StrCat("must be ComputeEpsilon, ComputeDelta, ComputeProfile, "
+                                           "ComputeTuningCost or Calibrate, got ",
+                                           method));
 }
 
 absl::StatusOr<std::string> LedgersJson(const AtRest& open) {

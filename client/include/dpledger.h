@@ -725,10 +725,10 @@ DPLEDGER_API dpledger_status dpledger_store_open(const char* const* paths, size_
 DPLEDGER_API void dpledger_store_free(dpledger_store* store);
 
 // A question of dpledger.v1.AccountingService: `method` is ComputeEpsilon, ComputeDelta,
-// ComputeProfile or ComputeTuningCost; `question` a serialised message of its request, whose
-// subject is not read; `answer` one of its response. It is about the `ledger_count` ledgers that
-// are named, composed; if there is none, about those over `dataset`; if that is NULL, about all of
-// the store.
+// ComputeProfile, ComputeTuningCost or Calibrate; `question` a serialised message of its request,
+// whose subject is not read; `answer` one of its response. It is about the `ledger_count` ledgers
+// that are named, composed; if there is none, about those over `dataset`; if that is NULL, about
+// all of the store.
 DPLEDGER_API dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
                                                 const char* const* ledgers, size_t ledger_count,
                                                 const char* dataset, const void* question,

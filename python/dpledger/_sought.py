@@ -1,7 +1,7 @@
 """A run of which one number is sought, as calibration asks about it."""
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Tuple
 
 from . import _words
 from .errors import InvalidArgument
@@ -63,7 +63,7 @@ class Run:
         request.solve = {"noise_multiplier": "noise-multiplier", "steps": "steps",  # type: ignore[assignment]
                          "sample_rate": "sampling-probability"}[solved]
 
-    def event_for(self, solved: str, before: Sequence[Any]) -> Tuple[RoundsEvent, str]:
+    def event_for(self, solved: str) -> Tuple[RoundsEvent, str]:
         """The run as an event, and where in it the number stands that is sought."""
         path = {"noise_multiplier": "rounds.queries[0].noise_stddev", "steps": "rounds.count",
                 "sample_rate": "rounds.scheme.poisson.probability",
@@ -78,8 +78,6 @@ class Run:
             known.update(sample_rate=scheme.probability if isinstance(scheme, Poisson) else None,
                          batch_size=None if solved == "batch_size" else self.batch_size)
         in_one = _words.rounds_per_epoch(scheme)
-        if in_one:  # its epochs are none of those before
-            scheme = _words.in_epoch(scheme, _words.next_epoch(before, scheme))
         count = in_one or 1
         if solved != "steps":
             count = _words.steps_of(scheme, self.steps, self.epochs)

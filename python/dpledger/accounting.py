@@ -83,20 +83,19 @@ def _listed(events: Any, name: str = "events") -> List[Any]:
     return list(events)
 
 
-def _renamed(failed: Error, scheme: Any, is_run: bool, spent: int) -> Error:
-    """The same error in the words of the caller's arguments. The first `spent` events are of the argument of that
-    name."""
+def _renamed(failed: Error, scheme: Any, is_run: bool, subject: str) -> Error:
+    """The same error in the words of the caller's arguments. `subject` is the name of the question's subject there."""
     field = shown = failed.field
+    if subject and shown.startswith("subject.events"):
+        shown = subject + shown[len("subject.events"):]
     for outer in ("subject.", "options."):
         if shown.startswith(outer):
             shown = shown[len(outer):]
     if shown.startswith("events["):
         index, rest = shown[len("events["):].split("]", 1)
         last = shown.rsplit(".", 1)[-1]
-        if int(index) < spent:
-            shown = "spent" + shown[len("events"):]
-        elif not is_run:
-            shown = "events[%d]%s" % (int(index) - spent, rest)
+        if not is_run:
+            shown = "events[%s]%s" % (index, rest)
         elif scheme is not None and not isinstance(scheme, str) and ".scheme" in shown:
             shown = "scheme" if last == "scheme" else "scheme." + last
         else:
@@ -108,11 +107,14 @@ def _renamed(failed: Error, scheme: Any, is_run: bool, spent: int) -> Error:
     return failed if text == str(failed) else type(failed)(text, failed.code, shown, failed.reason)
 
 
-def _ask(method: str, request: Any, scheme: Any = None, is_run: bool = False, spent: int = 0) -> Any:
+def _ask(method: str, request: Any, scheme: Any = None, is_run: bool = False, subject: str = "",
+         store: Any = None) -> Any:
     try:
+        if store is not None:
+            return store._ask(method, request, None, None)
         data = _library.ask(method, _wire.encode(request))
     except Error as failed:
-        renamed = _renamed(failed, scheme, is_run, spent)
+        renamed = _renamed(failed, scheme, is_run, subject)
         if renamed is failed:
             raise
         raise renamed from None
@@ -240,8 +242,9 @@ def calibrate(*, target_epsilon: float, delta: Probability, noise_multiplier: Op
     target_epsilon: > 0
     steps, epochs: of shuffled and allocated epochs an unfinished one counts as whole: no less than it costs
     batch_size: found for scheme="fixed-size" and "poisson", where population is given
-    spent: events that the data have been through already, or an object that has them as `events`: the target is for
-        them and the run together, and the answer is what is left for the run
+    spent: what the data have been through already: events, an object that has them as `events`, or a Store, all of
+        whose ledgers are meant, as they declare it. The target is for it and the run together, and the answer is what
+        is left for the run
     compare_methods: also answer by each method alone (`by_method`)
 
     Raises as `epsilon` does; Error with code FAILED_PRECONDITION and reason NO_SOLUTION if no value meets the target.
@@ -249,7 +252,11 @@ def calibrate(*, target_epsilon: float, delta: Probability, noise_multiplier: Op
     options = AccountingOptions(method, adjacency, parameters, relative_gap, group_size)
     request = CalibrateRequest(epsilon=target_epsilon, delta=delta,  # type: ignore[arg-type]
                                options=options, compare_methods=compare_methods)
-    before = [] if spent is None else _spent(spent)
+    store = spent if hasattr(spent, "_ask") else None
+    if store is not None and options.adjacency == "add-or-remove-one":
+        options.adjacency = options.parameters = ""  # type: ignore[assignment]
+    elif spent is not None and store is None:
+        request.subject = Subject(events=_spent(spent))
     run = Run(noise_multiplier, sample_rate, steps, scheme, batch_size, population, epochs)
     if events is not None or hole is not None:
         for name, value in (("events", events), ("hole", hole)):
@@ -261,24 +268,21 @@ def calibrate(*, target_epsilon: float, delta: Probability, noise_multiplier: Op
         listed = _listed(events)
         solved, path = str(hole), _words.api_path(str(hole), listed)
         run.known = {}
-        if before:
-            path = _words.shifted(path, len(before))
-        request.events, request.hole = before + listed, path
+        request.events, request.hole = listed, path
     else:
         solved = run.unknown()
-        if before or not run.is_plain():
-            event, path = run.event_for(solved, before)
-            request.events, request.hole = before + [event], "events[%d].%s" % (len(before), path)
+        if not run.is_plain():
+            event, path = run.event_for(solved)
+            request.events, request.hole = [event], "events[0].%s" % path
         else:
             run.put_into(request, solved)
     try:
-        return Calibration(_ask("Calibrate", request, scheme, hole is None, len(before)), solved, run.known)
+        return Calibration(_ask("Calibrate", request, scheme, hole is None, "spent", store), solved, run.known)
     except Error as failed:
-        raise _of_calibration(failed, before, options, request, events) from None
+        raise _of_calibration(failed, events) from None
 
 
-def _of_calibration(failed: Error, before: List[Any], options: AccountingOptions, request: CalibrateRequest,
-                    events: Any) -> Error:
+def _of_calibration(failed: Error, events: Any) -> Error:
     text, named = str(failed), failed.field
     words = {"epsilon": "target_epsilon", "sampling_probability": "sample_rate"}
     if named in words:
@@ -286,9 +290,6 @@ def _of_calibration(failed: Error, before: List[Any], options: AccountingOptions
         named = words[named]
     elif named == "hole" and events is not None:
         text += "; the numbers there are " + ", ".join(_words.numbers(_listed(events))[:8])
-    elif failed.reason == "NO_SOLUTION" and before:
-        alone = ComputeEpsilonRequest(Subject(events=before), request.delta, options)
-        text += "; what was spent comes to %.4g alone" % EpsilonAnswer(_ask("ComputeEpsilon", alone)).upper
     return failed if text == str(failed) else type(failed)(text, failed.code, named, failed.reason)
 
 

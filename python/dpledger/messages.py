@@ -1231,6 +1231,8 @@ class CalibrateRequest(Message):
         stands there is where the search begins. Real numbers are looked for in [1e-9, 1e9], probabilities in (0, 1],
         whole numbers in [1, 2^53] (rounds of an epoch scheme: whole epochs).
     compare_methods: also answer by each method alone
+    subject: What the data have been through already: the target is for it and the run together, and the answer is
+        what is left for the run. The run's epochs and bins are none of the subject's.
     """
     epsilon: float = 0.0
     delta: float = 0.0
@@ -1242,6 +1244,7 @@ class CalibrateRequest(Message):
     events: Sequence[Event] = ()
     hole: str = ""
     compare_methods: bool = False
+    subject: Optional[Subject] = None
     _wire = (
         (1, "epsilon", "double", ""),
         (2, "delta", "double", ""),
@@ -1252,11 +1255,13 @@ class CalibrateRequest(Message):
         (7, "options", "AccountingOptions", ""),
         (8, "events", "Event", "*"),
         (9, "hole", "string", ""),
-        (10, "compare_methods", "bool", ""),)
+        (10, "compare_methods", "bool", ""),
+        (11, "subject", "Subject", ""),)
 
     def __init__(self, epsilon: float = 0.0, delta: float = 0.0, solve: Unknown = "", noise_multiplier: float = 0.0,
                  sampling_probability: float = 0.0, steps: int = 0, options: Optional[AccountingOptions] = None,
-                 events: Sequence[Event] = (), hole: str = "", compare_methods: bool = False) -> None:
+                 events: Sequence[Event] = (), hole: str = "", compare_methods: bool = False, subject:
+                 Optional[Subject] = None) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.solve = solve
@@ -1267,6 +1272,7 @@ class CalibrateRequest(Message):
         self.events = events
         self.hole = hole
         self.compare_methods = compare_methods
+        self.subject = subject
 
 
 class CalibrationByMethod(Message):
@@ -1296,7 +1302,7 @@ class CalibrateResponse(Message):
 
     value: of the hole
     optimum: contains the value at which ε equals the target
-    epsilon: at the solution; upper <= target
+    epsilon: at the solution, with the subject; upper <= target
     """
     noise_multiplier: Optional[float] = None
     steps: Optional[int] = None

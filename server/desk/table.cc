@@ -195,10 +195,7 @@ void AddAccountingService(AccountingService* service, std::vector<Method>& rows)
   };
   question("ComputeEpsilon", &S::ComputeEpsilon);
   question("ComputeDelta", &S::ComputeDelta);
-  // It has events alone for a subject.
-  rows.push_back(For<v1::CalibrateRequest>(
-      Permission::kAsk, [](const auto&) { return Resource(); },
-      Unary("AccountingService", "Calibrate", Pool::kQuery, service, &S::Calibrate)));
+  question("Calibrate", &S::Calibrate);
   question("ComputeTuningCost", &S::ComputeTuningCost);
   question("ComputeProfile", &S::ComputeProfile);
   question("AuditClaim", &S::AuditClaim);

@@ -82,6 +82,25 @@ class Store(support.WithFolder):
             store.epsilon(delta=1e-5)
         self.assertEqual(caught.exception.reason, "DATASETS_DIFFER")
 
+    def test_what_is_left_beside_ledgers_is_calibrated(self):
+        spent = self.record("first")
+        self.record("second", rounds=5)
+        store = dpledger.open(self.path)
+        run, target = dict(sample_rate=0.1, steps=20), dict(target_epsilon=2, delta=1e-5)
+        found = dpledger.calibrate(**target, spent=store, **run)
+        events = dpledger.RoundsEvent(SCHEME, (QUERY,), 8)
+        self.assertAlmostEqual(found.value, dpledger.calibrate(**target, spent=events, **run).value, delta=2e-4)
+        self.assertLessEqual(found.epsilon.upper, 2)
+        self.assertGreater(found.value, dpledger.calibrate(**target, **run).value)
+        self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers], ["/first", "second"])
+        with self.assertRaisesRegex(dpledger.Error, "target_epsilon: no .*; what was spent comes to an") as caught:
+            dpledger.calibrate(target_epsilon=spent.epsilon.lower, delta=1e-5, spent=store, **run)
+        self.assertEqual(caught.exception.reason, "NO_SOLUTION")
+        with self.assertRaisesRegex(ValueError, "sample_rate: must be in"):
+            dpledger.calibrate(**target, spent=store, sample_rate=1.5, steps=20)
+        with self.assertRaisesRegex(ValueError, r"spent\[1\].*"):
+            dpledger.calibrate(**target, spent=[events, dpledger.Gaussian(-1.0)], **run)
+
     def test_a_bundle_is_what_its_ledger_is(self):
         self.record("first")
         self.record("second")

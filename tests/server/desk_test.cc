@@ -256,13 +256,20 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
   EXPECT_EQ(demands("Append", append), correcting);
   EXPECT_EQ(demands("AppendBatch", append.batch()), correcting);
 
-  v1::ComputeEpsilonRequest ask;
-  EXPECT_EQ(demands("ComputeEpsilon", ask),
-            (Wanted{{Permission::kAsk, Resource::Kind::kServer, ""}}));
-  ask.mutable_subject()->add_ledgers("a");
-  ask.mutable_subject()->add_ledgers("b");
-  EXPECT_EQ(demands("ComputeEpsilon", ask),
-            (Wanted{{Permission::kAsk, ledger, "a"}, {Permission::kAsk, ledger, "b"}}));
+  const auto asks = [&]<typename Request>(const std::string& name, Request ask) {
+    EXPECT_EQ(demands(name, ask), (Wanted{{Permission::kAsk, Resource::Kind::kServer, ""}}));
+    ask.mutable_subject()->add_ledgers("a");
+    ask.mutable_subject()->add_ledgers("b");
+    EXPECT_EQ(demands(name, ask),
+              (Wanted{{Permission::kAsk, ledger, "a"}, {Permission::kAsk, ledger, "b"}}))
+        << name;
+  };
+  asks("ComputeEpsilon", v1::ComputeEpsilonRequest());
+  asks("ComputeDelta", v1::ComputeDeltaRequest());
+  asks("Calibrate", v1::CalibrateRequest());
+  asks("ComputeTuningCost", v1::ComputeTuningCostRequest());
+  asks("ComputeProfile", v1::ComputeProfileRequest());
+  asks("AuditClaim", v1::AuditClaimRequest());
 
   v1::GetTileRequest tile;
   EXPECT_EQ(demands("GetTile", tile),
