@@ -15,7 +15,21 @@ _DOUBLE = struct.Struct("<d")
 ZEROS = {"double": 0.0, "uint64": 0, "bool": False, "string": "", "bytes": b""}
 
 
-class Message:
+class _Explaining(type):
+    """Of classes whose constructors say which arguments they have."""
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        try:
+            return super().__call__(*arguments, **named)
+        except TypeError:
+            from ._words import explained  # which knows the messages
+            found = explained(cls, arguments, named)
+            if found is None:
+                raise
+        raise found
+
+
+class Message(metaclass=_Explaining):
     """A message of the API; equal to another one of its class with equal fields."""
 
     _wire: Tuple[Tuple[int, str, str, str], ...] = ()

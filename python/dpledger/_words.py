@@ -36,7 +36,12 @@ for _ours, _theirs in {
         "group_size": "max_examples_per_user",
         "max_examples_per_user": "group_size",
         "events": "event mechanisms",
-        "deltas": "delta", "epsilons": "epsilon"}.items():
+        "deltas": "delta", "epsilons": "epsilon",
+        "probability": "sample_rate sampling_probability sampling_prob sampling_rate q p",
+        "population_size": "population n N dataset_size data_size num_examples number_of_examples",
+        "sample_size": "batch_size batch expected_batch_size lot_size",
+        "noise_stddev": "noise_multiplier sigma noise noise_scale noise_std stddev std z",
+        "l2_norm_bound": "l2_norm_clip max_grad_norm clip_norm clipping_norm sensitivity"}.items():
     for _word in _theirs.split():
         _HINTS[_word] = _HINTS.get(_word, ()) + tuple(_ours.split())
 _NOT_NEEDED = {
@@ -59,10 +64,10 @@ def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
                     return [function(*arguments, **{**named, many: one}) for one in named[many]]
                 return function(*arguments, **named)
             except TypeError:
-                explained = _explained(function, arguments, named)
-                if explained is None:
+                found = explained(function, arguments, named)
+                if found is None:
                     raise
-                raise explained from None
+                raise found from None
         return cast(_Function, called)
     return decorate
 
@@ -74,19 +79,22 @@ def _is_many(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) == 1
 
 
-def _explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
+def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
+    """What is wrong with the arguments of a call that Python refused."""
     import inspect
-    parameters = inspect.signature(function).parameters
+    parameters = dict(inspect.signature(function.__init__ if isinstance(function, type) else function).parameters)
+    if isinstance(function, type):
+        del parameters["self"]
     by_place = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
     for name in named:
         if name not in parameters:
             return WrongType("%s: is no argument of %s%s" % (name, function.__name__, _hint(name, list(parameters))),
                              field=name)
     if len(arguments) > len(by_place):
-        say = "%s: takes %s without a name; write the others as %s=..." % (
+        others = [name for name in parameters if name not in by_place and name not in named][:3]
+        return WrongType("%s: takes %s without a name%s" % (
             function.__name__, ", ".join(by_place) or "nothing",
-            "=..., ".join([name for name in parameters if name not in by_place and name not in named][:3]))
-        return WrongType(say)
+            "; write the others as %s=..." % "=..., ".join(others) if others else ", and no more"))
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in named and name not in by_place[:len(arguments)]:
             return WrongType("%s: give it" % name, field=name)
@@ -94,9 +102,9 @@ def _explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -
 
 
 def _hint(name: str, known: List[str]) -> str:
-    if name in _NOT_NEEDED:
-        return ": " + _NOT_NEEDED[name]
     meant = [word for word in _HINTS.get(name, ()) if word in known and word != name]
+    if not meant and name in _NOT_NEEDED:
+        return ": " + _NOT_NEEDED[name]
     if not meant:
         import difflib
         meant = difflib.get_close_matches(name.lower(), known, 1)
@@ -284,19 +292,7 @@ def in_epoch(scheme: Any, epoch: int) -> Any:
     return again
 
 
-def next_epoch(events: Sequence[Any], scheme: Any) -> int:
-    """The first epoch that none of `events` is in: the given scheme's own, or a later one."""
-    schemes: List[Any] = [getattr(event, "scheme", None) for event in events]
-    return max([int(scheme.epoch)] + [int(one.epoch) + 1 for one in schemes if rounds_per_epoch(one)])
-
-
 # ---- Paths ----
-
-def shifted(path: str, by: int) -> str:
-    """`path` into events that stand behind so many others."""
-    import re
-    return re.sub(r"^events\[(\d+)\]", lambda found: "events[%d]" % (int(found[1]) + by), path)
-
 
 def _chain(folded: str, value: Any) -> Optional[List[str]]:
     """The cases that lead from a folded message to what it holds: ["mechanism", "gaussian"]."""

@@ -334,11 +334,22 @@ class Calibrations(unittest.TestCase):
         by_hole = dpledger.calibrate(**self.TARGET, spent=spent, events=dpledger.dp_sgd(1.0, **run),
                                      hole="events[0].queries[0].noise_stddev")
         self.assertEqual(by_hole.value, found.value)
-        with self.assertRaisesRegex(dpledger.Error, "; what was spent comes to 6.1[89]") as caught:
+        with self.assertRaisesRegex(dpledger.Error, "; what was spent comes to an epsilon of 6.1[89]") as caught:
             dpledger.calibrate(**self.TARGET, spent=dpledger.dp_sgd(**RUN), **run)
         self.assertEqual(caught.exception.reason, "NO_SOLUTION")
         with self.assertRaisesRegex(dpledger.WrongType, "spent: must be an event or a sequence of them, got str"):
             dpledger.calibrate(**self.TARGET, spent="run.ledger", **run)
+
+    def test_constructors_know_the_words_of_others(self):
+        for make, wanted in ((lambda: dpledger.Poisson(sampling_rate=0.1), "sampling_rate: .*did you mean probability"),
+                             (lambda: dpledger.SumQuery(max_grad_norm=1.0, sigma=2.0), "did you mean l2_norm_bound"),
+                             (lambda: dpledger.Gaussian(stddev=3.0), "did you mean noise_multiplier"),
+                             (lambda: dpledger.WithoutReplacement(batch_size=3), "did you mean sample_size"),
+                             (lambda: dpledger.Laplace(scale=2.0, x=1), "which has noise_multiplier, count"),
+                             (lambda: dpledger.DisjointBatches(), "batches_per_epoch: give it"),
+                             (lambda: dpledger.FullBatch(1, 2), "FullBatch: takes population_size without a name, and")):
+            with self.subTest(wanted), self.assertRaisesRegex(dpledger.WrongType, wanted):
+                make()
 
     def test_epochs_of_the_rest_are_later_ones(self):
         """15 rounds of one epoch of 10 would count as two epochs of the least noise."""
