@@ -40,6 +40,13 @@ class Doubled(nn.Linear):
         return 2 * super().forward(x)
 
 
+class Halved(nn.Conv1d):
+    """A subclass that computes something else inside its base class's forward pass."""
+
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight / 2, bias)
+
+
 class RootMeanSquare(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -90,6 +97,7 @@ def layers():
             ("3d", nn.Conv3d(2, 4, 2, stride=(1, 2, 1), padding=1, dilation=(1, 1, 2), groups=2), (2, 4, 5, 6)),
             ("3d, same", nn.Conv3d(2, 4, 3, padding="same"), (2, 4, 5, 6))):
         yield "convolution " + name, layer, floats(*shape)
+    yield "convolution of its own", nn.Sequential(Halved(4, 6, 3)), floats(4, 9)
     yield "transposed convolution", nn.ConvTranspose2d(4, 6, 3, stride=2), floats(4, 5, 5)
     yield "layer norm", nn.LayerNorm((3, 6)), floats(2, 3, 6)
     yield "layer norm without bias", frozen(nn.LayerNorm(6), "bias"), floats(6)
@@ -101,6 +109,7 @@ def layers():
         yield "instance norm " + name, layer, floats(*shape)
     yield "bilinear", nn.Bilinear(3, 4, 5), lambda batch: (torch.randn(batch, 3), torch.randn(batch, 4))
     yield "prelu", nn.Sequential(nn.Linear(6, 4), nn.PReLU(4)), floats(6)
+    yield "prelu of one weight", nn.Sequential(nn.Linear(6, 4), nn.PReLU()), floats(6)
     yield "weight norm", nn.Sequential(nn.utils.weight_norm(nn.Linear(6, 4)), nn.Tanh()), floats(6)
     yield "parametrized", nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(4, 4))), floats(4)
     for options in (dict(), dict(num_layers=2, bidirectional=True), dict(bias=False), dict(num_layers=2, dropout=0.5)):
@@ -112,6 +121,10 @@ def layers():
     yield ("GRU with a first state", Of(lambda m, x, h: m.rnn(x, h.transpose(0, 1).contiguous()),
                                         rnn=nn.GRU(5, 4, batch_first=True)),
            lambda batch: (torch.randn(batch, 6, 5), torch.randn(batch, 1, 4)))
+    yield ("LSTM with first states", Of(
+        lambda m, x, *states: m.rnn(x, tuple(state.transpose(0, 1).contiguous() for state in states)),
+        rnn=nn.LSTM(5, 4, batch_first=True)),
+        lambda batch: (torch.randn(batch, 6, 5), torch.randn(batch, 1, 4), torch.randn(batch, 1, 4)))
     yield ("LSTM's last states", Of(lambda m, x: m.rnn(x)[1][1].transpose(0, 1), rnn=nn.LSTM(5, 4, batch_first=True)),
            floats(6, 5))
     for options in (dict(), dict(dropout=0.4), dict(bias=False, add_zero_attn=True), dict(add_bias_kv=True)):
@@ -120,6 +133,12 @@ def layers():
     yield ("attention with masks", Of(
         lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask, attn_mask=causal()),
         a=nn.MultiheadAttention(8, 2, batch_first=True)), masked)
+    # No mask falls on the key and the value that these options put behind the others.
+    for options in (dict(add_bias_kv=True), dict(add_zero_attn=True)):
+        for name, call in (("keys", lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask)),
+                           ("both", lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask, attn_mask=causal()))):
+            yield ("attention with masks of %s, %s" % (name, options), Of(
+                call, a=nn.MultiheadAttention(8, 2, batch_first=True, **options)), masked)
     yield ("attention with a mask for each head", Of(
         lambda m, x, mask: m.a(x, x, x, attn_mask=mask.reshape(-1, 6, 6), average_attn_weights=False),
         a=nn.MultiheadAttention(8, 2, batch_first=True)),
@@ -149,6 +168,17 @@ def models():
             h = m.cell(x[:, step], h)
         return h
     yield "cells", Of(cells, cell=nn.GRUCell(5, 4)), floats(3, 5)
+    yield ("LSTM cell with states", Of(lambda m, x, h, c: m.cell(x, (h, c)), cell=nn.LSTMCell(5, 4)),
+           lambda batch: (torch.randn(batch, 5), torch.randn(batch, 4), torch.randn(batch, 4)))
+
+    def of_another(m, x):
+        first = x * m.p
+        return first, torch.sin(first)
+    yield "one output made of another", nn.Sequential(Of(of_another, p=nn.Parameter(torch.randn(6)))), floats(6)
+    yield "RNN cell with relu", Of(lambda m, x: m.cell(x), cell=nn.RNNCell(5, 4, nonlinearity="relu")), floats(5)
+    yield ("beside a table of no examples", Of(
+        lambda m, x: m.part(x, torch.arange(18.0, dtype=x.dtype).view(3, 6)),
+        part=Of(lambda m, x, table: torch.sin(x @ table.t()) @ m.p, p=nn.Parameter(torch.randn(3, 2)))), floats(6))
 
     def classes(m, x):
         first = m.first.expand(len(x), 1, 8)
@@ -337,14 +367,18 @@ class Uses(unittest.TestCase):
 
             def forward(self, x):
                 return self.out((self.words(x) + self.places(torch.arange(x.shape[1]))).mean(1))
-        for batch in (1, 3, 5):  # at 5 there are as many places as examples
-            self.refused(r"model: places \(Embedding\) was given 5 rows where the model was given \d examples",
-                         Places(), torch.randint(0, 9, (batch, 5)))
+        for batch, length in ((1, 5), (3, 5), (5, 5), (1, 1)):  # in the last two there are as many places as examples
+            self.refused(r"model: places \(Embedding\) was given %d rows where the model was given \d examples"
+                         % length, Places(), torch.randint(0, 9, (batch, length)))
         self.refused(r"model: 2 \(Linear\) was given 5 rows", nn.Sequential(
             nn.Linear(4, 4), nn.Flatten(0, 1), nn.Linear(4, 2)), torch.randn(3, 5, 4))
         self.refused(r"model: it \(Linear\) was given an input of shape \[3\], which has no dimension of examples",
                      nn.Linear(3, 2), torch.randn(3))
         self.refused(r"Conv1d\) was given an input of shape \[2, 7\]", nn.Conv1d(2, 3, 3), torch.randn(2, 7))
+        self.refused(r"LayerNorm\) was given an input of shape \[3, 6\], which has no dimension of examples",
+                     nn.LayerNorm((3, 6)), torch.randn(3, 6))
+        self.refused(r"LSTM\) must be given \[B, T, features\] first.* got shape \[1, 3\]",
+                     nn.LSTM(3, 4, batch_first=True), torch.randn(5, 3))
         self.refused(r"LSTM\) must be given \[B, T, features\] first.* got PackedSequence",
                      nn.LSTM(3, 4, batch_first=True), nn.utils.rnn.pack_padded_sequence(
                          torch.randn(3, 5, 3), [5, 4, 3], batch_first=True))
@@ -383,6 +417,24 @@ class Uses(unittest.TestCase):
             model(x).sum().backward()  # a pass that failed leaves nothing behind
             self.assertTrue(all(len(p.grad_sample) == 5 for p in model.parameters()))
 
+    def test_a_backward_pass_that_fails_is_over(self):
+        def forward(m, x):
+            m.hidden = m.a(x)
+            return m.b(m.hidden)
+
+        def fail(errors):
+            raise RuntimeError("of the loop's own")
+        model = Of(forward, a=nn.Linear(3, 3), b=nn.Linear(3, 2))
+        exact.per_example(model, loss_reduction="sum")
+        loss = model(torch.ones(5, 3)).sum()
+        handle = model.hidden.register_hook(fail)
+        with self.assertRaisesRegex(RuntimeError, "of the loop's own"):
+            loss.backward(retain_graph=True)
+        handle.remove()
+        # Layer b has the rows of the pass that failed: added to those, an example would count twice.
+        with self.assertRaisesRegex(ValueError, r"grad_sample: holds gradients already \(at layer b\)"):
+            loss.backward()
+
     def test_a_call_that_fails_is_over(self):
         model = Of(lambda m, x: m.a(x).view(3, 7), a=nn.Linear(3, 3))
         exact.per_example(model, loss_reduction="sum")
@@ -418,8 +470,8 @@ class Uses(unittest.TestCase):
     def test_hooks_go_and_a_second_call_takes_the_place_of_the_first(self):
         model = nn.Sequential(nn.Linear(3, 3), RootMeanSquare(3))
         before = [len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules()]
-        for reduction in ("mean", "sum"):
-            remove = exact.per_example(model, loss_reduction=reduction)
+        outdated, remove = (exact.per_example(model, loss_reduction=reduction) for reduction in ("mean", "sum"))
+        outdated()  # takes nothing of the second call off
         x = torch.randn(4, 3)
         losses_of(model(x)).sum().backward()
         for parameter in model.parameters():
@@ -497,6 +549,29 @@ class Functional(unittest.TestCase):
         self.assertEqual([tuple(rows.shape) for rows in found], [(5, 4), (5, 2, 4)])
         self.assertFalse(hasattr(model[0].weight, "grad_sample"))
         self.assertTrue(all(p.grad is None for p in model.parameters()))
+
+    def test_what_a_forward_pass_makes_anew_is_as_before(self):
+        """weight_norm keeps the weight that its last pass made: it must not be one of torch.func's."""
+        model = nn.utils.weight_norm(nn.Linear(3, 2))
+        made = model.weight
+        exact.gradients(model, functional.cross_entropy, torch.randn(5, 3), torch.zeros(5, dtype=torch.long))
+        self.assertIs(model.weight, made)
+
+    def test_what_hooks_refuse_it_takes_with_hooks_on(self):
+        model = Of(lambda m, x: m.out((m.words(x) + m.places(torch.arange(x.shape[1]))).mean(1)),
+                   words=nn.Embedding(9, 4), places=nn.Embedding(9, 4), out=nn.Linear(4, 2))
+        exact.per_example(model)
+        found = exact.gradients(model, functional.cross_entropy, torch.randint(0, 9, (3, 5)),
+                                torch.zeros(3, dtype=torch.long))
+        self.assertEqual([len(rows) for rows in found], [3] * 4)
+
+    def test_hooks_are_at_work_after_an_error(self):
+        model, x = nn.Sequential(nn.Linear(3, 4), RootMeanSquare(4)), torch.randn(5, 3)
+        exact.per_example(model, loss_reduction="sum")
+        with self.assertRaisesRegex(ValueError, "loss: must return one number"):
+            exact.gradients(model, lambda output, _: output, x, torch.zeros(5))
+        model(x).sum().backward()
+        self.assertTrue(all(len(p.grad_sample) == 5 for p in model.parameters()))
 
     def test_dropout_falls_on_each_example_alone(self):
         torch.manual_seed(7)

@@ -1,6 +1,7 @@
 """What is kept of a training loop is what its ledger says: a zoo of models and loops, on neighbouring data sets."""
 import importlib
 import os
+import random
 import re
 import socket
 import tempfile
@@ -175,6 +176,19 @@ class Planted(unittest.TestCase):
                 return self.layer(x)
         self.assert_found(r"model\.mean", zoo.plain, Seen)
 
+    def test_lines_that_only_the_first_run_prints(self):
+        def loop(model, data, ledger):
+            zoo.train(model, data, ledger)
+            if len(data) < zoo.RECORDS:
+                print("few")
+        self.assert_found("line 1 of what it prints is there in one run only", loop)
+
+    def test_what_hangs_on_a_tensor(self):
+        def loop(model, data, ledger):
+            zoo.train(model, data, ledger)
+            model.weight.seen = data.tensors[0].sum(0)
+        self.assert_found(r"model\.weight\.seen moves by", loop)
+
     def test_rows_that_an_optimizer_leaves_behind(self):
         def loop(model, data, ledger):
             zoo.train(model, data, ledger)
@@ -196,11 +210,18 @@ class Check(unittest.TestCase):
         self.assertTrue(torch.equal(model.weight, before))
 
     def test_generators_go_on_as_if_nothing_had_been(self):
-        torch.manual_seed(11)
-        expected = torch.rand(3)
-        torch.manual_seed(11)
+        def drawn():
+            return torch.rand(3).tolist() + zoo.numpy.random.rand(3).tolist() + [random.random()]
+
+        def seed():
+            torch.manual_seed(11)
+            zoo.numpy.random.seed(11)
+            random.seed(11)
+        seed()
+        expected = drawn()
+        seed()
         exact.check(zoo.linear, zoo.plain, zoo.points(), neighbours=1)
-        self.assertTrue(torch.equal(torch.rand(3), expected))
+        self.assertEqual(drawn(), expected)
         self.assertEqual(F.dropout.__name__, "dropout")
 
     def test_records_come_in_many_shapes(self):

@@ -47,18 +47,20 @@ def process(rank, folder):
         total = exact.SharedSum(SHAPES, 1.0, 1.0, ledger, on_device=on_device,
                                 **(dict(non_private_seed=7) if rank == 0 else {}))
         sampler = exact.PoissonBatchSampler(POPULATION, 0.5, steps=9, records=RECORDS) if rank == 0 else None
+        total.add(rows([5]))  # of no round, and so of no sum
         share = total.share(sampler)
         total.add(rows(share[:3]))
-        total.add(rows(share[3:]))
+        total.add(rows(share[3:] + [6, 7]), examples=len(share) - 3)  # two fill the batch up
         found["sum", on_device] = share, total.finish()
-    # One row too few here, and one too many there.
-    for name, more in (("few", -1), ("many", 1)):
+    # One row too few in the second process, one too many there, and both, which make as many as there are records.
+    for name, more in (("few", (0, -1)), ("many", (0, 1)), ("both", (1, -1))):
         share = total.share(sampler)
-        total.add(rows((share + [0])[:len(share) + (more if rank else 0)]))
+        total.add(rows((share + [0])[:len(share) + more[rank]]))
         found[name] = said(total.finish)
     found["without sampler"] = said(lambda: total.share(None))
     found["other sampler"] = said(lambda: total.share(
         exact.PoissonBatchSampler(POPULATION, 0.5, steps=9, records=RECORDS) if rank == 0 else None))
+    found["served"] = said(lambda: exact.SharedSum(SHAPES, 1.0, 1.0, ledger).share(sampler))
     share = total.share(sampler)
     total.add(rows(share))
     found["again"] = said(total.finish)
@@ -96,7 +98,7 @@ class Shared(support.WithPath):
             alone.add(rows(together[1:]))
             self.assertFalse(all(torch.equal(a, b) for a, b in zip(noised, alone.finish())), "a record less is seen")
         ledger.leave()
-        for name in ("few", "many"):
+        for name in ("few", "many", "both"):
             self.assertRegex(first[name][2], "gradients: every process must add one row for each record of its share")
             self.assertEqual(second[name][:2], ("Error", "PROCESS_FAILED"))
             self.assertIn("gradients: every process must add one row", second[name][2])
@@ -105,6 +107,7 @@ class Shared(support.WithPath):
         self.assertRegex(first["without sampler"][2], "sampler: must be a batch sampler .*, got NoneType")
         self.assertIn("the process with the ledger failed: sampler: must be", second["without sampler"][2])
         self.assertIn("sampler: must be the one of the first call", first["other sampler"][2])
+        self.assertIn("sampler: serves another", first["served"][2])
         self.assertIn("recorder: must be a dpledger.Recorder, got str", first["wrong ledger"][2])
         self.assertIn("another process failed: recorder: must be", second["wrong ledger"][2])
         for found in (first, second):

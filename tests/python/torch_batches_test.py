@@ -87,6 +87,10 @@ class Samples(unittest.TestCase):
         next(other)
         with self.assertRaisesRegex(dpledger.Error, "another pass over it has begun"):
             next(running)
+        for _ in range(sampler.steps + 1):  # a draw is of no loop's pass, and has no end
+            sampler.draw()
+        with self.assertRaisesRegex(dpledger.Error, "another pass over it has begun"):
+            next(other)
 
     def test_wrong_arguments_are_named(self):
         for words, kind, make in (
@@ -314,6 +318,70 @@ class Steps(support.WithPath):
             optimizer.step()
             break
         self.assertEqual(self.numbers, [1, 2, 3, 4, 5])
+
+    def test_rows_that_fill_a_batch_up_are_no_records(self):
+        sampler = self.poisson()
+        model, optimizer = self.made(sampler)
+        for x, y in exact.data_loader(self.data, sampler):
+            self.backward(model, torch.cat([x, torch.ones(64, 4)]), torch.cat([y, torch.ones(64, dtype=torch.long)]))
+            optimizer.accumulate(examples=len(x))
+            optimizer.step()
+        self.assertEqual(self.numbers, [1, 2, 3, 4])
+
+    def test_a_step_that_fails_leaves_no_round_open(self):
+        sampler = self.poisson()
+        model, optimizer = self.made(sampler)
+        begin = optimizer.sums.begin
+
+        def fail(sample, draw=None):
+            raise RuntimeError("no ledger")
+        for index, (x, y) in enumerate(exact.data_loader(self.data, sampler)):
+            self.backward(model, x, y)
+            if index == 0:  # after its round was opened
+                with optimizer.sums._alone, self.assertRaisesRegex(dpledger.Error, "in use by another thread"):
+                    optimizer.step()
+                continue
+            if index == 1:  # before: the sample still has its step
+                optimizer.sums.begin = fail
+                with self.assertRaisesRegex(RuntimeError, "no ledger"):
+                    optimizer.step()
+                optimizer.sums.begin = begin
+                self.backward(model, x, y)
+            optimizer.step()
+        self.assertEqual(self.numbers, [1, 2, 3, 4])
+
+    def test_what_was_drawn_before_the_optimizer_was_made_is_no_matter_but_for_the_last(self):
+        x, y = self.data.tensors
+        for sampler in (self.poisson(0.1, records=RECORDS), dpledger.Sampler(dpledger.Poisson(0.1, RECORDS))):
+            with self.subTest(type(sampler).__name__):
+                sampler.draw()
+                sample = sampler.draw()
+                model, optimizer = self.made(sampler)
+                self.backward(model, x[sample], y[sample])
+                optimizer.step()
+                self.assertEqual(self.numbers, [2])
+        sampler = self.poisson(0.1, records=RECORDS)
+        sampler.draw()
+        model, optimizer = self.made(sampler)
+        sample = sampler.draw()
+        self.backward(model, x[sample], y[sample])
+        optimizer.step()
+        self.assertEqual(self.numbers, [2])
+
+    def test_a_new_pass_forgets_what_was_passed_over(self):
+        sampler = self.poisson(steps=6)
+        model, optimizer = self.made(sampler)
+        loader = exact.data_loader(self.data, sampler)
+        batches = iter(loader)
+        next(batches)
+        x, y = next(batches)
+        self.backward(model, x, y)
+        with self.assertRaisesRegex(dpledger.Error, "sample 1 was given and passed over"):
+            optimizer.step()
+        for x, y in loader:
+            self.backward(model, x, y)
+            optimizer.step()
+        self.assertEqual(self.numbers, [1, 2, 3, 4, 5, 6])
 
     def test_a_sample_whose_parts_do_not_add_up_is_lost(self):
         sampler = self.poisson(0.2)

@@ -104,7 +104,30 @@ class State(unittest.TestCase):
                 model(self.x)
             self.assertTrue(torch.equal(model.mean, torch.zeros(4)))
 
+    def test_writes_that_are_not_counted_are_looked_for_at_more_than_the_first_pass(self):
+        model = Writes()
+        guards.watch(model)
+        model(self.x)
+        model.what = "uncounted"
+        with self.assertRaisesRegex(ValueError, "writes mean of Writes"):
+            model(self.x)
+
+    def test_values_that_are_no_numbers_are_not_taken_for_written(self):
+        model = Writes()
+        with torch.no_grad():
+            model.body.weight[0, 0] = model.mean[1] = math.nan
+        guards.watch(model)
+        for _ in range(3):
+            model(self.x)
+        guards.check_state()
+
     def test_a_part_that_is_called_alone_is_watched_until_the_step(self):
+        model = torch.nn.Sequential(Writes("in place"))
+        model[0].body = torch.nn.Identity()  # now it has a buffer alone
+        guards.watch(model)
+        model[0](self.x)
+        with self.assertRaisesRegex(ValueError, "writes 0.mean of Writes"):
+            guards.check_state()
         model = Writes()
         guards.watch(model)
         model.body(self.x)
@@ -179,6 +202,7 @@ class Reductions(unittest.TestCase):
                 ("mean", functional.cross_entropy(out, y).sum()),
                 (None, functional.cross_entropy(out, y) * 5),
                 (None, functional.cross_entropy(out, y, reduction="sum") / 5),
+                (None, functional.cross_entropy(out, y) + functional.cross_entropy(out, y, reduction="sum") / 5),
                 (None, functional.cross_entropy(out, y) + out.pow(2).sum()), (None, out[0, 0])):
             with self.subTest(expected, node=loss.grad_fn.name()):
                 self.assertEqual(guards.reduction_of(loss), expected)
@@ -196,6 +220,12 @@ class Reductions(unittest.TestCase):
             for parameter in model.parameters():
                 parameter.grad_sample = None
             functional.cross_entropy(model(x), y, reduction=other).backward()
+
+    def test_a_reduction_is_no_matter_once_no_gradients_rely_on_it(self):
+        model = torch.nn.Linear(4, 2)
+        self.addCleanup(guards.watch(model))  # as an optimizer does
+        exact.per_example(model, loss_reduction="mean")()
+        functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 1, 1, 0]), reduction="sum").backward()
 
 
 class Optimizers(support.WithPath):
@@ -284,6 +314,12 @@ class Optimizers(support.WithPath):
         with self.assertRaisesRegex(dpledger.Error, "optimizer: SGD is stepped by its PrivateOptimizer alone"):
             inner.step()
         self.assertTrue(torch.equal(before, model[0].weight))
+        model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=1)
+        inner = torch.optim.SGD(model.parameters(), lr=1.0)
+        exact.per_example(model, loss_reduction="sum")
+        self.run_steps(model, self.made(inner, sampler=sampler), sampler)
+        with self.assertRaisesRegex(dpledger.Error, "optimizer: SGD is stepped by its PrivateOptimizer alone"):
+            inner.step()
 
     def test_gradients_past_the_layers_are_refused(self):
         losses = dict(penalty=lambda loss, x, model: loss + sum(p.pow(2).sum() for p in model.parameters()),
@@ -300,6 +336,29 @@ class Optimizers(support.WithPath):
                 with self.assertRaisesRegex(ValueError, "parameter 0.weight has rows that do not add up to its grad"):
                     self.run_steps(model, optimizer, sampler, lambda out, x: loss(out, x, model))
                 self.assertEqual(self.moved, set())
+
+    def test_rows_of_one_parameter_are_as_long_as_those_of_the_others(self):
+        """Each parameter's rows alone are right for a sum or for a mean, and both in one model are not."""
+        model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.5, steps=1)
+        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler)
+        exact.per_example(model, loss_reduction="sum")
+        for x, y in exact.data_loader(self.data, sampler):
+            functional.cross_entropy(model(x), y, reduction="sum").backward()
+            model[0].weight.grad_sample = model[0].weight.grad_sample * len(x)
+            with self.assertRaisesRegex(ValueError, "parameter 0.bias has rows that do not add up to its gradient"):
+                optimizer.step()
+
+    def test_gradients_past_the_layers_are_looked_for_at_more_than_the_first_pass(self):
+        model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.5, steps=2)
+        optimizer, steps = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler), []
+        exact.per_example(model, loss_reduction="sum")
+
+        def penalty(loss, x):
+            steps.append(x)
+            return loss + (len(steps) - 1) * model[0].weight.pow(2).sum()
+        with self.assertRaisesRegex(ValueError, "parameter 0.weight has rows that do not add up to its gradient"):
+            self.run_steps(model, optimizer, sampler, penalty)
+        self.assertEqual(len(steps), 2)
 
     def test_a_model_that_writes_is_refused_before_it_moves(self):
         model, sampler = Writes("in place"), exact.PoissonBatchSampler(250, 0.1, steps=4)
@@ -335,7 +394,8 @@ class Optimizers(support.WithPath):
     # ---- Stated schemes ----
 
     def test_a_stated_sample_has_no_more_rows_than_records(self):
-        for scheme, rows in ((dpledger.FullBatch(64), 320), (dpledger.Poisson(0.01, 50), 64)):
+        for scheme, rows, most in ((dpledger.FullBatch(64), 320, 64), (dpledger.Poisson(0.01, 50), 51, 50),
+                                   (dpledger.WithoutReplacement(8, 200), 9, 8)):
             model = self.model()
             optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None, scheme=scheme,
                                   expected_batch_size=10)
@@ -343,7 +403,7 @@ class Optimizers(support.WithPath):
             x, y = self.x[:1].repeat(rows, 1), self.y[:1].repeat(rows)
             functional.cross_entropy(model(x), y, reduction="sum").backward()
             with self.assertRaisesRegex(ValueError, "grad_sample: has more rows than the %d records that a sample of "
-                                        % scheme.population_size):
+                                        % most):
                 optimizer.step()
 
     def test_stated_samples_are_one_optimizer_s_at_a_time(self):

@@ -183,6 +183,30 @@ class Sums(support.WithServer):
         self.assertTrue(all(not g.requires_grad for g in whole))
         ledger.leave()
 
+    def test_rows_of_no_round_are_not_of_the_next_one(self):
+        ledger = self.recorder("before")
+        for device in (False, True):
+            total = self.made(ledger, on_device=device)
+            try:
+                total.add(self.batch())
+            except dpledger.Error as refused:
+                self.assertIn("no step is open", str(refused))
+            total.begin(SCHEME)
+            empty = self.released(ledger, lambda s: None, on_device=device)
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(total.finish(), empty)), device)
+        ledger.leave()
+
+    def test_batches_of_one_round_may_be_of_several_formats(self):
+        ledger = self.recorder("formats")
+        norms = torch.full((6, 1), 3.0, dtype=torch.float64)
+
+        def fill(total):
+            for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float32):
+                total.add(self.batch(dtype=dtype), norms)
+        host, device = (self.released(ledger, fill, on_device=on_device) for on_device in (False, True))
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(host, device)))
+        ledger.leave()
+
     def test_rows_that_are_not_finite_contribute_nothing(self):
         ledger = self.recorder("hostile")
         for device in (False, True):

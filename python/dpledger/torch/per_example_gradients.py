@@ -5,7 +5,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ..errors import InvalidArgument, WrongType
 from . import functional, guards, sequences
@@ -293,10 +293,11 @@ class _Layer(_Forward):
         output = self.plain(*arguments, **named)
         examples = self._examples(kept)
         call = self.passes.seen(self.name, self.layer, examples)
-        for number, part in enumerate(tree_flatten(output)[0]):
-            if isinstance(part, torch.Tensor) and part.requires_grad:
-                self._watch(part, number, call, examples, kept, surroundings)
-        return output
+        leaves, shape = tree_flatten(output)
+        numbers = [index for index, part in enumerate(leaves) if isinstance(part, torch.Tensor) and part.requires_grad]
+        for number in numbers:
+            leaves[number] = self._watch(leaves[number], number, call, examples, kept, surroundings, len(numbers) > 1)
+        return tree_unflatten(leaves, shape) if len(numbers) > 1 else output
 
     def _examples(self, arguments: Any) -> int:
         if known(self.layer, sequences.RULES) is not None:
@@ -310,13 +311,17 @@ class _Layer(_Forward):
         return int(tensors[0].shape[0])
 
     def _watch(self, part: torch.Tensor, number: int, call: Any, examples: int, arguments: Any,
-               surroundings: functional.Surroundings) -> None:
+               surroundings: functional.Surroundings, copied: bool) -> torch.Tensor:
+        """Watches an output, or a copy of it, and gives what it watches."""
         rule = sequences.RULES.get(known(self.layer, sequences.RULES))  # type: ignore[arg-type]
         if rule is None and (part.is_leaf or not part.dim() or part.shape[0] != examples):
             raise InvalidArgument("model: %s gives something that has no rows of examples, shape %s for %d examples; "
                                   "let it add its parameter to its input" % (
                                       called(self.name, self.layer), list(part.shape), examples), field="model")
         before = part.detach().clone()
+        # Of several outputs one may be made of another (an LSTM cell's h of its c), whose errors would then have those
+        # of both. Nothing in the layer is made of a copy.
+        part = part.clone() if copied else part
 
         def backward(errors: torch.Tensor) -> None:
             errors = self.passes.errors(errors, examples)
@@ -327,6 +332,7 @@ class _Layer(_Forward):
                 self._compare(found, before, surroundings.precision(before))
             self.passes.keep(self.name, call, rows)
         part.register_hook(backward)
+        return part
 
     def _rows(self, rule: Optional[Callable[..., Any]], arguments: Any, number: int, errors: torch.Tensor,
               surroundings: functional.Surroundings) -> Tuple[Rows, torch.Tensor]:
