@@ -172,7 +172,7 @@ endfunction()
 function(dpledger_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 900)  # against hanging alone: a busy machine takes three times as long as a quiet one
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
   set_property(GLOBAL APPEND PROPERTY DPLEDGER_TESTS ${ARG_NAME})
