@@ -80,10 +80,6 @@ Option* Option::option_text(const std::string& text) {
   of_->option_text(text);
   return this;
 }
-Option* Option::group(const std::string& name) {
-  of_->group(name);
-  return this;
-}
 size_t Option::count() const { return of_->count(); }
 
 App::App(const std::string& description, const std::string& name)

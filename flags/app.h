@@ -86,7 +86,6 @@ class Option {
   Option* delimiter(char mark);
   Option* description(const std::string& text);
   Option* option_text(const std::string& text);
-  Option* group(const std::string& name);
   size_t count() const;
 
  private:
@@ -112,7 +111,7 @@ class App {
   Option* add_flag(const std::string& flag, bool& value, const std::string& help = "");
   Option* add_flag(const std::string& flag);
   App* add_subcommand(const std::string& name, const std::string& description);
-  // Of whose options `group` says what is required.
+  // Options of which require_option() says how many must be given.
   App* add_option_group(const std::string& name, const std::string& description);
   Option* get_option(const std::string& flag);
   size_t count(const std::string& flag) const;

@@ -279,8 +279,8 @@ TEST_F(Fsck, RefusesWhatIsNoStoreOrIsInUse) {
   ASSERT_TRUE(store.ok());
   EXPECT_TRUE(IsError(embedded::FsckFolder(StoreIn(copy), {}, report),
                       absl::StatusCode::kFailedPrecondition, "STORE_IN_USE", "stop it"));
-  const std::string old = Tampered("v", [](std::string& value) { value = std::string(1, '1'); });
-  EXPECT_TRUE(IsError(embedded::FsckFolder(StoreIn(old), {}, report),
+  const std::string other = Tampered("v", [](std::string& value) { value = "0"; });
+  EXPECT_TRUE(IsError(embedded::FsckFolder(StoreIn(other), {}, report),
                       absl::StatusCode::kFailedPrecondition, "", "this program reads"));
 }
 

@@ -93,7 +93,7 @@ class Store(support.WithFolder):
         self.assertLessEqual(found.epsilon.upper, 2)
         self.assertGreater(found.value, dpledger.calibrate(**target, **run).value)
         self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers], ["/first", "second"])
-        with self.assertRaisesRegex(dpledger.Error, "target_epsilon: no .*; what was spent comes to an") as caught:
+        with self.assertRaisesRegex(dpledger.Error, "no value .* meets .*; what was spent comes to an") as caught:
             dpledger.calibrate(target_epsilon=spent.epsilon.lower, delta=1e-5, spent=store, **run)
         self.assertEqual(caught.exception.reason, "NO_SOLUTION")
         with self.assertRaisesRegex(ValueError, "sample_rate: must be in"):
