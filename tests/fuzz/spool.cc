@@ -27,7 +27,7 @@ void ReadFile(std::string_view file, Tail tail) {
     if (!record.ok() || !record->has_value()) return;
     FUZZ_CHECK(EncodeRecord((*record)->kind, (*record)->payload, before) ==
                file.substr(offset, (*record)->size));
-    CheckPayload((*record)->kind, (*record)->payload);
+    CheckPayload((*record)->payload);
     offset += (*record)->size;
   }
 }

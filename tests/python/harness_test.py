@@ -206,7 +206,8 @@ class Check(unittest.TestCase):
     def test_a_model_is_copied_for_each_run(self):
         model = zoo.linear()
         before = model.weight.detach().clone()
-        exact.check(model, zoo.plain, zoo.points(), neighbours=1)
+        # Two: the first has a record of its own kind. A loud one alone has no gradient where the model is right of it.
+        exact.check(model, zoo.plain, zoo.points(), neighbours=2)
         self.assertTrue(torch.equal(model.weight, before))
 
     def test_generators_go_on_as_if_nothing_had_been(self):

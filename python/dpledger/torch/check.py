@@ -108,8 +108,9 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
                         "same releases, %s" % "; ".join(moved), "loop", "SENSITIVITY")
         furthest, met = max(furthest, other.furthest), met + other.met
     if met == 0 and base.rounds:
-        raise InvalidArgument("loop: the record that changes was in none of its samples, so that nothing was compared; "
-                              "make more steps, or sample with a larger probability", field="loop")
+        raise InvalidArgument("loop: the record that changes was in none of its samples, or had no gradient, so that "
+                              "nothing was compared; make more steps, sample with a larger probability, or give more "
+                              "neighbours", field="loop")
     return Checked(len(base.rounds), neighbours, furthest)
 
 
