@@ -125,7 +125,7 @@ absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
                                                    const v1::AuditClaimRequest& request,
                                                    const Limits& limits) {
   ASSIGN_OR_RETURN(v1::AuditClaimResponse response, Bound(request));
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const Answer claimed,
                    ComputeEpsilon(question.composition, request.delta(), question.options));
   *response.mutable_claimed_epsilon() = ToProto(claimed.value);

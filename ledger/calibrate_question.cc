@@ -61,7 +61,7 @@ v1::CalibrationByMethod ByMethod(Method method, const Solver& solve, Options opt
 }
 
 absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request,
-                                             Question& question, const Solver& solve) {
+                                             ResolvedQuestion& question, const Solver& solve) {
   ASSIGN_OR_RETURN(const Solution solution, solve(question.options));
   v1::CalibrateResponse response;
   SetSolution(request.solve(), solution.value, response);
@@ -82,7 +82,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const Subject& spent,
                                                        const v1::CalibrateRequest& request,
                                                        const Limits& limits) {
   ASSIGN_OR_RETURN(const Unknown unknown, UnknownFromProto(request.solve()));
-  ASSIGN_OR_RETURN(Question question, Ask(spent, request.options(), limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(spent, request.options(), limits));
   const CalibrationTarget target{request.epsilon(), request.delta(), question.neighbours,
                                  spent.history};
   const CalibrationParameters given{request.noise_multiplier(), request.sampling_probability(),
@@ -122,7 +122,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
   Subject subject = spent;
   subject.entries += static_cast<uint64_t>(request.events_size());
   ASSIGN_OR_RETURN(subject.history, filled(hole.start()));
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   Family family;
   family.at = [&](double x) -> absl::StatusOr<Composition> {
     ASSIGN_OR_RETURN(const History history, filled(x));

@@ -48,7 +48,7 @@ absl::Status Crossed(const HeldLedger& ledger, const filter::Filter& filter, dou
 
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
                                      const Limits& limits) {
-  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Begin(subject, options, limits));
   RETURN_IF_ERROR(CheckHeldOptions(subject, options));
   ASSIGN_OR_RETURN(const Adjacency adjacency, AdjacencyFromProto(subject.adjacency));
   v1::AnswerDetails& details = question.details;

@@ -24,9 +24,10 @@ absl::Status CheckOptions(const Subject& subject, const v1::AccountingOptions& o
 
 }  // namespace
 
-absl::StatusOr<Question> AskOdometer(const Subject& subject, const v1::AccountingOptions& options,
-                                     const Limits& limits) {
-  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+absl::StatusOr<ResolvedQuestion> AskOdometer(const Subject& subject,
+                                             const v1::AccountingOptions& options,
+                                             const Limits& limits) {
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Begin(subject, options, limits));
   RETURN_IF_ERROR(CheckOptions(subject, options, question.options.method));
   v1::AnswerDetails& details = question.details;
   details.set_parameters(v1::ADAPTIVE);

@@ -114,7 +114,7 @@ absl::StatusOr<v1::ComputeProfileResponse> AnswerProfile(const Subject& subject,
                                                          const v1::ComputeProfileRequest& request,
                                                          const Limits& limits) {
   RETURN_IF_ERROR(CheckAsked(request));
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   const Composition& composition = question.composition;
   const Options& options = question.options;
   const std::optional<Composition> plan = PlanOf(subject, composition, question.details);

@@ -13,7 +13,7 @@
 namespace dpledger::accountant {
 
 // A request's options and subject, resolved into the accountant's arguments.
-struct Question {
+struct ResolvedQuestion {
   Neighbours neighbours = Adjacency::kAddOrRemoveOne;
   Composition composition;
   Options options;
@@ -22,22 +22,22 @@ struct Question {
 
 // The question without its composition: options, and the details that come from the subject.
 // INVALID_ARGUMENT naming the option.
-absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
-                               const Limits& limits);
+absl::StatusOr<ResolvedQuestion> Begin(const Subject& subject, const v1::AccountingOptions& options,
+                                       const Limits& limits);
 
 // Adds the composition of the whole history, under the adjacency and for the groups that the
 // options ask for, and what every answer states of it. INVALID_ARGUMENT naming the option;
 // FAILED_PRECONDITION for a history without an analysis.
 absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& options,
-                         Question& question);
+                         ResolvedQuestion& question);
 
 // Adds what every answer about a composition states of it.
 void DescribeComposition(const Composition& composition, v1::AnswerDetails& details);
 
 // The whole question. INVALID_ARGUMENT naming the option; FAILED_PRECONDITION for ADAPTIVE
 // parameters, for ledgers without a common bound, and for a history without an analysis.
-absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
-                             const Limits& limits);
+absl::StatusOr<ResolvedQuestion> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits);
 
 // A question about ADAPTIVE ledgers, each within a filter that it declared.
 struct HeldQuestion {
@@ -54,8 +54,9 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
 // A question whose answer is an odometer's. INVALID_ARGUMENT naming the option;
 // FAILED_PRECONDITION for a method other than RDP, and for a history without an analysis.
 // Precondition: subject.no_common_bound is an error.
-absl::StatusOr<Question> AskOdometer(const Subject& subject, const v1::AccountingOptions& options,
-                                     const Limits& limits);
+absl::StatusOr<ResolvedQuestion> AskOdometer(const Subject& subject,
+                                             const v1::AccountingOptions& options,
+                                             const Limits& limits);
 
 // Adds the method that answered, and its warnings.
 void Describe(const Answer& answer, v1::AnswerDetails& details);

@@ -150,9 +150,9 @@ v1::Interval ToProto(const Interval& interval) {
   return proto;
 }
 
-absl::StatusOr<Question> Begin(const Subject& subject, const v1::AccountingOptions& options,
-                               const Limits& limits) {
-  Question question;
+absl::StatusOr<ResolvedQuestion> Begin(const Subject& subject, const v1::AccountingOptions& options,
+                                       const Limits& limits) {
+  ResolvedQuestion question;
   v1::AnswerDetails& details = question.details;
   details.set_version(Version());
   details.set_entries(subject.entries);
@@ -172,7 +172,7 @@ void DescribeComposition(const Composition& composition, v1::AnswerDetails& deta
 }
 
 absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& options,
-                         Question& question) {
+                         ResolvedQuestion& question) {
   v1::AnswerDetails& details = question.details;
   ASSIGN_OR_RETURN(const Adjacency adjacency,
                    ChooseAdjacency(options.adjacency(), subject.adjacency, details));
@@ -194,9 +194,9 @@ absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& op
   return absl::OkStatus();
 }
 
-absl::StatusOr<Question> Ask(const Subject& subject, const v1::AccountingOptions& options,
-                             const Limits& limits) {
-  ASSIGN_OR_RETURN(Question question, Begin(subject, options, limits));
+absl::StatusOr<ResolvedQuestion> Ask(const Subject& subject, const v1::AccountingOptions& options,
+                                     const Limits& limits) {
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Begin(subject, options, limits));
   RETURN_IF_ERROR(CheckBoundTogether(subject));
   RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, question.details));
   RETURN_IF_ERROR(ResolveInto(subject, options, question));
@@ -258,7 +258,7 @@ absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::Accountin
                                      const OfOdometer& of_odometer,
                                      const OfComposition& of_composition) {
   if (!subject.no_common_bound.ok()) {
-    ASSIGN_OR_RETURN(Question question, AskOdometer(subject, options, limits));
+    ASSIGN_OR_RETURN(ResolvedQuestion question, AskOdometer(subject, options, limits));
     ASSIGN_OR_RETURN(const Answer answer, of_odometer(question.composition));
     Describe(answer, question.details);
     return SpentAndPlanned{answer.value, std::nullopt, std::move(question.details)};
@@ -269,7 +269,7 @@ absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::Accountin
     Describe(answer, held.details);
     return SpentAndPlanned{answer.value, std::nullopt, std::move(held.details)};
   }
-  ASSIGN_OR_RETURN(Question question, Ask(subject, options, limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, options, limits));
   ASSIGN_OR_RETURN(const Answer answer, of_composition(question.composition, question.options));
   Describe(answer, question.details);
   std::optional<Interval> planned;

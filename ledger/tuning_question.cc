@@ -55,7 +55,7 @@ v1::Trials ToProto(const Trials& trials) {
 absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
     const Subject& subject, const v1::ComputeTuningCostRequest& request, const Limits& limits) {
   ASSIGN_OR_RETURN(const Trials trials, TrialsFromProto(request.trials()));
-  ASSIGN_OR_RETURN(Question question, Ask(subject, request.options(), limits));
+  ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const TuningCost cost, ComputeTuningCost(question.composition, request.delta(),
                                                             trials, question.options));
   v1::ComputeTuningCostResponse response;
