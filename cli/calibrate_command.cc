@@ -202,7 +202,7 @@ void AddCalibrateCommand(flags::App& app, Command& chosen) {
   command->callback([=, &chosen] {
     if (flags->OfRest()) {
       flags->place.Check();
-      if (!flags->grid.values.empty()) Refuse("--grid", "goes with no ledgers");
+      if (!flags->grid.values.empty()) Refuse("--grid", "must not be given beside ledgers");
       if (!flags->place.AtRest() && flags->ledgers.empty() && flags->dataset.empty()) {
         Refuse("--ledger", "must be given with --server: what is left beside which ledger");
       }

@@ -49,8 +49,8 @@ class RegistryLog {
   explicit RegistryLog(std::string origin) : origin_(std::move(origin)) {}
   // What ToState gave. DATA_LOSS if it is not that.
   static absl::StatusOr<RegistryLog> FromState(const v1::RegistryState& state);
-  // Without frontier and note, which are its owner's. Precondition: empty, or
-  // at the end of a publication.
+  // Without frontier and note, which are its owner's. Precondition: empty, or at
+  // the end of a publication.
   v1::RegistryState ToState() const;
 
   // The next entry. DATA_LOSS, naming its index, if it cannot stand there; nothing may follow then.

@@ -253,9 +253,10 @@ def calibrate(*, target_epsilon: float, delta: Probability, noise_multiplier: Op
     request = CalibrateRequest(epsilon=target_epsilon, delta=delta,  # type: ignore[arg-type]
                                options=options, compare_methods=compare_methods)
     store = spent if hasattr(spent, "_ask") else None
-    if store is not None and options.adjacency == "add-or-remove-one":
-        options.adjacency = options.parameters = ""  # type: ignore[assignment]
-    elif spent is not None and store is None:
+    if store is not None:  # its ledgers declare both: what is the default here is not asked for
+        options.adjacency = "" if adjacency == "add-or-remove-one" else adjacency  # type: ignore[assignment]
+        options.parameters = "" if parameters == "fixed" else parameters  # type: ignore[assignment]
+    elif spent is not None:
         request.subject = Subject(events=_spent(spent))
     run = Run(noise_multiplier, sample_rate, steps, scheme, batch_size, population, epochs)
     if events is not None or hole is not None:
