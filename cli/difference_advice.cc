@@ -17,7 +17,7 @@ struct Advice {
 
 const std::map<std::string, Advice>& Advices() {
   using namespace bundle;  // NOLINT: the classes
-  constexpr char kAskAgain[] =
+  static constexpr char kAskAgain[] =
       "Get the file again from where it came. If it is the same there, tell whoever runs the "
       "server, "
       "and believe nothing that it says";
