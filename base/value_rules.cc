@@ -92,6 +92,12 @@ absl::Status NotEmpty(std::string_view list, int size) {
   return size > 0 ? absl::OkStatus() : FieldError(list, "must hold at least one value");
 }
 
+absl::Status AsMany(std::string_view field, size_t size, std::string_view other, size_t others) {
+  if (size == others) return absl::OkStatus();
+  return FieldError(
+      field, absl::StrCat("must be as many as ", ToAbsl(other), " (", others, "), got ", size));
+}
+
 std::string Element(std::string_view list, int index) {
   return absl::StrCat(ToAbsl(list), "[", index, "]");
 }

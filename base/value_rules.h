@@ -42,6 +42,8 @@ absl::Status Ordinal(std::string_view field, uint64_t value);  // [0, 2^53)
 // Length in bytes.
 absl::Status Text(size_t low, size_t high, std::string_view field, std::string_view value);
 absl::Status NotEmpty(std::string_view list, int size);
+// `field` has as many elements as the list `other`.
+absl::Status AsMany(std::string_view field, size_t size, std::string_view other, size_t others);
 
 // ---- Paths: puts the part's name before the field in the error of a part's check ----
 

@@ -9,7 +9,7 @@
 #include "client/connection.h"
 #include "client/internal/open_ledger.h"
 #include "events/answerable.h"
-#include "events/event_rules.h"
+#include "events/event_values.h"
 #include "events/field_checks.h"
 #include "events/names.h"
 #include "events/resumed_round.h"
@@ -275,13 +275,13 @@ absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       v1::SampleSource source,
                                                       std::vector<v1::SumQuery> queries) {
-  RETURN_IF_ERROR(events::Within("scheme", events::CheckScheme(scheme)));
+  RETURN_IF_ERROR(events::Within("scheme", events::ValueOf(scheme).status()));
   if (queries.empty() || queries.size() > kMaxQueries) {
     return FieldError("queries",
                       absl::StrCat("must be 1 to ", kMaxQueries, ", got ", queries.size()));
   }
   for (size_t i = 0; i < queries.size(); ++i) {
-    const absl::Status checked = events::CheckSumQuery(queries[i]);
+    const absl::Status checked = events::ValueOf(queries[i]).status();
     if (!checked.ok()) return PrefixField(events::Element("queries", static_cast<int>(i)), checked);
   }
   RETURN_IF_ERROR(CheckResumed(scheme, queries));

@@ -14,12 +14,15 @@ install(TARGETS dpledger_accountant dpledger_base ${accountant_libraries}
 install(EXPORT accountant NAMESPACE dpledger:: FILE accountant.cmake DESTINATION ${package_folder})
 install(FILES ${PROJECT_SOURCE_DIR}/accountant/include/dpledger/accountant.h DESTINATION include/dpledger)
 foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibration.h filter/filter.h
-    mechanism/composition.h mechanism/event.h mechanism/history.h mechanism/pair.h mechanism/renyi_bound.h
+    mechanism/composition.h mechanism/history.h mechanism/pair.h mechanism/renyi_bound.h
     mechanism/trials.h mechanism/two_candidates.h profile/gaussian_fit.h profile/profile.h
     selection/tuning_cost.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/accountant/${header} DESTINATION ${parts}/accountant/${folder})
 endforeach()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/accountant/event DESTINATION ${parts}/accountant FILES_MATCHING PATTERN *.h)
+install(FILES ${PROJECT_SOURCE_DIR}/base/status.h ${PROJECT_SOURCE_DIR}/base/value_rules.h DESTINATION ${parts}/base)
 
 if(DPLEDGER_BUILD_CLIENT)
   install(TARGETS dpledger_c dpledger_accounting dpledger_client EXPORT client INCLUDES DESTINATION include

@@ -48,14 +48,17 @@ bool IsPlaceForUnknown(const FieldDescriptor& field) {
 
 }  // namespace
 
+absl::Status CheckNoUnknownNumbers(const Reflection& reflection, const Message& message) {
+  const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
+  if (unknown.empty()) return absl::OkStatus();
+  return FieldError(absl::StrCat(unknown.field(0).number()),
+                    "field number is not known to this version");
+}
+
 absl::Status CheckNoUnknownFields(const Message& message) {
   // Once a message: looking it up takes longer than asking it.
   const Reflection& reflection = *message.GetReflection();
-  const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
-  if (!unknown.empty()) {
-    return FieldError(absl::StrCat(unknown.field(0).number()),
-                      "field number is not known to this version");
-  }
+  RETURN_IF_ERROR(CheckNoUnknownNumbers(reflection, message));
   // Those that are set; an enum that is not is its number 0, which always has a name.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);

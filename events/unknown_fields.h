@@ -14,4 +14,8 @@ namespace dpledger::events {
 // number.
 absl::Status CheckNoUnknownFields(const google::protobuf::Message& message);
 
+// The same of the fields' numbers of `message` itself, not below it nor of its enums.
+absl::Status CheckNoUnknownNumbers(const google::protobuf::Reflection& reflection,
+                                   const google::protobuf::Message& message);
+
 }  // namespace dpledger::events

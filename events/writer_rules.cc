@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
-#include "events/event_rules.h"
+#include "events/event_values.h"
 #include "events/names.h"
 
 namespace dpledger::events {
@@ -27,25 +27,31 @@ absl::Status Refused(const std::string& message, const std::string& reason,
   return WithReason(absl::FailedPreconditionError(message), {reason, std::move(metadata)});
 }
 
-uint64_t EpochOf(const v1::SamplingScheme& scheme) {
-  return scheme.has_disjoint_batches() ? scheme.disjoint_batches().epoch()
-                                       : scheme.random_allocation().epoch();
+// The schemes of this file have been checked.
+accountant::SamplingScheme Checked(const v1::SamplingScheme& scheme) {
+  return ValueOf(scheme).value_or(accountant::SamplingScheme{});
 }
-
-// Absent is one.
-uint64_t ContributionsOf(const v1::SamplingScheme& scheme) {
-  return std::max(uint64_t{1}, scheme.random_allocation().contributions());
+// Of a scheme by epochs.
+accountant::Epoch EpochOf(const v1::SamplingScheme& scheme) {
+  return accountant::EpochOf(Checked(scheme)).value_or(accountant::Epoch{1, 0});
+}
+accountant::SamplingScheme WithoutNumber(const v1::SamplingScheme& scheme) {
+  accountant::SamplingScheme drawn = Checked(scheme);
+  std::visit(
+      [](auto& kind) {
+        if constexpr (requires { kind.epoch; }) kind.epoch = 0;
+      },
+      drawn.kind);
+  return drawn;
 }
 
 // Whatever their numbers.
 bool AreEpochsOfOneKind(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
-  return a.kind_case() == b.kind_case() && a.population_size() == b.population_size() &&
-         RoundsPerEpoch(a) == RoundsPerEpoch(b) && ContributionsOf(a) == ContributionsOf(b) &&
-         a.random_allocation().fixed_bins() == b.random_allocation().fixed_bins();
+  return WithoutNumber(a) == WithoutNumber(b);
 }
 
 bool IsSameEpoch(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
-  return AreEpochsOfOneKind(a, b) && EpochOf(a) == EpochOf(b);
+  return Checked(a) == Checked(b);
 }
 
 absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {
@@ -68,26 +74,28 @@ absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {
 absl::Status CheckEpoch(const v1::SamplingScheme& scheme, const v1::WriterStatus& writer) {
   if (!writer.has_epoch()) return absl::OkStatus();
   const v1::SamplingScheme& last = writer.epoch().scheme();
-  const uint64_t epoch = EpochOf(scheme);
-  if (epoch > EpochOf(last)) return absl::OkStatus();
+  const auto [rounds, epoch] = EpochOf(scheme);
+  const uint64_t last_epoch = EpochOf(last).number;
+  if (epoch > last_epoch) return absl::OkStatus();
   const std::string field = "sampling.scheme";
   const std::map<std::string, std::string> metadata = {{"field", field},
-                                                       {"epoch", absl::StrCat(EpochOf(last))}};
+                                                       {"epoch", absl::StrCat(last_epoch)}};
   if (!IsSameEpoch(scheme, last)) {
-    return Refused(absl::StrCat(field, ": epoch ", epoch, " must be above ", EpochOf(last),
+    return Refused(absl::StrCat(field, ": epoch ", epoch, " must be above ", last_epoch,
                                 ", the last epoch", OfWriter(writer), ", or that epoch itself"),
                    "EPOCH_GOES_BACK", metadata);
   }
-  if (writer.epoch().rounds() < RoundsPerEpoch(scheme)) return absl::OkStatus();
-  return Refused(absl::StrCat(field, ": epoch ", epoch, OfWriter(writer), " has all its ",
-                              RoundsPerEpoch(scheme), " rounds, a further one is of a later epoch"),
+  if (writer.epoch().rounds() < rounds) return absl::OkStatus();
+  return Refused(absl::StrCat(field, ": epoch ", epoch, OfWriter(writer), " has all its ", rounds,
+                              " rounds, a further one is of a later epoch"),
                  "EPOCH_FULL", metadata);
 }
 
 // In words, without the epoch's number.
 std::string Described(const v1::SamplingScheme& bins) {
   return absl::StrCat("population_size ", bins.population_size(), ", rounds_per_epoch ",
-                      RoundsPerEpoch(bins), ", contributions ", ContributionsOf(bins));
+                      EpochOf(bins).rounds, ", contributions ",
+                      std::max(uint64_t{1}, bins.random_allocation().contributions()));
 }
 
 absl::Status CheckFixedBins(const RoundStep& step, const v1::WriterStatus& writer) {

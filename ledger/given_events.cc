@@ -4,15 +4,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/event_values.h"
 #include "events/field_checks.h"
 #include "events/writer_rules.h"
-#include "ledger/event_from_proto.h"
 #include "ledger/subject.h"
 
 namespace dpledger::accountant {
 
 absl::Status GivenEvents::Add(const v1::Event& event) {
-  ASSIGN_OR_RETURN(const Event value, EventFromProto(event));
+  ASSIGN_OR_RETURN(const Event value, events::ValueOf(event));
   RETURN_IF_ERROR(events::TakeRound(events::StepOf(event), writer_));
   history_.Add(events::EpochOwner(writer_), value);
   return absl::OkStatus();

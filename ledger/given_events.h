@@ -16,8 +16,8 @@ namespace dpledger::accountant {
 // Not thread safe.
 class GivenEvents {
  public:
-  // Refuses what a ledger would refuse of one writer (events/event_rules.h, events/writer_rules.h);
-  // an error changes nothing.
+  // Refuses what a ledger would refuse of one writer (events/event_values.h,
+  // events/writer_rules.h); an error changes nothing.
   absl::Status Add(const v1::Event& event);
   const History& history() const { return history_; }
 

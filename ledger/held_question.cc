@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger/event_from_proto.h"
+#include "ledger/declaration_values.h"
 #include "ledger/question.h"
 
 namespace dpledger::accountant {

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
+#include "events/event_values.h"
 #include "events/request_runs.h"
 #include "events/writer_rules.h"
-#include "ledger/event_from_proto.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -113,7 +113,7 @@ absl::Status HistoryReader::AddTo(size_t log, std::string_view bytes) {
 absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
                                       const v1::Event& event) {
   if (logs_[log].is_copy) return Damaged(log, entry.sequence(), "a copy has no events of its own");
-  const absl::StatusOr<Event> value = EventFromProto(event);
+  const absl::StatusOr<Event> value = events::ValueOf(event);
   if (!value.ok()) {
     return NoAnalysis(log, entry.sequence(), std::string(value.status().message()));
   }

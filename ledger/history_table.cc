@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "events/event_values.h"
 #include "events/field_checks.h"
-#include "ledger/event_from_proto.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -12,70 +12,18 @@ namespace {
 using events::Element;
 using events::Within;
 
-struct ToScheme {
-  v1::SamplingScheme& scheme;
-  void operator()(const FullBatch&) const { scheme.mutable_full_batch(); }
-  void operator()(const PoissonSampling& poisson) const {
-    scheme.mutable_poisson()->set_probability(poisson.probability);
-  }
-  void operator()(const FixedSizeSampling& fixed) const {
-    v1::FixedSize& size = fixed.with_replacement ? *scheme.mutable_with_replacement()
-                                                 : *scheme.mutable_without_replacement();
-    size.set_sample_size(fixed.sample_size);
-  }
-  void operator()(const DisjointBatches& batches) const {
-    scheme.mutable_disjoint_batches()->set_batches_per_epoch(batches.batches_per_epoch);
-    scheme.mutable_disjoint_batches()->set_epoch(batches.epoch);
-  }
-  void operator()(const RandomAllocation& allocation) const {
-    scheme.mutable_random_allocation()->set_rounds_per_epoch(allocation.rounds_per_epoch);
-    scheme.mutable_random_allocation()->set_epoch(allocation.epoch);
-    if (allocation.contributions > 1)  // else as absent, as in tables of old
-      scheme.mutable_random_allocation()->set_contributions(allocation.contributions);
-    scheme.mutable_random_allocation()->set_fixed_bins(allocation.fixed_bins);
-  }
-  void operator()(const TruncatedPoisson& truncated) const {
-    scheme.mutable_truncated_poisson()->set_probability(truncated.probability);
-    scheme.mutable_truncated_poisson()->set_max_sample_size(truncated.max_sample_size);
-  }
-};
-
-v1::NoiseKind ToProto(NoiseKind noise) {
-  switch (noise) {
-    case NoiseKind::kGaussian:
-      return v1::GAUSSIAN;
-    case NoiseKind::kRoundedGaussian:
-      return v1::ROUNDED_GAUSSIAN;
-    case NoiseKind::kDiscreteGaussian:
-      return v1::DISCRETE_GAUSSIAN;
-  }
-  return v1::GAUSSIAN;
-}
-
 void ToProto(const Round& round, v1::StoredRounds& stored) {
-  stored.mutable_scheme()->set_population_size(round.scheme.population_size);
-  std::visit(ToScheme{*stored.mutable_scheme()}, round.scheme.kind);
-  for (const SumQuery& query : round.queries) {
-    v1::SumQuery& proto = *stored.add_queries();
-    proto.set_group(query.group);
-    proto.set_l2_norm_bound(query.l2_norm_bound);
-    proto.set_noise_stddev(query.noise_stddev);
-    proto.set_noise(ToProto(query.noise));
-    proto.set_grid(query.grid);
-  }
+  events::ToMessage(round.scheme, *stored.mutable_scheme());
+  for (const SumQuery& query : round.queries) events::ToMessage(query, *stored.add_queries());
 }
 
-// Through the events that make such a round, so that one place checks their fields.
 absl::StatusOr<Round> FromProto(const v1::StoredRounds& stored) {
-  v1::Event event;
-  event.mutable_sampling()->set_round(stored.number());
-  *event.mutable_sampling()->mutable_scheme() = stored.scheme();
-  ASSIGN_OR_RETURN(const Event sampling, EventFromProto(event));
-  Round round{std::get<SamplingEvent>(sampling).scheme, {}};
+  Round round;
+  ASSIGN_OR_RETURN(round.scheme, Within("scheme", events::ValueOf(stored.scheme())));
   for (int i = 0; i < stored.queries_size(); ++i) {
-    *event.mutable_sum_query()->mutable_query() = stored.queries(i);
-    ASSIGN_OR_RETURN(const Event sum, Within(Element("queries", i), EventFromProto(event)));
-    round.queries.push_back(std::get<SumQueryEvent>(sum).query);
+    ASSIGN_OR_RETURN(SumQuery query,
+                     Within(Element("queries", i), events::ValueOf(stored.queries(i))));
+    round.queries.push_back(std::move(query));
   }
   return round;
 }

@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "events/event_values.h"
 #include "events/field_checks.h"
-#include "ledger/event_from_proto.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -54,13 +54,9 @@ bool IsProbability(const FieldDescriptor& field) {
 
 // The rounds that an epoch scheme's count is a multiple of; 1 for other schemes.
 double RoundsPerEpoch(const v1::RoundsEvent& rounds) {
-  if (rounds.scheme().has_disjoint_batches()) {
-    return static_cast<double>(rounds.scheme().disjoint_batches().batches_per_epoch());
-  }
-  if (rounds.scheme().has_random_allocation()) {
-    return static_cast<double>(rounds.scheme().random_allocation().rounds_per_epoch());
-  }
-  return 1;
+  const absl::StatusOr<SamplingScheme> scheme = events::ValueOf(rounds.scheme());
+  const std::optional<Epoch> epoch = scheme.ok() ? EpochOf(*scheme) : std::nullopt;
+  return epoch.has_value() ? static_cast<double>(epoch->rounds) : 1;
 }
 
 }  // namespace
@@ -131,7 +127,7 @@ absl::StatusOr<Hole> Hole::At(const std::string& path, std::vector<v1::Event> ev
   events.erase(events.begin() + hole.event_);
   for (size_t i = 0; i < events.size(); ++i) {
     const int place = static_cast<int>(i) + (static_cast<int>(i) >= hole.event_ ? 1 : 0);
-    ASSIGN_OR_RETURN(Event value, Within(Element("events", place), EventFromProto(events[i])));
+    ASSIGN_OR_RETURN(Event value, Within(Element("events", place), events::ValueOf(events[i])));
     hole.events_.push_back(std::move(value));
   }
   return hole;
@@ -155,7 +151,7 @@ absl::StatusOr<History> Hole::Fill(double x) const {
     if (index < 0) reflection->SetUInt64(at, field, count);
     if (index >= 0) reflection->SetRepeatedUInt64(at, field, index, count);
   }
-  ASSIGN_OR_RETURN(const Event filled, Within(Element("events", event_), EventFromProto(message)));
+  ASSIGN_OR_RETURN(const Event filled, Within(Element("events", event_), events::ValueOf(message)));
   History history;
   for (size_t i = 0; i <= events_.size(); ++i) {
     if (static_cast<int>(i) == event_) history.Add("", filled);

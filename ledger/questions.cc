@@ -11,7 +11,7 @@
 #include "accountant/filter/odometer.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
-#include "ledger/event_from_proto.h"
+#include "ledger/declaration_values.h"
 #include "ledger/question.h"
 
 namespace dpledger::accountant {

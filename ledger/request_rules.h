@@ -13,7 +13,7 @@
 namespace dpledger {
 
 // Check names, ids, the number of entries, set fields, bounds and unknown fields. INVALID_ARGUMENT
-// naming the field. Events and declarations are not checked here but by events/event_rules.h and
+// naming the field. Events and declarations are not checked here but by events/event_values.h and
 // events/declaration_rules.h.
 absl::Status CheckRequest(const v1::CreateLedgerRequest& request);
 absl::Status CheckRequest(const v1::AppendBatchRequest& request);

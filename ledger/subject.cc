@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/writer_rules.h"
-#include "ledger/event_from_proto.h"
+#include "ledger/declaration_values.h"
 
 namespace dpledger::accountant {
 namespace {

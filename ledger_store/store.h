@@ -17,7 +17,7 @@
 //     in place of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
 //
-// The caller checks events (events/event_rules.h); the store checks names, ids, sizes and order.
+// The caller checks events (events/event_values.h); the store checks names, ids, sizes and order.
 #pragma once
 
 #include <atomic>

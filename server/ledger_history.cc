@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/mechanism/traits.h"
+#include "accountant/event/event.h"
 #include "base/status.h"
 
 namespace dpledger::server {

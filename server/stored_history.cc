@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "events/event_values.h"
 #include "events/writer_rules.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "ledger/event_from_proto.h"
 #include "ledger/history_table.h"
 #include "ledger/request_rules.h"
 
@@ -86,8 +86,8 @@ absl::Status TakeMechanism(const v1::Ledger& ledger, uint64_t sequence, const st
                            ReadAgain& into) {
   const absl::StatusOr<v1::LedgerEntry> entry = EntryOf(bytes, ledger.has_import());
   if (entry.ok() && (entry->has_event() || entry->has_late_event())) {
-    const auto event = accountant::EventFromProto(entry->has_event() ? entry->event()
-                                                                     : entry->late_event().event());
+    const auto event =
+        events::ValueOf(entry->has_event() ? entry->event() : entry->late_event().event());
     if (event.ok() && std::holds_alternative<accountant::Mechanism>(*event)) {
       into.mechanisms.push_back(std::get<accountant::Mechanism>(*event));
       return absl::OkStatus();

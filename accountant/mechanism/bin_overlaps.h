@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "accountant/event/event.h"
 #include "accountant/interval.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/event.h"
 
 namespace dpledger::accountant {
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "accountant/limits.h"
-#include "accountant/mechanism/event_rules.h"
 #include "accountant/mechanism/resolver.h"
 #include "base/status.h"
 

@@ -1,7 +1,6 @@
 #include "accountant/mechanism/history.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -10,60 +9,18 @@ namespace {
 
 constexpr uint64_t kMaxCount = std::numeric_limits<uint64_t>::max();
 
-// The canonical key is a string of fixed-width words. Doubles go in by their bits: two rounds are
-// one only if every parameter is the same number.
-void AppendWord(uint64_t word, std::string& key) {
-  for (int shift = 0; shift < 64; shift += 8) key.push_back(static_cast<char>(word >> shift));
-}
-void AppendWord(double value, std::string& key) { AppendWord(std::bit_cast<uint64_t>(value), key); }
-
-struct SchemeKey {
-  std::string& key;
-  void operator()(const FullBatch&) const {}
-  void operator()(const PoissonSampling& poisson) const { AppendWord(poisson.probability, key); }
-  void operator()(const FixedSizeSampling& fixed) const {
-    AppendWord(fixed.sample_size, key);
-    AppendWord(uint64_t{fixed.with_replacement}, key);
-  }
-  void operator()(const DisjointBatches& batches) const {
-    AppendWord(batches.batches_per_epoch, key);
-    AppendWord(batches.epoch, key);
-  }
-  void operator()(const RandomAllocation& allocation) const {
-    AppendWord(allocation.rounds_per_epoch, key);
-    AppendWord(allocation.epoch, key);
-    AppendWord(allocation.contributions, key);
-    AppendWord(uint64_t{allocation.fixed_bins}, key);
-  }
-  void operator()(const TruncatedPoisson& truncated) const {
-    AppendWord(truncated.probability, key);
-    AppendWord(truncated.max_sample_size, key);
-  }
-};
-
 bool IsByEpoch(const Round& round) { return EpochOf(round.scheme).has_value(); }
 
 // The scheme, then the multiset of queries. A query's group is a label for people and costs
 // nothing, so rounds that differ in labels or in the order of their queries are one.
 std::string CanonicalKey(const std::string& writer, const Round& round) {
   std::string key;
-  AppendWord(uint64_t{round.scheme.kind.index()}, key);
-  AppendWord(round.scheme.population_size, key);
-  std::visit(SchemeKey{key}, round.scheme.kind);
-  if (IsByEpoch(round)) {
-    AppendWord(uint64_t{writer.size()}, key);
-    key += writer;
-  }
+  AppendWord(round.scheme.kind.index(), key);  // rounds come in this order
+  AppendKey(round.scheme, key);
+  if (IsByEpoch(round)) AppendKey(writer, key);
 
-  std::vector<std::string> queries;
-  queries.reserve(round.queries.size());
-  for (const SumQuery& query : round.queries) {
-    std::string& word = queries.emplace_back();
-    AppendWord(query.l2_norm_bound, word);
-    AppendWord(query.noise_stddev, word);
-    AppendWord(static_cast<uint64_t>(query.noise), word);
-    AppendWord(query.grid, word);
-  }
+  std::vector<std::string> queries(round.queries.size());
+  for (size_t i = 0; i < queries.size(); ++i) AppendKey(round.queries[i], queries[i]);
   std::sort(queries.begin(), queries.end());
   for (const std::string& query : queries) key += query;
   return key;

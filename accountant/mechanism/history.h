@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "accountant/mechanism/event.h"
+#include "accountant/event/event.h"
 
 namespace dpledger::accountant {
 

@@ -2,8 +2,8 @@
 // messages of a linear encoder C. Proofs: mechanism/CLAIM.md, sections 5 and 9.
 #pragma once
 
+#include "accountant/event/event.h"
 #include "accountant/interval.h"
-#include "accountant/mechanism/event.h"
 
 namespace dpledger::accountant {
 

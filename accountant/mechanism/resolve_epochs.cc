@@ -251,4 +251,30 @@ absl::Status Resolver::AddAllocation(uint64_t rounds, Interval z, uint64_t missi
   return AddCount(count, allocations_[{rounds, missing, z.lower(), z.upper(), grows}]);
 }
 
+absl::Status DisjointBatches::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  if (resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    return resolver.NoAnalysis(
+        "sampling scheme disjoint_batches (removing a record shifts the other batches; declare "
+        "ZERO_OUT or REPLACE_ONE)");
+  }
+  return resolver.AddDisjoint(*this, rounds);
+}
+
+absl::Status RandomAllocation::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  RETURN_IF_ERROR(resolver.OnlySingleRecords("sampling scheme random_allocation"));
+  return resolver.AddAllocated(*this, rounds);
+}
+
+absl::Status Resolver::AddDisjoint(const DisjointBatches& scheme, const GaussianRounds& rounds) {
+  return AddCount(rounds.count,
+                  disjoint_[{rounds.owner, rounds.population, scheme.batches_per_epoch,
+                             scheme.epoch}][{rounds.z.lower(), rounds.z.upper()}]);
+}
+
+absl::Status Resolver::AddAllocated(const RandomAllocation& scheme, const GaussianRounds& rounds) {
+  const EpochKey key = {rounds.owner, rounds.population,    scheme.rounds_per_epoch,
+                        scheme.epoch, scheme.contributions, scheme.fixed_bins};
+  return AddCount(rounds.count, allocated_[key][{rounds.z.lower(), rounds.z.upper()}]);
+}
+
 }  // namespace dpledger::accountant

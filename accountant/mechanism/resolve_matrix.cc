@@ -26,15 +26,16 @@ absl::StatusOr<Interval> MultiplierOf(Interval squared, Interval z) {
 
 }  // namespace
 
-absl::Status Resolver::Add(const MatrixMechanism& m, uint64_t count) {
-  Assume(m.noise);
-  return std::visit([&](const auto& encoder) { return AddEncoded(encoder, m.noise_stddev, count); },
-                    m.encoder);
+absl::Status MatrixMechanism::AddTo(Resolver& resolver, uint64_t count) const {
+  resolver.Assume(noise);
+  return std::visit(
+      [&](const auto& kind) { return resolver.AddEncoded(kind, noise_stddev, count); }, encoder);
 }
 
-absl::Status Resolver::AddEncoded(double sensitivity, double noise_stddev, uint64_t count) {
+absl::Status Resolver::AddEncoded(const StatedSensitivity& stated, double noise_stddev,
+                                  uint64_t count) {
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add(Quotient(noise_stddev, sensitivity), 1));
+  RETURN_IF_ERROR(noise.Add(Quotient(noise_stddev, stated.sensitivity), 1));
   return AddUnsampled(noise.multiplier(), count);
 }
 
@@ -44,7 +45,7 @@ absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, 
   }
   const auto* participation = std::get_if<Participation>(&tree.schedule);
   RETURN_IF_ERROR(OnlyWhereStepsStay());
-  const auto participations = static_cast<double>(participation->most);
+  const auto participations = static_cast<double>(participation->max_participations);
   RETURN_IF_ERROR(SpendEncoderWork(64 * participations * participations));
   ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(SquaredSensitivity(tree, *participation),
                                                       Quotient(noise_stddev, 1)));
@@ -67,7 +68,7 @@ absl::Status Resolver::AddEncoded(const ToeplitzEncoder& toeplitz, double noise_
   }
   const auto& participation = std::get<Participation>(toeplitz.schedule);
   RETURN_IF_ERROR(OnlyWhereStepsStay());
-  RETURN_IF_ERROR(SpendEncoderWork(static_cast<double>(participation.most) *
+  RETURN_IF_ERROR(SpendEncoderWork(static_cast<double>(participation.max_participations) *
                                    static_cast<double>(toeplitz.coefficients.size())));
   ASSIGN_OR_RETURN(const Interval noise,
                    MultiplierOf(SquaredSensitivity(toeplitz, participation), z));
@@ -79,7 +80,8 @@ absl::Status Resolver::AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPo
                                  Interval z, uint64_t count) {
   composition_.schemes.insert("cyclic_poisson");
   RETURN_IF_ERROR(OnlySingleRecords("mechanism matrix_mechanism with cyclic_poisson"));
-  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne && !cyclic.drawn_one_by_one) {
+  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne &&
+      cyclic.groups == CyclicPoisson::Groups::kOfEqualSize) {
     return NoAnalysis(
         "mechanism matrix_mechanism with cyclic_poisson in groups of equal size (removing a record "
         "moves others to other groups; draw the groups one by one, or declare ZERO_OUT or "

@@ -26,101 +26,103 @@ std::string Bits(double value) { return absl::StrCat(absl::Hex(std::bit_cast<uin
 
 }  // namespace
 
-absl::Status Resolver::Add(const NoOp&, uint64_t) { return absl::OkStatus(); }
+absl::Status NoOp::AddTo(Resolver&, uint64_t) const { return absl::OkStatus(); }
 
-absl::Status Resolver::Add(const NonPrivate&, uint64_t) {
-  composition_.non_private = true;
+absl::Status NonPrivate::AddTo(Resolver& resolver, uint64_t) const {
+  resolver.composition().non_private = true;
   return absl::OkStatus();
 }
 
-absl::Status Resolver::Add(const Unsupported& m, uint64_t) {
-  return NoAnalysis(m.description.empty()
-                        ? "mechanism unsupported"
-                        : absl::StrCat("mechanism unsupported (", m.description, ")"));
+absl::Status Unsupported::AddTo(Resolver& resolver, uint64_t) const {
+  return resolver.NoAnalysis(description.empty()
+                                 ? "mechanism unsupported"
+                                 : absl::StrCat("mechanism unsupported (", description, ")"));
 }
 
-absl::Status Resolver::Add(const Gaussian& m, uint64_t count) {
-  composition_.schemes.insert("full_batch");
-  composition_.assumptions.insert(kFloatingPointNoise);
+absl::Status Gaussian::AddTo(Resolver& resolver, uint64_t count) const {
+  resolver.composition().schemes.insert("full_batch");
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add({m.noise_multiplier, m.noise_multiplier}, 1));
-  return AddUnsampled(noise.multiplier(), count);
+  RETURN_IF_ERROR(noise.Add({noise_multiplier, noise_multiplier}, 1));
+  return resolver.AddUnsampled(noise.multiplier(), count);
 }
 
-absl::Status Resolver::Add(const Laplace& m, uint64_t count) {
-  composition_.assumptions.insert(kFloatingPointNoise);
-  const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
-  return AddPair(absl::StrCat("laplace ", Bits(m.noise_multiplier)),
-                 LaplacePair(distance.upper(), Bound::kUpper),
-                 LaplacePair(distance.lower(), Bound::kLower), count);
+absl::Status Laplace::AddTo(Resolver& resolver, uint64_t count) const {
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  const Interval distance = resolver.Distance({noise_multiplier, noise_multiplier});
+  return resolver.AddPair(absl::StrCat("laplace ", Bits(noise_multiplier)),
+                          LaplacePair(distance.upper(), Bound::kUpper),
+                          LaplacePair(distance.lower(), Bound::kLower), count);
 }
 
-absl::Status Resolver::Add(const DiscreteLaplace& m, uint64_t count) {
-  const double factor = Distance({1, 1}).upper();
-  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), factor);
+absl::Status DiscreteLaplace::AddTo(Resolver& resolver, uint64_t count) const {
+  const double factor = resolver.Distance({1, 1}).upper();
+  const double shift = MulUp(static_cast<double>(sensitivity), factor);
   const std::string key =
-      absl::StrCat("discrete_laplace ", Bits(m.noise_parameter), " ", m.sensitivity);
-  if (sensitivity <= static_cast<double>(kGreatestSensitivity)) {
-    const auto whole = static_cast<uint64_t>(sensitivity);
-    return AddPair(key, DiscreteLaplacePair(m.noise_parameter, whole, Bound::kUpper),
-                   DiscreteLaplacePair(m.noise_parameter, whole, Bound::kLower), count);
+      absl::StrCat("discrete_laplace ", Bits(noise_parameter), " ", sensitivity);
+  if (shift <= static_cast<double>(kGreatestSensitivity)) {
+    const auto whole = static_cast<uint64_t>(shift);
+    return resolver.AddPair(key, DiscreteLaplacePair(noise_parameter, whole, Bound::kUpper),
+                            DiscreteLaplacePair(noise_parameter, whole, Bound::kLower), count);
   }
-  composition_.warnings.insert(
-      "a discrete_laplace of great sensitivity is accounted as any ε-DP mechanism");
-  return AddPair(key, EpsilonDeltaPair(MulUp(m.noise_parameter, sensitivity), 0, Bound::kUpper),
-                 DiscreteLaplacePair(m.noise_parameter, kGreatestSensitivity, Bound::kLower),
-                 count);
+  resolver.composition().warnings.insert(
+      "a discrete_laplace of great shift is accounted as any ε-DP mechanism");
+  return resolver.AddPair(key, EpsilonDeltaPair(MulUp(noise_parameter, shift), 0, Bound::kUpper),
+                          DiscreteLaplacePair(noise_parameter, kGreatestSensitivity, Bound::kLower),
+                          count);
 }
 
-absl::Status Resolver::Add(const DiscreteGaussian& m, uint64_t count) {
-  const double sensitivity = MulUp(static_cast<double>(m.sensitivity), Distance({1, 1}).upper());
+absl::Status DiscreteGaussian::AddTo(Resolver& resolver, uint64_t count) const {
+  const double shift = MulUp(static_cast<double>(sensitivity), resolver.Distance({1, 1}).upper());
   // Canonne, Kamath, Steinke 2020, thm. 4 and 14.
-  const double ratio = DivUp(sensitivity, m.sigma);
+  const double ratio = DivUp(shift, sigma);
   const ZeroConcentrated concentrated{MulUp(ratio, ratio) / 2, 0};
-  if (m.dimension == 1 && m.sigma <= kGreatestSigma &&
-      sensitivity <= static_cast<double>(kGreatestSensitivity)) {
-    const auto whole = static_cast<uint64_t>(sensitivity);
-    return AddPair(absl::StrCat("discrete_gaussian ", Bits(m.sigma), " ", whole),
-                   DiscreteGaussianPair(m.sigma, whole, Bound::kUpper),
-                   DiscreteGaussianPair(m.sigma, whole, Bound::kLower), count,
-                   ratio < kFarApart ? std::nullopt : std::optional<RenyiBound>(concentrated));
+  if (dimension == 1 && sigma <= kGreatestSigma &&
+      shift <= static_cast<double>(kGreatestSensitivity)) {
+    const auto whole = static_cast<uint64_t>(shift);
+    return resolver.AddPair(
+        absl::StrCat("discrete_gaussian ", Bits(sigma), " ", whole),
+        DiscreteGaussianPair(sigma, whole, Bound::kUpper),
+        DiscreteGaussianPair(sigma, whole, Bound::kLower), count,
+        ratio < kFarApart ? std::nullopt : std::optional<RenyiBound>(concentrated));
   }
-  return AddCurve(concentrated, count);
+  return resolver.AddCurve(concentrated, count);
 }
 
-absl::Status Resolver::Add(const RandomizedResponse& m, uint64_t count) {
-  if (neighbours_.declared == Adjacency::kAddOrRemoveOne ||
-      neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
-    return NoAnalysis("mechanism randomized_response");
+absl::Status RandomizedResponse::AddTo(Resolver& resolver, uint64_t count) const {
+  if (resolver.neighbours().declared == Adjacency::kAddOrRemoveOne ||
+      resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    return resolver.NoAnalysis("mechanism randomized_response");
   }
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism randomized_response"));
-  const Pair pair = replaces() ? RandomizedResponsePair(m.noise_parameter, m.num_buckets)
-                               : RandomizedResponseAgainstUniform(m.noise_parameter, m.num_buckets);
-  return AddPair(absl::StrCat("randomized_response ", Bits(m.noise_parameter), " ", m.num_buckets),
-                 pair, pair, count);
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism randomized_response"));
+  const Pair pair = resolver.replaces()
+                        ? RandomizedResponsePair(noise_parameter, num_buckets)
+                        : RandomizedResponseAgainstUniform(noise_parameter, num_buckets);
+  return resolver.AddPair(
+      absl::StrCat("randomized_response ", Bits(noise_parameter), " ", num_buckets), pair, pair,
+      count);
 }
 
-absl::Status Resolver::Add(const EpsilonDelta& m, uint64_t count) {
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism epsilon_delta"));
-  if (m.epsilon == 0 && m.delta == 0) return absl::OkStatus();  // it reveals nothing
-  const std::string key = absl::StrCat("epsilon_delta ", Bits(m.epsilon), " ", Bits(m.delta));
-  RETURN_IF_ERROR(AddPair(key, EpsilonDeltaPair(m.epsilon, m.delta, Bound::kUpper),
-                          EpsilonDeltaPair(m.epsilon, m.delta, Bound::kLower), count));
-  composition_.pairs[pairs_.at(key)].stated = m;
+absl::Status EpsilonDelta::AddTo(Resolver& resolver, uint64_t count) const {
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism epsilon_delta"));
+  if (epsilon == 0 && delta == 0) return absl::OkStatus();  // it reveals nothing
+  const std::string key = absl::StrCat("epsilon_delta ", Bits(epsilon), " ", Bits(delta));
+  RETURN_IF_ERROR(resolver.AddPair(key, EpsilonDeltaPair(epsilon, delta, Bound::kUpper),
+                                   EpsilonDeltaPair(epsilon, delta, Bound::kLower), count));
+  resolver.PairAt(key).stated = *this;
   return absl::OkStatus();
 }
 
-absl::Status Resolver::Add(const ZCDp& m, uint64_t count) {
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism zcdp"));
-  return AddCurve(ZeroConcentrated{m.rho, m.xi}, count, m.rho);
+absl::Status ZCDp::AddTo(Resolver& resolver, uint64_t count) const {
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism zcdp"));
+  return resolver.AddCurve(ZeroConcentrated{rho, xi}, count, rho);
 }
 
-absl::Status Resolver::Add(const RenyiCurve& m, uint64_t count) {
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism renyi_curve"));
+absl::Status RenyiCurve::AddTo(Resolver& resolver, uint64_t count) const {
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism renyi_curve"));
   double rho = kInfinity;
-  for (size_t i = 0; i < m.orders.size(); ++i)
-    rho = std::fmin(rho, DivDown(m.epsilons[i], m.orders[i]));
-  return AddCurve(OrdersCurve{m.orders, m.epsilons}, count, rho);
+  for (size_t i = 0; i < orders.size(); ++i) rho = std::fmin(rho, DivDown(epsilons[i], orders[i]));
+  return resolver.AddCurve(OrdersCurve{orders, epsilons}, count, rho);
 }
 
 absl::Status Resolver::AddChoice(const TwoCandidates& least, double epsilon, bool ranged,
@@ -134,73 +136,73 @@ absl::Status Resolver::AddChoice(const TwoCandidates& least, double epsilon, boo
   return absl::OkStatus();
 }
 
-absl::Status Resolver::Add(const ExponentialMechanism& m, uint64_t count) {
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism exponential_mechanism"));
-  return AddChoice({TwoCandidates::Noise::kGumbel, m.epsilon}, m.epsilon, true, count);
+absl::Status ExponentialMechanism::AddTo(Resolver& resolver, uint64_t count) const {
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism exponential_mechanism"));
+  return resolver.AddChoice({TwoCandidates::Noise::kGumbel, epsilon}, epsilon, true, count);
 }
 
-absl::Status Resolver::Add(const PermuteAndFlip& m, uint64_t count) {
-  RETURN_IF_ERROR(OnlyAsDeclared("mechanism permute_and_flip"));
-  return AddChoice({TwoCandidates::Noise::kExponential, m.epsilon}, m.epsilon, false, count);
+absl::Status PermuteAndFlip::AddTo(Resolver& resolver, uint64_t count) const {
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism permute_and_flip"));
+  return resolver.AddChoice({TwoCandidates::Noise::kExponential, epsilon}, epsilon, false, count);
 }
 
 // With exponential noise: permute-and-flip (Ding, Kifer, Sayed et al. 2021, arXiv 2105.07260); with
 // Gumbel noise: the exponential mechanism.
-absl::Status Resolver::Add(const ReportNoisyMax& m, uint64_t count) {
-  composition_.assumptions.insert(kFloatingPointNoise);
-  const double ways = m.monotonic ? 1 : 2;
-  const Interval distance = Distance({m.noise_multiplier, m.noise_multiplier});
+absl::Status ReportNoisyMax::AddTo(Resolver& resolver, uint64_t count) const {
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  const double ways = monotonic ? 1 : 2;
+  const Interval distance = resolver.Distance({noise_multiplier, noise_multiplier});
   const double epsilon = MulUp(ways, distance.upper());
   const double least = MulDown(ways, distance.lower());
-  using Noise = TwoCandidates::Noise;
-  const bool exponential = m.noise == ReportNoisyMax::Noise::kExponential;
-  return AddChoice({exponential ? Noise::kExponential : Noise::kGumbel, least}, epsilon,
-                   m.noise == ReportNoisyMax::Noise::kGumbel, count);
+  const auto least_noise = noise == Noise::kExponential ? TwoCandidates::Noise::kExponential
+                                                        : TwoCandidates::Noise::kGumbel;
+  return resolver.AddChoice({least_noise, least}, epsilon, noise == Noise::kGumbel, count);
 }
 
-absl::Status Resolver::Add(const MixtureOfGaussians& m, uint64_t count) {
-  if (replaces()) return NoAnalysis("mechanism mixture_of_gaussians");
-  RETURN_IF_ERROR(OnlySingleRecords("mechanism mixture_of_gaussians"));
-  composition_.assumptions.insert(kFloatingPointNoise);
-  std::string key = absl::StrCat("mixture ", Bits(m.standard_deviation));
+absl::Status MixtureOfGaussians::AddTo(Resolver& resolver, uint64_t count) const {
+  if (resolver.replaces()) return resolver.NoAnalysis("mechanism mixture_of_gaussians");
+  RETURN_IF_ERROR(resolver.OnlySingleRecords("mechanism mixture_of_gaussians"));
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  std::string key = absl::StrCat("mixture ", Bits(standard_deviation));
   std::vector<double> up, down;
-  for (size_t i = 0; i < m.sensitivities.size(); ++i) {
-    const Interval distance = Quotient(m.sensitivities[i], m.standard_deviation);
+  for (size_t i = 0; i < sensitivities.size(); ++i) {
+    const Interval distance = Quotient(sensitivities[i], standard_deviation);
     if (!(distance.upper() <= kGreatestDistance)) {
-      return NoAnalysis("mechanism mixture_of_gaussians with a sensitivity above 1e100 deviations");
+      return resolver.NoAnalysis(
+          "mechanism mixture_of_gaussians with a sensitivity above 1e100 deviations");
     }
     up.push_back(distance.upper());
     down.push_back(std::fmax(0, distance.lower()));
-    absl::StrAppend(&key, " ", Bits(m.sensitivities[i]), " ", Bits(m.sampling_probs[i]));
+    absl::StrAppend(&key, " ", Bits(sensitivities[i]), " ", Bits(sampling_probs[i]));
   }
   // The probabilities add up to one within 1e-12.
-  return AddPair(key, MixturePair(up, m.sampling_probs, 2e-12, Bound::kUpper),
-                 MixturePair(down, m.sampling_probs, 2e-12, Bound::kLower), count);
+  return resolver.AddPair(key, MixturePair(up, sampling_probs, 2e-12, Bound::kUpper),
+                          MixturePair(down, sampling_probs, 2e-12, Bound::kLower), count);
 }
 
-absl::Status Resolver::Add(const TruncatedSubsampledGaussian& m, uint64_t count) {
+absl::Status TruncatedSubsampledGaussian::AddTo(Resolver& resolver, uint64_t count) const {
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add({m.noise_multiplier, m.noise_multiplier}, 1));
-  composition_.assumptions.insert(kFloatingPointNoise);
-  return AddGaussian(
-      {m.dataset_size, TruncatedPoisson{m.sampling_probability, m.truncated_batch_size}},
+  RETURN_IF_ERROR(noise.Add({noise_multiplier, noise_multiplier}, 1));
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  return resolver.AddGaussian(
+      {dataset_size, TruncatedPoisson{sampling_probability, truncated_batch_size}},
       noise.multiplier(), count, "");
 }
 
 // Every record is in one leaf of one tree, and so in at most ⌈log2(k + 1)⌉ of the sums of a tree of
 // k leaves (Kairouz et al. 2021, arXiv 2103.00039, app. D).
-absl::Status Resolver::Add(const SingleEpochTreeAggregation& m, uint64_t count) {
-  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
-    return NoAnalysis(
+absl::Status SingleEpochTreeAggregation::AddTo(Resolver& resolver, uint64_t count) const {
+  if (resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    return resolver.NoAnalysis(
         "mechanism single_epoch_tree_aggregation (removing a record shifts the others; declare "
         "ZERO_OUT or REPLACE_ONE)");
   }
-  composition_.assumptions.insert(kFloatingPointNoise);
-  const uint64_t most = *std::max_element(m.step_counts.begin(), m.step_counts.end());
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  const uint64_t most = *std::max_element(step_counts.begin(), step_counts.end());
   JointNoise noise;
-  RETURN_IF_ERROR(noise.Add({m.noise_multiplier, m.noise_multiplier},
-                            static_cast<uint64_t>(std::bit_width(most))));
-  return AddUnsampled(noise.multiplier(), count);
+  RETURN_IF_ERROR(
+      noise.Add({noise_multiplier, noise_multiplier}, static_cast<uint64_t>(std::bit_width(most))));
+  return resolver.AddUnsampled(noise.multiplier(), count);
 }
 
 }  // namespace dpledger::accountant

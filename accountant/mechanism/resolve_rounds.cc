@@ -101,79 +101,63 @@ void Resolver::DescribePopulations(const std::vector<History::CountedRound>& rou
 absl::Status Resolver::AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count,
                                    const std::string& owner) {
   composition_.schemes.insert(SchemeName(scheme));
-  const Gaussians gaussians{scheme.population_size, z, count, owner};
-  return std::visit([&](const auto& kind) { return AddSampled(kind, gaussians); }, scheme.kind);
+  const GaussianRounds rounds{scheme.population_size, z, count, owner};
+  return std::visit([&](const auto& kind) { return kind.AddTo(*this, rounds); }, scheme.kind);
 }
 
-absl::Status Resolver::AddSampled(const FullBatch&, const Gaussians& all) {
-  return AddUnsampled(all.z, all.count);
+absl::Status FullBatch::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  return resolver.AddUnsampled(rounds.z, rounds.count);
 }
 
-absl::Status Resolver::AddSampled(const PoissonSampling& scheme, const Gaussians& all) {
-  return AddPoisson(scheme.probability, all.z, all.count);
+absl::Status PoissonSampling::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  return resolver.AddPoisson(probability, rounds.z, rounds.count);
 }
 
-absl::Status Resolver::AddSampled(const FixedSizeSampling& scheme, const Gaussians& all) {
-  const std::string name = scheme.with_replacement ? "with_replacement" : "without_replacement";
-  if (!replaces() || neighbours_.group_size != 1) {
-    return NoAnalysis(absl::StrCat("sampling scheme ", name));
-  }
-  const Interval distance = Distance(all.z);
-  const std::string key = PairKey(name, {all.population, scheme.sample_size}, all.z);
-  if (scheme.with_replacement) {
-    return AddPair(
-        key,
-        WithReplacementPair(all.population, scheme.sample_size, distance.upper(), Bound::kUpper),
-        WithReplacementPair(all.population, scheme.sample_size, distance.lower(), Bound::kLower),
-        all.count);
-  }
-  if (scheme.sample_size == all.population) return AddUnsampled(all.z, all.count);
+absl::Status WithoutReplacement::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  RETURN_IF_ERROR(resolver.OnlyReplacedOne(kName));
+  if (sample_size == rounds.population) return resolver.AddUnsampled(rounds.z, rounds.count);
+  const Interval distance = resolver.Distance(rounds.z);
   const Interval q =
-      Quotient(static_cast<double>(scheme.sample_size), static_cast<double>(all.population));
-  return AddPair(key, WithoutReplacementPair(q.upper(), distance.upper()),
-                 SampledGaussianPair(q.lower(), distance.lower()), all.count, std::nullopt,
-                 FixedSizeRound{q.upper(), distance.upper()});
+      Quotient(static_cast<double>(sample_size), static_cast<double>(rounds.population));
+  return resolver.AddPair(PairKey(kName, {rounds.population, sample_size}, rounds.z),
+                          WithoutReplacementPair(q.upper(), distance.upper()),
+                          SampledGaussianPair(q.lower(), distance.lower()), rounds.count,
+                          std::nullopt, FixedSizeRound{q.upper(), distance.upper()});
 }
 
-absl::Status Resolver::AddSampled(const TruncatedPoisson& scheme, const Gaussians& all) {
-  RETURN_IF_ERROR(OnlySingleRecords("sampling scheme truncated_poisson"));
-  const Interval one = {Quotient(1, all.z.upper()).lower(), Quotient(1, all.z.lower()).upper()};
-  if (scheme.max_sample_size >= all.population)
-    return AddPoisson(scheme.probability, all.z, all.count);
-  if (all.population > kGreatestPopulation) {
-    return NoAnalysis("sampling scheme truncated_poisson from more than 10^10 records");
+absl::Status WithReplacement::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  RETURN_IF_ERROR(resolver.OnlyReplacedOne(kName));
+  const Interval distance = resolver.Distance(rounds.z);
+  return resolver.AddPair(
+      PairKey(kName, {rounds.population, sample_size}, rounds.z),
+      WithReplacementPair(rounds.population, sample_size, distance.upper(), Bound::kUpper),
+      WithReplacementPair(rounds.population, sample_size, distance.lower(), Bound::kLower),
+      rounds.count);
+}
+
+absl::Status TruncatedPoisson::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
+  RETURN_IF_ERROR(resolver.OnlySingleRecords("sampling scheme truncated_poisson"));
+  const Interval one = {Quotient(1, rounds.z.upper()).lower(),
+                        Quotient(1, rounds.z.lower()).upper()};
+  if (max_sample_size >= rounds.population)
+    return resolver.AddPoisson(probability, rounds.z, rounds.count);
+  if (rounds.population > kGreatestPopulation) {
+    return resolver.NoAnalysis("sampling scheme truncated_poisson from more than 10^10 records");
   }
-  composition_.assumptions.insert(
+  resolver.composition().assumptions.insert(
       "truncated_poisson: population_size is the exact size of the data set that has the record");
-  const Neighbour neighbour = replaces()                                     ? Neighbour::kOther
-                              : neighbours_.adjacency == Adjacency::kZeroOut ? Neighbour::kNull
-                                                                             : Neighbour::kAbsent;
+  const Neighbour neighbour = resolver.replaces() ? Neighbour::kOther
+                              : resolver.neighbours().adjacency == Adjacency::kZeroOut
+                                  ? Neighbour::kNull
+                                  : Neighbour::kAbsent;
   const auto pair = [&](double distance, Bound bound) {
-    return TruncatedPoissonPair(all.population, scheme.probability, scheme.max_sample_size,
-                                distance, neighbour, bound);
+    return TruncatedPoissonPair(rounds.population, probability, max_sample_size, distance,
+                                neighbour, bound);
   };
-  return AddPair(
+  return resolver.AddPair(
       PairKey("truncated_poisson",
-              {all.population, std::bit_cast<uint64_t>(scheme.probability), scheme.max_sample_size},
-              all.z),
-      pair(one.upper(), Bound::kUpper), pair(one.lower(), Bound::kLower), all.count);
-}
-
-absl::Status Resolver::AddSampled(const DisjointBatches& scheme, const Gaussians& all) {
-  if (neighbours_.adjacency == Adjacency::kAddOrRemoveOne) {
-    return NoAnalysis(
-        "sampling scheme disjoint_batches (removing a record shifts the other batches; declare "
-        "ZERO_OUT or REPLACE_ONE)");
-  }
-  return AddCount(all.count, disjoint_[{all.owner, all.population, scheme.batches_per_epoch,
-                                        scheme.epoch}][{all.z.lower(), all.z.upper()}]);
-}
-
-absl::Status Resolver::AddSampled(const RandomAllocation& scheme, const Gaussians& all) {
-  RETURN_IF_ERROR(OnlySingleRecords("sampling scheme random_allocation"));
-  const EpochKey key = {all.owner,    all.population,       scheme.rounds_per_epoch,
-                        scheme.epoch, scheme.contributions, scheme.fixed_bins};
-  return AddCount(all.count, allocated_[key][{all.z.lower(), all.z.upper()}]);
+              {rounds.population, std::bit_cast<uint64_t>(probability), max_sample_size}, rounds.z),
+      pair(one.upper(), Bound::kUpper), pair(one.lower(), Bound::kLower), rounds.count);
 }
 
 }  // namespace dpledger::accountant

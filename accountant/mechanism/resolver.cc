@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/mechanism/sampling.h"
-#include "accountant/mechanism/traits.h"
 #include "accountant/numeric/rounding.h"
 #include "base/absl_view.h"
 #include "base/status.h"
@@ -38,7 +37,7 @@ struct Gatherer {
     return absl::OkStatus();
   }
   template <typename Kind>
-  requires(Traits<Kind>::kNature != Nature::kGaussian) absl::Status operator()(const Kind&) const {
+  requires(Kind::kNature != Nature::kGaussian) absl::Status operator()(const Kind&) const {
     return absl::InternalError("more than Gaussians");
   }
 };
@@ -109,6 +108,12 @@ absl::Status Resolver::OnlySingleRecords(std::string_view what) const {
   return neighbours_.group_size == 1 ? absl::OkStatus() : NoAnalysis(what);
 }
 
+absl::Status Resolver::OnlyReplacedOne(std::string_view scheme) const {
+  return replaces() && neighbours_.group_size == 1
+             ? absl::OkStatus()
+             : NoAnalysis(absl::StrCat("sampling scheme ", ToAbsl(scheme)));
+}
+
 Interval Resolver::Distance(Interval z) const {
   const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
   const Interval least = Quotient(factor, z.upper()), greatest = Quotient(factor, z.lower());
@@ -161,16 +166,16 @@ absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count, double rho) {
 
 absl::Status Resolver::AddMechanism(const Mechanism& mechanism, uint64_t outer_count) {
   ASSIGN_OR_RETURN(const uint64_t count, MultiplyCounts(mechanism.count, outer_count));
-  return std::visit([&](const auto& kind) { return Add(kind, count); }, mechanism.kind);
+  return std::visit([&](const auto& kind) { return kind.AddTo(*this, count); }, mechanism.kind);
 }
 
-absl::Status Resolver::Add(const SelfComposed& m, uint64_t count) {
-  ASSIGN_OR_RETURN(const uint64_t inner, MultiplyCounts(m.count, count));
-  return AddMechanism(m.event.front(), inner);
+absl::Status SelfComposed::AddTo(Resolver& resolver, uint64_t outer_count) const {
+  ASSIGN_OR_RETURN(const uint64_t inner, MultiplyCounts(count, outer_count));
+  return resolver.AddMechanism(event.front(), inner);
 }
 
-absl::Status Resolver::Add(const Composed& m, uint64_t count) {
-  for (const Mechanism& event : m.events) RETURN_IF_ERROR(AddMechanism(event, count));
+absl::Status Composed::AddTo(Resolver& resolver, uint64_t count) const {
+  for (const Mechanism& part : events) RETURN_IF_ERROR(resolver.AddMechanism(part, count));
   return absl::OkStatus();
 }
 
@@ -190,91 +195,92 @@ void Resolver::Assume(NoiseKind noise) {
                                                                 : kGeneratedNoise);
 }
 
-absl::Status Resolver::Add(const PoissonSampled& m, uint64_t count) {
-  const Mechanism& event = m.event.front();
-  const double q = m.sampling_probability;
-  composition_.schemes.insert("poisson");
-  const Nature nature = NatureOf(event);
+absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
+  const Mechanism& part = event.front();
+  const double q = sampling_probability;
+  resolver.composition().schemes.insert("poisson");
+  const Nature nature = NatureOf(part);
   if (nature == Nature::kGaussian) {
     // Several Gaussian mechanisms on one sample are one Gaussian mechanism on it.
-    ASSIGN_OR_RETURN(const JointNoise noise, GaussiansOf(event, "poisson_sampled"));
-    return noise.empty() ? absl::OkStatus() : AddPoisson(q, noise.multiplier(), count);
+    ASSIGN_OR_RETURN(const JointNoise noise, resolver.GaussiansOf(part, "poisson_sampled"));
+    return noise.empty() ? absl::OkStatus() : resolver.AddPoisson(q, noise.multiplier(), count);
   }
   const std::string_view what = "mechanism poisson_sampled of anything but Gaussians";
-  if (replaces()) return NoAnalysis(what);
-  RETURN_IF_ERROR(OnlySingleRecords(what));
+  if (resolver.replaces()) return resolver.NoAnalysis(what);
+  RETURN_IF_ERROR(resolver.OnlySingleRecords(what));
   if (nature == Nature::kOfAPopulation) {
-    return NoAnalysis("mechanism poisson_sampled of what depends on the number of records");
+    return resolver.NoAnalysis(
+        "mechanism poisson_sampled of what depends on the number of records");
   }
-  Resolver below(neighbours_);
-  RETURN_IF_ERROR(below.AddMechanism(event, 1));
+  Resolver below(resolver.neighbours());
+  RETURN_IF_ERROR(below.AddMechanism(part, 1));
   Composition inner = std::move(below).Finish();
-  composition_.assumptions.merge(inner.assumptions);
-  composition_.warnings.merge(inner.warnings);
+  resolver.composition().assumptions.merge(inner.assumptions);
+  resolver.composition().warnings.merge(inner.warnings);
   if (inner.Empty()) return absl::OkStatus();
-  const bool added = neighbours_.adjacency == Adjacency::kAddOrRemoveOne;
-  const std::string key = absl::StrCat("sampled ", composition_.pairs.size());
+  const bool added = resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne;
+  const std::string key = absl::StrCat("sampled ", resolver.composition().pairs.size());
   if (inner.non_private && inner.TotalCount() == 0) {
-    if (!added) return NoAnalysis(what);
-    return AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
+    if (!added) return resolver.NoAnalysis(what);
+    return resolver.AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
   }
   if (inner.non_private || inner.TotalCount() != 1 || !inner.curves.empty() ||
       !inner.allocations.empty()) {
-    return NoAnalysis(
+    return resolver.NoAnalysis(
         "mechanism poisson_sampled of a composition of other mechanisms than Gaussians");
   }
   if (!inner.steps.empty()) {
     // A sample of a sample: what a record's absence from the outer one does to the inner mechanism
     // is what its absence from the inner one does.
-    if (nature != Nature::kSampledGaussian) return NoAnalysis(what);
+    if (nature != Nature::kSampledGaussian) return resolver.NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
     const double less = MulDown(q, step.sampling_probability);
     const Interval once = {Quotient(1, step.noise_multiplier.upper()).lower(),
                            Quotient(1, step.noise_multiplier.lower()).upper()};
-    return AddPair(
+    return resolver.AddPair(
         key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper()),
         less > 0 ? SampledGaussianPair(less, once.lower()) : Pair::Nothing(), count);
   }
   // A sample with a null record is like one without it only for sums.
-  if (!added && nature > Nature::kNoiseOnASum) return NoAnalysis(what);
-  return AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
-                 PoissonSampledPair(q, inner.pairs.front().lower), count);
+  if (!added && nature > Nature::kNoiseOnASum) return resolver.NoAnalysis(what);
+  return resolver.AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
+                          PoissonSampledPair(q, inner.pairs.front().lower), count);
 }
 
-absl::Status Resolver::Add(const SampledWithoutReplacement& m, uint64_t count) {
+absl::Status SampledWithoutReplacement::AddTo(Resolver& resolver, uint64_t count) const {
   ASSIGN_OR_RETURN(const JointNoise noise,
-                   GaussiansOf(m.event.front(), "sampled_without_replacement"));
+                   resolver.GaussiansOf(event.front(), "sampled_without_replacement"));
   if (noise.empty()) return absl::OkStatus();
-  return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, false}},
-                     noise.multiplier(), count, "");
+  return resolver.AddGaussian({source_dataset_size, WithoutReplacement{sample_size}},
+                              noise.multiplier(), count, "");
 }
 
-absl::Status Resolver::Add(const SampledWithReplacement& m, uint64_t count) {
+absl::Status SampledWithReplacement::AddTo(Resolver& resolver, uint64_t count) const {
   ASSIGN_OR_RETURN(const JointNoise noise,
-                   GaussiansOf(m.event.front(), "sampled_with_replacement"));
+                   resolver.GaussiansOf(event.front(), "sampled_with_replacement"));
   if (noise.empty()) return absl::OkStatus();
-  return AddGaussian({m.source_dataset_size, FixedSizeSampling{m.sample_size, true}},
-                     noise.multiplier(), count, "");
+  return resolver.AddGaussian({source_dataset_size, WithReplacement{sample_size}},
+                              noise.multiplier(), count, "");
 }
 
-absl::Status Resolver::Add(const RepeatAndSelect& m, uint64_t count) {
-  if (m.mean == 1 && std::isfinite(m.shape)) return AddMechanism(m.event.front(), count);
-  Resolver below(neighbours_);
-  RETURN_IF_ERROR(below.AddMechanism(m.event.front(), 1));
+absl::Status RepeatAndSelect::AddTo(Resolver& resolver, uint64_t count) const {
+  if (mean == 1 && std::isfinite(shape)) return resolver.AddMechanism(event.front(), count);
+  Resolver below(resolver.neighbours());
+  RETURN_IF_ERROR(below.AddMechanism(event.front(), 1));
   Composition run = std::move(below).Finish();
-  composition_.schemes.insert(run.schemes.begin(), run.schemes.end());
-  composition_.assumptions.insert(run.assumptions.begin(), run.assumptions.end());
-  composition_.warnings.insert(run.warnings.begin(), run.warnings.end());
-  composition_.assumptions.insert(
+  resolver.composition().schemes.insert(run.schemes.begin(), run.schemes.end());
+  resolver.composition().assumptions.insert(run.assumptions.begin(), run.assumptions.end());
+  resolver.composition().warnings.insert(run.warnings.begin(), run.warnings.end());
+  resolver.composition().assumptions.insert(
       "repeat_and_select: runs are independent and have one law, their number is drawn as stated "
       "and kept secret, and only the best run's result is released");
   if (run.non_private) {
-    composition_.non_private = true;
+    resolver.composition().non_private = true;
     return absl::OkStatus();
   }
   if (run.Empty()) return absl::OkStatus();
-  return AddCurve(BestOf{std::make_shared<const Composition>(std::move(run)), m.shape, m.mean},
-                  count);
+  return resolver.AddCurve(BestOf{std::make_shared<const Composition>(std::move(run)), shape, mean},
+                           count);
 }
 
 }  // namespace dpledger::accountant

@@ -33,6 +33,14 @@ absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b);
 // What tells pairs of a round apart: a scheme, whole numbers and a noise multiplier.
 std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z);
 
+// Gaussian mechanisms of noise multiplier z, each on a sample from `population` records.
+struct GaussianRounds {
+  uint64_t population;
+  Interval z;
+  uint64_t count;
+  const std::string& owner;  // of epochs
+};
+
 class Resolver {
  public:
   explicit Resolver(const Neighbours& neighbours);
@@ -41,83 +49,26 @@ class Resolver {
   absl::Status AddMechanism(const Mechanism& mechanism, uint64_t outer_count);
   Composition Finish() &&;
 
- private:
-  // `count` runs of each kind of mechanism.
-  absl::Status Add(const NoOp&, uint64_t count);
-  absl::Status Add(const NonPrivate&, uint64_t count);
-  absl::Status Add(const Unsupported& m, uint64_t count);
-  absl::Status Add(const Gaussian& m, uint64_t count);
-  absl::Status Add(const Laplace& m, uint64_t count);
-  absl::Status Add(const DiscreteLaplace& m, uint64_t count);
-  absl::Status Add(const DiscreteGaussian& m, uint64_t count);
-  absl::Status Add(const RandomizedResponse& m, uint64_t count);
-  absl::Status Add(const EpsilonDelta& m, uint64_t count);
-  absl::Status Add(const ZCDp& m, uint64_t count);
-  absl::Status Add(const ExponentialMechanism& m, uint64_t count);
-  absl::Status Add(const PermuteAndFlip& m, uint64_t count);
-  absl::Status Add(const ReportNoisyMax& m, uint64_t count);
-  absl::Status Add(const MixtureOfGaussians& m, uint64_t count);
-  absl::Status Add(const TruncatedSubsampledGaussian& m, uint64_t count);
-  absl::Status Add(const SingleEpochTreeAggregation& m, uint64_t count);
-  absl::Status Add(const MatrixMechanism& m, uint64_t count);
-  absl::Status Add(const RenyiCurve& m, uint64_t count);
-  absl::Status Add(const PoissonSampled& m, uint64_t count);
-  absl::Status Add(const SampledWithoutReplacement& m, uint64_t count);
-  absl::Status Add(const SampledWithReplacement& m, uint64_t count);
-  absl::Status Add(const RepeatAndSelect& m, uint64_t count);
-  absl::Status Add(const SelfComposed& m, uint64_t count);
-  absl::Status Add(const Composed& m, uint64_t count);
+  // ---- For the kinds of events, each of which adds itself (AddTo) ----
+
+  const Neighbours& neighbours() const { return neighbours_; }
+  bool replaces() const { return neighbours_.adjacency == Adjacency::kReplaceOne; }
+  Composition& composition() { return composition_; }
+  // The pair added by that key.
+  PairStep& PairAt(const std::string& key) { return composition_.pairs[pairs_.at(key)]; }
 
   // `count` runs of a matrix mechanism, by its encoder: a sensitivity, or one whose records take
   // part by a schedule.
-  absl::Status AddEncoded(double sensitivity, double noise_stddev, uint64_t count);
+  absl::Status AddEncoded(const StatedSensitivity& stated, double noise_stddev, uint64_t count);
   absl::Status AddEncoded(const TreeEncoder& tree, double noise_stddev, uint64_t count);
   absl::Status AddEncoded(const ToeplitzEncoder& toeplitz, double noise_stddev, uint64_t count);
-  // z: the noise over a contribution of norm one, in units of the encoder's first coefficient.
-  absl::Status AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPoisson& cyclic, Interval z,
-                         uint64_t count);
-  template <typename Encoder>
-  absl::Status AddBins(const Encoder& encoder, const BallsInBins& bins, Interval z, uint64_t count);
-  absl::Status SpendEncoderWork(double additions);
-  absl::Status OnlyWhereStepsStay() const;
-
   void Assume(NoiseKind noise);
-  // `count` rounds, each a Gaussian mechanism of noise multiplier z on a sample from `population`
-  // records.
-  struct Gaussians {
-    uint64_t population;
-    Interval z;
-    uint64_t count;
-    const std::string& owner;  // of epochs
-  };
-  void DescribePopulations(const std::vector<History::CountedRound>& rounds);
   absl::Status AddGaussian(const SamplingScheme& scheme, Interval z, uint64_t count,
                            const std::string& owner);
-  absl::Status AddSampled(const FullBatch& scheme, const Gaussians& all);
-  absl::Status AddSampled(const PoissonSampling& scheme, const Gaussians& all);
-  absl::Status AddSampled(const FixedSizeSampling& scheme, const Gaussians& all);
-  absl::Status AddSampled(const TruncatedPoisson& scheme, const Gaussians& all);
   // Rounds of epochs are collected until all rounds have been added.
-  absl::Status AddSampled(const DisjointBatches& scheme, const Gaussians& all);
-  absl::Status AddSampled(const RandomAllocation& scheme, const Gaussians& all);
+  absl::Status AddDisjoint(const DisjointBatches& scheme, const GaussianRounds& rounds);
+  absl::Status AddAllocated(const RandomAllocation& scheme, const GaussianRounds& rounds);
   absl::Status AddPoisson(double q, Interval z, uint64_t count);
-  // Adds all rounds recorded under one epoch number: one epoch, or several with the same number.
-  absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);
-  absl::Status AddAllocated(uint64_t rounds, const NoiseCounts& noises);
-  absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count,
-                             bool grows = false);
-  // Epochs in which a record is in `contributions` of the rounds.
-  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, const NoiseCounts& noises);
-  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, Interval z, uint64_t count,
-                               bool grows);
-  // The epochs of one writer in which records stay in their rounds: one draw, whatever its entries
-  // say. By what they say of it: rounds an epoch and contributions.
-  struct BinsShape {
-    uint64_t rounds, contributions;
-    auto operator<=>(const BinsShape&) const = default;
-  };
-  using FixedBins = std::map<BinsShape, std::vector<NoiseCounts>>;
-  absl::Status AddFixedBins(const FixedBins& run);
   // The joint noise of a mechanism that is made of Gaussians alone. Any other mechanism is refused;
   // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
@@ -137,11 +88,38 @@ class Resolver {
   absl::Status AddCurve(RenyiBound bound, uint64_t count, double rho = 0);
 
   absl::Status NoAnalysis(std::string_view what) const;
-  // Refuse, as NO_ANALYSIS, another adjacency than the declared one, and groups of more than one
-  // record.
+  // Refuse, as NO_ANALYSIS: another adjacency than the declared one, and groups of more than one
+  // record; such groups; anything but one replaced record.
   absl::Status OnlyAsDeclared(std::string_view what) const;
   absl::Status OnlySingleRecords(std::string_view what) const;
-  bool replaces() const { return neighbours_.adjacency == Adjacency::kReplaceOne; }
+  absl::Status OnlyReplacedOne(std::string_view scheme) const;
+
+ private:
+  void DescribePopulations(const std::vector<History::CountedRound>& rounds);
+  // Adds all rounds recorded under one epoch number: one epoch, or several with the same number.
+  absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);
+  absl::Status AddAllocated(uint64_t rounds, const NoiseCounts& noises);
+  absl::Status AddAllocation(uint64_t rounds, Interval z, uint64_t missing, uint64_t count,
+                             bool grows = false);
+  // Epochs in which a record is in `contributions` of the rounds.
+  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, const NoiseCounts& noises);
+  absl::Status AddTransversals(uint64_t rounds, uint64_t contributions, Interval z, uint64_t count,
+                               bool grows);
+  // The epochs of one writer in which records stay in their rounds: one draw, whatever its entries
+  // say. By what they say of it: rounds an epoch and contributions.
+  struct BinsShape {
+    uint64_t rounds, contributions;
+    auto operator<=>(const BinsShape&) const = default;
+  };
+  using FixedBins = std::map<BinsShape, std::vector<NoiseCounts>>;
+  absl::Status AddFixedBins(const FixedBins& run);
+  // z: the noise over a contribution of norm one, in units of the encoder's first coefficient.
+  absl::Status AddCyclic(const ToeplitzEncoder& toeplitz, const CyclicPoisson& cyclic, Interval z,
+                         uint64_t count);
+  template <typename Encoder>
+  absl::Status AddBins(const Encoder& encoder, const BallsInBins& bins, Interval z, uint64_t count);
+  absl::Status SpendEncoderWork(double additions);
+  absl::Status OnlyWhereStepsStay() const;
 
   const Neighbours neighbours_;
   Composition composition_;

@@ -30,9 +30,11 @@ struct SchemeWords {
     return absl::StrCat("Poisson sampling, each record independently with probability ",
                         StatedText(scheme.probability));
   }
-  std::string operator()(const accountant::FixedSizeSampling& scheme) const {
-    return absl::StrCat(CountText(scheme.sample_size), " records drawn with",
-                        scheme.with_replacement ? "" : "out", " replacement");
+  std::string operator()(const accountant::WithoutReplacement& scheme) const {
+    return absl::StrCat(CountText(scheme.sample_size), " records drawn without replacement");
+  }
+  std::string operator()(const accountant::WithReplacement& scheme) const {
+    return absl::StrCat(CountText(scheme.sample_size), " records drawn with replacement");
   }
   std::string operator()(const accountant::DisjointBatches& scheme) const {
     return absl::StrCat("shuffled epochs of ", CountText(scheme.batches_per_epoch),

@@ -70,9 +70,9 @@ const std::vector<SumQuery> kQuery = {{"g", 1, 1}};
 
 TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
   const auto add = Adjacency::kAddOrRemoveOne, replace = Adjacency::kReplaceOne;
-  EXPECT_THAT(Refusal(Rounds({10, FixedSizeSampling{3, false}}, kQuery, 1), add),
+  EXPECT_THAT(Refusal(Rounds({10, WithoutReplacement{3}}, kQuery, 1), add),
               HasSubstr("without_replacement: no analysis under ADD_OR_REMOVE_ONE"));
-  EXPECT_THAT(Refusal(Rounds({10, FixedSizeSampling{3, true}}, kQuery, 1), add),
+  EXPECT_THAT(Refusal(Rounds({10, WithReplacement{3}}, kQuery, 1), add),
               HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE"));
   EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, kQuery, 3), add),
               HasSubstr("disjoint_batches (removing a record shifts the other batches"));
@@ -130,11 +130,12 @@ TEST(Resolve, ReplaceOneDoublesEveryDistance) {
             LaplacePair(2, Bound::kUpper));
   EXPECT_EQ(Resolve(Of({1, DiscreteLaplace{.5, 3}}), replace)->pairs.at(0).upper,
             DiscreteLaplacePair(.5, 6, Bound::kUpper));
-  EXPECT_EQ(
-      Resolve(Of({1, MatrixMechanism{2.0, 4}}), replace)->steps.at(0).noise_multiplier.upper(), 1);
-  EXPECT_EQ(
-      Resolve(Rounds({10, FixedSizeSampling{2, false}}, kQuery, 7), replace)->pairs.at(0).upper,
-      WithoutReplacementPair(Quotient(2, 10).upper(), 2));
+  EXPECT_EQ(Resolve(Of({1, MatrixMechanism{StatedSensitivity{2.0}, 4}}), replace)
+                ->steps.at(0)
+                .noise_multiplier.upper(),
+            1);
+  EXPECT_EQ(Resolve(Rounds({10, WithoutReplacement{2}}, kQuery, 7), replace)->pairs.at(0).upper,
+            WithoutReplacementPair(Quotient(2, 10).upper(), 2));
   EXPECT_EQ(Resolve(Rounds(Poisson(.1), kQuery, 1), replace)->pairs.at(0).upper,
             OpposedGaussianPair(.1, 1, 1));
 }
@@ -199,6 +200,8 @@ TEST(Resolve, ToeplitzCoefficientsHaveNoScale) {
   EXPECT_TRUE(composition->steps.at(0).noise_multiplier.Contains(1 / std::sqrt(23.5)));
 }
 
+constexpr auto kOneByOne = CyclicPoisson::Groups::kDrawnOneByOne;
+constexpr auto kEqual = CyclicPoisson::Groups::kOfEqualSize;
 MatrixMechanism Cyclic(uint64_t steps, std::vector<double> coefficients, CyclicPoisson cyclic) {
   return {ToeplitzEncoder{steps, std::move(coefficients), cyclic}, 4};
 }
@@ -206,7 +209,7 @@ MatrixMechanism Cyclic(uint64_t steps, std::vector<double> coefficients, CyclicP
 // Steps 0, 4 and 8 of ten: three rows of the first two columns, two of the last one.
 TEST(Resolve, CyclicPoissonIsTheRoundsOfTheFirstGroup) {
   const auto composition =
-      Resolve(Of({3, Cyclic(10, {1, .5, .25}, {4, .1, true})}), Adjacency::kAddOrRemoveOne);
+      Resolve(Of({3, Cyclic(10, {1, .5, .25}, {4, .1, kOneByOne})}), Adjacency::kAddOrRemoveOne);
   ASSERT_TRUE(composition.ok()) << composition.status();
   ASSERT_EQ(composition->steps.size(), 2u);
   const SampledGaussian &whole = composition->steps[0], &last = composition->steps[1];
@@ -223,7 +226,7 @@ TEST(Resolve, CyclicPoissonIsTheRoundsOfTheFirstGroup) {
 
 TEST(Resolve, CyclicPoissonOfEveryRecordOrOfEveryStepIsKnownOtherwise) {
   // All of a group: the limits on participation that it keeps.
-  const auto all = Resolve(Of({1, Cyclic(10, {1, .5}, {4, 1, false})}), Adjacency::kZeroOut);
+  const auto all = Resolve(Of({1, Cyclic(10, {1, .5}, {4, 1, kEqual})}), Adjacency::kZeroOut);
   const auto limited =
       Resolve(Of({1, MatrixMechanism{ToeplitzEncoder{10, {1, .5}, Participation{3, 4}}, 4}}),
               Adjacency::kZeroOut);
@@ -232,7 +235,8 @@ TEST(Resolve, CyclicPoissonOfEveryRecordOrOfEveryStepIsKnownOtherwise) {
   EXPECT_NEAR(all->steps[0].noise_multiplier.lower() / std::sqrt(3),
               limited->steps.at(0).noise_multiplier.lower(), 1e-12);
   // Independent noise in every step: DP-SGD.
-  const auto sgd = Resolve(Of({1, Cyclic(10, {2}, {1, .1, true})}), Adjacency::kAddOrRemoveOne);
+  const auto sgd =
+      Resolve(Of({1, Cyclic(10, {2}, {1, .1, kOneByOne})}), Adjacency::kAddOrRemoveOne);
   ASSERT_EQ(sgd->steps.size(), 1u);
   EXPECT_EQ(sgd->steps[0].count, 10u);
   EXPECT_TRUE(sgd->steps[0].noise_multiplier.Contains(2));
@@ -240,7 +244,7 @@ TEST(Resolve, CyclicPoissonOfEveryRecordOrOfEveryStepIsKnownOtherwise) {
 
 TEST(Resolve, GroupsOfEqualSizeAreRefusedWhereRemovalWouldMoveRecords) {
   const auto refused =
-      Resolve(Of({1, Cyclic(10, {1}, {4, .1, false})}), Adjacency::kAddOrRemoveOne).status();
+      Resolve(Of({1, Cyclic(10, {1}, {4, .1, kEqual})}), Adjacency::kAddOrRemoveOne).status();
   EXPECT_EQ(ReasonOf(refused).reason, "NO_ANALYSIS");
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("cyclic_poisson in groups of equal size (removing a record moves others to "
@@ -387,7 +391,8 @@ TEST(Epsilon, RefusesWhatItCannotAnswer) {
 // What an answer rests on depends on how the noise was made.
 TEST(Assumptions, NameTheNoise) {
   const auto assumptions = [](NoiseKind noise) {
-    const auto composition = Resolve(Of({1, MatrixMechanism{2.0, 4, noise}}), Adjacency::kZeroOut);
+    const auto composition =
+        Resolve(Of({1, MatrixMechanism{StatedSensitivity{2.0}, 4, noise}}), Adjacency::kZeroOut);
     return composition->assumptions;
   };
   EXPECT_THAT(assumptions(NoiseKind::kGaussian),

@@ -74,7 +74,9 @@ std::string LineOf(const Row& row, double error_of_widest) {
     bins.push_back(Epsilon({kSteps, c, BallsInBins{kSpacing}}, noise));
     if (c.size() <= kSpacing) {
       const double share = static_cast<double>(c.size()) / static_cast<double>(kSpacing);
-      cyclic.push_back(Epsilon({kSteps, c, CyclicPoisson{c.size(), share, true}}, noise));
+      cyclic.push_back(Epsilon(
+          {kSteps, c, CyclicPoisson{c.size(), share, CyclicPoisson::Groups::kDrawnOneByOne}},
+          noise));
     }
   }
   const auto cell = [](const std::vector<std::string>& values) {

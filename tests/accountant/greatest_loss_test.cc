@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "accountant/accountant.h"
-#include "accountant/mechanism/event.h"
+#include "accountant/event/event.h"
 #include "accountant/mechanism/history.h"
 
 namespace dpledger::accountant {

@@ -127,16 +127,15 @@ TEST(History, RoundsThatDifferInAnythingThatCostsStayApart) {
        RoundOf(FullBatch{}, {{"", 1, 2, NoiseKind::kRoundedGaussian, 2}})},
       {RoundOf(FullBatch{}), RoundOf(PoissonSampling{1})},
       {RoundOf(PoissonSampling{0.5}), RoundOf(PoissonSampling{std::nextafter(0.5, 1)})},
-      {RoundOf(FixedSizeSampling{3, true}), RoundOf(FixedSizeSampling{3, false})},
-      {RoundOf(FixedSizeSampling{3, true}), RoundOf(FixedSizeSampling{4, true})},
+      {RoundOf(WithReplacement{3}), RoundOf(WithoutReplacement{3})},
+      {RoundOf(WithReplacement{3}), RoundOf(WithReplacement{4})},
       {RoundOf(DisjointBatches{3, 0}), RoundOf(DisjointBatches{3, 1})},
       {RoundOf(DisjointBatches{3, 0}), RoundOf(DisjointBatches{4, 0})},
       {RoundOf(DisjointBatches{3, 0}), RoundOf(RandomAllocation{3, 0})},
       {RoundOf(RandomAllocation{3, 0}), RoundOf(RandomAllocation{3, 1})},
       {RoundOf(TruncatedPoisson{0.5, 3}), RoundOf(TruncatedPoisson{0.5, 4})},
       {RoundOf(TruncatedPoisson{0.5, 3}), RoundOf(TruncatedPoisson{0.25, 3})},
-      {{{8, FixedSizeSampling{3, true}}, {{"", 1, 1}}},
-       {{9, FixedSizeSampling{3, true}}, {{"", 1, 1}}}},
+      {{{8, WithReplacement{3}}, {{"", 1, 1}}}, {{9, WithReplacement{3}}, {{"", 1, 1}}}},
   };
   for (const auto& [a, b] : different) {
     EXPECT_THAT(Together(a, b), UnorderedElementsAre(3, 4)) << SchemeName(a.scheme);

@@ -17,10 +17,10 @@ double Exhaustive(uint64_t steps, Participation participation,
   std::vector<uint64_t> pattern;
   const std::function<void(uint64_t)> extend = [&](uint64_t from) {
     most = std::fmax(most, cost(pattern));
-    if (pattern.size() == participation.most) return;
+    if (pattern.size() == participation.max_participations) return;
     for (uint64_t at = from; at < steps; ++at) {
       pattern.push_back(at);
-      extend(at + participation.separation);
+      extend(at + participation.min_separation);
       pattern.pop_back();
     }
   };

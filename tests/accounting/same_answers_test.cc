@@ -10,8 +10,8 @@
 #include "events/proto_json.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/rpc/status.pb.h"
-#include "tests/accountant/event_rules.h"
 #include "tests/accounting/library_call.h"
+#include "tests/events/event_rules.h"
 #include "tests/server/any_call.h"
 #include "tests/server/running_server.h"
 

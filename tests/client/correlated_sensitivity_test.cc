@@ -18,7 +18,7 @@
 #include "client/internal/banded_encoder.h"
 #include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 
 namespace dpledger::client {
 namespace {
@@ -93,7 +93,7 @@ double WorstDistance(const CorrelatedOptions& options) {
 accountant::Event EventOf(const v1::MatrixMechanism& mechanism) {
   v1::Event message;
   *message.mutable_mechanism()->mutable_matrix_mechanism() = mechanism;
-  const auto event = accountant::EventFromProto(message);
+  const auto event = events::ValueOf(message);
   EXPECT_TRUE(event.ok()) << event.status();
   return *event;
 }

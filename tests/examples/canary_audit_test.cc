@@ -13,10 +13,10 @@
 
 #include "accountant/audit/audit.h"
 #include "accountant/calibration/calibration.h"
+#include "events/event_values.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
 #include "examples/dp_sgd/on_events.h"
-#include "ledger/event_from_proto.h"
 #include "ledger/profile_questions.h"
 #include "tests/support/list_recorder.h"
 
@@ -56,7 +56,7 @@ v1::AuditClaimResponse Audit(const testing::ListRecorder& recorder, const Guesse
   *rounds.mutable_rounds()->mutable_scheme() = recorder.schemes.at(0);
   rounds.mutable_rounds()->mutable_queries()->Add(recorder.queries.begin(), recorder.queries.end());
   rounds.mutable_rounds()->set_count(recorder.schemes.size());
-  const auto event = accountant::EventFromProto(rounds);
+  const auto event = events::ValueOf(rounds);
   EXPECT_TRUE(event.ok()) << event.status();
   subject.history.Add("", *event);
 

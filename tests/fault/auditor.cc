@@ -10,7 +10,7 @@
 #include "client/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 #include "ledger/questions.h"
 #include "merkle/proof.h"
 
@@ -219,7 +219,7 @@ void Auditor::CheckEpsilon(const std::string& address, const merkle::Checkpoint&
       subject.parameters = entry.declaration().parameters();
     }
     if (!entry.has_event()) continue;
-    const auto event = accountant::EventFromProto(entry.event());
+    const auto event = events::ValueOf(entry.event());
     if (!event.ok()) return Complain(absl::StrCat("event: ", event.status().message()));
     subject.history.Add(entry.writer(), *event);
   }

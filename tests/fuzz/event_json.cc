@@ -2,9 +2,8 @@
 // check and conversion of it ends.
 #include "events/event_json.h"
 
-#include "events/event_rules.h"
+#include "events/event_values.h"
 #include "google/protobuf/util/json_util.h"
-#include "ledger/event_from_proto.h"
 #include "ledger/request_rules.h"
 #include "tests/fuzz/target.h"
 
@@ -15,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto event = events::EventFromJson(Text(data, size));
   if (!event.ok()) return 0;
   const absl::Status checked = events::CheckEvent(*event);
-  const auto converted = accountant::EventFromProto(*event);
+  const auto converted = events::ValueOf(*event);
   if (!checked.ok()) return 0;
   FUZZ_CHECK(converted.ok());
   std::string line;

@@ -17,7 +17,7 @@
 #include "merkle/compact_tree.h"
 #include "server/stored_history.h"
 #include "server/subject_source.h"
-#include "tests/accountant/field_rules.h"
+#include "tests/events/field_rules.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
 #include "tests/server/watched_store.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/unknown_field_set.h"
-#include "tests/accountant/event_rules.h"
+#include "tests/events/event_rules.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "grpcpp/generic/generic_stub.h"
-#include "tests/accountant/field_rules.h"
+#include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {

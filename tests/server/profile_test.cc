@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tests/accountant/field_rules.h"
+#include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {

@@ -19,7 +19,7 @@
 #include "server/accounting_service.h"
 #include "server/log.h"
 #include "server/recompute_service.h"
-#include "tests/accountant/field_rules.h"
+#include "tests/events/field_rules.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger::server {

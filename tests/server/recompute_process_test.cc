@@ -8,8 +8,8 @@
 #include "client/connection.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/recompute_service.grpc.pb.h"
-#include "tests/accountant/field_rules.h"
 #include "tests/cli/process.h"
+#include "tests/events/field_rules.h"
 #include "tests/server/recompute_cases.h"
 
 namespace dpledger::server {

@@ -16,7 +16,7 @@
 #include "server/statement/attack.h"
 #include "server/statement/pages.h"
 #include "server/statement/words.h"
-#include "tests/accountant/field_rules.h"
+#include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {

@@ -67,14 +67,14 @@ constexpr Kind kKinds[] = {
        const uint64_t population = d.Whole(1e3, 1e6);
        const uint64_t sample = d.Whole(1, static_cast<double>(population));
        const double z = f * d.Log(0.5, 30);
-       return Rounds({population, FixedSizeSampling{sample, false}}, z, d.Whole(1, 1e5));
+       return Rounds({population, WithoutReplacement{sample}}, z, d.Whole(1, 1e5));
      },
      kNo, kNo, kYes},
     {"with_replacement",
      [](Draws& d, double f) {
        const uint64_t population = d.Whole(1e3, 1e6), sample = d.Whole(1, 1e3);
        const double z = f * d.Log(0.5, 30);
-       return Rounds({population, FixedSizeSampling{sample, true}}, z, d.Whole(1, 1e4));
+       return Rounds({population, WithReplacement{sample}}, z, d.Whole(1, 1e4));
      },
      kNo, kNo, kYes},
     {"truncated_poisson",
@@ -219,7 +219,8 @@ constexpr Kind kKinds[] = {
        const uint64_t period = band + d.Index(8);
        ToeplitzEncoder encoder{steps, coefficients, Participation{1, 1}};
        if (d.Index(2) == 0) {
-         encoder.schedule = CyclicPoisson{period, d.Log(1e-2, 1), true};
+         encoder.schedule =
+             CyclicPoisson{period, d.Log(1e-2, 1), CyclicPoisson::Groups::kDrawnOneByOne};
        } else {
          encoder.schedule = Participation{(steps + period - 1) / period, period};
        }

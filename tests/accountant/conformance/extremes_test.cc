@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "accountant/accountant.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 #include "tests/accountant/conformance/question_rules.h"
 #include "tests/support/random_setting.h"
 
@@ -110,9 +110,9 @@ TEST(Extremes, DepthIsBounded) {
     node->mutable_gaussian()->set_noise_multiplier(1);
     return event;
   };
-  EXPECT_TRUE(EventFromProto(nested(32)).ok());
+  EXPECT_TRUE(events::ValueOf(nested(32)).ok());
   for (const int levels : {33, 64, 1000}) {
-    const auto refused = EventFromProto(nested(levels));
+    const auto refused = events::ValueOf(nested(levels));
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.status().message()),
                 HasSubstr("must be at most 32 levels deep"));

@@ -11,7 +11,7 @@
 #include "accountant/calibration/calibration.h"
 #include "accountant/mechanism/history.h"
 #include "events/event_json.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 #include "tests/accountant/conformance/reference_case.h"
 
 namespace dpledger::accountant::conformance {
@@ -145,7 +145,7 @@ TEST(Faults, F9WhatIsRefusedIsNotInTheLedgerAndWhatIsInItCounts) {
       events::EventFromJson(R"({"mechanism":{"poisson_sampled":{"sampling_probability":1.5,)"
                             R"("event":{"gaussian":{"noise_multiplier":1}}}}})");
   ASSERT_TRUE(message.ok());
-  EXPECT_EQ(EventFromProto(*message).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(events::ValueOf(*message).status().code(), absl::StatusCode::kInvalidArgument);
 
   const char gaussian[] = R"({"mechanism":{"gaussian":{"noise_multiplier":1}}})";
   const char unknown[] = R"({"mechanism":{"unsupported":{"description":"a new idea"}}})";

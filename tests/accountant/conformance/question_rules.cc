@@ -8,7 +8,7 @@
 
 #include "accountant/accountant.h"
 #include "accountant/mechanism/history.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 
 namespace dpledger::accountant::conformance {
 namespace {
@@ -82,7 +82,7 @@ void ExpectOrderedOrRefused(const Composition& composition, double delta, const 
 
 void ExpectHonestAnswers(const v1::Event& event, double delta, const Limits& limits, Fates& fates) {
   SCOPED_TRACE(event.ShortDebugString().substr(0, 2000));
-  const auto value = EventFromProto(event);
+  const auto value = events::ValueOf(event);
   if (!value.ok()) {
     EXPECT_EQ(value.status().code(), absl::StatusCode::kInvalidArgument) << value.status();
     EXPECT_NE(value.status().message().find(':'), absl::string_view::npos) << value.status();

@@ -9,7 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "events/event_json.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 #include "tests/accountant/conformance/question_rules.h"
 
 namespace dpledger::accountant::conformance {
@@ -174,7 +174,7 @@ TEST(RandomEvents, SurviveTheEventFile) {
   Inventor inventor(7);
   for (int i = 0; i < 300; ++i) {
     const v1::Event event = inventor.Invent();
-    if (!EventFromProto(event).ok()) continue;
+    if (!events::ValueOf(event).ok()) continue;
     std::string line;
     ASSERT_TRUE(google::protobuf::util::MessageToJsonString(event, &line).ok());
     const auto read = events::EventFromJson(line);

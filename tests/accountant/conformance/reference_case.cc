@@ -7,7 +7,7 @@
 #include "accountant/mechanism/history.h"
 #include "base/status.h"
 #include "events/event_json.h"
-#include "ledger/event_from_proto.h"
+#include "events/event_values.h"
 #include "tests/support/json_file.h"
 
 namespace dpledger::accountant::conformance {
@@ -220,7 +220,7 @@ absl::StatusOr<Composition> Compose(const ReferenceCase& reference) {
   History history;
   for (const std::string& line : reference.events) {
     ASSIGN_OR_RETURN(const v1::Event message, events::EventFromJson(line));
-    ASSIGN_OR_RETURN(const Event event, EventFromProto(message));
+    ASSIGN_OR_RETURN(const Event event, events::ValueOf(message));
     history.Add("writer", event);
   }
   return Resolve(history, reference.adjacency);
