@@ -10,9 +10,9 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/json.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/access.pb.h"
+#include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
 
 namespace dpledger::cli {
@@ -59,39 +59,6 @@ void PrintText(const v1::Access& access, Output& out) {
   }
 }
 
-JsonObject ToJson(const v1::Access& access) {
-  JsonObject json;
-  json.AddText("time", TimeText(access));
-  json.AddText("caller", access.caller());
-  json.AddText("peer", access.peer());
-  if (access.reads_size() > 0) {
-    json.AddJson("reads", JsonList(access.reads(), [](const v1::Access::Reads& read) {
-                   return JsonObject()
-                       .AddText("permission", read.permission())
-                       .AddText("resource", read.resource())
-                       .AddCount("count", read.count())
-                       .ToString();
-                 }));
-  }
-  if (access.has_refused()) {
-    const v1::Access::Refused& refused = access.refused();
-    json.AddJson("refused", JsonObject()
-                                .AddText("permission", refused.permission())
-                                .AddText("resource", refused.resource())
-                                .AddText("request_id", refused.request_id())
-                                .AddText("reason", refused.reason())
-                                .AddCount("count", refused.count())
-                                .ToString());
-  }
-  if (access.has_administers()) {
-    json.AddJson("administers", JsonObject()
-                                    .AddText("method", access.administers().method())
-                                    .AddText("about", access.administers().about())
-                                    .ToString());
-  }
-  return json;
-}
-
 absl::Status Show(const AccessFlags& flags, Output& out) {
   const std::string month = flags.month.empty()
                                 ? absl::FormatTime("%Y-%m", absl::Now(), absl::UTCTimeZone())
@@ -99,7 +66,8 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
   const std::string ledger = absl::StrCat("projects/access-record/ledgers/", month);
   ServerCalls server(flags.server);
   bundle::EntryStream entries(ledger, &server);
-  std::vector<std::string> shown;
+  v1::AccessRead shown;
+  shown.set_ledger(ledger);
   while (true) {
     absl::StatusOr<std::string> bytes = entries.Next();
     if (absl::IsOutOfRange(bytes.status())) break;
@@ -112,16 +80,13 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
     if (!flags.caller.empty() && access.caller() != flags.caller) continue;
     if (flags.refused && !access.has_refused()) continue;
     if (out.json()) {
-      shown.push_back(ToJson(access).ToString());
+      *shown.add_access() = std::move(access);
     } else {
       PrintText(access, out);
     }
   }
   if (!out.json()) return absl::OkStatus();
-  JsonObject json;
-  json.AddText("ledger", ledger);
-  json.AddJson("access", JsonArray(shown));
-  out.Answer("", json);
+  out.Answer("", shown);
   return absl::OkStatus();
 }
 

@@ -15,8 +15,8 @@
 #include "cli/duration_flag.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/json.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 
 namespace dpledger::cli {
 namespace {
@@ -52,30 +52,13 @@ std::string ToText(const v1::Token& token) {
   return text;
 }
 
-JsonObject ToJson(const v1::Token& token) {
-  JsonObject json;
-  json.AddText("name", token.name());
-  json.AddText("caller", token.caller());
-  json.AddText("id", token.id());
-  json.AddJson("grants", JsonList(token.grants(), [](const v1::Grant& grant) {
-                 return JsonString(GrantText(grant));
-               }));
-  json.AddText("created", TimeText(token.create_time()));
-  if (token.has_expire_time()) json.AddText("expires", TimeText(token.expire_time()));
-  if (token.has_revoke_time()) json.AddText("revoked", TimeText(token.revoke_time()));
-  if (token.has_last_use_time()) json.AddText("last_use", TimeText(token.last_use_time()));
-  return json;
-}
-
-template <typename Tokens>
-void PrintAll(const Tokens& tokens, Output& out) {
-  JsonObject json;
-  json.AddJson("tokens",
-               JsonList(tokens, [](const v1::Token& token) { return ToJson(token).ToString(); }));
+// RevokeTokenResponse or ListTokensResponse.
+template <typename Response>
+void PrintAll(const Response& response, Output& out) {
   out.Answer(
-      absl::StrJoin(tokens, "\n",
+      absl::StrJoin(response.tokens(), "\n",
                     [](std::string* text, const v1::Token& token) { *text += ToText(token); }),
-      json);
+      response);
 }
 
 // ---- the secret ----
@@ -90,11 +73,12 @@ absl::Status CheckNewFile(const std::string& file) {
 
 absl::Status PrintSecret(const v1::Token& token, const std::string& secret, const std::string& file,
                          bool replace, Output& out) {
-  JsonObject json = ToJson(token);
+  v1::TokenMade made;
+  *made.mutable_token() = token;
   std::string text = ToText(token);
   if (file.empty()) {
     text += Row("token", secret);
-    json.AddText("token", secret);
+    made.set_secret(secret);
   } else {
     const std::string content = secret + "\n";
     const absl::Status kept =
@@ -106,9 +90,9 @@ absl::Status PrintSecret(const v1::Token& token, const std::string& secret, cons
                                                     token.name(), "`, with another --out."));
     }
     text += Row("token in", file);
-    json.AddText("token_file", file);
+    made.set_file(file);
   }
-  out.Answer(text, json);
+  out.Answer(text, made);
   if (file.empty()) out.Note("this token is not shown again; whoever has it is the caller");
   return absl::OkStatus();
 }
@@ -171,14 +155,14 @@ absl::Status Revoke(const TokenFlags& flags, Output& out) {
   request.set_name(flags.name);
   ASSIGN_OR_RETURN(const v1::RevokeTokenResponse revoked,
                    ServerCalls(flags.server).Revoke(request));
-  PrintAll(revoked.tokens(), out);
+  PrintAll(revoked, out);
   return absl::OkStatus();
 }
 
 absl::Status List(const TokenFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ListTokensResponse list,
                    ServerCalls(flags.server).List(v1::ListTokensRequest()));
-  PrintAll(list.tokens(), out);
+  PrintAll(list, out);
   return absl::OkStatus();
 }
 

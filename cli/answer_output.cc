@@ -26,32 +26,6 @@ std::string TrialsText(const v1::Trials& trials) {
   return "not stated";
 }
 
-std::string Json(const v1::Trials& trials) {
-  JsonObject object;
-  switch (trials.kind_case()) {
-    case v1::Trials::kNegativeBinomial:
-      object.AddText("kind", "negative-binomial");
-      object.AddNumber("eta", trials.negative_binomial().eta());
-      object.AddNumber("mean", trials.negative_binomial().mean());
-      break;
-    case v1::Trials::kPoisson:
-      object.AddText("kind", "poisson").AddNumber("mean", trials.poisson().mean());
-      break;
-    case v1::Trials::kFixed:
-      object.AddText("kind", "fixed").AddCount("count", trials.fixed().count());
-      break;
-    case v1::Trials::kBinomial:
-      object.AddText("kind", "binomial");
-      object.AddCount("most", trials.binomial().trials());
-      object.AddNumber("probability", trials.binomial().probability());
-      break;
-    case v1::Trials::kLeastCost:
-    case v1::Trials::KIND_NOT_SET:
-      break;
-  }
-  return object.ToString();
-}
-
 }  // namespace
 
 std::string ToText(const v1::ComputeEpsilonResponse& answer) {
@@ -114,81 +88,6 @@ std::string ToText(const v1::ComputeTuningCostResponse& answer) {
     text += BoundRow("  by " + analysis.name(), analysis.epsilon());
   }
   return text + DetailsText(answer.details(), answer.epsilon().upper());
-}
-
-JsonObject ToJson(const v1::ComputeEpsilonResponse& answer) {
-  JsonObject object;
-  object.AddJson("epsilon", Json(answer.epsilon()));
-  if (answer.has_planned_epsilon()) {
-    object.AddJson("planned_epsilon", Json(answer.planned_epsilon()));
-  }
-  object.AddNumber("delta", answer.delta());
-  AddDetails(answer.details(), object);
-  return object;
-}
-
-JsonObject ToJson(const v1::ComputeDeltaResponse& answer) {
-  JsonObject object;
-  object.AddJson("delta", Json(answer.delta()));
-  if (answer.has_planned_delta()) object.AddJson("planned_delta", Json(answer.planned_delta()));
-  object.AddNumber("epsilon", answer.epsilon());
-  AddDetails(answer.details(), object);
-  return object;
-}
-
-JsonObject ToJson(const v1::CalibrateResponse& answer) {
-  JsonObject object;
-  switch (answer.solution_case()) {
-    case v1::CalibrateResponse::kNoiseMultiplier:
-      object.AddNumber("noise_multiplier", answer.noise_multiplier());
-      break;
-    case v1::CalibrateResponse::kSteps:
-      object.AddCount("steps", answer.steps());
-      break;
-    case v1::CalibrateResponse::kSamplingProbability:
-      object.AddNumber("sampling_probability", answer.sampling_probability());
-      break;
-    case v1::CalibrateResponse::kValue:
-      object.AddNumber("value", answer.value());
-      break;
-    case v1::CalibrateResponse::SOLUTION_NOT_SET:
-      break;
-  }
-  object.AddJson("optimum", Json(answer.optimum()));
-  object.AddJson("epsilon", Json(answer.epsilon()));
-  object.AddJson("by_method", JsonList(answer.by_method(), [](const v1::CalibrationByMethod& by) {
-                   JsonObject one;
-                   one.AddText("method", by.method());
-                   if (!by.error().empty()) return one.AddText("error", by.error()).ToString();
-                   one.AddNumber("value", by.value());
-                   one.AddJson("optimum", Json(by.optimum()));
-                   return one.AddJson("epsilon", Json(by.epsilon())).ToString();
-                 }));
-  object.AddNumber("delta", answer.delta());
-  AddDetails(answer.details(), object);
-  return object;
-}
-
-JsonObject ToJson(const v1::ComputeTuningCostResponse& answer) {
-  JsonObject object;
-  object.AddJson("epsilon", Json(answer.epsilon()));
-  if (answer.has_planned_epsilon()) {
-    object.AddJson("planned_epsilon", Json(answer.planned_epsilon()));
-  }
-  object.AddJson("single_run_epsilon", Json(answer.single_run_epsilon()));
-  object.AddNumber("delta", answer.delta());
-  if (answer.gamma() > 0) object.AddNumber("gamma", answer.gamma());
-  object.AddJson("trials", Json(answer.trials()));
-  object.AddNumber("at_most_one_probability", answer.at_most_one_probability());
-  object.AddText("analysis", answer.analysis());
-  object.AddJson("analyses", JsonList(answer.analyses(), [](const v1::TuningAnalysis& analysis) {
-                   return JsonObject()
-                       .AddText("name", analysis.name())
-                       .AddJson("epsilon", Json(analysis.epsilon()))
-                       .ToString();
-                 }));
-  AddDetails(answer.details(), object);
-  return object;
 }
 
 }  // namespace dpledger::cli

@@ -12,59 +12,8 @@
 namespace dpledger::cli {
 namespace {
 
-std::string Json(const v1::CorrectionNote& correction) {
-  return JsonObject()
-      .AddCount("sequence", correction.sequence())
-      .AddCount("corrected_sequence", correction.corrected_sequence())
-      .AddText("text", correction.text())
-      .ToString();
-}
-
-std::string Json(const v1::MissingReleases& missing) {
-  return JsonObject()
-      .AddText("writer", missing.writer())
-      .AddCount("incarnation", missing.incarnation())
-      .AddText("reason", missing.reason())
-      .ToString();
-}
-
-std::string Json(const v1::LedgerReference& ledger) {
-  JsonObject object;
-  object.AddText("name", ledger.name());
-  object.AddCount("size", ledger.size());
-  object.AddText("root", HexEncode(ledger.root_hash()));
-  object.AddText("dataset", ledger.dataset());
-  object.AddText("unit_of_privacy", ledger.unit_of_privacy());
-  object.AddText("state", v1::LedgerState_Name(ledger.state()));
-  object.AddCount("rounds", ledger.rounds());
-  object.AddCount("planned_rounds", ledger.planned_rounds());
-  object.AddJson("corrections",
-                 JsonList(ledger.corrections(), [](const auto& one) { return Json(one); }));
-  object.AddJson("missing", JsonList(ledger.missing(), [](const auto& one) { return Json(one); }));
-  // Left out where all are named.
-  if (ledger.missing_count() > static_cast<uint64_t>(ledger.missing_size())) {
-    object.AddCount("missing_count", ledger.missing_count());
-  }
-  if (ledger.has_fork()) object.AddJson("fork", cli::Json(ledger.fork()));
-  if (ledger.has_import()) object.AddJson("import", cli::Json(ledger.import()));
-  return object.ToString();
-}
-
 // A mixture filter's delta is never 0.
 bool HasOdometer(const v1::FilterSpending& spending) { return spending.delta() > 0; }
-
-std::string Json(const v1::FilterSpending& spending) {
-  JsonObject object;
-  object.AddText("ledger", spending.ledger());
-  object.AddText("filter", spending.filter());
-  object.AddNumber("bound", spending.bound());
-  object.AddNumber("spent", spending.spent());
-  if (HasOdometer(spending)) {
-    object.AddNumber("odometer", spending.odometer());
-    object.AddNumber("delta", spending.delta());
-  }
-  return object.ToString();
-}
 
 const char* SourceText(v1::DeclarationSource source) {
   switch (source) {
@@ -197,52 +146,6 @@ std::string DetailsText(const v1::AnswerDetails& details, double epsilon) {
   for (const std::string& assumption : details.assumptions()) text += Row("assumes", assumption);
   for (const std::string& warning : details.warnings()) text += Row("warning", warning);
   return text + Row("version", details.version());
-}
-
-void AddDetails(const v1::AnswerDetails& details, JsonObject& object) {
-  object.AddText("method", details.method());
-  object.AddText("adjacency", v1::Adjacency_Name(details.adjacency()));
-  object.AddText("parameters", v1::Parameters_Name(details.parameters()));
-  object.AddText("regime", v1::Regime_Name(details.regime()));
-  object.AddText("declaration_source", v1::DeclarationSource_Name(details.declaration_source()));
-  object.AddCount("group_size", std::max<uint64_t>(1, details.group_size()));
-  object.AddTexts("schemes", Texts(details.schemes()));
-  object.AddTexts("assumptions", Texts(details.assumptions()));
-  object.AddTexts("warnings", Texts(details.warnings()));
-  object.AddCount("entries", details.entries());
-  object.AddJson("ledgers", JsonList(details.ledgers(), [](const auto& one) { return Json(one); }));
-  object.AddFlag("may_be_short", MayBeShort(details));
-  object.AddJson("filter_spending",
-                 JsonList(details.filter_spending(), [](const auto& one) { return Json(one); }));
-  object.AddText("version", details.version());
-}
-
-std::string Json(const v1::Interval& interval) {
-  return JsonObject()
-      .AddNumber("lower", interval.lower())
-      .AddNumber("upper", interval.upper())
-      .ToString();
-}
-
-std::string Json(const v1::Fork& fork) {
-  return JsonObject()
-      .AddText("parent", fork.parent())
-      .AddCount("size", fork.parent_size())
-      .AddText("root", HexEncode(fork.parent_root()))
-      .AddText("reason", fork.reason())
-      .ToString();
-}
-
-std::string Json(const v1::Import& import) {
-  return JsonObject()
-      .AddText("origin", import.origin())
-      .AddCount("size", import.size())
-      .AddText("root", HexEncode(import.root_hash()))
-      .ToString();
-}
-
-std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field) {
-  return {field.begin(), field.end()};
 }
 
 }  // namespace dpledger::cli

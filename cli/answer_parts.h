@@ -1,12 +1,8 @@
 // The parts that printed answers and ledgers share. Private to the files that print them.
 #pragma once
 
-#include <google/protobuf/repeated_field.h>
-
 #include <string>
-#include <vector>
 
-#include "cli/json.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/ledger.pb.h"
 
@@ -30,13 +26,5 @@ std::string MissingText(const v1::AnswerDetails& details);
 std::string DetailsText(const v1::AnswerDetails& details, double epsilon = 0);
 // What stands behind an odometer's number wherever it is printed.
 inline constexpr char kOdometerText[] = "by an odometer, which is no differential privacy";
-void AddDetails(const v1::AnswerDetails& details, JsonObject& object);
-
-// {"lower":…,"upper":…}
-std::string Json(const v1::Interval& interval);
-std::string Json(const v1::Fork& fork);
-std::string Json(const v1::Import& import);
-
-std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& field);
 
 }  // namespace dpledger::cli

@@ -81,7 +81,7 @@ absl::Status Audit(const AuditFlags& flags, Output& out) {
                                         flags.question, RequestOf(flags), &accountant::AnswerAudit)
                                   : accountant::AnswerAudit(RequestOf(flags));
   RETURN_IF_ERROR(answer.status());
-  out.Answer(ToText(*answer), ToJson(*answer));
+  out.Answer(ToText(*answer), *answer);
   if (!answer->refuted()) return absl::OkStatus();
   const double bound = answer->epsilon_lower_bound(), claimed = answer->claimed_epsilon().upper();
   const std::string why = claimed < bound ? absl::StrCat("epsilon is at least ", TextDown(bound),

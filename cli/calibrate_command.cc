@@ -146,7 +146,7 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
     if (flags.events.empty() && flags.solve != v1::SAMPLING_PROBABILITY)
       response.mutable_details()->add_assumptions(std::move(assumption));
   }
-  out.Answer(ToText(response), ToJson(response));
+  out.Answer(ToText(response), response);
   return absl::OkStatus();
 }
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "cli/answer_parts.h"
-#include "cli/json.h"
 #include "cli/number_text.h"
+#include "dpledger/v1/command.pb.h"
 #include "ledger/questions.h"
 
 namespace dpledger::cli {
@@ -95,7 +95,7 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
                                                                            : "noise multiplier";
   std::string text = absl::StrFormat("%-20s %-20s %s%s\n", grid.parameter, solved, "epsilon",
                                      per_example ? "        noise per example" : "");
-  std::vector<std::string> rows;
+  v1::CalibrationGrid answered;
   v1::AnswerDetails details;  // of the first row that is answered, but for the method
   std::set<std::string> methods;
   for (const double value : grid.values) {
@@ -106,45 +106,38 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
           grid.parameter == kBatch ? value / static_cast<double>(population) : value);
     }
     const auto response = accountant::AnswerCalibrate({}, request, accountant::Limits());
-    JsonObject row;
-    row.AddNumber(grid.parameter == kSteps   ? "steps"
-                  : grid.parameter == kBatch ? "batch_size"
-                                             : "sampling_probability",
-                  value);
+    v1::CalibrationGrid::Row& row = *answered.add_rows();
+    if (grid.parameter == kSteps) {
+      row.set_steps(request.steps());
+    } else if (grid.parameter == kBatch) {
+      row.set_batch_size(value);
+    } else {
+      row.set_sampling_probability(value);
+    }
     absl::StrAppendFormat(&text, "%-20s ", TextNear(value));
     if (!response.ok()) {
       if (!absl::IsFailedPrecondition(response.status())) return response.status();
       const std::string why(response.status().message());
-      row.AddText("error", why);
+      row.set_error(why);
       absl::StrAppend(&text, why, "\n");
     } else {
       if (methods.empty()) details = response->details();
       methods.insert(response->details().method());
       const double solution = ValueOf(*response);
-      row.AddNumber(request.solve() == v1::STEPS                  ? "solved_steps"
-                    : request.solve() == v1::SAMPLING_PROBABILITY ? "solved_sampling_probability"
-                                                                  : "noise_multiplier",
-                    solution);
-      row.AddNumber("epsilon", response->epsilon().upper());
+      *row.mutable_answer() = *response;
       absl::StrAppendFormat(&text, "%-20s %-14s", TextNear(solution),
                             TextUp(response->epsilon().upper()));
       if (per_example) {
         // The standard deviation of the noise in the mean gradient, in units of the clipping norm.
-        row.AddNumber("noise_per_example", solution / value);
+        row.set_noise_per_example(solution / value);
         absl::StrAppend(&text, " ", TextNear(solution / value));
       }
       absl::StrAppend(&text, "\n");
     }
-    rows.push_back(row.ToString());
   }
-  JsonObject json;
-  json.AddJson("rows", JsonArray(rows));
   details.set_method(absl::StrJoin(methods, ", "));
-  if (!methods.empty()) {
-    absl::StrAppend(&text, DetailsText(details));
-    AddDetails(details, json);
-  }
-  out.Answer(text, json);
+  if (!methods.empty()) absl::StrAppend(&text, DetailsText(details));
+  out.Answer(text, answered);
   return absl::OkStatus();
 }
 

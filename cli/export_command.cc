@@ -13,6 +13,8 @@
 #include "cli/ledger_flags.h"
 #include "cli/progress.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
+#include "events/proto_json.h"
 #include "ledger_store/bundle/export.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
@@ -32,7 +34,7 @@ absl::StatusOr<std::string> Statement(const std::string& name, double delta, uin
   request.mutable_subject()->set_up_to_sequence(size);
   request.set_delta(delta);
   ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, server.Ask(request));
-  return ToJson(answer).ToString();
+  return events::MessageToJson(answer, events::Zeros::kPrinted);
 }
 
 absl::Status Export(const ExportFlags& flags, Output& out) {
@@ -58,17 +60,17 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   RETURN_IF_ERROR(exported.status());
   const merkle::Checkpoint& checkpoint = *exported;
   const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
-  JsonObject json;
-  json.AddText("name", name);
-  json.AddText("file", flags.output);
-  json.AddCount("bytes", file.size());
-  json.AddText("origin", checkpoint.origin);
-  json.AddCount("size", checkpoint.size);
-  json.AddText("root", root);
+  v1::LedgerExported answer;
+  answer.set_ledger(name);
+  answer.set_file(flags.output);
+  answer.set_bytes(file.size());
+  answer.set_origin(checkpoint.origin);
+  answer.set_size(checkpoint.size);
+  answer.set_root_hash(merkle::ToBytes(checkpoint.root));
   out.Answer(Row("wrote", absl::StrCat(flags.output, ", ", file.size(), " bytes")) +
                  Row("origin", checkpoint.origin) + Row("size", absl::StrCat(checkpoint.size)) +
                  Row("root", root),
-             json);
+             answer);
   return absl::OkStatus();
 }
 

@@ -279,7 +279,7 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
   seal.set_name(name);
   seal.set_request_id(request_id + ".seal");
   ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(seal));
-  out.Answer(ToText(ledger), ToJson(ledger));
+  out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
 

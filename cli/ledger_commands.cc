@@ -13,6 +13,7 @@
 #include "cli/ledger_flags.h"
 #include "cli/ledger_output.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 #include "events/entry_json.h"
 
 namespace dpledger::cli {
@@ -67,7 +68,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   declaration.set_released(flags.released);
   declaration.set_description(flags.description);
   ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Create(request));
-  out.Answer(ToText(ledger), ToJson(ledger));
+  out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
 
@@ -129,18 +130,15 @@ absl::Status Append(const AppendFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::Receipt receipt, SendBatches(MakeBatches(base, file.events), server));
 
   const std::string root = HexEncode(receipt.root_hash());
-  JsonObject json;
-  json.AddText("name", flags.name);
-  json.AddCount("first_sequence", receipt.first_sequence());
-  json.AddCount("count", receipt.count());
-  json.AddCount("size", receipt.size());
-  json.AddText("root", root);
-  json.AddText("request_id", base.request_id());
+  v1::Appended answer;
+  answer.set_ledger(flags.name);
+  *answer.mutable_receipt() = receipt;
+  answer.set_request_id(base.request_id());
   out.Answer(
       absl::StrCat("stored ", receipt.count(), receipt.count() == 1 ? " event in " : " events in ",
                    flags.name, " from sequence ", receipt.first_sequence(), "\nsize ",
                    receipt.size(), "\nroot ", root, "\nrequest id ", base.request_id(), "\n"),
-      json);
+      answer);
   return absl::OkStatus();
 }
 
@@ -179,7 +177,7 @@ void AddShow(flags::App& app, Command& chosen) {
       ServerCalls calls(flags->place);
       ASSIGN_OR_RETURN(const std::string name, calls.NameOr(flags->name, "NAME"));
       ASSIGN_OR_RETURN(const v1::Ledger ledger, calls.Get(name));
-      out.Answer(ToText(ledger), ToJson(ledger));
+      out.Answer(ToText(ledger), ledger);
       return absl::OkStatus();
     };
   });
@@ -191,20 +189,22 @@ absl::Status Read(const ReadFlags& flags, uint64_t first, Output& out) {
   v1::ReadEntriesRequest request;
   request.set_ledger(name);
   request.set_first_sequence(first);
-  std::vector<std::string> entries;  // kept for --json only, which prints one object
+  v1::EntriesRead answer;  // for --json only, which prints one object
+  answer.set_ledger(name);
   do {
     ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, calls.Read(request));
     for (const std::string& bytes : page.entries()) {
-      ASSIGN_OR_RETURN(std::string line, events::EntryToLine(bytes));
       if (out.json()) {
-        entries.push_back(std::move(line));
+        if (!answer.add_entries()->ParseFromString(bytes))
+          return absl::DataLossError("server: sent a bad entry");
       } else {
+        ASSIGN_OR_RETURN(const std::string line, events::EntryToLine(bytes));
         out.Line(line);
       }
     }
     request.set_first_sequence(page.next_sequence());
   } while (request.first_sequence() != 0);
-  out.Answer("", JsonObject().AddText("name", name).AddJson("entries", JsonArray(entries)));
+  out.Answer("", answer);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "cli/ledger_flags.h"
 #include "cli/ledger_output.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 
 namespace dpledger::cli {
 namespace {
@@ -47,7 +48,7 @@ absl::Status Fork(const ForkFlags& flags, Output& out) {
     if (!flags.description.empty()) declaration.set_description(flags.description);
   }
   ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Fork(request));
-  out.Answer(ToText(ledger), ToJson(ledger));
+  out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
 
@@ -95,16 +96,14 @@ absl::Status AppendEntry(const EntryFlags& flags, const v1::NewEntry& entry, con
   *request.add_entries() = entry;
   ASSIGN_OR_RETURN(const v1::Receipt receipt, ServerCalls(flags.server).Append(request));
   const std::string root = HexEncode(receipt.root_hash());
-  JsonObject json;
-  json.AddText("name", flags.name);
-  json.AddCount("sequence", receipt.first_sequence());
-  json.AddCount("size", receipt.size());
-  json.AddText("root", root);
-  json.AddText("request_id", request.request_id());
+  v1::Appended answer;
+  answer.set_ledger(flags.name);
+  *answer.mutable_receipt() = receipt;
+  answer.set_request_id(request.request_id());
   out.Answer(absl::StrCat("stored ", what, " in ", flags.name, " as sequence ",
                           receipt.first_sequence(), "\nsize ", receipt.size(), "\nroot ", root,
                           "\nrequest id ", request.request_id(), "\n"),
-             json);
+             answer);
   return absl::OkStatus();
 }
 

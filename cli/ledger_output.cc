@@ -1,6 +1,5 @@
 #include "cli/ledger_output.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/time_util.h>
 
 #include "absl/strings/str_cat.h"
@@ -23,14 +22,6 @@ std::string WriterText(const v1::WriterStatus& writer) {
   return writer.owner().empty() ? text : absl::StrCat(text, ", of ", writer.owner());
 }
 
-// {"rdp":{"order":…,"epsilon":…}}, and so on. Its fields are doubles, which proto JSON prints as
-// cli/json.h does.
-std::string Json(const v1::Filter& filter) {
-  std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(filter, &json);
-  return status.ok() ? json : "{}";
-}
-
 std::string FilterText(const v1::Filter& filter) {
   switch (filter.kind_case()) {
     case v1::Filter::kRdp:
@@ -48,31 +39,6 @@ std::string FilterText(const v1::Filter& filter) {
       break;
   }
   return "none";
-}
-
-std::string Json(const v1::Declaration& declaration) {
-  JsonObject object;
-  object.AddText("dataset", declaration.dataset());
-  object.AddText("unit_of_privacy", declaration.unit_of_privacy());
-  object.AddText("adjacency", v1::Adjacency_Name(declaration.adjacency()));
-  object.AddText("parameters", v1::Parameters_Name(declaration.parameters()));
-  if (declaration.has_filter()) object.AddJson("filter", Json(declaration.filter()));
-  object.AddCount("planned_rounds", declaration.planned_rounds());
-  object.AddFlag("plan_independent", declaration.plan_independent());
-  object.AddText("spool_policy", v1::SpoolPolicy_Name(declaration.spool_policy()));
-  object.AddText("released", declaration.released());
-  object.AddText("description", declaration.description());
-  return object.ToString();
-}
-
-std::string Json(const v1::WriterStatus& writer) {
-  JsonObject object;
-  object.AddText("writer", writer.writer());
-  object.AddCount("entry_count", writer.entry_count());
-  if (writer.has_round()) object.AddCount("last_round", writer.last_round());
-  object.AddFlag("closed", writer.closed());
-  if (!writer.owner().empty()) object.AddText("owner", writer.owner());
-  return object.ToString();
 }
 
 }  // namespace
@@ -119,24 +85,6 @@ std::string ToText(const v1::Ledger& ledger) {
                              " are open; ", ledger.writers_size(), " are shown"));
   }
   return text;
-}
-
-JsonObject ToJson(const v1::Ledger& ledger) {
-  JsonObject object;
-  object.AddText("name", ledger.name());
-  object.AddText("state", v1::LedgerState_Name(ledger.state()));
-  object.AddCount("size", ledger.size());
-  object.AddText("root", HexEncode(ledger.root_hash()));
-  object.AddText("create_time", TimeText(ledger));
-  if (!ledger.creator().empty()) object.AddText("creator", ledger.creator());
-  object.AddJson("declaration", Json(ledger.declaration()));
-  if (ledger.has_fork()) object.AddJson("fork", Json(ledger.fork()));
-  if (ledger.has_import()) object.AddJson("import", Json(ledger.import()));
-  object.AddCount("writer_count", ledger.writer_count());
-  object.AddCount("open_writer_count", ledger.open_writer_count());
-  object.AddJson("writers",
-                 JsonList(ledger.writers(), [](const auto& writer) { return Json(writer); }));
-  return object;
 }
 
 std::string ToLine(const v1::Ledger& ledger) {

@@ -17,6 +17,7 @@
 #include "cli/ledger_place.h"
 #include "cli/number_text.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/summary.pb.h"
 
 namespace dpledger::cli {
@@ -24,11 +25,6 @@ namespace {
 
 constexpr uint32_t kPage = 1000;
 constexpr auto kAskAgain = std::chrono::seconds(1);
-
-std::string TimeText(const google::protobuf::Timestamp& time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
-                          absl::UTCTimeZone());
-}
 
 // ε, or why there is none.
 std::string CostText(bool has_epsilon, const v1::Interval& epsilon, double delta,
@@ -40,40 +36,8 @@ std::string CostText(bool has_epsilon, const v1::Interval& epsilon, double delta
                                   : absl::StrCat("epsilon refused: ", refusal.reason());
 }
 
-std::string RefusalJson(const v1::Refusal& refusal) {
-  return JsonObject()
-      .AddText("reason", refusal.reason())
-      .AddText("message", refusal.message())
-      .ToString();
-}
-
-std::string SummaryJson(const v1::LedgerSummary& summary) {
-  JsonObject json;
-  json.AddCount("size", summary.size());
-  json.AddText("root", HexEncode(summary.root_hash()));
-  json.AddNumber("delta", summary.delta());
-  if (summary.has_epsilon()) {
-    json.AddJson("epsilon", Json(summary.epsilon()));
-    json.AddText("method", summary.method());
-  }
-  if (summary.has_refusal()) json.AddJson("refused", RefusalJson(summary.refusal()));
-  json.AddText("version", summary.version());
-  json.AddText("compute_time", TimeText(summary.compute_time()));
-  json.AddText("last_entry_time", TimeText(summary.last_entry_time()));
-  json.AddCount("rounds", summary.rounds());
-  json.AddCount("warnings", summary.warnings());
-  json.AddCount("conflicts", summary.conflicts());
-  json.AddCount("corrections", summary.corrections());
-  return json.ToString();
-}
-
-struct Listed {
-  std::string text;
-  std::string json;
-};
-
 // One line of a list.
-Listed Show(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
+std::string Line(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
   std::string line = ToLine(ledger);
   line.pop_back();
   const bool known = !summary.ledger().empty();
@@ -81,9 +45,7 @@ Listed Show(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
       &line, "  ",
       CostText(summary.has_epsilon(), summary.epsilon(), summary.delta(), summary.refusal()));
   if (known && summary.size() < ledger.size()) absl::StrAppend(&line, " of ", summary.size());
-  JsonObject json = ToJson(ledger);
-  if (known) json.AddJson("summary", SummaryJson(summary));
-  return {std::move(line), json.ToString()};
+  return line;
 }
 
 struct ListFlags {
@@ -104,26 +66,23 @@ std::string ParentOf(const ListFlags& flags) {
   return flags.place.AtRest() ? "projects/-" : "projects/default";
 }
 
-// All pages, each ledger to `take`. Those that are damaged go into `damaged`.
-template <typename Take>
-absl::Status ListAll(ServerCalls& server, const ListFlags& flags, const Take& take,
-                     std::vector<v1::DamagedLedger>& damaged) {
+// All pages as one.
+absl::StatusOr<v1::ListLedgersResponse> ListAll(ServerCalls& server, const ListFlags& flags) {
   v1::ListLedgersRequest request;
   request.set_parent(ParentOf(flags));
   request.set_page_size(kPage);
   request.set_filter(flags.filter);
   request.set_order_by(flags.order_by);
+  v1::ListLedgersResponse all;
   do {
     ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
-    for (int i = 0; i < page.ledgers_size(); ++i) {
-      take(Show(page.ledgers(i), i < page.summaries_size()
-                                     ? page.summaries(i)
-                                     : v1::LedgerSummary::default_instance()));
-    }
-    damaged.assign(page.damaged().begin(), page.damaged().end());
+    all.clear_damaged();  // each page has all of them
+    all.MergeFrom(page);
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  return absl::OkStatus();
+  while (all.summaries_size() < all.ledgers_size()) all.add_summaries();
+  all.clear_next_page_token();
+  return all;
 }
 
 void AddList(flags::App& app, Command& chosen) {
@@ -142,51 +101,20 @@ void AddList(flags::App& app, Command& chosen) {
   command->callback([flags, &chosen] {
     chosen = [flags](Output& out) -> absl::Status {
       ServerCalls server(flags->place, /*costs=*/true);
+      ASSIGN_OR_RETURN(const v1::ListLedgersResponse list, ListAll(server, *flags));
       std::string text;
-      std::vector<std::string> ledgers;
-      std::vector<v1::DamagedLedger> damaged;
-      const auto take = [&](Listed listed) {
-        absl::StrAppend(&text, listed.text, "\n");
-        ledgers.push_back(std::move(listed.json));
-      };
-      RETURN_IF_ERROR(ListAll(server, *flags, take, damaged));
-      JsonObject json;
-      json.AddJson("ledgers", JsonArray(ledgers));
-      std::vector<std::string> names;
-      for (const v1::DamagedLedger& ledger : damaged) names.push_back(ledger.name());
-      if (!names.empty()) json.AddTexts("damaged", names);
-      out.Answer(text, json);
-      if (damaged.empty()) return absl::OkStatus();
-      return absl::DataLossError(
-          absl::StrCat(damaged.size(), " of these ledgers cannot be read, and are shown as they ",
-                       "were, if at all; the first: ", damaged.front().message()));
+      for (int i = 0; i < list.ledgers_size(); ++i)
+        absl::StrAppend(&text, Line(list.ledgers(i), list.summaries(i)), "\n");
+      out.Answer(text, list);
+      if (list.damaged().empty()) return absl::OkStatus();
+      return absl::DataLossError(absl::StrCat(
+          list.damaged_size(), " of these ledgers cannot be read, and are shown as they ",
+          "were, if at all; the first: ", list.damaged(0).message()));
     };
   });
 }
 
 // ---- datasets ----
-
-JsonObject DatasetJson(const v1::DatasetSummary& dataset) {
-  JsonObject json;
-  json.AddText("name", dataset.name());
-  json.AddTexts("units_of_privacy", Texts(dataset.units_of_privacy()));
-  std::vector<std::string> adjacencies;
-  for (const int adjacency : dataset.adjacencies()) {
-    adjacencies.push_back(v1::Adjacency_Name(adjacency));
-  }
-  json.AddTexts("adjacencies", adjacencies);
-  json.AddCount("ledgers", dataset.ledger_count());
-  json.AddCount("open", dataset.open_count());
-  json.AddCount("refused_ledgers", dataset.refused_count());
-  json.AddCount("conflicts", dataset.conflict_count());
-  json.AddNumber("delta", dataset.delta());
-  if (dataset.has_epsilon()) {
-    json.AddJson("epsilon", Json(dataset.epsilon()));
-    json.AddText("regime", v1::Regime_Name(dataset.regime()));
-  }
-  if (dataset.has_refusal()) json.AddJson("refused", RefusalJson(dataset.refusal()));
-  return json;
-}
 
 absl::Status ListDatasets(const ListFlags& flags, Output& out) {
   ServerCalls server(flags.place);
@@ -194,7 +122,7 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
   request.set_parent(ParentOf(flags));
   request.set_page_size(kPage);
   std::string text;
-  std::vector<std::string> datasets;
+  v1::ListDatasetsResponse all;
   do {
     ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.List(request));
     for (const v1::DatasetSummary& dataset : page.datasets()) {
@@ -203,11 +131,12 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
           dataset.ledger_count() == 1 ? " ledger, " : " ledgers, ", dataset.open_count(), " open  ",
           CostText(dataset.has_epsilon(), dataset.epsilon(), dataset.delta(), dataset.refusal()),
           dataset.regime() == v1::ODOMETER ? absl::StrCat(", ", kOdometerText) : "", "\n");
-      datasets.push_back(DatasetJson(dataset).ToString());
     }
+    all.MergeFrom(page);
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  out.Answer(text, JsonObject().AddJson("datasets", JsonArray(datasets)));
+  all.clear_next_page_token();
+  out.Answer(text, all);
   return absl::OkStatus();
 }
 
@@ -236,10 +165,16 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
   request.set_filter(flags.filter);
   uint64_t told = 0;
   const auto enough = [&] { return flags.changes > 0 && told >= flags.changes; };
-  const auto tell = [&](const Listed& listed) {
+  const auto tell = [&](const std::string& line, const v1::LedgerWatched& watched) {
     if (enough()) return;
-    out.Record(listed.text, listed.json);
+    out.Record(line, watched);
     ++told;
+  };
+  const auto tell_ledger = [&](const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
+    v1::LedgerWatched watched;
+    *watched.mutable_ledger() = ledger;
+    if (!summary.ledger().empty()) *watched.mutable_summary() = summary;
+    tell(Line(ledger, summary), watched);
   };
   while (true) {
     const absl::Status ended =
@@ -247,15 +182,17 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
           request.set_resume_token(next.resume_token());
           if (next.reset()) {
             out.Note("the server has started anew: all ledgers follow");
-            std::vector<v1::DamagedLedger> damaged;
-            RETURN_IF_ERROR(ListAll(server, flags, tell, damaged));
+            ASSIGN_OR_RETURN(const v1::ListLedgersResponse list, ListAll(server, flags));
+            for (int i = 0; i < list.ledgers_size(); ++i)
+              tell_ledger(list.ledgers(i), list.summaries(i));
           }
           for (int i = 0; i < next.ledgers_size(); ++i) {
-            tell(Show(next.ledgers(i), next.summaries(i)));
+            tell_ledger(next.ledgers(i), next.summaries(i));
           }
           for (const std::string& name : next.left()) {
-            tell({absl::StrCat(name, "  is found by the filter no more"),
-                  JsonObject().AddText("left", name).ToString()});
+            v1::LedgerWatched watched;
+            watched.set_left(name);
+            tell(absl::StrCat(name, "  is found by the filter no more"), watched);
           }
           return enough() ? absl::CancelledError("enough") : absl::OkStatus();
         });

@@ -3,13 +3,22 @@
 #include <iostream>
 
 #include "base/status.h"
+#include "dpledger/v1/command.pb.h"
+#include "events/proto_json.h"
 
 namespace dpledger::cli {
+namespace {
 
-void Output::Answer(const std::string& text, const JsonObject& json) {
+void Print(const google::protobuf::Message& message) {
+  std::cout << events::MessageToJson(message, events::Zeros::kPrinted) << std::endl;
+}
+
+}  // namespace
+
+void Output::Answer(const std::string& text, const google::protobuf::Message& message) {
   answered_ = true;
   if (json_) {
-    std::cout << json.ToString() << std::endl;
+    Print(message);
   } else {
     std::cout << text << std::flush;
   }
@@ -17,9 +26,8 @@ void Output::Answer(const std::string& text, const JsonObject& json) {
 
 void Output::Line(const std::string& line) { std::cout << line << "\n"; }
 
-void Output::Record(const std::string& line, const std::string& json) {
-  answered_ = true;
-  std::cout << (json_ ? json : line) << std::endl;
+void Output::Record(const std::string& line, const google::protobuf::Message& message) {
+  Answer(line + "\n", message);
 }
 
 void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note << std::endl; }
@@ -27,17 +35,17 @@ void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note <
 void Output::Error(const absl::Status& status) {
   Note(std::string(status.message()));
   if (!json_ || answered_) return;
-  JsonObject error;
-  error.AddText("code", absl::StatusCodeToString(status.code()));
-  error.AddText("message", std::string(status.message()));
+  v1::CommandFailed failed;
+  v1::CommandFailed::Error& error = *failed.mutable_error();
+  error.set_code(absl::StatusCodeToString(status.code()));
+  error.set_message(std::string(status.message()));
   const ErrorReason reason = ReasonOf(status);
-  if (!reason.reason.empty()) error.AddText("reason", reason.reason);
-  // Of a bundle that does not hold: what kind of difference, and where.
-  for (const char* key : {"class", "where"}) {
-    const auto found = reason.metadata.find(key);
-    if (found != reason.metadata.end()) error.AddText(key, found->second);
-  }
-  std::cout << JsonObject().AddJson("error", error.ToString()).ToString() << std::endl;
+  error.set_reason(reason.reason);
+  if (const auto it = reason.metadata.find("class"); it != reason.metadata.end())
+    error.set_class_(it->second);
+  if (const auto it = reason.metadata.find("where"); it != reason.metadata.end())
+    error.set_where(it->second);
+  Print(failed);
 }
 
 bool Output::Flush() { return static_cast<bool>(std::cout.flush()); }

@@ -1,11 +1,13 @@
 // The commands' output: answers and data go to stdout, notes and errors to stderr. With --json,
-// stdout gets exactly one JSON object, or, where an answer has no end, one a line.
+// stdout gets exactly one message in proto JSON, or, where an answer has no end, one a line. Zeros
+// are printed, so that no number is missing.
 #pragma once
+
+#include <google/protobuf/message.h>
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "cli/json.h"
 
 namespace dpledger::cli {
 
@@ -16,15 +18,15 @@ class Output {
   bool json() const { return json_; }
 
   // Prints an answer in the form that was asked for.
-  void Answer(const std::string& text, const JsonObject& json);
+  void Answer(const std::string& text, const google::protobuf::Message& message);
   // Prints one line of data, for people and pipes; not with --json.
   void Line(const std::string& line);
-  // Prints one part of an answer without an end: a line of text, or a JSON object on a line.
-  void Record(const std::string& line, const std::string& json);
+  // Prints one part of an answer without an end: a line of text, or a message on a line.
+  void Record(const std::string& line, const google::protobuf::Message& message);
   // Prints a note to stderr.
   void Note(const std::string& note);
-  // Prints "dpledger: <message>" to stderr and, with --json, {"error":{"code":…,"message":…}} to
-  // stdout, unless an answer was printed.
+  // Prints "dpledger: <message>" to stderr and, with --json, a CommandFailed to stdout, unless an
+  // answer was printed.
   void Error(const absl::Status& status);
   // Flushes stdout; whether everything could be written.
   bool Flush();

@@ -77,7 +77,7 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
     }
     return absl::OkStatus();
   }
-  out.Answer(ToText(answer, asked), ToJson(answer, asked));
+  out.Answer(ToText(answer, asked), answer);
   return absl::OkStatus();
 }
 

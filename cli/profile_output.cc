@@ -69,48 +69,6 @@ std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
   return text + DetailsText(answer.details());
 }
 
-JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked) {
-  JsonObject object;
-  object.AddJson("points", JsonList(answer.points(), [asked](const v1::ProfilePoint& point) {
-                   JsonObject one;
-                   if (asked == Asked::kEpsilons) one.AddNumber("epsilon", point.epsilon().upper());
-                   if (asked == Asked::kDeltas) one.AddJson("epsilon", Json(point.epsilon()));
-                   if (asked == Asked::kEpsilons) one.AddJson("delta", Json(point.delta()));
-                   if (asked == Asked::kDeltas) one.AddNumber("delta", point.delta().upper());
-                   if (point.has_planned()) {
-                     one.AddJson(absl::StrCat("planned_", ValueName(asked)), Json(point.planned()));
-                   }
-                   return one.ToString();
-                 }));
-  object.AddJson("advantage", Json(answer.advantage()));
-  object.AddJson("trade_off", JsonList(answer.trade_off(), [](const v1::ErrorRates& rates) {
-                   return JsonObject()
-                       .AddNumber("type_one", rates.type_one())
-                       .AddJson("remove", Json(rates.remove()))
-                       .AddJson("add", Json(rates.add()))
-                       .AddJson("symmetric", Json(rates.symmetric()))
-                       .ToString();
-                 }));
-  object.AddJson("bayes_success",
-                 JsonList(answer.bayes_success(), [](const v1::BayesSuccess& point) {
-                   return JsonObject()
-                       .AddNumber("prior", point.prior())
-                       .AddJson("success", Json(point.success()))
-                       .ToString();
-                 }));
-  if (answer.has_gaussian_fit()) {
-    const v1::GaussianFit& fit = answer.gaussian_fit();
-    object.AddJson("gaussian_fit", JsonObject()
-                                       .AddJson("mu", Json(fit.mu()))
-                                       .AddJson("regret", Json(fit.regret()))
-                                       .AddNumber("least_delta", fit.least_delta())
-                                       .AddNumber("greatest_delta", fit.greatest_delta())
-                                       .ToString());
-  }
-  AddDetails(answer.details(), object);
-  return object;
-}
-
 std::string ToText(const v1::AuditClaimResponse& answer) {
   std::string text =
       Row("epsilon at least", absl::StrCat(TextDown(answer.epsilon_lower_bound()),
@@ -140,38 +98,6 @@ std::string ToText(const v1::AuditClaimResponse& answer) {
   }
   text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
   return text + DetailsText(answer.details());
-}
-
-JsonObject ToJson(const v1::AuditClaimResponse& answer) {
-  JsonObject object;
-  object.AddNumber("epsilon_lower_bound", answer.epsilon_lower_bound());
-  object.AddNumber("delta", answer.delta());
-  object.AddNumber("confidence", answer.confidence());
-  if (answer.has_curve()) {
-    object.AddJson("curve", JsonObject()
-                                .AddNumber("gaussian_mu", answer.curve().gaussian_mu())
-                                .AddNumber("gaussian_epsilon", answer.curve().gaussian_epsilon())
-                                .AddFlag("refuted", answer.curve().refuted())
-                                .ToString());
-  }
-  if (answer.has_observed()) {
-    object.AddJson("observed", JsonObject()
-                                   .AddNumber("type_one", answer.observed().type_one())
-                                   .AddNumber("type_two", answer.observed().type_two())
-                                   .ToString());
-  }
-  if (!answer.has_claimed_epsilon()) {
-    object.AddTexts("assumptions", Texts(answer.details().assumptions()));
-    object.AddText("version", answer.details().version());
-    return object;
-  }
-  object.AddJson("claimed_epsilon", Json(answer.claimed_epsilon()));
-  if (answer.has_claimed_type_two()) {
-    object.AddJson("claimed_type_two", Json(answer.claimed_type_two()));
-  }
-  object.AddFlag("refuted", answer.refuted());
-  AddDetails(answer.details(), object);
-  return object;
 }
 
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked) {

@@ -1,9 +1,8 @@
-// Prints profiles as text, JSON and CSV, and audits as text and JSON.
+// Profiles as text and CSV, audits as text.
 #pragma once
 
 #include <string>
 
-#include "cli/json.h"
 #include "dpledger/v1/accounting_service.pb.h"
 
 namespace dpledger::cli {
@@ -12,10 +11,8 @@ namespace dpledger::cli {
 enum class Asked { kEpsilons, kDeltas };
 
 std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked);
-JsonObject ToJson(const v1::ComputeProfileResponse& answer, Asked asked);
 
 std::string ToText(const v1::AuditClaimResponse& answer);
-JsonObject ToJson(const v1::AuditClaimResponse& answer);
 
 // A header, then a line of exact numbers for each point.
 std::string PointsCsv(const v1::ComputeProfileResponse& answer, Asked asked);

@@ -109,7 +109,7 @@ absl::Status Ask(const QuestionFlags& flags, Request request,
                  Output& out) {
   const absl::StatusOr<Response> response = AnswerTo(flags, std::move(request), answer);
   RETURN_IF_ERROR(response.status());
-  out.Answer(ToText(*response), ToJson(*response));
+  out.Answer(ToText(*response), *response);
   return absl::OkStatus();
 }
 

@@ -1,29 +1,22 @@
 #include "cli/readable_check.h"
 
-#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/hex.h"
 #include "base/status.h"
-#include "cli/answer_output.h"
 #include "events/entry_json.h"
+#include "events/proto_json.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/file.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
 namespace {
-
-using google::protobuf::Struct;
-using google::protobuf::Value;
 
 // ---- events.jsonl ----
 
@@ -83,131 +76,73 @@ absl::StatusOr<std::optional<bundle::UstarMember>> Find(bundle::UstarReader& rea
 
 // ---- statement.json ----
 
-const Value* Find(const Struct& object, const std::string& name) {
-  const auto found = object.fields().find(name);
-  return found == object.fields().end() ? nullptr : &found->second;
-}
-
-// A number as cli/json.h prints it.
-std::optional<double> NumberOf(const Value* value) {
-  if (value == nullptr) return {};
-  if (value->has_number_value()) return value->number_value();
-  if (value->string_value() == "Infinity") return std::numeric_limits<double>::infinity();
-  return {};
-}
-
-struct Bounds {
-  double lower, upper;
-};
-std::optional<Bounds> BoundsIn(const Struct& object, const std::string& name) {
-  const Value* value = Find(object, name);
-  if (value == nullptr || !value->has_struct_value()) return {};
-  const std::optional<double> lower = NumberOf(Find(value->struct_value(), "lower"));
-  const std::optional<double> upper = NumberOf(Find(value->struct_value(), "upper"));
-  if (!lower.has_value() || !upper.has_value()) return {};
-  return Bounds{*lower, *upper};
-}
-
-bool Same(const Value& a, const Value& b);
-bool Same(const Struct& a, const Struct& b) {
-  if (a.fields().size() != b.fields().size()) return false;
-  return std::all_of(a.fields().begin(), a.fields().end(), [&](const auto& field) {
-    const Value* other = Find(b, field.first);
-    return other != nullptr && Same(field.second, *other);
-  });
-}
-bool Same(const Value& a, const Value& b) {
-  if (a.kind_case() != b.kind_case()) return false;
-  if (a.has_struct_value()) return Same(a.struct_value(), b.struct_value());
-  if (!a.has_list_value()) return a.SerializeAsString() == b.SerializeAsString();
-  const auto &left = a.list_value().values(), &right = b.list_value().values();
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](const Value& x, const Value& y) { return Same(x, y); });
-}
-
-// Whether each of `some` is among `all`.
-bool Among(const Value& some, const Value& all) {
-  const auto& values = all.list_value().values();
-  return std::all_of(some.list_value().values().begin(), some.list_value().values().end(),
-                     [&](const Value& one) {
-                       return std::any_of(values.begin(), values.end(),
-                                          [&](const Value& other) { return Same(one, other); });
-                     });
-}
-
-std::string Text(const Value* value) {
-  if (value == nullptr) return "nothing";
-  std::string text;
-  (void)google::protobuf::util::MessageToJsonString(*value, &text);
-  return bundle::Quoted(text);
-}
-
 absl::Status Wrong(const std::string& where, const std::string& expected,
                    const std::string& found) {
   return bundle::Differs(bundle::kStatementClass, absl::StrCat("statement.json, ", where), expected,
                          found);
 }
 
+std::string Shown(const v1::Interval& interval) {
+  return absl::StrCat("[", interval.lower(), ", ", interval.upper(), "]");
+}
+
 // That a claimed interval promises no more privacy than the entries prove.
-absl::Status CheckBounds(const std::string& name, const Struct& stated, const Struct& own) {
-  const std::optional<Bounds> claim = BoundsIn(stated, name), truth = BoundsIn(own, name);
-  if (!truth.has_value()) {
-    if (!claim.has_value()) return absl::OkStatus();
-    return Wrong(name, "absent: the ledger has no plan beyond what was spent",
-                 Text(Find(stated, name)));
+absl::Status CheckBounds(const char* name, const v1::Interval* claim, const v1::Interval* truth) {
+  if (truth == nullptr) {
+    if (claim == nullptr) return absl::OkStatus();
+    return Wrong(name, "absent: the ledger has no plan beyond what was spent", Shown(*claim));
   }
-  if (claim.has_value() && claim->upper >= truth->upper && claim->lower >= 0 &&
-      claim->lower <= truth->upper) {
+  if (claim != nullptr && claim->upper() >= truth->upper() && claim->lower() >= 0 &&
+      claim->lower() <= truth->upper()) {
     return absl::OkStatus();
   }
   return Wrong(name,
-               absl::StrCat("an interval whose upper bound is at least ", truth->upper,
+               absl::StrCat("an interval whose upper bound is at least ", truth->upper(),
                             " and whose lower bound is at most that, as the entries prove"),
-               claim.has_value() ? absl::StrCat("[", claim->lower, ", ", claim->upper, "]")
-                                 : Text(Find(stated, name)));
+               claim != nullptr ? Shown(*claim) : "nothing");
 }
 
-// Members whose content depends on the version of the program that wrote them.
-const std::set<std::string>& OfTheVersion() {
-  static const auto& names =
-      *new std::set<std::string>{"method", "assumptions", "warnings", "version", "schemes"};
-  return names;
+// Whether the field's content depends on the version of the program that wrote it.
+bool IsOfTheVersion(const std::string& field) {
+  return field == "method" || field == "assumptions" || field == "warnings" || field == "version" ||
+         field == "schemes";
 }
 
-absl::Status CheckMembers(const Struct& stated, const Struct& own) {
-  const Value *version = Find(stated, "version"), *own_version = Find(own, "version");
-  const bool same_version = version != nullptr && own_version != nullptr &&
-                            version->string_value() == own_version->string_value();
-  for (const auto& [name, value] : own.fields()) {
-    if (name == "epsilon" || name == "planned_epsilon") continue;
-    const Value* claim = Find(stated, name);
-    if (!same_version && (claim == nullptr || OfTheVersion().count(name) > 0)) continue;
-    // A server warns of what it knows beyond this ledger too.
-    const bool agrees =
-        claim != nullptr && (name == "warnings" ? Among(value, *claim) : Same(value, *claim));
-    if (agrees) continue;
-    return Wrong(name, Text(&value), Text(claim));
-  }
-  for (const auto& [name, value] : stated.fields()) {
-    if (same_version && name != "planned_epsilon" && Find(own, name) == nullptr)
-      return Wrong(name, "absent", Text(&value));
+// One field of the details, in JSON.
+std::string Part(v1::AnswerDetails details, const google::protobuf::FieldDescriptor* field) {
+  v1::AnswerDetails only;
+  details.GetReflection()->SwapFields(&details, &only, {field});
+  return events::MessageToJson(only);
+}
+
+absl::Status CheckDetails(const v1::AnswerDetails& stated, const v1::AnswerDetails& own) {
+  const bool same_version = stated.version() == own.version();
+  for (int i = 0; i < own.GetDescriptor()->field_count(); ++i) {
+    const auto* field = own.GetDescriptor()->field(i);
+    const std::string claim = Part(stated, field), truth = Part(own, field);
+    if (!same_version &&
+        (IsOfTheVersion(field->name()) || (claim == "{}" && field->name() != "ledgers")))
+      continue;
+    bool agrees = claim == truth;
+    if (field->name() == "warnings") {  // a server warns of what it knows beyond this ledger too
+      agrees = std::all_of(own.warnings().begin(), own.warnings().end(), [&](const auto& warning) {
+        return std::find(stated.warnings().begin(), stated.warnings().end(), warning) !=
+               stated.warnings().end();
+      });
+    }
+    if (!agrees) {
+      return Wrong(absl::StrCat("details.", field->name()), bundle::Quoted(truth),
+                   bundle::Quoted(claim));
+    }
   }
   return absl::OkStatus();
 }
 
 // In what terms the statement was asked for.
-v1::AccountingOptions OptionsOf(const Struct& statement) {
+v1::AccountingOptions OptionsOf(const v1::AnswerDetails& details) {
   v1::AccountingOptions options;
-  const Value* source = Find(statement, "declaration_source");
-  const Value* adjacency = Find(statement, "adjacency");
-  v1::Adjacency stated = v1::ADJACENCY_UNSPECIFIED;
-  if (source != nullptr && source->string_value() == "STATED" && adjacency != nullptr &&
-      v1::Adjacency_Parse(adjacency->string_value(), &stated)) {
-    options.set_adjacency(stated);
-  }
-  const double group_size = NumberOf(Find(statement, "group_size")).value_or(0);
-  if (group_size > 1 && group_size < 1e15)
-    options.set_group_size(static_cast<uint64_t>(group_size));
+  if (details.declaration_source() == v1::STATED) options.set_adjacency(details.adjacency());
+  if (details.group_size() > 1) options.set_group_size(details.group_size());
   return options;
 }
 
@@ -266,36 +201,26 @@ absl::StatusOr<bool> CheckEvents(const std::string& path, const LedgerCheck& che
 }
 
 absl::StatusOr<double> CheckStatement(const VerifiedLineage& lineage, const std::string& json) {
-  Struct statement;
-  const bool parsed = google::protobuf::util::JsonStringToMessage(json, &statement).ok();
-  const std::optional<double> delta = NumberOf(Find(statement, "delta"));
-  if (!parsed || !delta.has_value() || !(*delta > 0 && *delta < 1) ||
-      !BoundsIn(statement, "epsilon").has_value()) {
+  v1::ComputeEpsilonResponse stated, same;
+  constexpr char kWhat[] = "an answer of epsilon";
+  // Another version may say more.
+  if (!events::MessageFromJson(json, kWhat, stated, events::Unknown::kPassedOver).ok() ||
+      !(stated.delta() > 0 && stated.delta() < 1) || !stated.has_epsilon()) {
     return bundle::Differs(bundle::kStatementClass, bundle::kStatementMember,
                            "must be an answer of epsilon about one ledger, in JSON");
   }
-  ASSIGN_OR_RETURN(v1::ComputeEpsilonResponse answer,
-                   RecomputeEpsilon(lineage, *delta, OptionsOf(statement)));
-  NameAsTheServer(lineage, answer);
-  Struct own;
-  (void)google::protobuf::util::JsonStringToMessage(ToJson(answer).ToString(), &own);
-  // Version 0.1.0 had one `ledger` in the place of the list, with less in it.
-  if (const Value* ledger = Find(statement, "ledger"); ledger != nullptr) {
-    const v1::LedgerReference& reference = answer.details().ledgers(0);
-    const Value* root = Find(ledger->struct_value(), "root");
-    const std::string own_root = HexEncode(reference.root_hash());
-    if (root == nullptr || root->string_value() != own_root)
-      return Wrong("ledger.root", own_root, Text(root));
-    const Value* name = Find(ledger->struct_value(), "name");
-    if (name == nullptr || name->string_value() != reference.name())
-      return Wrong("ledger.name", bundle::Quoted(reference.name()), Text(name));
-  } else if (Find(statement, "ledgers") == nullptr) {
-    return Wrong("ledgers", Text(Find(own, "ledgers")), "nothing");
-  }
-  RETURN_IF_ERROR(CheckMembers(statement, own));
-  for (const char* name : {"epsilon", "planned_epsilon"})
-    RETURN_IF_ERROR(CheckBounds(name, statement, own));
-  return *delta;
+  ASSIGN_OR_RETURN(v1::ComputeEpsilonResponse own,
+                   RecomputeEpsilon(lineage, stated.delta(), OptionsOf(stated.details())));
+  NameAsTheServer(lineage, own);
+  if (stated.details().version() == own.details().version())
+    if (const absl::Status strict = events::MessageFromJson(json, kWhat, same); !strict.ok())
+      return Wrong("its members", "those of this version", std::string(strict.message()));
+  RETURN_IF_ERROR(CheckDetails(stated.details(), own.details()));
+  RETURN_IF_ERROR(CheckBounds("epsilon", &stated.epsilon(), &own.epsilon()));
+  RETURN_IF_ERROR(CheckBounds("planned_epsilon",
+                              stated.has_planned_epsilon() ? &stated.planned_epsilon() : nullptr,
+                              own.has_planned_epsilon() ? &own.planned_epsilon() : nullptr));
+  return stated.delta();
 }
 
 }  // namespace dpledger::cli

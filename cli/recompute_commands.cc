@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
 
 namespace dpledger::cli {
@@ -61,8 +62,7 @@ std::string SummaryText(const v1::LedgerSummary& summary) {
 }
 
 void Print(const v1::Operation& operation, Output& out) {
-  out.Answer(ToText(operation),
-             JsonObject().AddJson("operation", events::MessageToJson(operation)));
+  out.Answer(ToText(operation), operation);
 }
 
 // Until it has ended.
@@ -100,18 +100,19 @@ absl::Status Start(const RecomputeFlags& flags, Output& out) {
 absl::Status ListThem(const RecomputeFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   std::string text;
-  std::string json;
+  v1::ListOperationsResponse all;
   v1::ListOperationsRequest request;
   do {
     ASSIGN_OR_RETURN(const v1::ListOperationsResponse page, server.List(request));
     for (const v1::Operation& one : page.operations()) {
       absl::StrAppend(&text, one.name(), "  ", v1::Operation::State_Name(one.state()), "  ",
                       one.done(), " of ", one.total(), "\n");
-      absl::StrAppend(&json, json.empty() ? "" : ",", events::MessageToJson(one));
     }
+    all.MergeFrom(page);
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  out.Answer(text, JsonObject().AddJson("operations", absl::StrCat("[", json, "]")));
+  all.clear_next_page_token();
+  out.Answer(text, all);
   return absl::OkStatus();
 }
 
@@ -128,7 +129,8 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
     return absl::OkStatus();
   }
   std::string text = ToText(operation);
-  std::string json;
+  v1::RecomputeResults answer;
+  *answer.mutable_operation() = operation;
   v1::ListRecomputedRequest results;
   results.set_name(operation.name());
   do {
@@ -137,13 +139,11 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
       absl::StrAppend(&text, one.now().ledger(), " at size ", one.now().size(), "\n");
       if (one.has_before()) text += Row("  said then", SummaryText(one.before()));
       text += Row("  says now", SummaryText(one.now()));
-      absl::StrAppend(&json, json.empty() ? "" : ",", events::MessageToJson(one));
+      *answer.add_results() = one;
     }
     results.set_page_token(page.next_page_token());
   } while (!results.page_token().empty());
-  out.Answer(text, JsonObject()
-                       .AddJson("operation", events::MessageToJson(operation))
-                       .AddJson("results", absl::StrCat("[", json, "]")));
+  out.Answer(text, answer);
   return absl::OkStatus();
 }
 

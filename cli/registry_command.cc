@@ -14,8 +14,8 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/json.h"
 #include "cli/trust_flags.h"
+#include "dpledger/v1/command.pb.h"
 #include "merkle/compact_tree.h"
 #include "registry/contradiction.h"
 #include "registry/follower.h"
@@ -107,15 +107,15 @@ void Print(const registry::Follower& follower, const registry::FollowRound& roun
   text += Row("signed by", log.keys().back().ToText());
   if (round.growth_proofs > 0)
     text += Row("growth proved", absl::StrCat(round.growth_proofs, " times"));
-  JsonObject json;
-  json.AddText("origin", checkpoint.origin);
-  json.AddCount("size", checkpoint.size);
-  json.AddCount("new_entries", round.entries);
-  json.AddText("root", root);
-  json.AddCount("ledgers", log.ledgers().size());
-  json.AddText("signed_by", log.keys().back().ToText());
-  json.AddCount("growth_proofs", round.growth_proofs);
-  out.Answer(text, json);
+  v1::RegistryFollowed answer;
+  answer.set_origin(checkpoint.origin);
+  answer.set_size(checkpoint.size);
+  answer.set_new_entries(round.entries);
+  answer.set_root_hash(merkle::ToBytes(checkpoint.root));
+  answer.set_ledgers(log.ledgers().size());
+  answer.set_signed_by(log.keys().back().ToText());
+  answer.set_growth_proofs(round.growth_proofs);
+  out.Answer(text, answer);
 }
 
 absl::Status Follow(const FollowFlags& flags, Output& out) {
@@ -203,10 +203,9 @@ absl::Status Check(const CheckFlags& flags, Output& out) {
   if (error) return absl::NotFoundError(absl::StrCat(flags.folder, ": ", error.message()));
   const absl::StatusOr<std::string> proved = registry::CheckContradiction(files, keys);
   RETURN_IF_ERROR(proved.status());
-  JsonObject json;
-  json.AddFlag("contradiction", true);
-  json.AddText("proved", *proved);
-  out.Answer(Row("contradiction", *proved), json);
+  v1::ContradictionProved answer;
+  answer.set_proved(*proved);
+  out.Answer(Row("contradiction", *proved), answer);
   return absl::OkStatus();
 }
 

@@ -137,7 +137,7 @@ absl::Status Seal(const SealFlags& flags, Output& out) {
   }
   if (!flags.open_writers_are_missing) SayMissing(missing, request);
   ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(request));
-  out.Answer(ToText(ledger), ToJson(ledger));
+  out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
 

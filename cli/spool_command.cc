@@ -9,9 +9,9 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "cli/json.h"
 #include "client/connection.h"
 #include "client/spool_import.h"
+#include "dpledger/v1/command.pb.h"
 
 namespace dpledger::cli {
 namespace {
@@ -29,23 +29,20 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
     ASSIGN_OR_RETURN(files, client::SpoolFiles(flags.folder));
   }
   std::string text;
-  std::vector<std::string> spools;
+  v1::SpoolsImported answer;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const client::SpoolImport import, client::ImportSpool(file, *stub));
     absl::StrAppend(&text, import.path, ": writer ", import.writer, " of ", import.ledger, ": ",
                     import.delivered_batches, " batches were still taken, ", import.late_events,
                     " events came in late\n");
-    spools.push_back(JsonObject()
-                         .AddText("path", import.path)
-                         .AddText("ledger", import.ledger)
-                         .AddText("writer", import.writer)
-                         .AddCount("delivered_batches", import.delivered_batches)
-                         .AddCount("late_events", import.late_events)
-                         .ToString());
+    v1::SpoolsImported::Spool& spool = *answer.add_spools();
+    spool.set_path(import.path);
+    spool.set_ledger(import.ledger);
+    spool.set_writer(import.writer);
+    spool.set_delivered_batches(import.delivered_batches);
+    spool.set_late_events(import.late_events);
   }
-  JsonObject json;
-  json.AddJson("spools", JsonArray(spools));
-  out.Answer(text, json);
+  out.Answer(text, answer);
   return absl::OkStatus();
 }
 

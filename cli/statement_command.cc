@@ -11,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
+#include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
 
 namespace dpledger::cli {
@@ -31,6 +32,13 @@ struct StatementFlags {
   std::string output;
 };
 
+// The statement without its two forms in words.
+v1::Statement FieldsOf(v1::Statement statement) {
+  statement.clear_html();
+  statement.clear_markdown();
+  return statement;
+}
+
 std::string TextOf(const v1::Statement& statement, Form form) {
   switch (form) {
     case Form::kHtml:
@@ -40,10 +48,7 @@ std::string TextOf(const v1::Statement& statement, Form form) {
     case Form::kJson:
       break;
   }
-  v1::Statement fields = statement;  // the same, without the two forms of it
-  fields.clear_html();
-  fields.clear_markdown();
-  return events::MessageToJson(fields) + "\n";
+  return events::MessageToJson(FieldsOf(statement)) + "\n";
 }
 
 // What it is about where no flag says so: the only ledger at rest, or the data set of all of them.
@@ -75,16 +80,14 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
   const std::string text = TextOf(statement, out.json() ? Form::kJson : flags.form);
   if (!flags.output.empty()) {
     RETURN_IF_ERROR(WriteFileDurably(flags.output, text));
-    JsonObject json;
-    json.AddText("file", flags.output);
-    json.AddCount("bytes", text.size());
-    out.Answer(Row("wrote", flags.output), json);
+    v1::FileWritten written;
+    written.set_file(flags.output);
+    written.set_bytes(text.size());
+    out.Answer(Row("wrote", flags.output), written);
     return absl::OkStatus();
   }
   if (out.json()) {
-    JsonObject json;
-    json.AddJson("statement", std::string(absl::StripSuffix(text, "\n")));
-    out.Answer("", json);
+    out.Answer("", FieldsOf(std::move(statement)));
     return absl::OkStatus();
   }
   for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {

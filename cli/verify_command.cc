@@ -20,6 +20,7 @@
 #include "cli/question_flags.h"
 #include "cli/readable_check.h"
 #include "cli/trust_flags.h"
+#include "dpledger/v1/command.pb.h"
 #include "events/names.h"
 #include "merkle/compact_tree.h"
 
@@ -56,8 +57,8 @@ std::vector<std::string> WarningsOf(const VerifiedLineage& lineage, bool origina
   return warnings;
 }
 
-std::string StateOf(const bundle::Verifier& verifier) {
-  return verifier.rules().sealed() ? "SEALED" : "OPEN";
+v1::LedgerState StateOf(const bundle::Verifier& verifier) {
+  return verifier.rules().sealed() ? v1::SEALED : v1::OPEN;
 }
 
 std::vector<std::string> SignersOf(const bundle::Verifier& verifier) {
@@ -94,7 +95,8 @@ std::string TextOf(const VerifiedLineage& lineage, const Findings& findings) {
   }
   text +=
       Row(evidence.own_keys() ? "agrees with itself" : "verified", evidence.checkpoint().origin);
-  text += Row("entries", absl::StrCat(own.rules().size(), ", ", StateOf(own)));
+  text +=
+      Row("entries", absl::StrCat(own.rules().size(), ", ", v1::LedgerState_Name(StateOf(own))));
   text += Row("root", RootOf(own));
   for (const std::string& signer : SignersOf(own)) text += Row("signed by log", signer);
   text += Row("registered", absl::StrCat("by ", Time(evidence.registered_seconds()),
@@ -127,40 +129,33 @@ std::string TextOf(const VerifiedLineage& lineage, const Findings& findings) {
   return text;
 }
 
-std::string Json(const bundle::EvidenceCheck::Cosigner& cosigner) {
-  return JsonObject()
-      .AddText("key", cosigner.key.ToText())
-      .AddCount("unix_seconds", cosigner.unix_seconds)
-      .ToString();
-}
-
-JsonObject JsonOf(const VerifiedLineage& lineage, const Findings& findings) {
+v1::LedgerVerified MessageOf(const VerifiedLineage& lineage, const Findings& findings) {
   const bundle::Verifier& own = lineage.own();
   const bundle::EvidenceCheck& evidence = own.evidence();
-  JsonObject object;
-  object.AddFlag("verified", !evidence.own_keys());
-  object.AddText("origin", evidence.checkpoint().origin);
-  object.AddCount("size", own.rules().size());
-  object.AddText("root", RootOf(own));
-  object.AddText("state", StateOf(own));
-  object.AddTexts("signed_by", SignersOf(own));
-  object.AddJson("witnessed_by",
-                 JsonList(evidence.cosigners(), [](const auto& one) { return Json(one); }));
-  object.AddTexts("unknown_signatures", evidence.unknown_signatures());
-  object.AddFlag("key_given", !evidence.own_keys());
-  object.AddJson("registry", JsonObject()
-                                 .AddText("origin", evidence.registry().origin)
-                                 .AddCount("size", evidence.registry().size)
-                                 .ToString());
-  object.AddCount("registrations", evidence.points().size());
-  object.AddCount("writers", own.rules().writers());
-  object.AddCount("older", findings.older);
-  object.AddCount("parents", lineage.ledgers.size() - 1);
-  object.AddFlag("events_agree", findings.events);
-  if (findings.statement_delta.has_value())
-    object.AddNumber("statement_delta", *findings.statement_delta);
-  object.AddTexts("warnings", findings.warnings);
-  return object;
+  v1::LedgerVerified message;
+  message.set_verified(!evidence.own_keys());
+  message.set_origin(evidence.checkpoint().origin);
+  message.set_size(own.rules().size());
+  message.set_root_hash(merkle::ToBytes(evidence.checkpoint().root));
+  message.set_state(StateOf(own));
+  for (const std::string& signer : SignersOf(own)) message.add_signed_by(signer);
+  for (const auto& cosigner : evidence.cosigners()) {
+    v1::LedgerVerified::Cosigner& witness = *message.add_witnessed_by();
+    witness.set_key(cosigner.key.ToText());
+    witness.set_unix_seconds(cosigner.unix_seconds);
+  }
+  for (const std::string& unknown : evidence.unknown_signatures())
+    message.add_unknown_signatures(unknown);
+  message.set_registry_origin(evidence.registry().origin);
+  message.set_registry_size(evidence.registry().size);
+  message.set_registrations(evidence.points().size());
+  message.set_writers(own.rules().writers());
+  message.set_older(findings.older);
+  message.set_parents(lineage.ledgers.size() - 1);
+  message.set_events_agree(findings.events);
+  if (findings.statement_delta.has_value()) message.set_statement_delta(*findings.statement_delta);
+  for (const std::string& warning : findings.warnings) message.add_warnings(warning);
+  return message;
 }
 
 // The bundles, if bundles are to be verified.
@@ -204,22 +199,20 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   RETURN_IF_ERROR(flags.trust.CheckTrust(lineage.own().evidence()));
   findings.warnings = WarningsOf(lineage, original_verified);
   std::string text = TextOf(lineage, findings);
-  JsonObject json = JsonOf(lineage, findings);
+  v1::LedgerVerified answer = MessageOf(lineage, findings);
   if (flags.delta > 0) {
-    ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer,
+    ASSIGN_OR_RETURN(*answer.mutable_answer(),
                      RecomputeEpsilon(lineage, flags.delta, flags.method.Options()));
-    text += ToText(answer);
-    json.AddJson("answer", ToJson(answer).ToString());
+    text += ToText(answer.answer());
   }
   if (flags.epsilon >= 0) {
-    ASSIGN_OR_RETURN(const v1::ComputeDeltaResponse answer,
+    ASSIGN_OR_RETURN(*answer.mutable_delta_answer(),
                      RecomputeDelta(lineage, flags.epsilon, flags.method.Options()));
-    text += ToText(answer);
-    json.AddJson("delta_answer", ToJson(answer).ToString());
+    text += ToText(answer.delta_answer());
   }
   RETURN_IF_ERROR(flags.trust.Keep(lineage.own().evidence()));
   for (const std::string& warning : findings.warnings) out.Note("warning: " + warning);
-  out.Answer(text, json);
+  out.Answer(text, answer);
   return absl::OkStatus();
 }
 

@@ -56,15 +56,17 @@ absl::Status CheckNothingTwice(const Descriptor& type, const std::string& wire) 
 }  // namespace
 
 absl::Status MessageFromJson(std::string_view json, std::string_view what,
-                             google::protobuf::Message& message) {
+                             google::protobuf::Message& message, Unknown unknown) {
   const Descriptor& type = *message.GetDescriptor();
   const std::unique_ptr<google::protobuf::util::TypeResolver> resolver(
       google::protobuf::util::NewTypeResolverForDescriptorPool("type.googleapis.com",
                                                                type.file()->pool()));
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = unknown == Unknown::kPassedOver;
   std::string wire;
   const auto status = google::protobuf::util::JsonToBinaryString(
       resolver.get(), "type.googleapis.com/" + type.full_name(),
-      google::protobuf::StringPiece(json.data(), json.size()), &wire);
+      google::protobuf::StringPiece(json.data(), json.size()), &wire, options);
   if (!status.ok()) {
     return NotProtoJson(what, FirstLine({status.message().data(), status.message().size()}));
   }
@@ -73,10 +75,12 @@ absl::Status MessageFromJson(std::string_view json, std::string_view what,
   return absl::OkStatus();
 }
 
-std::string MessageToJson(const google::protobuf::Message& message) {
+std::string MessageToJson(const google::protobuf::Message& message, Zeros zeros) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = zeros == Zeros::kPrinted;
   std::string json;
   // Fails only for a message that holds an Any of an unknown type.
-  if (!google::protobuf::util::MessageToJsonString(message, &json).ok()) return "{}";
+  if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) return "{}";
   return json;
 }
 

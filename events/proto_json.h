@@ -12,11 +12,15 @@ namespace dpledger::events {
 
 // Field names are in camelCase or as in the .proto. INVALID_ARGUMENT (INVALID_JSON) says where the
 // text is no such JSON; INVALID_ARGUMENT names a field that is there twice. `what` the text should
-// be is for the error: "an event".
+// be is for the error: "an event". Unknown fields are refused, or passed over.
+enum class Unknown { kRefused, kPassedOver };
 absl::Status MessageFromJson(std::string_view json, std::string_view what,
-                             google::protobuf::Message& message);
+                             google::protobuf::Message& message,
+                             Unknown unknown = Unknown::kRefused);
 
-// Names in camelCase; fields that are zero or empty are left out.
-std::string MessageToJson(const google::protobuf::Message& message);
+// Names in camelCase. Fields that are zero or empty are left out, or printed where they are no
+// message and no alternative of several.
+enum class Zeros { kLeftOut, kPrinted };
+std::string MessageToJson(const google::protobuf::Message& message, Zeros zeros = Zeros::kLeftOut);
 
 }  // namespace dpledger::events

@@ -76,8 +76,12 @@ class Detailed:
         return found
 
     def to_json(self, indent: Optional[int] = None) -> str:
-        """`to_dict` as JSON; an infinite number is the text "Infinity"."""
-        return _json(self.to_dict(), indent)
+        """The API's message in proto JSON, as `dpledger --json` prints it and a server answers by HTTP: names are in
+        camelCase, 64-bit whole numbers and infinity are text."""
+        import json
+        from ._json import to_proto_json
+        self.details  # it is decoded when it is first asked for
+        return json.dumps(to_proto_json(self._response), indent=indent, ensure_ascii=False)
 
     def _rows(self) -> List[Tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self._shown]

@@ -1463,6 +1463,8 @@ class ComputeTuningCostResponse(Message):
     analysis: whose upper bound `epsilon` has
     trials: as asked; for least_cost the ones that were found
     at_most_one_probability: of making at most one run
+    planned_epsilon: Of the search if each run costs its declared plan, present while the ledger has fewer rounds
+        than planned. A search that stops runs for what they show costs this.
     """
     epsilon: Optional[Interval] = None
     single_run_epsilon: Optional[Interval] = None
@@ -1473,6 +1475,7 @@ class ComputeTuningCostResponse(Message):
     analyses: Sequence[TuningAnalysis] = ()
     trials: Optional[Trials] = None
     at_most_one_probability: float = 0.0
+    planned_epsilon: Optional[Interval] = None
     _wire = (
         (1, "epsilon", "Interval", ""),
         (2, "single_run_epsilon", "Interval", ""),
@@ -1482,12 +1485,13 @@ class ComputeTuningCostResponse(Message):
         (6, "analysis", "string", ""),
         (7, "analyses", "TuningAnalysis", "*"),
         (8, "trials", "Trials", ""),
-        (9, "at_most_one_probability", "double", ""),)
+        (9, "at_most_one_probability", "double", ""),
+        (10, "planned_epsilon", "Interval", ""),)
 
     def __init__(self, epsilon: Optional[Interval] = None, single_run_epsilon: Optional[Interval] = None, delta:
                  float = 0.0, gamma: float = 0.0, details: Optional[AnswerDetails] = None, analysis: str = "",
                  analyses: Sequence[TuningAnalysis] = (), trials: Optional[Trials] = None, at_most_one_probability:
-                 float = 0.0) -> None:
+                 float = 0.0, planned_epsilon: Optional[Interval] = None) -> None:
         self.epsilon = epsilon
         self.single_run_epsilon = single_run_epsilon
         self.delta = delta
@@ -1497,6 +1501,7 @@ class ComputeTuningCostResponse(Message):
         self.analyses = analyses
         self.trials = trials
         self.at_most_one_probability = at_most_one_probability
+        self.planned_epsilon = planned_epsilon
 
 
 class ComputeProfileRequest(Message):
@@ -1571,16 +1576,20 @@ class ProfilePoint(Message):
     """A point of the privacy profile.
 
     epsilon: the one asked about has equal bounds
+    planned: the other, of the declared plan, while the ledger has fewer rounds than planned
     """
     epsilon: Interval
     delta: Interval
+    planned: Interval
     _wire = (
         (1, "epsilon", "Interval", ""),
-        (2, "delta", "Interval", ""),)
+        (2, "delta", "Interval", ""),
+        (3, "planned", "Interval", ""),)
 
-    def __init__(self, epsilon: Interval, delta: Interval) -> None:
+    def __init__(self, epsilon: Interval, delta: Interval, planned: Interval) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.planned = planned
 
 
 class ErrorRates(Message):

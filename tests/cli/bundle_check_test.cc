@@ -13,6 +13,7 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/readable_check.h"
+#include "events/proto_json.h"
 #include "ledger_store/bundle/difference.h"
 #include "merkle/compact_tree.h"
 #include "tests/cli/process.h"
@@ -188,22 +189,52 @@ TEST_F(BundleCheck, StatementMustFitTheEntries) {
   const auto lineage = VerifyFiles({Write("ledger", Parent())}, {});
   ASSERT_TRUE(lineage.ok()) << lineage.status();
   const double epsilon = Epsilon(*lineage);
-  const auto statement = [&](double lower, double upper, const std::string& root) {
-    const auto exact = [](double value) { return absl::StrFormat("%.17g", value); };
-    return absl::StrCat(
-        "{\"epsilon\":{\"lower\":", exact(lower), ",\"upper\":", exact(upper),
-        "},\"delta\":1e-5,\"ledger\":{\"name\":\"projects/default/ledgers/sample\",", "\"root\":\"",
-        root, "\"}}");
+  v1::ComputeEpsilonResponse answer = *RecomputeEpsilon(*lineage, kDelta);
+  answer.mutable_details()->mutable_ledgers(0)->set_name("projects/default/ledgers/sample");
+  answer.mutable_epsilon()->set_upper(2 * epsilon);
+  answer.mutable_details()->add_warnings("of another ledger");
+  using Change = std::function<void(v1::ComputeEpsilonResponse&)>;
+  const auto check = [&](const Change& change) {
+    v1::ComputeEpsilonResponse changed = answer;
+    change(changed);
+    return CheckStatement(*lineage, events::MessageToJson(changed)).status();
   };
-  const std::string root = HexEncode(merkle::ToBytes(lineage->own().evidence().checkpoint().root));
-  EXPECT_EQ(*CheckStatement(*lineage, statement(0, 2 * epsilon, root)), 1e-5);
+  EXPECT_TRUE(check([](auto&) {}).ok()) << check([](auto&) {});
+  // Another version says less, more, or in other words.
+  const auto another = [](auto& other) {
+    other.mutable_details()->set_version("0.0.1");
+    other.mutable_details()->set_method("another");
+    other.mutable_details()->clear_regime();
+  };
+  EXPECT_TRUE(check(another).ok()) << check(another);
+  const std::string text = [&] {
+    another(answer);
+    return events::MessageToJson(answer);
+  }();
+  EXPECT_TRUE(CheckStatement(*lineage, "{\"surprise\":1," + text.substr(1)).ok());
+  answer.mutable_details()->set_version(RecomputeEpsilon(*lineage, kDelta)->details().version());
+  EXPECT_EQ(bundle::ClassOf(check([](auto&) {})), "statement") << "of this version it is wrong";
+
+  answer = *RecomputeEpsilon(*lineage, kDelta);
+  answer.mutable_details()->mutable_ledgers(0)->set_name("projects/default/ledgers/sample");
+  for (const Change& wrong : std::vector<Change>{
+           [&](auto& a) { a.mutable_epsilon()->set_upper(epsilon / 2); },
+           [&](auto& a) { a.mutable_epsilon()->set_upper(epsilon * (1 - 1e-9)); },
+           [&](auto& a) { a.mutable_epsilon()->set_lower(2 * epsilon); },
+           [&](auto& a) { a.mutable_epsilon()->set_lower(-1); },
+           [&](auto& a) { a.mutable_planned_epsilon()->set_upper(9); },
+           [&](auto& a) { a.clear_epsilon(); }, [&](auto& a) { a.clear_delta(); },
+           [&](auto& a) { a.mutable_details()->set_regime(v1::ODOMETER); },
+           [&](auto& a) { a.mutable_details()->clear_assumptions(); },
+           [&](auto& a) { a.mutable_details()->clear_ledgers(); },
+           [&](auto& a) { a.mutable_details()->mutable_ledgers(0)->set_root_hash("00"); }}) {
+    EXPECT_EQ(bundle::ClassOf(check(wrong)), "statement");
+  }
+  const std::string good = events::MessageToJson(answer);
+  ASSERT_TRUE(CheckStatement(*lineage, good).ok());
   for (const std::string& wrong :
-       {statement(0, epsilon / 2, root), statement(0, epsilon * (1 - 1e-9), root),
-        statement(2 * epsilon, 3 * epsilon, root), statement(-1, 2 * epsilon, root),
-        statement(0, 2 * epsilon, "00"),
-        absl::StrCat("{\"epsilon\":{\"lower\":0,\"upper\":0.001},",
-                     statement(0, 2 * epsilon, root).substr(1)),
-        std::string("{}"), std::string("{\"delta\":")}) {
+       {"{\"epsilon\":{\"lower\":0,\"upper\":0.001}," + good.substr(1),
+        "{\"surprise\":1," + good.substr(1), std::string("{}"), std::string("{\"delta\":")}) {
     EXPECT_EQ(bundle::ClassOf(CheckStatement(*lineage, wrong).status()), "statement") << wrong;
   }
 }

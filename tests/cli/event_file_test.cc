@@ -95,7 +95,7 @@ TEST(EventFile, WithoutTheFaultTheSameFileIsAnswered) {
       folder.Write("good.jsonl", SamplingLine(7) + SumQueryLine(7) + "\n" + SumQueryLine(7));
   const RunResult result = Dpledger({"epsilon", "--events", file, "--delta", "1e-5", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(JsonObject(result.out).Number("entries"), 3);
+  EXPECT_EQ(JsonObject(result.out).Number("details.entries"), 3);
 }
 
 // Only the first line may begin with the mark.
@@ -105,7 +105,7 @@ TEST(EventFile, AByteOrderMarkAtTheStartIsPassedOver) {
   const std::string file = folder.Write("marked.jsonl", mark + SumQueryLine(0) + SumQueryLine(1));
   const RunResult result = Dpledger({"epsilon", "--events", file, "--delta", "1e-5", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(JsonObject(result.out).Number("entries"), 2);
+  EXPECT_EQ(JsonObject(result.out).Number("details.entries"), 2);
 
   const std::string inside = folder.Write("inside.jsonl", SumQueryLine(0) + mark + SumQueryLine(1));
   const RunResult refused = Dpledger({"epsilon", "--events", inside, "--delta", "1e-5", "--json"});

@@ -47,8 +47,12 @@ const google::protobuf::Value& JsonObject::At(const std::string& path) const {
 }
 
 double JsonObject::Number(const std::string& path) const {
-  EXPECT_TRUE(At(path).has_number_value()) << path;
-  return At(path).number_value();
+  double number = At(path).number_value();
+  const bool is_text = At(path).has_string_value();  // 64-bit integers, infinity
+  EXPECT_TRUE(is_text ? absl::SimpleAtod(At(path).string_value(), &number)
+                      : At(path).has_number_value())
+      << path;
+  return number;
 }
 
 bool JsonObject::Flag(const std::string& path) const {

@@ -75,12 +75,12 @@ TEST_F(Ledger, CreateShowsTheDeclaration) {
   EXPECT_EQ(made.Text("name"), "projects/default/ledgers/" + name_);
   EXPECT_EQ(made.Text("state"), "OPEN");
   EXPECT_EQ(made.Number("size"), 1);
-  EXPECT_EQ(made.Text("root").size(), 64u);
+  EXPECT_EQ(made.Text("rootHash").size(), 44u);
   EXPECT_EQ(made.Text("declaration.adjacency"), "REPLACE_ONE");
   EXPECT_EQ(made.Text("declaration.parameters"), "FIXED");
-  EXPECT_EQ(made.Number("declaration.planned_rounds"), 100);
+  EXPECT_EQ(made.Number("declaration.plannedRounds"), 100);
   EXPECT_EQ(made.Text("declaration.description"), "first \"try\"");
-  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("root"), made.Text("root"));
+  EXPECT_EQ(Ok({"ledger", "show", name_}).Text("rootHash"), made.Text("rootHash"));
 }
 
 // Both decide whether the ledger can be answered, alone and with others.
@@ -90,7 +90,7 @@ TEST_F(Ledger, ShowTellsTheFilterAndWhetherThePlanIsIndependent) {
     return Dpledger({"ledger", "show", name_, "--server", server_->address()}).out;
   };
   EXPECT_THAT(text(), HasSubstr("\nplan independent   yes"));
-  EXPECT_THAT(OnServer({"ledger", "show", name_}).out, HasSubstr("\"plan_independent\":true"));
+  EXPECT_THAT(OnServer({"ledger", "show", name_}).out, HasSubstr("\"planIndependent\":true"));
   EXPECT_THAT(text(), Not(HasSubstr("\nfilter ")));
 
   name_ += "-adaptive";
@@ -116,12 +116,12 @@ TEST_F(Ledger, AppendPrintsTheReceipt) {
   Create();
   const std::string file = folder_.Write("f.jsonl", SamplingLine(0) + SumQueryLine(0));
   const JsonObject receipt = Ok(Append(file));
-  EXPECT_EQ(receipt.Number("first_sequence"), 1);
-  EXPECT_EQ(receipt.Number("count"), 2);
-  EXPECT_EQ(receipt.Number("size"), 3);
+  EXPECT_EQ(receipt.Number("receipt.firstSequence"), 1);
+  EXPECT_EQ(receipt.Number("receipt.count"), 2);
+  EXPECT_EQ(receipt.Number("receipt.size"), 3);
   const JsonObject shown = Ok({"ledger", "show", name_});
   EXPECT_EQ(shown.Number("size"), 3);
-  EXPECT_EQ(shown.Text("root"), receipt.Text("root"));
+  EXPECT_EQ(shown.Text("rootHash"), receipt.Text("receipt.rootHash"));
 }
 
 // 2500 events are three requests; each is stored once however often the command runs.
@@ -131,11 +131,11 @@ TEST_F(Ledger, RepeatedAppendIsStoredOnce) {
   for (int round = 0; round < 2500; ++round) absl::StrAppend(&events, SumQueryLine(round));
   const std::string file = folder_.Write("many.jsonl", events);
   const JsonObject first = Ok(Append(file, {"--request-id", "run-1"}));
-  EXPECT_EQ(first.Number("count"), 2500);
-  EXPECT_EQ(first.Number("size"), 2501);
+  EXPECT_EQ(first.Number("receipt.count"), 2500);
+  EXPECT_EQ(first.Number("receipt.size"), 2501);
   const JsonObject again = Ok(Append(file, {"--request-id", "run-1"}));
-  EXPECT_EQ(again.Text("root"), first.Text("root"));
-  EXPECT_EQ(again.Number("first_sequence"), first.Number("first_sequence"));
+  EXPECT_EQ(again.Text("receipt.rootHash"), first.Text("receipt.rootHash"));
+  EXPECT_EQ(again.Number("receipt.firstSequence"), first.Number("receipt.firstSequence"));
   EXPECT_EQ(Size(), 2501);
 }
 
@@ -152,7 +152,7 @@ TEST_F(Ledger, WrongExpectedSequenceIsAbortedAndStoresNothing) {
   const std::string file = folder_.Write("f.jsonl", SumQueryLine(0));
   ExpectError(Append(file, {"--expected-sequence", "5"}), "ABORTED", "expected_sequence");
   EXPECT_EQ(Size(), 1);
-  EXPECT_EQ(Ok(Append(file, {"--expected-sequence", "1"})).Number("size"), 2);
+  EXPECT_EQ(Ok(Append(file, {"--expected-sequence", "1"})).Number("receipt.size"), 2);
 }
 
 TEST_F(Ledger, TornFileSendsNothing) {
@@ -207,7 +207,7 @@ TEST_F(Ledger, SealDemandsThatOpenWritersAreNamed) {
       "--missing-writer", "worker-4", "--yes", "--request-id",     "s"};
   const JsonObject sealed = Ok(seal);
   EXPECT_EQ(sealed.Text("state"), "SEALED");
-  EXPECT_EQ(Ok(seal).Text("root"), sealed.Text("root")) << "the same request again";
+  EXPECT_EQ(Ok(seal).Text("rootHash"), sealed.Text("rootHash")) << "the same request again";
 }
 
 TEST_F(Ledger, SealAsksBeforeItLeavesWritersOut) {
@@ -254,8 +254,8 @@ TEST_F(Ledger, SealTakesAllOpenWritersAsMissing) {
   ExpectError({"ledger", "seal", name_}, "FAILED_PRECONDITION", "w-29, and 5 more; ");
   const JsonObject sealed = Ok({"ledger", "seal", name_, "--open-writers-are-missing", "--yes"});
   EXPECT_EQ(sealed.Text("state"), "SEALED");
-  EXPECT_EQ(sealed.Number("writer_count"), 26);
-  EXPECT_EQ(sealed.Number("open_writer_count"), 25);
+  EXPECT_EQ(sealed.Number("writerCount"), 26);
+  EXPECT_EQ(sealed.Number("openWriterCount"), 25);
 }
 
 TEST_F(Ledger, ReadGivesTheEventsBackAsAnEventFile) {
@@ -315,21 +315,23 @@ TEST_F(Ledger, ServerAndOfflineAnswersAgree) {
     for (const char* bound : {".lower", ".upper"}) {
       EXPECT_EQ(offline.Number(value + bound), server.Number(value + bound)) << question[0];
     }
-    for (const char* key : {"method", "adjacency", "parameters", "version"}) {
+    for (const char* key :
+         {"details.method", "details.adjacency", "details.parameters", "details.version"}) {
       EXPECT_EQ(offline.Text(key), server.Text(key));
     }
-    EXPECT_EQ(offline.Texts("schemes"), server.Texts("schemes"));
+    EXPECT_EQ(offline.Texts("details.schemes"), server.Texts("details.schemes"));
     // A ledger says who drew its samples; an event file has no trainer.
-    std::vector<std::string> assumptions = server.Texts("assumptions");
+    std::vector<std::string> assumptions = server.Texts("details.assumptions");
     EXPECT_EQ(std::erase_if(assumptions,
                             [](const std::string& text) {
                               return absl::StrContains(text, "as the trainer stated them");
                             }),
               1u);
-    EXPECT_EQ(offline.Texts("assumptions"), assumptions);
-    EXPECT_EQ(server.Text("ledgers.0.name"), "projects/default/ledgers/" + name_);
-    EXPECT_EQ(server.Number("ledgers.0.size"), 3);
-    EXPECT_EQ(server.Text("ledgers.0.root"), Ok({"ledger", "show", name_}).Text("root"));
+    EXPECT_EQ(offline.Texts("details.assumptions"), assumptions);
+    EXPECT_EQ(server.Text("details.ledgers.0.name"), "projects/default/ledgers/" + name_);
+    EXPECT_EQ(server.Number("details.ledgers.0.size"), 3);
+    EXPECT_EQ(server.Text("details.ledgers.0.rootHash"),
+              Ok({"ledger", "show", name_}).Text("rootHash"));
   }
 }
 
@@ -337,7 +339,7 @@ TEST_F(Ledger, PlanOfAStoppedRunIsAnsweredBesideTheSpent) {
   Create({"--planned-rounds", "10000"});
   Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "100"))));
   const JsonObject answer = Ok({"epsilon", "--delta", "1e-5", "--ledger", name_});
-  EXPECT_GT(answer.Number("planned_epsilon.upper"), answer.Number("epsilon.upper"));
+  EXPECT_GT(answer.Number("plannedEpsilon.upper"), answer.Number("epsilon.upper"));
 }
 
 TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
@@ -347,9 +349,9 @@ TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
   const JsonObject answer = Ok(question);
   // Half a unit of zCDP is the Gaussian mechanism's curve, whatever was spent.
   EXPECT_NEAR(answer.Number("epsilon.upper"), 4.7286, 1e-3);
-  EXPECT_EQ(answer.Text("parameters"), "ADAPTIVE");
-  EXPECT_EQ(answer.Text("method"), "rdp");
-  const auto spending = answer.Array("filter_spending");
+  EXPECT_EQ(answer.Text("details.parameters"), "ADAPTIVE");
+  EXPECT_EQ(answer.Text("details.method"), "rdp");
+  const auto spending = answer.Array("details.filterSpending");
   ASSERT_EQ(spending.size(), 1);
   const auto& fields = spending[0].struct_value().fields();
   EXPECT_EQ(fields.at("filter").string_value(), "zcdp");
@@ -368,7 +370,7 @@ TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
   Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "2000"))));
   const JsonObject answer = Ok({"epsilon", "--delta", "1e-6", "--ledger", name_});
   EXPECT_EQ(answer.Number("epsilon.upper"), 4);
-  const auto spending = answer.Array("filter_spending");
+  const auto spending = answer.Array("details.filterSpending");
   ASSERT_EQ(spending.size(), 1);
   const auto& fields = spending[0].struct_value().fields();
   EXPECT_EQ(fields.at("filter").string_value(), "mixture at delta 1e-06");
@@ -398,8 +400,8 @@ TEST_F(Ledger, DependentPlansHaveAnOdometerThatIsNoDifferentialPrivacy) {
   const std::vector<std::string> question = {"epsilon", "--delta",  "1e-5", "--ledger",
                                              name_,     "--ledger", other};
   const JsonObject answer = Ok(question);
-  EXPECT_EQ(answer.Text("regime"), "ODOMETER");
-  EXPECT_EQ(answer.Text("parameters"), "ADAPTIVE");
+  EXPECT_EQ(answer.Text("details.regime"), "ODOMETER");
+  EXPECT_EQ(answer.Text("details.parameters"), "ADAPTIVE");
   EXPECT_NEAR(answer.Number("epsilon.upper"), 3.7230595365503545, 1e-8);
   EXPECT_EQ(answer.Number("epsilon.lower"), 0);
   EXPECT_NEAR(
@@ -432,9 +434,9 @@ TEST(LedgerServer, RestartKeepsSizeAndRoot) {
   };
   run(CreateLedger("kept", "d"));
   run({"ledger", "append", "kept", "--events", folder.Write("f.jsonl", SumQueryLine(0))});
-  const std::string root = run({"ledger", "show", "kept"}).Text("root");
+  const std::string root = run({"ledger", "show", "kept"}).Text("rootHash");
   server.Restart();
-  EXPECT_EQ(run({"ledger", "show", "kept"}).Text("root"), root);
+  EXPECT_EQ(run({"ledger", "show", "kept"}).Text("rootHash"), root);
   EXPECT_EQ(run({"ledger", "show", "kept"}).Number("size"), 2);
 }
 

@@ -53,7 +53,7 @@ TEST_F(Lists, ShowWhatLedgersCostFilteredAndInOrder) {
             "1e-05\n");
   const std::string out = Ledger("list", {"--project", "-", "--order-by", "name desc"}).out;
   EXPECT_LT(out.find("ledgers/b"), out.find("ledgers/a"));
-  EXPECT_THAT(Ledger("list", {"--json"}).out, HasSubstr("\"summary\":{\"size\":1,"));
+  EXPECT_THAT(Ledger("list", {"--json"}).out, HasSubstr("\"summaries\":[{\"ledger\":\"projects/"));
   const RunResult wrong = Ledger("list", {"--filter", "sise > 1"});
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("filter: byte 1: must be a field (name, project"));

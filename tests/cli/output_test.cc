@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "cli/append.h"
 #include "cli/exit_code.h"
-#include "cli/json.h"
 #include "cli/number_text.h"
 
 namespace dpledger::cli {
@@ -32,23 +31,6 @@ TEST(NumberText, RoundsBoundsOutward) {
   EXPECT_EQ(TextDown(6.187712389971539), "6.187712");
   EXPECT_EQ(TextNear(1e-5), "1e-05");
   EXPECT_EQ(TextUp(std::numeric_limits<double>::infinity()), "inf");
-}
-
-TEST(Json, EscapesWhatIsNotPlainText) {
-  EXPECT_EQ(JsonString("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
-  EXPECT_EQ(JsonString("ε"), "\"ε\"");
-  EXPECT_EQ(JsonString("\xff\xc3"), "\"\\u00ff\\u00c3\"");
-  EXPECT_EQ(JsonString("\xe0\x80\x80\xed\xa0\x80"),  // overlong, and a surrogate
-            R"("\u00e0\u0080\u0080\u00ed\u00a0\u0080")");
-  // What a terminal acts on: DEL, CSI as one character.
-  EXPECT_EQ(JsonString("\x7f\xc2\x9b[31m\xc2\xa0"), "\"\\u007f\\u009b[31m\xc2\xa0\"");
-}
-
-TEST(Json, NumbersNameTheirDouble) {
-  for (const double value : {0.1, 1e-5, 5e-324, 1.7976931348623157e308, 6.187712389971539}) {
-    EXPECT_EQ(std::strtod(JsonNumber(value).c_str(), nullptr), value);
-  }
-  EXPECT_EQ(JsonNumber(std::numeric_limits<double>::infinity()), "\"Infinity\"");
 }
 
 TEST(MakeBatches, SplitsByCountWithDerivedIdsAndSequences) {

@@ -49,17 +49,14 @@ class Profile : public ::testing::Test {
 TEST_F(Profile, PointsAreTheContractsAndHoldTheTruth) {
   const JsonObject answer(
       Run({"profile", "--epsilons", "1,5", "--events", Gaussian(), "--json"}).out);
-  EXPECT_THAT(
-      answer.Keys(),
-      ElementsAre("adjacency", "advantage", "assumptions", "bayes_success", "declaration_source",
-                  "entries", "filter_spending", "group_size", "ledgers", "may_be_short", "method",
-                  "parameters", "points", "regime", "schemes", "trade_off", "version", "warnings"));
+  EXPECT_THAT(answer.Keys(),
+              ElementsAre("advantage", "bayesSuccess", "details", "points", "tradeOff"));
   const auto points = answer.Array("points");
   ASSERT_THAT(points, SizeIs(2));
-  EXPECT_EQ(NumberIn(points[0], "epsilon"), 1);
+  EXPECT_EQ(UpperOf(points[0], "epsilon"), 1);
   EXPECT_LE(LowerOf(points[0], "delta"), 0.126936737506644);
   EXPECT_GE(UpperOf(points[0], "delta"), 0.126936737506643);
-  EXPECT_EQ(NumberIn(points[1], "epsilon"), 5);
+  EXPECT_EQ(UpperOf(points[1], "epsilon"), 5);
   EXPECT_LE(LowerOf(points[1], "delta"), 5.79372169191950e-7);
   EXPECT_GE(UpperOf(points[1], "delta"), 5.79372169191948e-7);
   // 2Φ(1/2) - 1
@@ -71,8 +68,8 @@ TEST_F(Profile, DeltasGiveEpsilonsAndAreSpacedByEqualQuotients) {
       Run({"profile", "--deltas", "1e-10:1e-2:5", "--events", Sampled(), "--json"}).out);
   const auto points = answer.Array("points");
   ASSERT_THAT(points, SizeIs(5));
-  EXPECT_EQ(NumberIn(points[1], "delta"), 1e-8);
-  EXPECT_EQ(NumberIn(points[2], "delta"), 1e-6);
+  EXPECT_EQ(UpperOf(points[1], "delta"), 1e-8);
+  EXPECT_EQ(UpperOf(points[2], "delta"), 1e-6);
   const JsonObject alone(Run({"epsilon", "--delta", "1e-6", "--events", Sampled(), "--json"}).out);
   EXPECT_EQ(UpperOf(points[2], "epsilon"), alone.Number("epsilon.upper"));
 }
@@ -82,22 +79,22 @@ TEST_F(Profile, TradeOffPriorsAndTheGaussianComeInTheSameObject) {
                                "--gaussian-fit", "1e-9", "--events", Gaussian(), "--json"})
                               .out);
   EXPECT_THAT(answer.Array("points"), IsEmpty());
-  const auto rates = answer.Array("trade_off");
+  const auto rates = answer.Array("tradeOff");
   ASSERT_THAT(rates, SizeIs(1));
-  EXPECT_EQ(NumberIn(rates[0], "type_one"), 0.1);
+  EXPECT_EQ(NumberIn(rates[0], "typeOne"), 0.1);
   // The published true positive rate at false positive rate 0.1 is .38914.
   for (const char* direction : {"remove", "add", "symmetric"}) {
     EXPECT_LE(LowerOf(rates[0], direction), 1 - 0.389143);
     EXPECT_GE(UpperOf(rates[0], direction), 1 - 0.389144);
   }
-  const auto success = answer.Array("bayes_success");
+  const auto success = answer.Array("bayesSuccess");
   ASSERT_THAT(success, SizeIs(1));
   EXPECT_NEAR(UpperOf(success[0], "success"), 0.691462461274013, 1e-12);  // Φ(1/2)
-  EXPECT_LE(answer.Number("gaussian_fit.mu.lower"), 1);
-  EXPECT_GE(answer.Number("gaussian_fit.mu.upper"), 1);
-  EXPECT_LT(answer.Number("gaussian_fit.mu.upper"), 1.002);
-  EXPECT_EQ(answer.Number("gaussian_fit.least_delta"), 1e-9);
-  EXPECT_GT(answer.Number("gaussian_fit.greatest_delta"), 0.38);
+  EXPECT_LE(answer.Number("gaussianFit.mu.lower"), 1);
+  EXPECT_GE(answer.Number("gaussianFit.mu.upper"), 1);
+  EXPECT_LT(answer.Number("gaussianFit.mu.upper"), 1.002);
+  EXPECT_EQ(answer.Number("gaussianFit.leastDelta"), 1e-9);
+  EXPECT_GT(answer.Number("gaussianFit.greatestDelta"), 0.38);
 }
 
 TEST_F(Profile, CsvHasAHeaderALineAPointAndExactNumbers) {
@@ -140,11 +137,11 @@ class Audit : public Profile {
 
 TEST_F(Audit, BoundAloneNeedsNoClaim) {
   const JsonObject answer(Run(OneRun("100", {"--json"})).out);
-  EXPECT_THAT(answer.Keys(), ElementsAre("assumptions", "confidence", "curve", "delta",
-                                         "epsilon_lower_bound", "version"));
-  EXPECT_NEAR(answer.Number("curve.gaussian_epsilon"), 5.549, 1e-3);
-  EXPECT_LE(answer.Number("epsilon_lower_bound"), 3.4653763478110467);
-  EXPECT_GE(answer.Number("epsilon_lower_bound"), 3.465376);
+  EXPECT_THAT(answer.Keys(), ElementsAre("confidence", "curve", "delta", "details",
+                                         "epsilonLowerBound", "refuted"));
+  EXPECT_NEAR(answer.Number("curve.gaussianEpsilon"), 5.549, 1e-3);
+  EXPECT_LE(answer.Number("epsilonLowerBound"), 3.4653763478110467);
+  EXPECT_GE(answer.Number("epsilonLowerBound"), 3.465376);
   EXPECT_EQ(answer.Number("confidence"), 0.95);
   EXPECT_THAT(Run(OneRun("100")).out, StartsWith("epsilon at least   3.465376"));
 }
@@ -153,12 +150,12 @@ TEST_F(Audit, AClaimThatStandsIsExitZeroARefutedOneIsExitThree) {
   // ε(1e-5) of the Gaussian with μ = 1 is 4.38.
   const JsonObject stands(Run(OneRun("85", {"--events", Gaussian(), "--json"})).out);
   EXPECT_FALSE(stands.Has("error"));
-  EXPECT_NEAR(stands.Number("claimed_epsilon.upper"), 4.377, 1e-2);
+  EXPECT_NEAR(stands.Number("claimedEpsilon.upper"), 4.377, 1e-2);
   const std::string small = folder_.Write("small.jsonl", PoissonRounds("1", "2", "1"));
   const RunResult refuted = Dpledger(OneRun("100", {"--events", small, "--json"}));
   EXPECT_EQ(refuted.exit_code, 3);
   const JsonObject answer(refuted.out);  // one object, the answer
-  EXPECT_LT(answer.Number("claimed_epsilon.upper"), answer.Number("epsilon_lower_bound"));
+  EXPECT_LT(answer.Number("claimedEpsilon.upper"), answer.Number("epsilonLowerBound"));
   EXPECT_THAT(refuted.out, HasSubstr("\"refuted\":true"));
   EXPECT_THAT(refuted.err, StartsWith("dpledger: the claim is refuted: at confidence 0.95 epsilon "
                                       "is at least 3.465376, the claim is "));
@@ -182,8 +179,8 @@ TEST_F(Audit, ManyRunsAreHeldAgainstTheWholeCurve) {
   const RunResult refuted = Dpledger(runs);
   EXPECT_EQ(refuted.exit_code, 3) << refuted.err;
   const JsonObject answer(refuted.out);
-  EXPECT_GT(answer.Number("claimed_epsilon.upper"), answer.Number("epsilon_lower_bound"));
-  EXPECT_LT(answer.Number("observed.type_two"), answer.Number("claimed_type_two.lower"));
+  EXPECT_GT(answer.Number("claimedEpsilon.upper"), answer.Number("epsilonLowerBound"));
+  EXPECT_LT(answer.Number("observed.typeTwo"), answer.Number("claimedTypeTwo.lower"));
   std::vector<std::string> fewer = runs;
   fewer[4] = "300";
   EXPECT_EQ(Dpledger(fewer).exit_code, 0);
@@ -200,7 +197,8 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
   Run(on(CreateLedger("audited", "d", {"--planned-rounds", "3"})));
   Run(on({"ledger", "append", "audited", "--events", Gaussian()}));
   const RunResult stands = Run(on(OneRun("85", {"--ledger", "audited", "--json"})));
-  EXPECT_EQ(JsonObject(stands.out).Text("ledgers.0.name"), "projects/default/ledgers/audited");
+  EXPECT_EQ(JsonObject(stands.out).Text("details.ledgers.0.name"),
+            "projects/default/ledgers/audited");
   const JsonObject profile(Run(on({"profile", "--epsilons", "1", "--trade-off", "--alphas", "0.1",
                                    "--ledger", "audited", "--json"}))
                                .out);
@@ -209,8 +207,8 @@ TEST_F(Audit, ALedgersClaimAndProfileComeFromTheServer) {
   EXPECT_LE(LowerOf(points[0], "delta"), 0.126936737506644);
   EXPECT_GE(UpperOf(points[0], "delta"), 0.126936737506643);
   // Three rounds are planned: μ = √3.
-  EXPECT_GT(LowerOf(points[0], "planned_delta"), 0.3);
-  EXPECT_THAT(profile.Array("trade_off"), SizeIs(1));
+  EXPECT_GT(LowerOf(points[0], "planned"), 0.3);
+  EXPECT_THAT(profile.Array("tradeOff"), SizeIs(1));
   EXPECT_EQ(server.Stop(), 0);
 }
 

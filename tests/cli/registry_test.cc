@@ -61,17 +61,17 @@ TEST_F(RegistryCommands, FollowsAServer) {
                                            keys,       "--state",       folder_.File("state"),
                                            "--once",   "--prove-growth"};
   const JsonObject first(run(follow).out);
-  EXPECT_EQ(first.Number("size"), first.Number("new_entries"));
+  EXPECT_EQ(first.Number("size"), first.Number("newEntries"));
   EXPECT_EQ(first.Number("ledgers"), 1);
-  EXPECT_EQ(first.Number("growth_proofs"), 0);
+  EXPECT_EQ(first.Number("growthProofs"), 0);
   for (int i = 0; i < 3; ++i) {
     run({"ledger", "note", "a", "--writer", "w", "--text", absl::StrCat(i)});
     run({"ledger", "export", "a", "--output", folder_.File(absl::StrCat(i))});  // signs
   }
   const JsonObject second(run(follow).out);
-  EXPECT_EQ(second.Number("new_entries"), 6);
-  EXPECT_EQ(second.Number("growth_proofs"), 3);
-  EXPECT_EQ(JsonObject(run(follow).out).Number("new_entries"), 0);
+  EXPECT_EQ(second.Number("newEntries"), 6);
+  EXPECT_EQ(second.Number("growthProofs"), 3);
+  EXPECT_EQ(JsonObject(run(follow).out).Number("newEntries"), 0);
   EXPECT_EQ(server.Stop(), 0);
   const RunResult away = Dpledger({"registry", "follow", "--key-file", keys, "--state",
                                    folder_.File("state"), "--once", "--server", "127.0.0.1:1"});

@@ -40,8 +40,10 @@ TEST(RunWords, BatchesAndEpochsAreStepsAndAProbability) {
   const JsonObject answer =
       Epsilon({"--batch-size", "256", "--population", "60000", "--epochs", "60"});
   EXPECT_NEAR(answer.Number("epsilon.upper"), 2.381690, 1e-3);
-  EXPECT_THAT(answer.Texts("assumptions"), Contains(HasSubstr("60 epochs are 14063 steps")));
-  EXPECT_THAT(answer.Texts("assumptions"), Contains(HasSubstr("with probability 256/60000")));
+  EXPECT_THAT(answer.Texts("details.assumptions"),
+              Contains(HasSubstr("60 epochs are 14063 steps")));
+  EXPECT_THAT(answer.Texts("details.assumptions"),
+              Contains(HasSubstr("with probability 256/60000")));
   EXPECT_EQ(
       Epsilon({"--sampling-probability", "256/60000", "--steps", "14063"}).Number("epsilon.upper"),
       answer.Number("epsilon.upper"));
@@ -73,12 +75,12 @@ TEST(RunWords, SchemesOfBatchesAreAnswered) {
   const auto with = [&](const Words& more) {
     Words words = run;
     words.insert(words.end(), more.begin(), more.end());
-    return Epsilon(words).Texts("schemes");
+    return Epsilon(words).Texts("details.schemes");
   };
   EXPECT_EQ(with({"--scheme", "random-allocation"}), Words{"random_allocation"});
   EXPECT_EQ(with({"--scheme", "without-replacement", "--adjacency", "replace-one"}),
             Words{"without_replacement"});
-  EXPECT_EQ(Epsilon({"--scheme", "full-batch", "--steps", "3"}).Texts("schemes"),
+  EXPECT_EQ(Epsilon({"--scheme", "full-batch", "--steps", "3"}).Texts("details.schemes"),
             Words{"full_batch"});
 }
 
@@ -125,13 +127,13 @@ TEST(RunWords, CalibrateTakesThem) {
   const JsonObject batches =
       noise({"--batch-size", "256", "--population", "60000", "--epochs", "15"});
   EXPECT_EQ(
-      batches.Number("noise_multiplier"),
-      noise({"--sampling-probability", "256/60000", "--steps", "3516"}).Number("noise_multiplier"));
+      batches.Number("noiseMultiplier"),
+      noise({"--sampling-probability", "256/60000", "--steps", "3516"}).Number("noiseMultiplier"));
   // As in epsilon, no probability is the full batch.
   const JsonObject full = noise({"--steps", "10"});
-  EXPECT_EQ(full.Number("noise_multiplier"),
-            noise({"--sampling-probability", "1", "--steps", "10"}).Number("noise_multiplier"));
-  EXPECT_THAT(full.Texts("assumptions"), Contains(HasSubstr("full batch: no ")));
+  EXPECT_EQ(full.Number("noiseMultiplier"),
+            noise({"--sampling-probability", "1", "--steps", "10"}).Number("noiseMultiplier"));
+  EXPECT_THAT(full.Texts("details.assumptions"), Contains(HasSubstr("full batch: no ")));
 }
 
 TEST(RunWords, CalibrateAnswersEverySchemeThatItLists) {
@@ -156,7 +158,7 @@ TEST(RunWords, CalibrateAnswersEverySchemeThatItLists) {
     Words words = run;
     words.insert(words.end(), more.begin(), more.end());
     const JsonObject answer = Ok(words);
-    EXPECT_GT(answer.Number("noise_multiplier"), 0.1) << more[1];
+    EXPECT_GT(answer.Number("noiseMultiplier"), 0.1) << more[1];
     EXPECT_LE(answer.Number("epsilon.upper"), 8) << more[1];
   }
   ExpectUsage({"calibrate", "--epsilon", "8", "--delta", "1e-5", "--solve", "noise-multiplier",

@@ -114,7 +114,7 @@ TEST_F(AtRest, AnswersAreThoseOfTheServer) {
 TEST_F(AtRest, TuningNamesThePlansCost) {
   const Words words = Questions()[5];
   const JsonObject answer = Ok(words, {store_});
-  EXPECT_GT(answer.Number("planned_epsilon.upper"), 5 * answer.Number("epsilon.upper"));
+  EXPECT_GT(answer.Number("plannedEpsilon.upper"), 5 * answer.Number("epsilon.upper"));
   Words text = words;
   text.insert(text.end(), {"--store", store_});
   EXPECT_THAT(Dpledger(text).out, HasSubstr("\nepsilon of plan    "));
@@ -145,9 +145,10 @@ TEST_F(AtRest, ABundleAnswersAsTheLedgerThatItHolds) {
     named.insert(named.end(), {"--ledger", "first"});
     JsonObject of_store = Ok(named, {store_}), of_bundle = Ok(question, {Bundle("first")});
     EXPECT_EQ(of_bundle.Keys(), of_store.Keys());
-    EXPECT_EQ(of_bundle.Text("ledgers.0.root"), of_store.Text("ledgers.0.root"));
-    EXPECT_EQ(of_bundle.Text("method"), of_store.Text("method"));
-    EXPECT_THAT(of_bundle.Texts("assumptions"),
+    EXPECT_EQ(of_bundle.Text("details.ledgers.0.rootHash"),
+              of_store.Text("details.ledgers.0.rootHash"));
+    EXPECT_EQ(of_bundle.Text("details.method"), of_store.Text("details.method"));
+    EXPECT_THAT(of_bundle.Texts("details.assumptions"),
                 ::testing::Contains(HasSubstr("a bundle agrees with itself")));
   }
   EXPECT_EQ(
@@ -176,7 +177,7 @@ TEST_F(AtRest, ListsShowWhatLedgersCost) {
   const JsonObject listed = Ok({"ledger", "list"}, {store_});
   EXPECT_EQ(listed.Array("ledgers").size(), 3u);
   EXPECT_EQ(
-      listed.Number("ledgers.0.summary.epsilon.upper"),
+      listed.Number("summaries.0.epsilon.upper"),
       Ok({"epsilon", "--delta", "1e-5", "--ledger", "first"}, {store_}).Number("epsilon.upper"));
   EXPECT_EQ(Ok({"ledger", "list", "--filter", "dataset = points AND epsilon > 0"}, {store_})
                 .Array("ledgers")
@@ -235,8 +236,8 @@ TEST_F(AtRest, AFolderIsImportedAsItIs) {
   const RunResult copied = Dpledger(
       {"ledger", "import", store_, "--ledger", "first", "--server", server.address(), "--json"});
   EXPECT_EQ(copied.exit_code, 0) << copied.err;
-  EXPECT_EQ(JsonObject(copied.out).Text("import.root"),
-            Ok({"ledger", "show", "first"}, {store_}).Text("root"));
+  EXPECT_EQ(JsonObject(copied.out).Text("import.rootHash"),
+            Ok({"ledger", "show", "first"}, {store_}).Text("rootHash"));
   ExpectRefused(Dpledger({"ledger", "import", store_, "--server", server.address()}),
                 "--ledger: must name one of the 3 ledgers here");
   EXPECT_EQ(server.Stop(), 0);
@@ -269,7 +270,7 @@ TEST_F(AtRest, CalibratesWhatIsLeftOfATarget) {
   const JsonObject found = Ok(common, {store_});
   EXPECT_LE(found.Number("epsilon.upper"), 2);
   EXPECT_GT(found.Number("epsilon.upper"), 2 * (1 - 1e-3));
-  EXPECT_LE(found.Number("optimum.lower"), found.Number("noise_multiplier"));
+  EXPECT_LE(found.Number("optimum.lower"), found.Number("noiseMultiplier"));
   // The same run as an event with a hole; and by each method.
   const std::string run = folder_->Write(
       "run.jsonl", R"({"rounds":{"scheme":{"poisson":{"probability":0.01}},)"
@@ -279,14 +280,14 @@ TEST_F(AtRest, CalibratesWhatIsLeftOfATarget) {
       Ok({"calibrate", "--epsilon", "2", "--delta", "1e-5", "--ledger", "first", "--compare",
           "--events", run, "--hole", "events[0].rounds.queries[0].noise_stddev"},
          {store_});
-  EXPECT_NEAR(by_hole.Number("value"), found.Number("noise_multiplier"), 2e-4);
+  EXPECT_NEAR(by_hole.Number("value"), found.Number("noiseMultiplier"), 2e-4);
   // Without the ledger there is room for less noise.
   const Words alone = {"calibrate", "--epsilon", "2",
                        "--delta",   "1e-5",      "--sampling-probability",
                        "0.01",      "--solve",   "noise-multiplier",
                        "--steps",   "1000",      "--json"};
-  EXPECT_GT(found.Number("noise_multiplier"),
-            JsonObject(Dpledger(alone).out).Number("noise_multiplier"));
+  EXPECT_GT(found.Number("noiseMultiplier"),
+            JsonObject(Dpledger(alone).out).Number("noiseMultiplier"));
   Words little = common;
   little[2] = "0.001";
   ExpectRefused(Read(little, {store_}), "what was spent comes to an epsilon of ");

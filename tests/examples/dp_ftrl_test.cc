@@ -79,11 +79,10 @@ TEST_F(DpFtrlTest, LearnsUnderCorrelatedNoise) {
 TEST_F(DpFtrlTest, RecordsOneRunInWhichARecordIsOnceAnEpoch) {
   TrainingState state;
   ASSERT_TRUE(Run(state).ok());
-  EXPECT_EQ(EntriesWith("\"matrix_mechanism\"", "run"), 1u);
+  EXPECT_EQ(EntriesWith("\"matrixMechanism\"", "run"), 1u);
   EXPECT_EQ(EntriesWith(R"("steps":"80")", "run"), 1u);
-  EXPECT_EQ(
-      EntriesWith(R"("participation":{"max_participations":"5","min_separation":"16"})", "run"),
-      1u);
+  EXPECT_EQ(EntriesWith(R"("participation":{"maxParticipations":"5","minSeparation":"16"})", "run"),
+            1u);
 }
 
 TEST_F(DpFtrlTest, LearnsFromRecordsThatTheRunDraws) {
@@ -96,8 +95,8 @@ TEST_F(DpFtrlTest, LearnsFromRecordsThatTheRunDraws) {
     EXPECT_EQ(state.steps_done, 80u);
     EXPECT_GT(Accuracy(state), 0.7);
   }
-  EXPECT_EQ(EntriesWith(R"("cyclic_poisson":{"period":"8","probability":0.5)", "run"), 1u);
-  EXPECT_EQ(EntriesWith(R"("balls_in_bins":{"bins":"16"})", "run"), 1u);
+  EXPECT_EQ(EntriesWith(R"("cyclicPoisson":{"period":"8","probability":0.5)", "run"), 1u);
+  EXPECT_EQ(EntriesWith(R"("ballsInBins":{"bins":"16"})", "run"), 1u);
 }
 
 TEST_F(DpFtrlTest, KeepsTheModelOfTheLastReleasedStep) {
