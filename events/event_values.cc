@@ -1,6 +1,8 @@
 #include "events/event_values.h"
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -93,11 +95,18 @@ struct Places {
   std::array<Place, Size()> of;
 };
 
-// Each type of value is read from one type of message.
+// Each type of value is read from one type of message. Without a lock, as a child that was forked
+// while another thread held it would wait for ever (accounting/fork_gate.h): of two that are made
+// at the same time one goes again.
 template <typename Value>
 const Places<Value>& PlacesIn(const Message& message) {
-  static const auto& places = *new Places<Value>(message);
-  return places;
+  static constinit std::atomic<const Places<Value>*> kept = nullptr;
+  const Places<Value>* places = kept.load(std::memory_order_acquire);
+  if (places != nullptr) return *places;
+  auto made = std::make_unique<const Places<Value>>(message);
+  if (kept.compare_exchange_strong(places, made.get(), std::memory_order_acq_rel))
+    return *made.release();
+  return *places;
 }
 
 // ---- From messages ----
@@ -183,8 +192,7 @@ absl::Status Read(const Message& message, Value& value, int depth) {
   if constexpr (IsTree<Value>) {
     if (++depth > accountant::kMaxDepth) {
       ASSIGN_OR_RETURN(const std::string_view kind, KindOf(message));
-      return FieldError(kind,
-                        absl::StrCat("must be at most ", accountant::kMaxDepth, " levels deep"));
+      return accountant::TooDeep(kind);
     }
   }
   const Place* place = places.of.data();

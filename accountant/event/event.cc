@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace dpledger::accountant {
 namespace {
 
@@ -9,6 +11,14 @@ namespace {
 constexpr double kLeastNoise = 1e-100, kGreatestNoise = 1e100;
 
 }  // namespace
+
+absl::Status UnknownNumber(std::string_view field, int number) {
+  return FieldError(field, absl::StrCat("enum number ", number, " is not known to this version"));
+}
+
+absl::Status TooDeep(std::string_view kind) {
+  return FieldError(kind, absl::StrCat("must be at most ", kMaxDepth, " levels deep"));
+}
 
 absl::Status SamplingScheme::Check() const {
   return std::visit(

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/value_rules.h"
 
 namespace dpledger::accountant {
@@ -114,12 +113,13 @@ constexpr auto Each(Rule rule) {
   };
 }
 // Enums bear the numbers of the .proto, from 0.
+absl::Status UnknownNumber(std::string_view field, int number);
 template <typename Enum>
 constexpr auto UpTo(Enum last) {
   return [=](std::string_view field, Enum value) {
     const int number = static_cast<int>(value);
     if (number >= 0 && number <= static_cast<int>(last)) return absl::OkStatus();
-    return FieldError(field, absl::StrCat("enum number ", number, " is not known to this version"));
+    return UnknownNumber(field, number);
   };
 }
 
@@ -130,7 +130,7 @@ constexpr auto UpTo(Enum last) {
 template <IsValue Value>
 absl::Status CheckValue(const Value& value, int depth = 0);
 
-// "kind" in a variant, "[3]" in a list.
+// The same of the values that a field holds.
 template <typename Member>
 absl::Status CheckBelow(std::string_view name, Mark mark, const Member& member, int depth) {
   if constexpr (IsValue<Member>) {
@@ -159,11 +159,11 @@ absl::Status CheckBelow(std::string_view name, Mark mark, const Member& member, 
 template <typename Value>
 concept IsTree = std::is_same_v<Value, Mechanism>;
 
+absl::Status TooDeep(std::string_view kind);
 template <IsTree Tree>
 absl::Status CheckDepth(const Tree& tree, int depth) {
   if (depth <= kMaxDepth) return absl::OkStatus();
-  return FieldError(std::visit([]<typename Kind>(const Kind&) { return Kind::kName; }, tree.kind),
-                    absl::StrCat("must be at most ", kMaxDepth, " levels deep"));
+  return TooDeep(std::visit([]<typename Kind>(const Kind&) { return Kind::kName; }, tree.kind));
 }
 
 template <IsValue Value>

@@ -307,7 +307,7 @@ std::vector<Answered> AnsweredMechanisms() {
        {1.01, 1.01, 1.01},
        kGroups},
       {"`discrete_gaussian`, else",
-       Of(DiscreteGaussian{1.5, 1, 0}),
+       Of(DiscreteGaussian{1.5, 1}),
        Sum(small::DiscreteGaussianNoise(1.5)),
        {6, 6, 3},
        kGroups},

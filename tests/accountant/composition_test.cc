@@ -336,8 +336,12 @@ TEST(Resolve, NoiseMultipliersBeyondSquaringAreRefused) {
   for (const double stddev : {1e-200, 1e200}) {
     const auto composition =
         Resolve(Rounds({0, FullBatch{}}, {{"g", 1, stddev}}, 1), Adjacency::kAddOrRemoveOne);
-    EXPECT_EQ(ReasonOf(composition.status()).reason, "NO_ANALYSIS");
-    EXPECT_THAT(std::string(composition.status().message()), HasSubstr("outside [1e-100, 1e100]"));
+    EXPECT_EQ(ReasonOf(composition.status()).reason, "INVALID_FIELD");
+    EXPECT_THAT(std::string(composition.status().message()),
+                HasSubstr("queries[0].noise_stddev: must be 1e-100 to 1e100 times"));
+    EXPECT_EQ(
+        ReasonOf(Resolve(Of({1, Gaussian{stddev}}), Adjacency::kAddOrRemoveOne).status()).reason,
+        "NO_ANALYSIS");
   }
   const auto smallest =
       Resolve(Rounds({0, FullBatch{}}, {{"g", 1, 1e-100}}, 1), Adjacency::kAddOrRemoveOne);

@@ -380,12 +380,13 @@ TEST_F(Recorder, RefusesBadMechanismsBeforeTheyAreWritten) {
   mechanism.mutable_gaussian()->set_noise_multiplier(-1);
   expect_refused(mechanism, "gaussian.noise_multiplier: must be finite and > 0, got -1");
   v1::MatrixMechanism& matrix = *mechanism.mutable_matrix_mechanism();
+  expect_refused(mechanism, "matrix_mechanism.encoder: must be set");
+  matrix.set_sensitivity(1);
   expect_refused(mechanism, "matrix_mechanism.noise_stddev: must be finite and > 0, got 0");
   matrix.set_noise_stddev(1);
   matrix.set_noise(v1::DISCRETE_GAUSSIAN);
   expect_refused(mechanism, "matrix_mechanism.noise: must be GAUSSIAN or ROUNDED_GAUSSIAN, got ");
   matrix.set_noise(v1::ROUNDED_GAUSSIAN);
-  expect_refused(mechanism, "matrix_mechanism.encoder: must be set");
   matrix.set_sensitivity(0);
   expect_refused(mechanism, "matrix_mechanism.sensitivity: must be finite and > 0, got 0");
   matrix.mutable_tree()->set_steps(4);
