@@ -141,7 +141,7 @@ class Victim:
         return json.loads(done.stdout)
 
     def token(self, name, grant, *more):
-        return self.administer("admin", "token", "create", name, "--grant", grant, *more)["token"]
+        return self.administer("admin", "token", "create", name, "--grant", grant, *more)["secret"]
 
     def connect(self, *protocols):
         """A TLS connection, by ALPN to HTTP/1.1 or "h2"."""

@@ -120,7 +120,7 @@ TEST_F(AdminToken, IsShownOnceWithoutAFile) {
   const RunResult made =
       Admin({"create", "alice", "--grant", "admin *", "--expires-in", "never", "--json"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const std::string secret = JsonObject(made.out).Text("token");
+  const std::string secret = JsonObject(made.out).Text("secret");
   EXPECT_EQ(Who(secret), "token:alice");
   const RunResult list = Admin({"list"});
   EXPECT_THAT(list.out, HasSubstr("does not expire"));

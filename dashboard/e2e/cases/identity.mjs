@@ -9,7 +9,7 @@ import { append, create, declared, poisson, rounds } from "../ledgers.mjs";
 
 const firstToken = (server) => readFileSync(join(server.folder, "store.tokens.first-admin"), "utf8").trim();
 const newToken = (bin, server, name, grant, ...more) =>
-  JSON.parse(command(bin, "admin", "token", "create", name, "--grant", grant, ...more, "--server", server.address, "--token-file", join(server.folder, "store.tokens.first-admin"), "--json")).token;
+  JSON.parse(command(bin, "admin", "token", "create", name, "--grant", grant, ...more, "--server", server.address, "--token-file", join(server.folder, "store.tokens.first-admin"), "--json")).secret;
 async function signIn(tab, secret) {
   await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
   await tab.fill("dialog input[type=password]", secret);
