@@ -458,7 +458,7 @@ TEST_F(Recorder, FailClosedDoesNotStartWithoutTheServer) {
   Open(Options());
   server_.Kill();
   RecorderOptions options = Options();
-  options.open_timeout = absl::Milliseconds(300);
+  options.open_timeout = absl::Seconds(2);
   const absl::Status status = PrivacyRecorder::Open(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
 }
