@@ -5,7 +5,15 @@
 // Fails if the types do not hold or if the first load is above the budget.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,17 +23,24 @@ import { parseFolder, schemaOf, typesOf } from "./tools/proto_types.mjs";
 const BUDGET_KB = 60; // gzipped, of the scripts that the first view waits for
 const HERE = dirname(fileURLToPath(import.meta.url));
 const optional = process.argv.includes("--optional");
-const [work, out] = process.argv.slice(2).filter((word) => word !== "--optional").map((folder) => resolve(folder));
+const [work, out] = process.argv
+  .slice(2)
+  .filter((word) => word !== "--optional")
+  .map((folder) => resolve(folder));
 if (!out) {
   console.error("usage: node build.mjs [--optional] WORK OUT");
   process.exit(2);
 }
 
 const npm = (words, timeout) =>
-  execFileSync("npm", [...words, "--loglevel=error"], { cwd: work, stdio: ["ignore", "ignore", "pipe"], timeout });
+  execFileSync("npm", [...words, "--loglevel=error"], {
+    cwd: work,
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout,
+  });
 
-// From npm's cache, else from the registry: one short question first, since an install retries for minutes where there
-// is no way to it.
+// From npm's cache, else from the registry: one short question first, since an install retries for
+// minutes where there is no way to it.
 function fetchPackages() {
   const install = ["ci", "--ignore-scripts"];
   try {
@@ -49,7 +64,8 @@ function prepare() {
   const installed = join(work, "installed.json");
   const leftOut = join(work, "left_out.txt");
   if (!existsSync(installed) || readFileSync(installed, "utf8") !== lock) {
-    for (const file of ["package.json", "package-lock.json", ".npmrc"]) cpSync(join(HERE, file), join(work, file));
+    for (const file of ["package.json", "package-lock.json", ".npmrc"])
+      cpSync(join(HERE, file), join(work, file));
     rmSync(leftOut, { force: true });
     try {
       fetchPackages();
@@ -63,11 +79,10 @@ function prepare() {
     }
     writeFileSync(installed, lock);
   }
-  for (const folder of ["src", "tests", "e2e", "tools"]) {
-    rmSync(join(work, folder), { recursive: true, force: true });
-    cpSync(join(HERE, folder), join(work, folder), { recursive: true });
+  for (const name of ["src", "tests", "e2e", "tools", "build.mjs", "tsconfig.json"]) {
+    rmSync(join(work, name), { recursive: true, force: true });
+    cpSync(join(HERE, name), join(work, name), { recursive: true });
   }
-  cpSync(join(HERE, "tsconfig.json"), join(work, "tsconfig.json"));
   const proto = parseFolder(join(HERE, "../proto/dpledger/v1"));
   writeFileSync(join(work, "src/api/types.ts"), typesOf(proto));
   writeFileSync(join(work, "src/api/schema.ts"), schemaOf(proto, "LedgerEntry"));
@@ -103,7 +118,10 @@ async function build() {
   });
   cpSync(join(work, "src/index.html"), join(out, "index.html"));
   cpSync(join(work, "src/icon.svg"), join(out, "assets/icon.svg"));
-  cpSync(join(work, "node_modules/@fontsource-variable/inter/LICENSE"), join(out, "assets/inter-licence.txt"));
+  cpSync(
+    join(work, "node_modules/@fontsource-variable/inter/LICENSE"),
+    join(out, "assets/inter-licence.txt"),
+  );
 
   // What the first view loads: the entry, and every chunk that it names by a static import.
   const outputs = page.metafile.outputs;
@@ -111,32 +129,56 @@ async function build() {
   const follow = (name) => {
     if (first.has(name)) return;
     first.add(name);
-    for (const found of outputs[name].imports) if (found.kind === "import-statement") follow(found.path);
+    for (const found of outputs[name].imports)
+      if (found.kind === "import-statement") follow(found.path);
   };
   follow(Object.keys(outputs).find((name) => name.endsWith("/assets/app.js")));
   const scripts = [...first].reduce((sum, name) => sum + gzipped(join(work, name)), 0) / 1000;
   const style = gzipped(join(out, "assets/style.css")) / 1000;
-  console.log(`first load: ${scripts.toFixed(1)} kB of scripts (at most ${BUDGET_KB}), ${style.toFixed(1)} kB of style, gzipped`);
+  const limit = `(at most ${BUDGET_KB})`;
+  const words = `${scripts.toFixed(1)} kB of scripts ${limit}, ${style.toFixed(1)} kB of style`;
+  console.log(`first load: ${words}, gzipped`);
   if (scripts > BUDGET_KB) throw new Error(`the first load is above ${BUDGET_KB} kB`);
 
   await singleFile(esbuild, common);
 }
 
-// One HTML file that is opened from disk: everything inline, and a policy in it that lets nothing else run.
+// One HTML file that is opened from disk: everything inline, and a policy in it that lets nothing
+// else run.
 async function singleFile(esbuild, common) {
-  const inMemory = { ...common, write: false, format: "iife", charset: "ascii", outdir: join(out, "verifier") };
+  const inMemory = {
+    ...common,
+    write: false,
+    format: "iife",
+    charset: "ascii",
+    outdir: join(out, "verifier"),
+  };
   const worker = await esbuild.build({ ...inMemory, entryPoints: ["src/verify/worker.ts"] });
   const script = await esbuild.build({
     ...inMemory,
     entryPoints: ["src/verifier/main.tsx"],
     define: { WORKER_SOURCE: JSON.stringify(worker.outputFiles[0].text) },
   });
-  const style = await esbuild.build({ ...common, write: false, outdir: join(out, "verifier"), entryPoints: ["src/verifier/style.css"] });
+  const style = await esbuild.build({
+    ...common,
+    write: false,
+    outdir: join(out, "verifier"),
+    entryPoints: ["src/verifier/style.css"],
+  });
   const code = script.outputFiles[0].text.replaceAll("</script", "<\\/script").trim();
   const css = style.outputFiles[0].text.trim();
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hash(code)}`,
+    `style-src ${hash(css)}`,
+    "worker-src blob:",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ];
   const html = readFileSync(join(work, "src/verifier/index.html"), "utf8")
-    .replace("POLICY", `default-src 'none'; script-src ${hash(code)}; style-src ${hash(css)}; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'`)
+    .replace("POLICY", policy.join("; "))
     .replace("STYLE", () => css)
     .replace("SCRIPT", () => code);
   mkdirSync(join(out, "verifier"), { recursive: true });
@@ -145,6 +187,10 @@ async function singleFile(esbuild, common) {
 }
 
 prepare();
-execFileSync(process.execPath, [join(work, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", work], { stdio: "inherit" });
+execFileSync(
+  process.execPath,
+  [join(work, "node_modules/typescript/bin/tsc"), "--noEmit", "-p", work],
+  { stdio: "inherit" },
+);
 await build();
 if (readdirSync(out).length === 0) throw new Error("nothing was built");

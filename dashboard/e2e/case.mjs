@@ -8,38 +8,59 @@ import { openBrowser } from "./browser.mjs";
 import { fill } from "./ledgers.mjs";
 import { sleep, startServer } from "./server.mjs";
 
-export async function withBrowser(body) {
-  const browser = await openBrowser(["--host-resolver-rules=MAP ledger.test 127.0.0.1"]);
-  try {
-    await body(browser);
-  } finally {
-    await browser.close();
-  }
-}
-export const withServer = ({ bin, page }, body, { flags, filled = true } = {}) => withBrowser(async (browser) => {
-  const server = await startServer({ bin, page, flags });
-  try {
-    if (filled) await fill(server);
-    await sleep(500);
-    await body(server, browser);
-  } finally {
-    // An open stream holds up a server that ends.
-    await Promise.all(browser.contexts().map((context) => context.close()));
-    await server.stop();
-  }
-});
-export async function withFolder(body) {
-  const folder = mkdtempSync(join(tmpdir(), "dpledger-e2e-"));
-  try {
-    return await body(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+// onBrowser(BODY): a case with a browser, and with a folder of its own.
+export const onBrowser =
+  (body) =>
+  async ({ bin, page }) => {
+    const folder = mkdtempSync(join(tmpdir(), "dpledger-e2e-"));
+    const browser = await openBrowser(["--host-resolver-rules=MAP ledger.test 127.0.0.1"]);
+    try {
+      await body({ browser, folder, bin, page });
+    } finally {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+// onServer([OPTIONS,] BODY): on a server too, with ledgers in it unless told.
+export const onServer = (...given) => {
+  const body = given.pop();
+  const [{ flags, filled = true } = {}] = given;
+  return onBrowser(async (at) => {
+    const server = await startServer({ ...at, folder: undefined, flags });
+    try {
+      if (filled) await fill(server);
+      await sleep(500);
+      await body({ ...at, server });
+    } finally {
+      // An open stream holds up a server that ends.
+      await Promise.all(at.browser.contexts().map((context) => context.close()));
+      await server.stop();
+    }
+  });
+};
 export const text = (tab) => tab.evaluate(() => document.body.innerText);
-export const until = (tab, what, argument) => tab.waitForFunction(what, argument, { timeout: 60000 });
-export const says = (tab, words) => until(tab, (wanted) => document.body.innerText.includes(wanted), words);
-export const outcomes = (tab) => tab.evaluate(() => Object.fromEntries([...document.querySelectorAll("[data-check]")].map((row) => [row.dataset.check, row.dataset.outcome])));
-export const checked = (tab) => until(tab, () => document.querySelectorAll("[data-check]").length === 7);
-export const own = (asked, base) => assert.deepEqual(asked.filter((address) => !address.startsWith(base) && !address.startsWith("data:") && !address.startsWith("blob:")), []);
-export const command = (bin, ...words) => execFileSync(join(bin, "dpledger"), words, { encoding: "utf8", stdio: "pipe" });
+export const until = (tab, what, argument) =>
+  tab.waitForFunction(what, argument, { timeout: 60000 });
+export const says = (tab, words) =>
+  until(tab, (wanted) => document.body.innerText.includes(wanted), words);
+export const outcomes = (tab) =>
+  tab.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll("[data-check]")].map((row) => [
+        row.dataset.check,
+        row.dataset.outcome,
+      ]),
+    ),
+  );
+export const checked = (tab) =>
+  until(tab, () => document.querySelectorAll("[data-check]").length === 7);
+export const own = (asked, base) =>
+  assert.deepEqual(
+    asked.filter(
+      (address) =>
+        !address.startsWith(base) && !address.startsWith("data:") && !address.startsWith("blob:"),
+    ),
+    [],
+  );
+export const command = (bin, ...words) =>
+  execFileSync(join(bin, "dpledger"), words, { encoding: "utf8", stdio: "pipe" });

@@ -1,4 +1,5 @@
-// End to end: node e2e/run.mjs BIN PAGE [FILE [NAME]], in the folder that build.mjs made. 77 where there is no browser.
+// End to end: node e2e/run.mjs BIN PAGE [FILE [NAME]], in the folder that build.mjs made. 77 where
+// there is no browser.
 //   FILE  one of e2e/cases, without its .mjs; all of them unless told
 //   NAME  a part of the names of the cases to run
 import { existsSync, readdirSync } from "node:fs";

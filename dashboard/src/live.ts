@@ -1,17 +1,17 @@
-// What changes on the server reaches the views as one number that grows at most once a second; they ask again then, and
-// keep their place. One stream a tab (WatchLedgers); a server without it is polled.
+// What changes on the server reaches the views as one number that grows at most once a second; they
+// ask again then, and keep their place. One stream a tab (WatchLedgers).
 import { signal } from "@preact/signals";
-import { call, CallError, signedIn, stream } from "./api/client";
+import { CallError, signedIn, stream } from "./api/client";
 
-export type LiveState = "connecting" | "live" | "polling" | "paused" | "reconnecting" | "old";
-export const liveState = signal<LiveState>("connecting");
+export const liveState = signal<"connecting" | "live" | "paused" | "reconnecting" | "old">(
+  "connecting",
+);
 export const lastHeard = signal(0);
 export const generation = signal(0);
 export const paused = signal(false);
 export const clockSkew = signal(0); // server minus this machine, milliseconds
 export const changed = new Map<string, number>(); // ledger → generation of its last change
 
-const POLL_MS = 5000;
 const OLD_MS = 32000; // two heartbeats missed
 let held = 0; // a timer
 let stop: AbortController | undefined;
@@ -30,36 +30,22 @@ function heard(serverTime?: string) {
   const skew = Date.parse(serverTime) - Date.now();
   clockSkew.value = Math.abs(skew) > 120000 ? skew : 0;
 }
-const sleep = (ms: number, signal: AbortSignal) => new Promise<void>((done) => {
-  const timer = setTimeout(done, ms);
-  signal.addEventListener("abort", () => { clearTimeout(timer); done(); });
-});
-
-// The state of a page of ledgers; of more than 1000 ledgers a server without a watch shows only those by itself.
-async function poll(signal: AbortSignal) {
-  let before = "";
-  while (!signal.aborted) {
-    const answer = await call("LedgerService/ListLedgers", { parent: "projects/-", pageSize: 1000 }, signal);
-    heard(answer.serverTime);
-    liveState.value = "polling";
-    const state = (answer.ledgers ?? []).map((ledger) => `${ledger.name} ${ledger.size} ${ledger.state}`);
-    const key = state.join("\n");
-    if (before && key !== before) {
-      const known = new Set(before.split("\n"));
-      mark(state.filter((line) => !known.has(line)).map((line) => line.split(" ")[0]));
-    }
-    before = key;
-    await sleep(POLL_MS, signal);
-  }
-}
+const sleep = (ms: number, signal: AbortSignal) =>
+  new Promise<void>((done) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      done();
+    });
+  });
 
 async function watch(signal: AbortSignal) {
   let resumeToken = "";
   let wait = 1000;
   while (!signal.aborted) {
     try {
-      const answers = stream("LedgerService/WatchLedgers", { parent: "projects/-", resumeToken }, signal);
-      for await (const answer of answers) {
+      const request = { parent: "projects/-", resumeToken };
+      for await (const answer of stream("LedgerService/WatchLedgers", request, signal)) {
         wait = 1000;
         liveState.value = "live";
         heard(answer.serverTime);
@@ -69,11 +55,7 @@ async function watch(signal: AbortSignal) {
       }
     } catch (error) {
       if (signal.aborted) return;
-      const code = (error as CallError).code;
-      try {
-        if (code === "unimplemented") await poll(signal);
-      } catch { /* as any lost connection */ }
-      if (signal.aborted) return;
+      const { code } = error as CallError;
       if (code === "unauthenticated" || code === "permission_denied") wait = 30000;
     }
     liveState.value = "reconnecting";
@@ -109,6 +91,7 @@ export function startLive() {
     else if (!stop || stop.signal.aborted) begin();
   });
   setInterval(() => {
-    if (lastHeard.peek() && Date.now() - lastHeard.peek() > OLD_MS && liveState.peek() === "live") liveState.value = "old";
+    const late = lastHeard.peek() && Date.now() - lastHeard.peek() > OLD_MS;
+    if (late && liveState.peek() === "live") liveState.value = "old";
   }, 5000);
 }

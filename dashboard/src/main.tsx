@@ -1,5 +1,5 @@
 // The page: which view stands at which address.
-import { render } from "preact";
+import { render, type ComponentChild } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { startSession } from "./api/session";
 import { startLive } from "./live";
@@ -23,61 +23,102 @@ const LAZY = {
   activity: () => import("./views/activity").then((module) => module.Activity),
   plan: () => import("./views/plan").then((module) => module.Plan),
 };
-type Any = (props: any) => preact.ComponentChild;
+type Any = (props: any) => ComponentChild;
 function Lazy({ of: name, ...props }: { of: keyof typeof LAZY } & Record<string, unknown>) {
   const [Part, setPart] = useState<Any | null>(null);
   const [failed, setFailed] = useState(false);
   useEffect(() => {
-    LAZY[name]().then((found) => setPart(() => found as Any), () => setFailed(true));
+    LAZY[name]().then(
+      (found) => setPart(() => found as Any),
+      () => setFailed(true),
+    );
   }, [name]);
-  if (failed) return <Empty title="A part of the page could not be fetched">Reload when the server can be reached.</Empty>;
-  return Part ? <Part {...props} /> : <Loading what="this view" />;
+  if (Part) return <Part {...props} />;
+  if (!failed) return <Loading what="this view" />;
+  return (
+    <Empty title="A part of the page could not be fetched">
+      Reload when the server can be reached.
+    </Empty>
+  );
 }
 
-function View({ thing }: { thing: Thing }) {
+// Of each view, its name, the call that it is made of, and what shows it.
+interface Shown {
+  title: string;
+  json?: string;
+  view: ComponentChild;
+}
+function shownOf(thing: Thing): Shown {
   switch (thing.view) {
-    case "datasets": return <Datasets />;
-    case "dataset": return <Dataset key={thing.name} name={thing.name} />;
-    case "ledgers": return <Ledgers />;
-    case "ledger": return <Ledger key={`${thing.project}/${thing.id}`} {...thing} />;
-    case "verify": return <Lazy of="verify" key={`${thing.project}/${thing.id}`} {...thing} />;
-    case "statement": return <Lazy of="statement" key={`${thing.ledger} ${thing.dataset}`} ledger={thing.ledger} dataset={thing.dataset} />;
-    case "recompute": return <Lazy of="recompute" key={`recompute ${thing.operation}`} operation={thing.operation} />;
-    case "activity": return <Lazy of="activity" />;
-    case "nothing": return <><Title title="Nothing is here" /><Empty title="This page has no such address"><A href="/ledgers">All ledgers</A></Empty></>;
+    case "datasets":
+      return { title: "Data sets", json: datasetsJson(), view: <Datasets /> };
+    case "dataset": {
+      const { name } = thing;
+      return {
+        title: "Data set",
+        json: datasetJson(name),
+        view: <Dataset key={name} name={name} />,
+      };
+    }
+    case "ledgers":
+      return { title: "Ledgers", json: ledgersJson(), view: <Ledgers /> };
+    case "ledger": {
+      const name = ledgerName(thing.project, thing.id);
+      const view = <Ledger key={name} name={name} entry={thing.entry} />;
+      return { title: "Ledger", json: ledgerJson(name), view };
+    }
+    case "verify": {
+      const name = thing.id && ledgerName(thing.project!, thing.id);
+      return { title: "Verify", view: <Lazy of="verify" key={`verify ${name}`} name={name} /> };
+    }
+    case "statement": {
+      const { ledger, dataset } = thing;
+      const json = statementJson(ledger, dataset);
+      const key = `statement ${ledger} ${dataset}`;
+      const view = <Lazy of="statement" key={key} ledger={ledger} dataset={dataset} />;
+      return { title: "Statement", json, view };
+    }
+    case "recompute": {
+      const { operation } = thing;
+      const view = <Lazy of="recompute" key={`recompute ${operation}`} operation={operation} />;
+      return { title: "Recompute", json: recomputeJson(operation), view };
+    }
+    case "activity":
+      return { title: "Activity", json: activityJson(), view: <Lazy of="activity" /> };
+    case "nothing": {
+      const view = (
+        <>
+          <Title title="Nothing is here" />
+          <Empty title="This page has no such address">
+            <A href="/ledgers">All ledgers</A>
+          </Empty>
+        </>
+      );
+      return { title: "Nothing here", view };
+    }
   }
 }
-function jsonOf(thing: Thing): string | undefined {
-  switch (thing.view) {
-    case "datasets": return datasetsJson();
-    case "dataset": return datasetJson(thing.name);
-    case "ledgers": return ledgersJson();
-    case "ledger": return ledgerJson(ledgerName(thing.project, thing.id));
-    case "statement": return statementJson(thing.ledger, thing.dataset);
-    case "recompute": return recomputeJson(thing.operation);
-    case "activity": return activityJson();
-    default: return undefined;
-  }
-}
-const TITLES: Record<Thing["view"], string> = { datasets: "Data sets", dataset: "Data set", ledgers: "Ledgers", ledger: "Ledger", verify: "Verify", statement: "Statement", recompute: "Recompute", activity: "Activity", nothing: "Nothing here" };
 
 function App() {
   const thing = thingOf(place.value);
+  const { title, json, view } = shownOf(thing);
   const open = place.value.query.get("open") ?? "";
   const about = "id" in thing && thing.id ? thing.id : "name" in thing ? thing.name : "";
   useEffect(() => {
-    document.title = `${about ? `${visible(about)} · ` : ""}${TITLES[thing.view]} · dpledger`;
-  }, [thing.view, about]);
-  return <Shell json={jsonOf(thing)}>
-    <View thing={thing} />
-    {open.startsWith("compare:") && <Lazy of="compare" names={open.slice(8)} />}
-    {(open === "plan" || open.startsWith("plan:")) && <Lazy of="plan" />}
-  </Shell>;
+    document.title = `${about ? `${visible(about)} · ` : ""}${title} · dpledger`;
+  }, [title, about]);
+  return (
+    <Shell json={json}>
+      {view}
+      {open.startsWith("compare:") && <Lazy of="compare" names={open.slice(8)} />}
+      {(open === "plan" || open.startsWith("plan:")) && <Lazy of="plan" />}
+    </Shell>
+  );
 }
 
 // The same address with format=json gives the data: the call that the view is made of.
-const asked = jsonOf(thingOf(place.value));
-if (place.value.query.get("format") === "json" && asked) location.replace(asked);
+const asked = place.value.query.get("format") === "json" && shownOf(thingOf(place.value)).json;
+if (asked) location.replace(asked);
 else {
   startTheme();
   startRouter();

@@ -5,29 +5,36 @@
 //   /recompute[/OPERATION]       /activity                     ?open=compare:A,B or plan
 import { signal } from "@preact/signals";
 
-export interface Place {
+interface Place {
   path: string[]; // decoded, without empty parts
   query: URLSearchParams;
 }
 const NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/;
 
 export function parsePlace(pathname: string, search: string): Place {
-  const path = pathname.split("/").filter(Boolean).map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  });
+  const path = pathname
+    .split("/")
+    .filter(Boolean)
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
   return { path, query: new URLSearchParams(search) };
 }
 
 export type Thing =
-  | { view: "datasets" } | { view: "dataset"; name: string } | { view: "ledgers" }
+  | { view: "datasets" }
+  | { view: "dataset"; name: string }
+  | { view: "ledgers" }
   | { view: "ledger"; project: string; id: string; entry?: string }
   | { view: "verify"; project?: string; id?: string }
   | { view: "statement"; ledger?: string; dataset?: string }
-  | { view: "recompute"; operation?: string } | { view: "activity" } | { view: "nothing" };
+  | { view: "recompute"; operation?: string }
+  | { view: "activity" }
+  | { view: "nothing" };
 
 export function thingOf({ path, query }: Place): Thing {
   const [first, project, id, word, entry] = path;
@@ -35,16 +42,27 @@ export function thingOf({ path, query }: Place): Thing {
   const length = path.length;
   if (length === 0) return { view: "datasets" };
   // A data set's name may hold anything, "/" and ".." too: it stands in the query.
-  if (first === "dataset" && length === 1 && query.has("name")) return { view: "dataset", name: query.get("name")! };
+  if (first === "dataset" && length === 1 && query.has("name"))
+    return { view: "dataset", name: query.get("name")! };
   if (first === "ledgers" && length === 1) return { view: "ledgers" };
   if (first === "ledger" && named && length === 3) return { view: "ledger", project, id };
-  if (first === "ledger" && named && length === 5 && word === "entry" && /^(\d{1,19}|sha256:[0-9a-f]{64})$/.test(entry)) {
+  if (
+    first === "ledger" &&
+    named &&
+    length === 5 &&
+    word === "entry" &&
+    /^(\d{1,19}|sha256:[0-9a-f]{64})$/.test(entry)
+  ) {
     return { view: "ledger", project, id, entry };
   }
   if (first === "verify" && length === 1) return { view: "verify" };
   if (first === "verify" && named && length === 3) return { view: "verify", project, id };
   if (first === "statement" && length === 1) {
-    return { view: "statement", ledger: query.get("ledger") ?? undefined, dataset: query.get("dataset") ?? undefined };
+    return {
+      view: "statement",
+      ledger: query.get("ledger") ?? undefined,
+      dataset: query.get("dataset") ?? undefined,
+    };
   }
   if (first === "recompute" && length <= 2) return { view: "recompute", operation: project };
   if (first === "activity" && length === 1) return { view: "activity" };
@@ -52,7 +70,9 @@ export function thingOf({ path, query }: Place): Thing {
 }
 
 const here = () => parsePlace(location.pathname, location.search);
-export const place = signal<Place>(typeof location === "undefined" ? { path: [], query: new URLSearchParams() } : here());
+export const place = signal<Place>(
+  typeof location === "undefined" ? { path: [], query: new URLSearchParams() } : here(),
+);
 
 export function startRouter() {
   addEventListener("popstate", () => (place.value = here()));
@@ -65,7 +85,10 @@ export function go(address: string, how: "push" | "replace" = "push") {
   if (before !== place.value.path.join("/")) scrollTo(0, 0);
 }
 // Changes how the thing is looked at: no new step in the history.
-export function setQuery(changes: Record<string, string | undefined>, how: "push" | "replace" = "replace") {
+export function setQuery(
+  changes: Record<string, string | undefined>,
+  how: "push" | "replace" = "replace",
+) {
   const query = new URLSearchParams(place.value.query);
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === "") query.delete(name);
@@ -75,14 +98,22 @@ export function setQuery(changes: Record<string, string | undefined>, how: "push
   go(location.pathname + (text ? `?${text}` : ""), how);
 }
 
-export const ledgerAddress = (name: string) => {
-  const [, project, , id] = name.split("/");
+// projects/{project}/ledgers/{ledger}
+export const ledgerAddress = (name = "") => {
+  const [, project = "", , id = ""] = name.split("/");
   return `/ledger/${encodeURIComponent(project)}/${encodeURIComponent(id)}`;
 };
-export const datasetAddress = (name: string) => `/dataset?${new URLSearchParams({ name })}`;
+export const datasetAddress = (name = "") => `/dataset?${new URLSearchParams({ name })}`;
 export const verifyAddress = (name: string) => ledgerAddress(name).replace("/ledger/", "/verify/");
-export const usualDelta = 1e-5;
-export function askedDelta(): number {
+export const statementAddress = (about: { ledger: string } | { dataset: string }) =>
+  `/statement?${new URLSearchParams(about)}`;
+export const entryAddress = (ledger: string, entry: string | number) =>
+  `${ledgerAddress(ledger)}/entry/${entry}`;
+
+// The δ that the address asks for, if it is one.
+export function givenDelta(): number | undefined {
   const delta = Number(place.value.query.get("delta"));
-  return delta > 0 && delta < 1 ? delta : usualDelta;
+  return delta > 0 && delta < 1 ? delta : undefined;
 }
+const USUAL_DELTA = 1e-5;
+export const askedDelta = () => givenDelta() ?? USUAL_DELTA;

@@ -11,8 +11,21 @@ rmSync(out, { recursive: true, force: true });
 mkdirSync(out);
 const tests = readdirSync(join(work, "tests")).filter((name) => name.endsWith(".test.ts"));
 await createRequire(join(work, "package.json"))("esbuild").build({
-  absWorkingDir: work, entryPoints: tests.map((name) => `tests/${name}`), outdir: out, bundle: true, platform: "node", format: "esm",
-  outExtension: { ".js": ".mjs" }, target: "node18", jsx: "automatic", jsxImportSource: "preact", logLevel: "warning",
+  absWorkingDir: work,
+  entryPoints: tests.map((name) => `tests/${name}`),
+  outdir: out,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  outExtension: { ".js": ".mjs" },
+  target: "node18",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  logLevel: "warning",
 });
-const ran = spawnSync(process.execPath, ["--test", ...tests.map((name) => join(out, name.replace(".ts", ".mjs")))], { stdio: "inherit", cwd: work });
+const ran = spawnSync(
+  process.execPath,
+  ["--test", ...tests.map((name) => join(out, name.replace(".ts", ".mjs")))],
+  { stdio: "inherit", cwd: work },
+);
 process.exit(ran.status ?? 1);

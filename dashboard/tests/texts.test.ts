@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { csvOf } from "../src/parts/csv";
+import { csvOf } from "../src/parts/download";
 import { thingOf, parsePlace } from "../src/router";
 import { cut, lookalike, visible } from "../src/text/names";
-import { amount, grouped, percentUp, textDown, textNear, textUp } from "../src/text/numbers";
+import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
+import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
 import { attackWords, guaranteeWords, isGuarantee, regimeShort } from "../src/text/words";
 
+// The number that a text says.
+function value(text: string): number {
+  const [, mantissa = "1", power] = /^(?:(.*) × )?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/.exec(text) ?? [];
+  if (!power) return Number(text);
+  const digits = [...power].map((one) => (one === "⁻" ? "-" : "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(one)));
+  return Number(`${mantissa}e${digits.join("")}`);
+}
+const textDown = (x: number) => plainText(digitsOf(x, "down"));
 test("an upper bound is never printed below itself, a lower one never above", () => {
   assert.equal(textUp(1.332042), "1.333"); // toPrecision says 1.332
   assert.equal(textDown(1.332042), "1.332");
@@ -19,12 +28,6 @@ test("an upper bound is never printed below itself, a lower one never above", ()
   for (let i = 0; i < 20000; i++) {
     seed = (seed * 48271) % 2147483647;
     const x = Math.exp((seed / 2147483647 - 0.5) * 60);
-    const value = (text: string) => {
-      const [mantissa, power] = text.split(" × 10");
-      const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-      if (text.startsWith("10") && /[⁰¹²³⁴⁵⁶⁷⁸⁹]/.test(text)) return Number(`1e${[...text.slice(2)].map((letter) => (letter === "⁻" ? "-" : digits.indexOf(letter))).join("")}`);
-      return power ? Number(`${mantissa}e${[...power].map((letter) => (letter === "⁻" ? "-" : digits.indexOf(letter))).join("")}`) : Number(text);
-    };
     assert.ok(value(textUp(x)) >= x, `${x}: ${textUp(x)}`);
     assert.ok(value(textDown(x)) <= x, `${x}: ${textDown(x)}`);
     assert.ok(value(textUp(x)) <= x * 1.0011 && value(textDown(x)) >= x * 0.9989, `${x}`);
@@ -56,16 +59,43 @@ test("an address names a thing, or nothing", () => {
     return thingOf(parsePlace(url.pathname, url.search));
   };
   assert.deepEqual(thing("/"), { view: "datasets" });
-  assert.deepEqual(thing("/dataset?name=..%2F..%2Fx%3Cb%3E"), { view: "dataset", name: "../../x<b>" });
-  assert.deepEqual(thing("/ledger/default/a.b-c"), { view: "ledger", project: "default", id: "a.b-c" });
-  assert.deepEqual(thing("/ledger/default/a/entry/12"), { view: "ledger", project: "default", id: "a", entry: "12" });
+  assert.deepEqual(thing("/dataset?name=..%2F..%2Fx%3Cb%3E"), {
+    view: "dataset",
+    name: "../../x<b>",
+  });
+  assert.deepEqual(thing("/ledger/default/a.b-c"), {
+    view: "ledger",
+    project: "default",
+    id: "a.b-c",
+  });
+  assert.deepEqual(thing("/ledger/default/a/entry/12"), {
+    view: "ledger",
+    project: "default",
+    id: "a",
+    entry: "12",
+  });
   assert.equal(thing(`/ledger/default/a/entry/sha256:${"0f".repeat(32)}`).view, "ledger");
-  for (const wrong of ["/ledger/default/A", "/ledger/default", "/ledger/default/a/entry/x", "/ledger/default/a/entry/sha256:0f", "/nothing", "/ledgers/x", "/dataset", "/ledger/%E0%A4%A/a"]) assert.equal(thing(wrong).view, "nothing", wrong);
+  for (const wrong of [
+    "/ledger/default/A",
+    "/ledger/default",
+    "/ledger/default/a/entry/x",
+    "/ledger/default/a/entry/sha256:0f",
+    "/nothing",
+    "/ledgers/x",
+    "/dataset",
+    "/ledger/%E0%A4%A/a",
+  ])
+    assert.equal(thing(wrong).view, "nothing", wrong);
   assert.deepEqual(thing("/verify/p/l"), { view: "verify", project: "p", id: "l" });
-  assert.deepEqual(thing("/statement?dataset=d"), { view: "statement", ledger: undefined, dataset: "d" });
+  assert.deepEqual(thing("/statement?dataset=d"), {
+    view: "statement",
+    ledger: undefined,
+    dataset: "d",
+  });
 });
 test("a cell that a spreadsheet would run is text", () => {
-  assert.equal(csvOf([["=1+1", "-2.5", -3, "@x", 'a"b', "a,b"]]), '\'=1+1,-2.5,-3,\'@x,"a""b","a,b"\n');
+  const row = { a: "=1+1", b: "-2.5", c: -3, d: "@x", e: 'a"b', f: "a,b", g: undefined };
+  assert.equal(csvOf([row]), 'a,b,c,d,e,f,g\n\'=1+1,-2.5,-3,\'@x,"a""b","a,b",\n');
 });
 test("axes begin at 0 and have few round ticks", () => {
   assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);
@@ -79,13 +109,25 @@ test("what has no bound is no guarantee, whatever was declared", () => {
     assert.equal(regimeShort(regime, Infinity), "no guarantee");
     assert.equal(isGuarantee(regime, Infinity), false);
   }
-  assert.equal(guaranteeWords("FIXED_PLAN", 1), "differential privacy, parameters fixed in advance");
+  assert.equal(
+    guaranteeWords("FIXED_PLAN", 1),
+    "differential privacy, parameters fixed in advance",
+  );
   assert.equal(isGuarantee("FIXED_PLAN", 1), true);
   assert.equal(isGuarantee("ODOMETER", 1), false);
 });
 test("plain words speak of what neighbouring data sets differ in", () => {
-  assert.deepEqual(attackWords("ADD_OR_REMOVE_ONE", "patient"), { unknown: "whether one given patient was in the data", found: "of those who were in" });
-  assert.deepEqual(attackWords("REPLACE_ONE", "patient"), { unknown: "which of two values one given patient has", found: "of those who have the value that they look for" });
-  assert.deepEqual(attackWords("ZERO_OUT", "patient"), { unknown: "whether one given patient contributed or was left blank", found: "of those who contributed" });
+  assert.deepEqual(attackWords("ADD_OR_REMOVE_ONE", "patient"), {
+    unknown: "whether one given patient was in the data",
+    found: "of those who were in",
+  });
+  assert.deepEqual(attackWords("REPLACE_ONE", "patient"), {
+    unknown: "which of two values one given patient has",
+    found: "of those who have the value that they look for",
+  });
+  assert.deepEqual(attackWords("ZERO_OUT", "patient"), {
+    unknown: "whether one given patient contributed or was left blank",
+    found: "of those who contributed",
+  });
   assert.equal(attackWords("OF_LATER", "patient"), undefined);
 });

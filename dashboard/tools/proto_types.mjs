@@ -1,6 +1,7 @@
-// Writes TypeScript types of the proto JSON of every message in proto/dpledger/v1, the list of methods, and the table
-// by which src/api/decode.ts reads a LedgerEntry's bytes. It reads as much of the proto language as these files use and
-// throws at anything else, so that a new construct is noticed and not left out.
+// Writes TypeScript types of the proto JSON of every message in proto/dpledger/v1, the list of
+// methods, and the table by which src/api/decode.ts reads a LedgerEntry's bytes. It reads as much
+// of the proto language as these files use and throws at anything else, so that a new construct is
+// noticed and not left out.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,6 +17,7 @@ const SCALARS = {
 };
 const WELL_KNOWN = { "google.protobuf.Timestamp": "string", "google.protobuf.Duration": "string" };
 
+const MADE = "// Made from proto/dpledger/v1 by tools/proto_types.mjs.";
 const camel = (name) => name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase());
 
 function tokens(text) {
@@ -96,18 +98,16 @@ export function parse(text, file) {
       expect("rpc");
       const method = next();
       expect("(");
-      const up = words[at] === "stream";
-      if (up) next();
+      if (words[at] === "stream") next();
       const request = next();
       expect(")");
       expect("returns");
       expect("(");
-      const down = words[at] === "stream";
-      if (down) next();
+      if (words[at] === "stream") next();
       const response = next();
       expect(")");
       if (next() === "{") while (next() !== "}");
-      services.push({ name: `${name}/${method}`, request, response, up, down });
+      services.push({ name: `${name}/${method}`, request, response });
     }
     expect("}");
   };
@@ -117,7 +117,8 @@ export function parse(text, file) {
     if (word === "message") readMessage("");
     else if (word === "enum") readEnum("");
     else if (word === "service") readService();
-    else if (word === "syntax" || word === "package" || word === "import" || word === "option") skipStatement();
+    else if (word === "syntax" || word === "package" || word === "import" || word === "option")
+      skipStatement();
     else throw new Error(`${file}: cannot read ${word}`);
   }
   return { messages, enums, methods: services };
@@ -125,7 +126,9 @@ export function parse(text, file) {
 
 export function parseFolder(folder) {
   const all = { messages: [], enums: [], methods: [] };
-  for (const file of readdirSync(folder).filter((name) => name.endsWith(".proto")).sort()) {
+  for (const file of readdirSync(folder)
+    .filter((name) => name.endsWith(".proto"))
+    .sort()) {
     const one = parse(readFileSync(join(folder, file), "utf8"), file);
     for (const kind of Object.keys(all)) all[kind].push(...one[kind]);
   }
@@ -133,7 +136,9 @@ export function parseFolder(folder) {
   const names = new Set([...all.messages, ...all.enums].map((one) => one.name));
   for (const { name, scope, fields } of all.messages) {
     for (const field of fields) {
-      field.type = [name, scope, ""].map((around) => around + field.type).find((full) => names.has(full)) ?? field.type;
+      field.type =
+        [name, scope, ""].map((around) => around + field.type).find((full) => names.has(full)) ??
+        field.type;
     }
   }
   return all;
@@ -147,7 +152,7 @@ export function typesOf({ messages, enums, methods }) {
     if (!names.has(type)) throw new Error(`no such type: ${type}`);
     return type;
   };
-  const lines = ["// Made from proto/dpledger/v1 by tools/proto_types.mjs.", ""];
+  const lines = [MADE, ""];
   for (const { name, values } of enums) {
     // A later server may send a number that is not named here.
     lines.push(`export type ${name} = ${values.map(([value]) => `"${value}"`).join(" | ")};`);
@@ -161,20 +166,23 @@ export function typesOf({ messages, enums, methods }) {
     lines.push("}");
   }
   lines.push("export interface Methods {");
-  for (const { name, request, response } of methods) lines.push(`  "${name}": [${request}, ${response}];`);
+  for (const { name, request, response } of methods)
+    lines.push(`  "${name}": [${request}, ${response}];`);
   lines.push("}");
   return lines.join("\n") + "\n";
 }
 
-// { message: { number: [JSON name, type, repeated] } } of `root` and all that is in it; an enum's table is an object of
-// its names by number, under "enum NAME".
+// { message: { number: [JSON name, type, repeated] } } of `root` and all that is in it; an enum's
+// table is an object of its names by number, under "enum NAME".
 export function schemaOf({ messages, enums }, root) {
   const tables = {};
   const visit = (name) => {
     if (tables[name] || SCALARS[name] || WELL_KNOWN[name]) return;
     const found = enums.find((one) => one.name === name);
     if (found) {
-      tables[name] = { enum: Object.fromEntries(found.values.map(([value, number]) => [number, value])) };
+      tables[name] = {
+        enum: Object.fromEntries(found.values.map(([value, number]) => [number, value])),
+      };
       return;
     }
     const message = messages.find((one) => one.name === name);
@@ -186,5 +194,5 @@ export function schemaOf({ messages, enums }, root) {
     }
   };
   visit(root);
-  return `// Made from proto/dpledger/v1 by tools/proto_types.mjs.\nexport const schema = ${JSON.stringify(tables)};\n`;
+  return `${MADE}\nexport const schema = ${JSON.stringify(tables)};\n`;
 }

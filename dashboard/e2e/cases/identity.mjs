@@ -4,12 +4,29 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { command, says, text, until, withServer } from "../case.mjs";
+import { command, says, text, until, onServer } from "../case.mjs";
 import { append, create, declared, poisson, rounds } from "../ledgers.mjs";
 
-const firstToken = (server) => readFileSync(join(server.folder, "store.tokens.first-admin"), "utf8").trim();
+const firstToken = (server) =>
+  readFileSync(join(server.folder, "store.tokens.first-admin"), "utf8").trim();
 const newToken = (bin, server, name, grant, ...more) =>
-  JSON.parse(command(bin, "admin", "token", "create", name, "--grant", grant, ...more, "--server", server.address, "--token-file", join(server.folder, "store.tokens.first-admin"), "--json")).secret;
+  JSON.parse(
+    command(
+      bin,
+      "admin",
+      "token",
+      "create",
+      name,
+      "--grant",
+      grant,
+      ...more,
+      "--server",
+      server.address,
+      "--token-file",
+      join(server.folder, "store.tokens.first-admin"),
+      "--json",
+    ),
+  ).secret;
 async function signIn(tab, secret) {
   await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
   await tab.fill("dialog input[type=password]", secret);
@@ -17,152 +34,289 @@ async function signIn(tab, secret) {
   await until(tab, () => !document.querySelector("dialog[open]"));
 }
 
-export const cases = {
-  "a server with callers asks for a token, refuses a wrong one, and keeps none": (at) => withServer(at, async (server, browser) => {
-    const secret = firstToken(server);
-    server.useToken(secret);
-    await create(server, "mine", declared("mine", "example"));
-    await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
-    const { page: tab, trouble } = await openPage(browser);
-    await tab.goto(`${server.base}/ledger/default/mine`);
-    await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
-    assert.equal(await tab.evaluate(() => document.querySelectorAll(".epsilon").length), 0);
-    await tab.fill("dialog input", "dpl_wrong");
-    await tab.click("dialog button[type=submit]");
-    await until(tab, () => /does not know this token/.test(document.body.innerText));
-    await tab.fill("dialog input", secret);
-    await tab.click("dialog button[type=submit]");
-    await until(tab, () => document.querySelector(".epsilon"));
-    assert.equal(await tab.evaluate((held) => JSON.stringify({ ...localStorage, ...sessionStorage }).includes(held) || document.cookie.includes(held) || location.href.includes(held), secret), false);
-    await tab.click("nav.views >> text=Activity");
-    await until(tab, () => /Tokens/.test(document.body.innerText));
-    assert.deepEqual(trouble, []);
-    await tab.reload();
-    await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
-  }, { filled: false, flags: ["--identity"] }),
+const KNOWN = { filled: false, flags: ["--identity"] };
+const BY_NAME = { filled: false, flags: ["--identity", "--http-host", "ledger.test"] };
 
-  "a token that ends while it is used: the page asks for another, and keeps what it shows": (at) => withServer(at, async (server, browser) => {
-    server.useToken(firstToken(server));
-    await create(server, "mine", declared("mine", "example"));
-    await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
-    for (const [name, end] of [["expires", "expired"], ["revoked", "revoked"]]) {
+export const cases = {
+  "a server with callers asks for a token, refuses a wrong one, and keeps none": onServer(
+    KNOWN,
+    async ({ server, browser }) => {
+      const secret = firstToken(server);
+      server.useToken(secret);
+      await create(server, "mine", declared("mine", "example"));
+      await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/ledger/default/mine`);
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+      assert.equal(await tab.evaluate(() => document.querySelectorAll(".epsilon").length), 0);
+      await tab.fill("dialog input", "dpl_wrong");
+      await tab.click("dialog button[type=submit]");
+      await until(tab, () => /does not know this token/.test(document.body.innerText));
+      await tab.fill("dialog input", secret);
+      await tab.click("dialog button[type=submit]");
+      await until(tab, () => document.querySelector(".epsilon"));
+      assert.equal(
+        await tab.evaluate(
+          (held) =>
+            JSON.stringify({ ...localStorage, ...sessionStorage }).includes(held) ||
+            document.cookie.includes(held) ||
+            location.href.includes(held),
+          secret,
+        ),
+        false,
+      );
+      await tab.click("nav.views >> text=Activity");
+      await until(tab, () => /Tokens/.test(document.body.innerText));
+      assert.deepEqual(trouble, []);
+      await tab.reload();
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+    },
+  ),
+
+  "a token that ends while it is used: the page asks for another, and keeps what it shows":
+    onServer(KNOWN, async ({ server, browser, bin }) => {
+      server.useToken(firstToken(server));
+      await create(server, "mine", declared("mine", "example"));
+      await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
+      for (const [name, end] of [
+        ["expires", "expired"],
+        ["revoked", "revoked"],
+      ]) {
+        const { page: tab, context, trouble } = await openPage(browser);
+        await tab.goto(`${server.base}/ledger/default/mine`);
+        await signIn(
+          tab,
+          newToken(
+            bin,
+            server,
+            name,
+            "auditor *",
+            ...(name === "expires" ? ["--expires-in", "4s"] : []),
+          ),
+        );
+        await until(tab, () => document.querySelector(".epsilon"));
+        const before = await tab.evaluate(() => document.querySelector(".epsilon").innerText);
+        if (name === "revoked")
+          command(
+            bin,
+            "admin",
+            "token",
+            "revoke",
+            name,
+            "--server",
+            server.address,
+            "--token-file",
+            join(server.folder, "store.tokens.first-admin"),
+          );
+        // Its stream ends with the token, and no click is needed to learn of it.
+        await until(tab, () =>
+          /no longer takes this token/.test(document.querySelector("dialog[open]")?.innerText),
+        );
+        assert.equal(
+          await tab.evaluate(() => document.querySelector(".epsilon").innerText),
+          before,
+          "what was shown stays",
+        );
+        const { ledgers } = await server.call("LedgerService/ListLedgers", {
+          parent: "projects/-",
+        });
+        assert.ok(ledgers.length >= 1, `${end}: the server itself is well`);
+        await signIn(tab, newToken(bin, server, `after-${name}`, "auditor *"));
+        await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
+        await until(tab, (old) => document.querySelector(".epsilon").innerText !== old, before);
+        assert.deepEqual(trouble, []);
+        await context.close();
+      }
+    }),
+
+  "who may not is told so, and sees what he may": onServer(
+    KNOWN,
+    async ({ server, browser, bin }) => {
+      server.useToken(firstToken(server));
+      await create(server, "mine", declared("mine", "example"));
+      await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
+      await create(server, "other", declared("other", "example"));
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/ledger/default/mine`);
+      await signIn(tab, newToken(bin, server, "analyst", "analyst projects/default/ledgers/mine"));
+      await until(tab, () => document.querySelector(".epsilon"));
+      await says(tab, "Could not get the entries");
+      assert.match(await text(tab), /has no right to read_entries/);
+      await tab.click("nav.views >> text=Ledgers");
+      await until(tab, () => document.querySelectorAll("tbody tr").length === 1);
+      assert.doesNotMatch(await text(tab), /other/, "what he may not see is not there");
+      await tab.click("nav.views >> text=Recompute");
+      await says(tab, "Could not get recomputation");
+      await tab.click("nav.views >> text=Activity");
+      await says(tab, "No access record that you may read");
+      assert.equal(
+        await tab.evaluate(() => document.querySelectorAll("dialog[open]").length),
+        0,
+        "a refusal of a right asks for no token",
+      );
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "who stays signed in holds no token, and is signed in after a reload": onServer(
+    KNOWN,
+    async ({ server, browser, bin }) => {
+      server.useToken(firstToken(server));
+      await create(server, "mine", declared("mine", "example"));
+      await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
+      const secret = newToken(bin, server, "stays", "auditor *");
       const { page: tab, context, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/ledger/default/mine`);
-      await signIn(tab, newToken(at.bin, server, name, "auditor *", ...(name === "expires" ? ["--expires-in", "4s"] : [])));
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+      await tab.check("dialog input[type=checkbox]");
+      await signIn(tab, secret);
       await until(tab, () => document.querySelector(".epsilon"));
-      const before = await tab.evaluate(() => document.querySelector(".epsilon").innerText);
-      if (name === "revoked") command(at.bin, "admin", "token", "revoke", name, "--server", server.address, "--token-file", join(server.folder, "store.tokens.first-admin"));
-      // Its stream ends with the token, and no click is needed to learn of it.
-      await until(tab, () => /no longer takes this token/.test(document.querySelector("dialog[open]")?.innerText));
-      assert.equal(await tab.evaluate(() => document.querySelector(".epsilon").innerText), before, "what was shown stays");
-      const wrong = await server.call("LedgerService/ListLedgers", { parent: "projects/-" }); // the server itself is well
-      assert.ok(wrong.ledgers.length >= 1, end);
-      await signIn(tab, newToken(at.bin, server, `after-${name}`, "auditor *"));
-      await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
-      await until(tab, (old) => document.querySelector(".epsilon").innerText !== old, before);
+      const sent = [];
+      tab.on("request", (request) => sent.push(request.headers().authorization));
+      await tab.click("nav.views >> text=Ledgers");
+      await until(tab, () => document.querySelectorAll("tbody tr").length >= 1);
+      await tab.goBack();
+      await tab.reload();
+      await until(
+        tab,
+        () => document.querySelector(".epsilon") && document.querySelector(".live-dot.live"),
+      );
+      assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog[open]").length), 0);
+      assert.ok(
+        sent.length > 5 && sent.every((header) => header === undefined),
+        "no script holds the token",
+      );
+      assert.equal(
+        await tab.evaluate(
+          (held) =>
+            JSON.stringify({ ...localStorage, ...sessionStorage }).includes(held) ||
+            document.cookie !== "" ||
+            location.href.includes(held),
+          secret,
+        ),
+        false,
+      );
+      const [cookie, ...more] = await context.cookies();
+      assert.deepEqual(
+        [
+          cookie.name,
+          cookie.value,
+          cookie.httpOnly,
+          cookie.secure,
+          cookie.sameSite,
+          cookie.expires,
+          more.length,
+        ],
+        ["__Host-dpledger", secret, true, true, "Strict", -1, 0],
+      );
+      // Links to the data work, and so does verifying, which a Worker asks for.
+      await tab.goto(`${server.base}/ledger/default/mine?format=json`);
+      await tab.waitForURL(/ComputeEpsilon/);
+      assert.ok(JSON.parse(await tab.evaluate(() => document.body.innerText)).epsilon.upper > 0);
+      await tab.goto(`${server.base}/verify/default/mine`);
+      await until(tab, () => document.querySelectorAll("[data-check]").length === 7);
+      assert.equal(
+        await tab.evaluate(() => document.querySelector("[data-check=entries]").dataset.outcome),
+        "held",
+      );
+      // A page of another port of this host is of the same site: its browser sends the cookie,
+      // and the server does not count it.
+      const other = createServer((_, answer) =>
+        answer
+          .writeHead(200, { "content-type": "text/html" })
+          .end("<!doctype html><title>other</title>"),
+      );
+      await new Promise((done) => other.listen(0, "127.0.0.1", done));
+      try {
+        const evil = await context.newPage();
+        await evil.goto(`http://127.0.0.1:${other.address().port}/`);
+        const tried = await evil.evaluate(async (base) => {
+          const one = async (path, more) =>
+            (
+              await fetch(base + path, {
+                mode: "no-cors",
+                credentials: "include",
+                ...more,
+              }).catch(() => ({ status: "failed" }))
+            ).status;
+          return [
+            await one("/session", { method: "POST" }),
+            await one("/dpledger.v1.LedgerService/ListLedgers", {
+              method: "POST",
+              headers: { "content-type": "text/plain" },
+              body: "{}",
+            }),
+          ];
+        }, server.base);
+        assert.deepEqual(tried, [0, 0], "answers that it may not read");
+        const message = '{"parent":"projects/-"}';
+        const query = new URLSearchParams({ connect: "v1", encoding: "json", message });
+        const data = `${server.base}/dpledger.v1.LedgerService/ListLedgers?${query}`;
+        const [followed] = await Promise.all([
+          evil.waitForResponse(data),
+          evil.evaluate((to) => {
+            location.href = to;
+          }, data),
+        ]);
+        assert.equal(followed.status(), 401, "a link of its own shows nothing");
+        await evil.waitForURL(data);
+        assert.equal(
+          (await evil.goto(data)).status(),
+          200,
+          "by hand in the address bar it is the reader's own",
+        );
+        await evil.close();
+      } finally {
+        other.close();
+      }
+      // Signing out ends the cookie; a revoked token ends it too.
+      await tab.goto(`${server.base}/ledger/default/mine`);
+      await until(tab, () => document.querySelector(".epsilon"));
+      await tab.click(".top-side >> text=Sign out");
+      await until(tab, () => document.querySelector("dialog[open]"));
+      for (let left = 50; (await context.cookies()).length && left; left--)
+        await tab.waitForTimeout(50);
+      assert.deepEqual(await context.cookies(), []);
+      await tab.check("dialog input[type=checkbox]");
+      await signIn(tab, secret);
+      await until(tab, () => document.querySelector(".epsilon"));
+      command(
+        bin,
+        "admin",
+        "token",
+        "revoke",
+        "stays",
+        "--server",
+        server.address,
+        "--token-file",
+        join(server.folder, "store.tokens.first-admin"),
+      );
+      await until(tab, () =>
+        /no longer takes this token/.test(document.querySelector("dialog[open]")?.innerText),
+      );
       assert.deepEqual(trouble, []);
-      await context.close();
-    }
-  }, { filled: false, flags: ["--identity"] }),
+    },
+  ),
 
-  "who may not is told so, and sees what he may": (at) => withServer(at, async (server, browser) => {
-    server.useToken(firstToken(server));
-    await create(server, "mine", declared("mine", "example"));
-    await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
-    await create(server, "other", declared("other", "example"));
-    const { page: tab, trouble } = await openPage(browser);
-    await tab.goto(`${server.base}/ledger/default/mine`);
-    await signIn(tab, newToken(at.bin, server, "analyst", "analyst projects/default/ledgers/mine"));
-    await until(tab, () => document.querySelector(".epsilon"));
-    await says(tab, "Could not get the entries");
-    assert.match(await text(tab), /has no right to read_entries/);
-    await tab.click("nav.views >> text=Ledgers");
-    await until(tab, () => document.querySelectorAll("tbody tr").length === 1);
-    assert.doesNotMatch(await text(tab), /other/, "what he may not see is not there");
-    await tab.click("nav.views >> text=Recompute");
-    await says(tab, "Could not get recomputation");
-    await tab.click("nav.views >> text=Activity");
-    await says(tab, "No access record that you may read");
-    assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog[open]").length), 0, "a refusal of a right asks for no token");
-    assert.deepEqual(trouble, []);
-  }, { filled: false, flags: ["--identity"] }),
-
-  "who stays signed in holds no token, and is signed in after a reload": (at) => withServer(at, async (server, browser) => {
-    server.useToken(firstToken(server));
-    await create(server, "mine", declared("mine", "example"));
-    await append(server, "mine", [rounds(10, poisson(0.1), 1)]);
-    const secret = newToken(at.bin, server, "stays", "auditor *");
-    const { page: tab, context, trouble } = await openPage(browser);
-    await tab.goto(`${server.base}/ledger/default/mine`);
-    await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
-    await tab.check("dialog input[type=checkbox]");
-    await signIn(tab, secret);
-    await until(tab, () => document.querySelector(".epsilon"));
-    const sent = [];
-    tab.on("request", (request) => sent.push(request.headers().authorization));
-    await tab.click("nav.views >> text=Ledgers");
-    await until(tab, () => document.querySelectorAll("tbody tr").length >= 1);
-    await tab.goBack();
-    await tab.reload();
-    await until(tab, () => document.querySelector(".epsilon") && document.querySelector(".live-dot.live"));
-    assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog[open]").length), 0);
-    assert.ok(sent.length > 5 && sent.every((header) => header === undefined), "no script holds the token");
-    assert.equal(await tab.evaluate((held) => JSON.stringify({ ...localStorage, ...sessionStorage }).includes(held) || document.cookie !== "" || location.href.includes(held), secret), false);
-    const [cookie, ...more] = await context.cookies();
-    assert.deepEqual([cookie.name, cookie.value, cookie.httpOnly, cookie.secure, cookie.sameSite, cookie.expires, more.length], ["__Host-dpledger", secret, true, true, "Strict", -1, 0]);
-    // Links to the data work, and so does verifying, which a Worker asks for.
-    await tab.goto(`${server.base}/ledger/default/mine?format=json`);
-    await tab.waitForURL(/ComputeEpsilon/);
-    assert.ok(JSON.parse(await tab.evaluate(() => document.body.innerText)).epsilon.upper > 0);
-    await tab.goto(`${server.base}/verify/default/mine`);
-    await until(tab, () => document.querySelectorAll("[data-check]").length === 7);
-    assert.equal(await tab.evaluate(() => document.querySelector("[data-check=entries]").dataset.outcome), "held");
-    // A page of another port of this host is of the same site: its browser sends the cookie, and the server does not count it.
-    const other = createServer((_, answer) => answer.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>other</title>"));
-    await new Promise((done) => other.listen(0, "127.0.0.1", done));
-    try {
-      const evil = await context.newPage();
-      await evil.goto(`http://127.0.0.1:${other.address().port}/`);
-      const tried = await evil.evaluate(async (base) => {
-        const one = async (path, more) => (await fetch(base + path, { mode: "no-cors", credentials: "include", ...more }).catch(() => ({ status: "failed" }))).status;
-        return [await one("/session", { method: "POST" }), await one("/dpledger.v1.LedgerService/ListLedgers", { method: "POST", headers: { "content-type": "text/plain" }, body: "{}" })];
-      }, server.base);
-      assert.deepEqual(tried, [0, 0], "answers that it may not read");
-      const data = `${server.base}/dpledger.v1.LedgerService/ListLedgers?${new URLSearchParams({ connect: "v1", encoding: "json", message: '{"parent":"projects/-"}' })}`;
-      const [followed] = await Promise.all([evil.waitForResponse(data), evil.evaluate((to) => { location.href = to; }, data)]);
-      assert.equal(followed.status(), 401, "a link of its own shows nothing");
-      await evil.waitForURL(data);
-      assert.equal((await evil.goto(data)).status(), 200, "by hand in the address bar it is the reader's own");
-      await evil.close();
-    } finally {
-      other.close();
-    }
-    // Signing out ends the cookie; a revoked token ends it too.
-    await tab.goto(`${server.base}/ledger/default/mine`);
-    await until(tab, () => document.querySelector(".epsilon"));
-    await tab.click(".top-side >> text=Sign out");
-    await until(tab, () => document.querySelector("dialog[open]"));
-    for (let left = 50; (await context.cookies()).length && left; left--) await tab.waitForTimeout(50);
-    assert.deepEqual(await context.cookies(), []);
-    await tab.check("dialog input[type=checkbox]");
-    await signIn(tab, secret);
-    await until(tab, () => document.querySelector(".epsilon"));
-    command(at.bin, "admin", "token", "revoke", "stays", "--server", server.address, "--token-file", join(server.folder, "store.tokens.first-admin"));
-    await until(tab, () => /no longer takes this token/.test(document.querySelector("dialog[open]")?.innerText));
-    assert.deepEqual(trouble, []);
-  }, { filled: false, flags: ["--identity"] }),
-
-  "a browser that drops the cookie is told so, and the token is used until the reload": (at) => withServer(at, async (server, browser) => {
-    const { page: tab } = await openPage(browser);
-    await tab.goto(`${server.base.replace("127.0.0.1", "ledger.test")}/ledgers`);
-    await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
-    await tab.check("dialog input[type=checkbox]");
-    await tab.fill("dialog input[type=password]", firstToken(server));
-    await tab.click("dialog button[type=submit]");
-    await says(tab, "You are signed in until you reload");
-    await tab.click("dialog >> text=Not now");
-    await until(tab, () => /No ledger|no ledger/.test(document.querySelector("main").innerText) || document.querySelectorAll("tbody tr").length > 0);
-    await tab.reload();
-    await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
-  }, { filled: false, flags: ["--identity", "--http-host", "ledger.test"] }),
+  "a browser that drops the cookie is told so, and the token is used until the reload": onServer(
+    BY_NAME,
+    async ({ server, browser }) => {
+      const { page: tab } = await openPage(browser);
+      await tab.goto(`${server.base.replace("127.0.0.1", "ledger.test")}/ledgers`);
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+      await tab.check("dialog input[type=checkbox]");
+      await tab.fill("dialog input[type=password]", firstToken(server));
+      await tab.click("dialog button[type=submit]");
+      await says(tab, "You are signed in until you reload");
+      await tab.click("dialog >> text=Not now");
+      await until(
+        tab,
+        () =>
+          /No ledger|no ledger/.test(document.querySelector("main").innerText) ||
+          document.querySelectorAll("tbody tr").length > 0,
+      );
+      await tab.reload();
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+    },
+  ),
 };

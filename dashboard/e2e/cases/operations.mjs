@@ -4,153 +4,313 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openPage, settled } from "../browser.mjs";
-import { says, text, until, withServer } from "../case.mjs";
+import { onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, nameOf, poisson, rounds } from "../ledgers.mjs";
 
 const RUNS = 100;
 const run = (i) => `run-${String(i).padStart(3, "0")}`;
 const start = (server, requestId, method, filter) =>
-  server.call("RecomputeService/StartRecompute", { requestId, parent: "projects/-", filter, delta: 1e-6, options: { method } });
-const shape = (tab) => tab.evaluate(() => ({
-  counts: Object.fromEntries([...document.querySelectorAll(".counts > div")].map((box) => [box.querySelector("span").textContent, box.querySelector("strong").textContent])),
-  rows: [...document.querySelectorAll("table.recomputed tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim())),
-}));
+  server.call("RecomputeService/StartRecompute", {
+    requestId,
+    parent: "projects/-",
+    filter,
+    delta: 1e-6,
+    options: { method },
+  });
+const shape = (tab) =>
+  tab.evaluate(() => ({
+    counts: Object.fromEntries(
+      [...document.querySelectorAll(".counts > div")].map((box) => [
+        box.querySelector("span").textContent,
+        box.querySelector("strong").textContent,
+      ]),
+    ),
+    rows: [...document.querySelectorAll("table.recomputed tbody tr")].map((row) =>
+      [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()),
+    ),
+  }));
 
-// Of a printed page: its size in mm, the number of pages, and all of its words (poppler's would be another dependency:
-// the browser's own text layer is read instead).
+// Of a printed page: its size in mm, the number of pages, and all of its words (poppler's would be
+// another dependency: the browser's own text layer is read instead).
 const pagesOf = (pdf) => (pdf.toString("latin1").match(/\/Type\s*\/Page\b(?!s)/g) ?? []).length;
-const boxOf = (pdf) => /\/MediaBox\s*\[\s*0\s+0\s+([\d.]+)\s+([\d.]+)/.exec(pdf.toString("latin1")).slice(1).map((points) => Math.round((Number(points) * 25.4) / 72));
+const boxOf = (pdf) =>
+  /\/MediaBox\s*\[\s*0\s+0\s+([\d.]+)\s+([\d.]+)/
+    .exec(pdf.toString("latin1"))
+    .slice(1)
+    .map((points) => Math.round((Number(points) * 25.4) / 72));
 
 export const cases = {
-  "a hundred ledgers are asked again, and the table says how each changed": (at) => withServer(at, async (server, browser) => {
-    for (let i = 0; i < RUNS; i++) {
-      await create(server, run(i), declared("again", "example"));
-      await append(server, run(i), [i === 7 ? rounds(100, { populationSize: "100", withReplacement: { sampleSize: "5" } }, 1) : rounds(500 + i, poisson(0.01), 1)]);
-    }
-    const { page: tab, trouble } = await openPage(browser);
-    await tab.goto(`${server.base}/recompute`);
-    await says(tab, "Nothing was asked again yet");
-    const ask = async (method) => {
+  "a hundred ledgers are asked again, and the table says how each changed": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      for (let i = 0; i < RUNS; i++) {
+        await create(server, run(i), declared("again", "example"));
+        await append(server, run(i), [
+          i === 7
+            ? rounds(100, { populationSize: "100", withReplacement: { sampleSize: "5" } }, 1)
+            : rounds(500 + i, poisson(0.01), 1),
+        ]);
+      }
+      const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/recompute`);
-      await tab.fill("input[name=filter]", 'dataset = "again"');
-      await tab.fill("input[name=delta]", "1e-6");
-      await tab.selectOption("select[name=method]", method);
-      await tab.click("button[type=submit]");
-      await until(tab, () => /^\/recompute\/.+/.test(location.pathname));
-      await until(tab, () => /100 of 100/.test(document.body.innerText) && document.querySelectorAll("table.recomputed tbody tr").length === 100);
-      return shape(tab);
-    };
-    await ask("RDP");
-    const found = await ask("BEST");
-    // The page shows what the call says, rounded outward, greatest change first.
-    const answer = await server.call("RecomputeService/ListRecomputed", { name: `operations/${new URL(tab.url()).pathname.split("/")[2]}`, pageSize: 1000 });
-    const of = new Map(answer.results.map((one) => [one.now.ledger, one]));
-    assert.equal(of.size, RUNS);
-    let before = -Infinity;
-    for (const [name, then, now, change] of found.rows) {
-      const one = of.get(nameOf(name.split(" ")[0]));
-      assert.ok(one, name);
-      if (one.now.refusal) continue;
-      for (const [shown, told] of [[then, one.before.epsilon.upper], [now, one.now.epsilon.upper]]) {
-        assert.ok(parseFloat(shown) >= told && parseFloat(shown) < told * 1.001, `${name}: ${shown} for ${told}`);
+      await says(tab, "Nothing was asked again yet");
+      const ask = async (method) => {
+        await tab.goto(`${server.base}/recompute`);
+        await tab.fill("input[name=filter]", 'dataset = "again"');
+        await tab.fill("input[name=delta]", "1e-6");
+        await tab.selectOption("select[name=method]", method);
+        await tab.click("button[type=submit]");
+        await until(tab, () => /^\/recompute\/.+/.test(location.pathname));
+        await until(
+          tab,
+          () =>
+            /100 of 100/.test(document.body.innerText) &&
+            document.querySelectorAll("table.recomputed tbody tr").length === 100,
+        );
+        return shape(tab);
+      };
+      await ask("RDP");
+      const found = await ask("BEST");
+      // The page shows what the call says, rounded outward, greatest change first.
+      const answer = await server.call("RecomputeService/ListRecomputed", {
+        name: `operations/${new URL(tab.url()).pathname.split("/")[2]}`,
+        pageSize: 1000,
+      });
+      const of = new Map(answer.results.map((one) => [one.now.ledger, one]));
+      assert.equal(of.size, RUNS);
+      let before = -Infinity;
+      for (const [name, then, now, change] of found.rows) {
+        const one = of.get(nameOf(name.split(" ")[0]));
+        assert.ok(one, name);
+        if (one.now.refusal) continue;
+        for (const [shown, told] of [
+          [then, one.before.epsilon.upper],
+          [now, one.now.epsilon.upper],
+        ]) {
+          assert.ok(
+            parseFloat(shown) >= told && parseFloat(shown) < told * 1.001,
+            `${name}: ${shown} for ${told}`,
+          );
+        }
+        assert.ok(
+          one.now.epsilon.upper < one.before.epsilon.upper,
+          "the truth is closer than Rényi's bound",
+        );
+        assert.match(change, /^[−-]\d/, name);
+        assert.ok(parseFloat(change.replace("−", "-")) >= before - 0.06, "greatest first");
+        before = parseFloat(change.replace("−", "-"));
       }
-      assert.ok(one.now.epsilon.upper < one.before.epsilon.upper, "the truth is closer than Rényi's bound");
-      assert.match(change, /^[−-]\d/, name);
-      assert.ok(parseFloat(change.replace("−", "-")) >= before - 0.06, "greatest first");
-      before = parseFloat(change.replace("−", "-"));
-    }
-    assert.deepEqual(trouble, []);
-    // What was found is a ledger of the server's own, and the operation's address gives it as JSON.
-    assert.match(await text(tab), /kept in/);
-    await tab.goto(`${tab.url()}?format=json`);
-    await tab.waitForURL(/ListRecomputed/);
-    assert.equal(JSON.parse(await tab.evaluate(() => document.body.innerText)).results.length, RUNS);
-  }, { filled: false }),
+      assert.deepEqual(trouble, []);
+      // What was found is a ledger of the server's own, and the operation's address gives it as
+      // JSON.
+      assert.match(await text(tab), /kept in/);
+      await tab.goto(`${tab.url()}?format=json`);
+      await tab.waitForURL(/ListRecomputed/);
+      assert.equal(
+        JSON.parse(await tab.evaluate(() => document.body.innerText)).results.length,
+        RUNS,
+      );
+    },
+  ),
 
-  "an operation shows how far it is, and ends when the reader says so": (at) => withServer(at, async (server, browser) => {
-    // To be met in the middle on a machine of any speed: the first 50, which are recorded together, are quick, and the
-    // others take long. Every ledger has other queries, so that no answer is known from another one.
-    const [quick, all] = [50, 150];
-    for (let i = 0; i < all; i++) {
-      await create(server, run(i), declared("slow", "example"));
-      await append(server, run(i), Array.from({ length: i < quick ? 1 : 4 }, (_, k) => rounds(1000, poisson(0.001 * (k + 1)), 0.6 + i / 500 + k / 100)));
-    }
-    const operation = await start(server, "slow", "PLD");
-    const { page: tab, trouble } = await openPage(browser);
-    await tab.goto(`${server.base}/recompute/${operation.name.split("/")[1]}`);
-    await until(tab, () => document.querySelector("[role=progressbar]") && /running/.test(document.body.innerText));
-    const bar = () => tab.evaluate(() => Number(document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")));
-    const first = await bar();
-    // Results are recorded 50 at a time, which takes as long as the machine's other work lets it.
-    await tab.waitForFunction((at) => Number(document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow")) > at, first, { timeout: 120000 });
-    assert.match(await text(tab), /running/, "not at the end at once: progress was seen in the middle");
-    await tab.click("text=Cancel");
-    await says(tab, "cancelled");
-    const after = await server.call("RecomputeService/GetOperation", { name: operation.name });
-    assert.equal(after.state, "CANCELLED");
-    assert.ok(Number(after.done) < all, `${after.done} of ${all}`);
-    // What was found until then stays, and is what the page shows.
-    const { results = [] } = await server.call("RecomputeService/ListRecomputed", { name: operation.name, pageSize: 1000 });
-    await until(tab, (rows) => document.querySelectorAll("table.recomputed tbody tr").length === rows, results.length);
-    assert.equal(await tab.evaluate(() => document.querySelectorAll("button.link").length && [...document.querySelectorAll("button")].some((one) => one.textContent === "Cancel")), false);
-    assert.deepEqual(trouble, []);
-  }, { filled: false }),
-
-  "a statement shows every field, those that nobody stated too, and goes out as Markdown, HTML and JSON": (at) => withServer(at, async (server, browser) => {
-    const { page: tab, context, trouble } = await openPage(browser, { acceptDownloads: true });
-    for (const [query, about] of [["ledger=adult-logistic-eps1", { ledger: nameOf("adult-logistic-eps1") }], ["dataset=keyboard-usage", { dataset: "keyboard-usage" }], ["dataset=adult", { dataset: "adult" }], ["ledger=loan-scoring-search", { ledger: nameOf("loan-scoring-search") }]]) {
-      await tab.goto(`${server.base}/statement?${query}`);
-      await until(tab, () => document.querySelector(".statement-field"));
-      const told = await server.call("StatementService/GetStatement", about);
-      const shown = await tab.evaluate(() => [...document.querySelectorAll(".statement-field")].map((row) => ({ label: row.querySelector("dt").textContent, open: row.classList.contains("open"), source: row.querySelector(".source").textContent })));
-      const fields = told.sections.flatMap((section) => section.fields);
-      assert.deepEqual(shown.map((row) => row.label), fields.map((field) => field.label), query);
-      assert.deepEqual(shown.map((row) => row.open), fields.map((field) => field.source === "NOT_STATED"));
-      assert.ok(shown.some((row) => row.open && row.source === "not stated"), "there is always something that a server cannot know");
-      if (told.answer?.refusal) assert.match(await text(tab), /No ε can be given/);
-      else {
-        // An odometer's number stands nowhere under the sign of differential privacy.
-        const odometer = told.answer.details.regime === "ODOMETER";
-        assert.equal(odometer, query === "dataset=adult");
-        assert.ok(parseFloat((odometer ? /loss ≤ ([\d.]+)/ : /ε ≤ ([\d.]+)/).exec(await text(tab))[1]) >= told.answer.epsilon.upper);
-        if (odometer) assert.doesNotMatch(await text(tab), /ε ≤/);
+  "an operation shows how far it is, and ends when the reader says so": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      // To be met in the middle on a machine of any speed: the first 50, which are recorded
+      // together, are quick, and the others take long. Every ledger has other queries, so that no
+      // answer is known from another one.
+      const [quick, all] = [50, 150];
+      for (let i = 0; i < all; i++) {
+        await create(server, run(i), declared("slow", "example"));
+        await append(
+          server,
+          run(i),
+          Array.from({ length: i < quick ? 1 : 4 }, (_, k) =>
+            rounds(1000, poisson(0.001 * (k + 1)), 0.6 + i / 500 + k / 100),
+          ),
+        );
       }
-      for (const [button, name, wanted] of [["Markdown", /^statement-.*\.md$/, "# Privacy statement"], ["HTML", /^statement-.*\.html$/, "<!doctype html>"], ["JSON", /^statement-.*\.json$/, "{"]]) {
-        const [download] = await Promise.all([tab.waitForEvent("download"), tab.click(`.title .actions >> text=${button}`)]);
-        assert.match(download.suggestedFilename(), name);
-        const file = readFileSync(await download.path(), "utf8");
-        assert.ok(file.toLowerCase().startsWith(wanted.toLowerCase()), `${button}: ${file.slice(0, 60)}`);
-        if (button === "JSON") assert.deepEqual(JSON.parse(file).sections, told.sections);
-        if (button === "HTML") assert.ok(!/<script|src=|url\(|@import/i.test(file), "runs and fetches nothing");
-      }
-      await tab.goto(`${server.base}/statement?${query}&format=json`);
-      await tab.waitForURL(/GetStatement/);
-      const json = JSON.parse(await tab.evaluate(() => document.body.innerText));
-      assert.deepEqual(json.sections, told.sections);
-    }
-    assert.deepEqual(trouble, []);
-    await context.close();
-  }),
+      const operation = await start(server, "slow", "PLD");
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/recompute/${operation.name.split("/")[1]}`);
+      await until(
+        tab,
+        () =>
+          document.querySelector("[role=progressbar]") && /running/.test(document.body.innerText),
+      );
+      const bar = () =>
+        tab.evaluate(() =>
+          Number(document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")),
+        );
+      const first = await bar();
+      // Results are recorded 50 at a time, which takes as long as the machine's other work lets
+      // it.
+      await tab.waitForFunction(
+        (at) =>
+          Number(document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow")) > at,
+        first,
+        { timeout: 120000 },
+      );
+      assert.match(
+        await text(tab),
+        /running/,
+        "not at the end at once: progress was seen in the middle",
+      );
+      await tab.click("text=Cancel");
+      await says(tab, "cancelled");
+      const after = await server.call("RecomputeService/GetOperation", { name: operation.name });
+      assert.equal(after.state, "CANCELLED");
+      assert.ok(Number(after.done) < all, `${after.done} of ${all}`);
+      // What was found until then stays, and is what the page shows.
+      const { results = [] } = await server.call("RecomputeService/ListRecomputed", {
+        name: operation.name,
+        pageSize: 1000,
+      });
+      await until(
+        tab,
+        (rows) => document.querySelectorAll("table.recomputed tbody tr").length === rows,
+        results.length,
+      );
+      assert.equal(
+        await tab.evaluate(
+          () =>
+            document.querySelectorAll("button.link").length &&
+            [...document.querySelectorAll("button")].some((one) => one.textContent === "Cancel"),
+        ),
+        false,
+      );
+      assert.deepEqual(trouble, []);
+    },
+  ),
 
-  "a statement prints on A4 with nothing cut off": (at) => withServer(at, async (server, browser) => {
+  "a statement shows every field, stated or not, and goes out as Markdown, HTML and JSON": onServer(
+    async ({ server, browser }) => {
+      const { page: tab, context, trouble } = await openPage(browser, { acceptDownloads: true });
+      for (const [query, about] of [
+        ["ledger=adult-logistic-eps1", { ledger: nameOf("adult-logistic-eps1") }],
+        ["dataset=keyboard-usage", { dataset: "keyboard-usage" }],
+        ["dataset=adult", { dataset: "adult" }],
+        ["ledger=loan-scoring-search", { ledger: nameOf("loan-scoring-search") }],
+      ]) {
+        await tab.goto(`${server.base}/statement?${query}`);
+        await until(tab, () => document.querySelector(".statement-field"));
+        const told = await server.call("StatementService/GetStatement", about);
+        const shown = await tab.evaluate(() =>
+          [...document.querySelectorAll(".statement-field")].map((row) => ({
+            label: row.querySelector("dt").textContent,
+            open: row.classList.contains("open"),
+            source: row.querySelector(".source").textContent,
+          })),
+        );
+        const fields = told.sections.flatMap((section) => section.fields);
+        assert.deepEqual(
+          shown.map((row) => row.label),
+          fields.map((field) => field.label),
+          query,
+        );
+        assert.deepEqual(
+          shown.map((row) => row.open),
+          fields.map((field) => field.source === "NOT_STATED"),
+        );
+        assert.ok(
+          shown.some((row) => row.open && row.source === "not stated"),
+          "there is always something that a server cannot know",
+        );
+        if (told.answer?.refusal) assert.match(await text(tab), /No ε can be given/);
+        else {
+          // An odometer's number stands nowhere under the sign of differential privacy.
+          const odometer = told.answer.details.regime === "ODOMETER";
+          assert.equal(odometer, query === "dataset=adult");
+          assert.ok(
+            parseFloat((odometer ? /loss ≤ ([\d.]+)/ : /ε ≤ ([\d.]+)/).exec(await text(tab))[1]) >=
+              told.answer.epsilon.upper,
+          );
+          if (odometer) assert.doesNotMatch(await text(tab), /ε ≤/);
+        }
+        for (const [button, name, wanted] of [
+          ["Markdown", /^statement-.*\.md$/, "# Privacy statement"],
+          ["HTML", /^statement-.*\.html$/, "<!doctype html>"],
+          ["JSON", /^statement-.*\.json$/, "{"],
+        ]) {
+          const [download] = await Promise.all([
+            tab.waitForEvent("download"),
+            tab.click(`.title .actions >> text=${button}`),
+          ]);
+          assert.match(download.suggestedFilename(), name);
+          const file = readFileSync(await download.path(), "utf8");
+          assert.ok(
+            file.toLowerCase().startsWith(wanted.toLowerCase()),
+            `${button}: ${file.slice(0, 60)}`,
+          );
+          if (button === "JSON") assert.deepEqual(JSON.parse(file).sections, told.sections);
+          if (button === "HTML")
+            assert.ok(!/<script|src=|url\(|@import/i.test(file), "runs and fetches nothing");
+        }
+        await tab.goto(`${server.base}/statement?${query}&format=json`);
+        await tab.waitForURL(/GetStatement/);
+        const json = JSON.parse(await tab.evaluate(() => document.body.innerText));
+        assert.deepEqual(json.sections, told.sections);
+      }
+      assert.deepEqual(trouble, []);
+      await context.close();
+    },
+  ),
+
+  "a statement prints on A4 with nothing cut off": onServer(async ({ server, browser }) => {
     const long = "W".repeat(200);
-    await create(server, "wide", declared(long, "example", { released: `${"released ".repeat(20)}${long}`, description: long }));
+    await create(
+      server,
+      "wide",
+      declared(long, "example", {
+        released: `${"released ".repeat(20)}${long}`,
+        description: long,
+      }),
+    );
     await append(server, "wide", [gaussian(3), { note: { text: long } }]);
     const { page: view, context } = await openPage(browser, { acceptDownloads: true });
     const { page: sheet } = await openPage(browser);
-    const cutOff = (tab) => tab.evaluate(() => [...document.querySelectorAll("body *")].filter((one) => {
-      const box = one.getBoundingClientRect();
-      return box.width > 1 && box.height > 1 && !one.closest(".hidden, .skip") && (box.right > innerWidth + 1 || box.left < -1 || (one.scrollWidth > one.clientWidth + 1 && /hidden|auto|scroll|clip/.test(getComputedStyle(one).overflowX)));
-    }).map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 60)}`));
+    const cutOff = (tab) =>
+      tab.evaluate(() =>
+        [...document.querySelectorAll("body *")]
+          .filter((one) => {
+            const box = one.getBoundingClientRect();
+            return (
+              box.width > 1 &&
+              box.height > 1 &&
+              !one.closest(".hidden, .skip") &&
+              (box.right > innerWidth + 1 ||
+                box.left < -1 ||
+                (one.scrollWidth > one.clientWidth + 1 &&
+                  /hidden|auto|scroll|clip/.test(getComputedStyle(one).overflowX)))
+            );
+          })
+          .map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 60)}`),
+      );
     const print = async (tab, what) => {
       await tab.emulateMedia({ media: "print" });
-      await tab.setViewportSize({ width: 718, height: 1047 }); // A4 within margins of 10 mm, at 96 px an inch
+      // A4 within margins of 10 mm, at 96 px an inch.
+      await tab.setViewportSize({ width: 718, height: 1047 });
       assert.deepEqual(await cutOff(tab), [], what);
-      assert.equal(await tab.evaluate(() => ["header.top", ".actions", "footer.foot"].some((one) => document.querySelector(one)?.checkVisibility())), false, "no buttons on paper");
+      assert.equal(
+        await tab.evaluate(() =>
+          ["header.top", ".actions", "footer.foot"].some((one) =>
+            document.querySelector(one)?.checkVisibility(),
+          ),
+        ),
+        false,
+        "no buttons on paper",
+      );
       const height = await tab.evaluate(() => document.documentElement.scrollHeight);
-      const pdf = await tab.pdf({ format: "A4", printBackground: true, margin: { top: "10mm", bottom: "10mm", left: "10mm", right: "10mm" } });
+      const pdf = await tab.pdf({
+        format: "A4",
+        printBackground: true,
+        margin: { top: "10mm", bottom: "10mm", left: "10mm", right: "10mm" },
+      });
       assert.deepEqual(boxOf(pdf), [210, 297], what);
-      assert.ok(pagesOf(pdf) >= Math.ceil(height / 1047), `${what}: ${pagesOf(pdf)} pages for ${height} px`);
+      assert.ok(
+        pagesOf(pdf) >= Math.ceil(height / 1047),
+        `${what}: ${pagesOf(pdf)} pages for ${height} px`,
+      );
       // The control: what is wider than the paper is noticed.
       await tab.evaluate(() => {
         const wide = document.body.appendChild(document.createElement("div"));
@@ -158,11 +318,19 @@ export const cases = {
       });
       assert.equal((await cutOff(tab)).length, 1);
     };
-    for (const query of ["ledger=wide", "ledger=adult-mlp-eps2", `dataset=${long}`, "dataset=keyboard-usage"]) {
+    for (const query of [
+      "ledger=wide",
+      "ledger=adult-mlp-eps2",
+      `dataset=${long}`,
+      "dataset=keyboard-usage",
+    ]) {
       await view.goto(`${server.base}/statement?${query}`);
       await until(view, () => document.querySelector(".statement-field"));
       await settled(view);
-      const [download] = await Promise.all([view.waitForEvent("download"), view.click(".title .actions >> text=HTML")]);
+      const [download] = await Promise.all([
+        view.waitForEvent("download"),
+        view.click(".title .actions >> text=HTML"),
+      ]);
       const file = join(server.folder, "statement.html");
       await download.saveAs(file);
       await sheet.goto(pathToFileURL(file).href);

@@ -1,6 +1,7 @@
-// Calls by the Connect protocol in JSON: docs/http.md. The token stays in this module: it is gone on reload, and is in
-// no URL, storage or log.
+// Calls by the Connect protocol in JSON: docs/http.md. The token stays in this module: it is gone
+// on reload, and is in no URL, storage or log.
 import { signal } from "@preact/signals";
+import { joined } from "./bytes";
 import type { Methods } from "./types";
 
 export type MethodName = keyof Methods;
@@ -21,14 +22,19 @@ export function signIn(secret: string) {
 }
 
 export class CallError extends Error {
-  constructor(readonly code: string, message: string, readonly reason = "", readonly status = 0) {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly reason = "",
+  ) {
     super(message);
   }
 }
 
-export const headers = (): Record<string, string> => (token ? { authorization: `Bearer ${token}` } : {});
+export const headers = (): Record<string, string> =>
+  token ? { authorization: `Bearer ${token}` } : {};
 
-function timeout(signal: AbortSignal | undefined, ms: number): { signal: AbortSignal; done: () => void; late: () => boolean } {
+function timeout(signal: AbortSignal | undefined, ms: number) {
   const own = new AbortController();
   let late = false;
   const timer = setTimeout(() => {
@@ -48,49 +54,39 @@ function timeout(signal: AbortSignal | undefined, ms: number): { signal: AbortSi
 }
 
 // Bytes of an answer, at most so many: a server that never ends must not fill the reader's memory.
-export async function bounded(answer: globalThis.Response, most = MOST_BYTES): Promise<Uint8Array<ArrayBuffer>> {
+async function bounded(answer: globalThis.Response): Promise<Uint8Array> {
   const reader = answer.body?.getReader();
   if (!reader) return new Uint8Array(await answer.arrayBuffer());
   const parts: Uint8Array[] = [];
   let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) break;
+    if (done) return joined(...parts);
     size += value.length;
-    if (size > most) {
+    if (size > MOST_BYTES) {
       await reader.cancel();
-      throw new CallError("too_large", `the answer is larger than ${most >> 20} MiB`);
+      throw new CallError("too_large", `the answer is larger than ${MOST_BYTES >> 20} MiB`);
     }
     parts.push(value);
   }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
-interface ErrorJson { code?: string; message?: string; details?: { type?: string; debug?: { reason?: string }; value?: string }[] }
-// ErrorInfo's first field is the reason; its bytes stand in `value` where `debug` is left out.
-function reasonOf(error: ErrorJson): string {
-  for (const detail of error.details ?? []) {
-    if (!detail.type?.endsWith("ErrorInfo")) continue;
-    if (detail.debug?.reason) return detail.debug.reason;
-    const bytes = atob((detail.value ?? "").replace(/-/g, "+").replace(/_/g, "/"));
-    if (bytes.charCodeAt(0) === 10) return bytes.slice(2, 2 + bytes.charCodeAt(1));
-  }
-  return "";
+interface ErrorJson {
+  code?: string;
+  message?: string;
+  details?: { type?: string; value?: string }[];
 }
-function errorOf(error: ErrorJson, status: number): CallError {
-  const code = error.code ?? "unknown";
+function errorOf({ code = "unknown", message = "", details = [] }: ErrorJson): CallError {
   if (code === "unauthenticated") refusals.value++;
-  return new CallError(code, error.message ?? "", reasonOf(error), status);
+  // ErrorInfo's first field is the reason.
+  const info = details.find((detail) => detail.type?.endsWith("ErrorInfo"))?.value ?? "";
+  const bytes = atob(info.replace(/-/g, "+").replace(/_/g, "/"));
+  const reason = bytes.charCodeAt(0) === 10 ? bytes.slice(2, 2 + bytes.charCodeAt(1)) : "";
+  return new CallError(code, message, reason);
 }
 
-async function post(method: string, body: BodyInit, type: string, signal: AbortSignal): Promise<globalThis.Response> {
-  return fetch(PREFIX + method, {
+const post = (method: string, body: BodyInit, type: string, signal: AbortSignal) =>
+  fetch(PREFIX + method, {
     method: "POST",
     headers: { "content-type": type, "connect-protocol-version": "1", ...headers() },
     body,
@@ -98,15 +94,23 @@ async function post(method: string, body: BodyInit, type: string, signal: AbortS
     credentials: "same-origin",
     cache: "no-store",
   });
-}
+
 function failure(error: unknown, late: boolean, signal?: AbortSignal): unknown {
   if (error instanceof CallError) return error;
   if (signal?.aborted) return new CallError("canceled", "given up");
-  if (late) return new CallError("deadline_exceeded", `the server did not answer within ${TIMEOUT_MS / 1000} s`);
+  const seconds = TIMEOUT_MS / 1000;
+  if (late) return new CallError("deadline_exceeded", `the server did not answer in ${seconds} s`);
   return new CallError("unavailable", "the server cannot be reached");
 }
 
-export async function call<M extends MethodName>(method: M, request: Request<M>, signal?: AbortSignal): Promise<Response<M>> {
+const notJson = (status: number) =>
+  new CallError("unknown", `the server answered ${status} with something that is not JSON`);
+
+export async function call<M extends MethodName>(
+  method: M,
+  request: Request<M>,
+  signal?: AbortSignal,
+): Promise<Response<M>> {
   const limit = timeout(signal, TIMEOUT_MS);
   try {
     const answer = await post(method, JSON.stringify(request), "application/json", limit.signal);
@@ -115,9 +119,9 @@ export async function call<M extends MethodName>(method: M, request: Request<M>,
     try {
       json = JSON.parse(text);
     } catch {
-      throw new CallError("unknown", `the server answered ${answer.status} with something that is not JSON`, "", answer.status);
+      throw notJson(answer.status);
     }
-    if (!answer.ok) throw errorOf(json as ErrorJson, answer.status);
+    if (!answer.ok) throw errorOf(json as ErrorJson);
     return json as Response<M>;
   } catch (error) {
     throw failure(error, limit.late(), signal);
@@ -126,42 +130,43 @@ export async function call<M extends MethodName>(method: M, request: Request<M>,
   }
 }
 
-// Messages of a stream as they come: a flag, the length in 4 bytes, and so much JSON; flag 2 ends it.
-export async function* stream<M extends MethodName>(method: M, request: Request<M>, signal: AbortSignal): AsyncGenerator<Response<M>> {
+// Messages of a stream as they come: a flag, the length in 4 bytes, and so much JSON; flag 2 ends
+// it.
+export async function* stream<M extends MethodName>(
+  method: M,
+  request: Request<M>,
+  signal: AbortSignal,
+): AsyncGenerator<Response<M>> {
   const json = new TextEncoder().encode(JSON.stringify(request));
-  const framed = new Uint8Array(5 + json.length);
-  new DataView(framed.buffer).setUint32(1, json.length);
-  framed.set(json, 5);
+  const head = new Uint8Array(5);
+  new DataView(head.buffer).setUint32(1, json.length);
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
-    const answer = await post(method, framed, "application/connect+json", signal);
+    const answer = await post(method, joined(head, json), "application/connect+json", signal);
     if (!answer.ok || !answer.body) {
-      let error: ErrorJson = { code: answer.status === 404 ? "unimplemented" : "unavailable", message: `the server answered ${answer.status}` };
-      try {
-        error = await answer.json();
-      } catch { /* the status says it */ }
-      throw errorOf(error, answer.status);
+      throw errorOf(
+        await answer.json().catch(() => {
+          throw notJson(answer.status);
+        }),
+      );
     }
     reader = answer.body.getReader();
     let rest = new Uint8Array(0);
     for (;;) {
       while (rest.length >= 5) {
         const size = new DataView(rest.buffer, rest.byteOffset).getUint32(1);
-        if (size > MOST_BYTES) throw new CallError("too_large", "a message of the stream is too large");
+        if (size > MOST_BYTES) throw new CallError("too_large", "a message is too large");
         if (rest.length < 5 + size) break;
         const message = JSON.parse(new TextDecoder().decode(rest.subarray(5, 5 + size)));
         const end = (rest[0] & 2) !== 0;
         rest = rest.slice(5 + size);
         if (!end) yield message as Response<M>;
-        else if (message.error) throw errorOf(message.error, 200);
+        else if (message.error) throw errorOf(message.error);
         else return;
       }
       const { done, value } = await reader.read();
       if (done) throw new CallError("unavailable", "the server ended the stream in the middle");
-      const joined = new Uint8Array(rest.length + value.length);
-      joined.set(rest);
-      joined.set(value, rest.length);
-      rest = joined;
+      rest = joined(rest, value);
     }
   } catch (error) {
     throw failure(error, false, signal);
@@ -172,6 +177,6 @@ export async function* stream<M extends MethodName>(method: M, request: Request<
 
 // The address under which a browser or curl gets the same answer (calls that change nothing).
 export function jsonAddress<M extends MethodName>(method: M, request: Request<M>): string {
-  const query = new URLSearchParams({ connect: "v1", encoding: "json", message: JSON.stringify(request) });
-  return `${PREFIX}${method}?${query}`;
+  const message = JSON.stringify(request);
+  return `${PREFIX}${method}?${new URLSearchParams({ connect: "v1", encoding: "json", message })}`;
 }

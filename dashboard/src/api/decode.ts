@@ -1,5 +1,6 @@
-// A LedgerEntry's bytes as proto JSON, by the table that the build makes of the .proto files. Nothing is hashed here: the
-// bytes are what was hashed.
+// A LedgerEntry's bytes as proto JSON, by the table that the build makes of the .proto files.
+// Nothing is hashed here: the bytes are what was hashed.
+import { base64, hex } from "./bytes";
 import type { LedgerEntry } from "./types";
 import { schema } from "./schema";
 
@@ -9,7 +10,10 @@ const tables = schema as unknown as Record<string, Table>;
 
 export class Reader {
   at = 0;
-  constructor(readonly bytes: Uint8Array, readonly end = bytes.length) {}
+  constructor(
+    readonly bytes: Uint8Array,
+    readonly end = bytes.length,
+  ) {}
   varint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -33,39 +37,38 @@ export class Reader {
   }
 }
 
-export const base64 = (bytes: Uint8Array) => {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(text);
-};
-export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
-  if (native) return native(text);
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-}
-export const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
 const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function timestamp(bytes: Uint8Array): string {
+  const reader = new Reader(bytes);
+  let seconds = 0;
+  while (reader.at < reader.end) {
+    const tag = reader.varint();
+    const value = Number(BigInt.asIntN(64, reader.varint()));
+    if (tag === 8n) seconds = value;
+  }
+  return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+}
 
 function scalar(reader: Reader, type: string): unknown {
   switch (type) {
-    case "string": return utf8.decode(reader.chunk());
-    case "bytes": return base64(reader.chunk());
-    case "bool": return reader.varint() !== 0n;
-    case "double": return reader.fixed(8).getFloat64(0, true);
-    case "uint32": case "int32": return Number(reader.varint());
-    case "uint64": return reader.varint().toString();
-    case "int64": return BigInt.asIntN(64, reader.varint()).toString();
-    case "Timestamp": {
-      const inner = new Reader(reader.chunk());
-      let seconds = 0;
-      while (inner.at < inner.end) {
-        const tag = inner.varint();
-        const value = Number(BigInt.asIntN(64, inner.varint()));
-        if (tag === 8n) seconds = value;
-      }
-      return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
-    }
+    case "string":
+      return utf8.decode(reader.chunk());
+    case "bytes":
+      return base64(reader.chunk());
+    case "bool":
+      return reader.varint() !== 0n;
+    case "double":
+      return reader.fixed(8).getFloat64(0, true);
+    case "uint32":
+    case "int32":
+      return Number(reader.varint());
+    case "uint64":
+      return reader.varint().toString();
+    case "int64":
+      return BigInt.asIntN(64, reader.varint()).toString();
+    case "Timestamp":
+      return timestamp(reader.chunk());
     default: {
       const table = tables[type];
       if (!table.enum) return message(reader.chunk(), type);
@@ -88,6 +91,7 @@ function skip(reader: Reader, wire: number) {
 function message(bytes: Uint8Array, type: string): Record<string, unknown> {
   const reader = new Reader(bytes);
   const value: Record<string, unknown> = {};
+  const listed = (name: string) => (value[name] ??= []) as unknown[];
   while (reader.at < reader.end) {
     const tag = Number(reader.varint());
     const [number, wire] = [tag >>> 3, tag & 7];
@@ -96,17 +100,16 @@ function message(bytes: Uint8Array, type: string): Record<string, unknown> {
       const from = reader.at;
       skip(reader, wire);
       // A later version's: shown raw, never left out.
-      (value.unknownFields as string[] | undefined ?? (value.unknownFields = [] as string[]) as string[])
-        .push(`${number}: ${hex(bytes.subarray(from, reader.at)).slice(0, 200)}`);
+      const raw = hex(bytes.subarray(from, reader.at)).slice(0, 200);
+      listed("unknownFields").push(`${number}: ${raw}`);
       continue;
     }
     const [name, kind, repeated] = field;
-    if (repeated) {
-      const list = (value[name] ??= []) as unknown[];
-      if (wire === 2 && wireOf(kind) !== 2) {
-        const packed = new Reader(reader.chunk());
-        while (packed.at < packed.end) list.push(scalar(packed, kind));
-      } else list.push(scalar(reader, kind));
+    if (repeated && wire === 2 && wireOf(kind) !== 2) {
+      const packed = new Reader(reader.chunk());
+      while (packed.at < packed.end) listed(name).push(scalar(packed, kind));
+    } else if (repeated) {
+      listed(name).push(scalar(reader, kind));
     } else {
       if (wire !== wireOf(kind)) throw new Error(`${name}: wire type ${wire}`);
       value[name] = scalar(reader, kind);

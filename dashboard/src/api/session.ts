@@ -1,4 +1,5 @@
-// Staying signed in: the server makes the token a cookie that no script can read (docs/http.md), and the page forgets it.
+// Staying signed in: the server makes the token a cookie that no script can read (docs/http.md),
+// and the page forgets it.
 import { batch } from "@preact/signals";
 import { headers, signedIn, signIn } from "./client";
 
@@ -8,7 +9,9 @@ function remember(there: boolean) {
   try {
     if (there) localStorage.setItem(THERE, "cookie");
     else localStorage.removeItem(THERE);
-  } catch { /* a browser that keeps nothing: the button says "Sign in", and calls are answered all the same */ }
+  } catch {
+    // A browser that keeps nothing: the button says "Sign in", and calls are answered all the same.
+  }
 }
 function remembered(): boolean {
   try {
@@ -21,13 +24,20 @@ export function startSession() {
   signedIn.value = remembered();
 }
 
-const session = (method: string) => fetch("/session", { method, headers: headers(), cache: "no-store" });
-// False: the server would not, or the browser dropped the cookie (the page came in plain text under a name). The token
-// stays in memory then.
+const session = (method: string) =>
+  fetch("/session", { method, headers: headers(), cache: "no-store" });
+// False: the server would not, or the browser dropped the cookie (the page came in plain text under
+// a name). The token stays in memory then.
 export async function keepSignedIn(): Promise<boolean> {
   try {
     if ((await session("POST")).status !== 204) return false;
-    const asked = await fetch("/dpledger.v1.LedgerService/ListLedgers", { method: "POST", headers: { "content-type": "application/json" }, body: '{"parent":"projects/-","pageSize":1}', cache: "no-store" });
+    // By the cookie alone.
+    const asked = await fetch("/dpledger.v1.LedgerService/ListLedgers", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"parent":"projects/-","pageSize":1}',
+      cache: "no-store",
+    });
     if (asked.status === 401) return false;
   } catch {
     return false;

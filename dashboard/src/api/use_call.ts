@@ -1,19 +1,23 @@
-// A call as a part of a view: what it last answered stays on the page while it is made again or fails.
+// Calls as parts of a view: what was last answered stays on the page while it is asked again or
+// fails.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { signedIn } from "./client";
-import { call, CallError, type MethodName, type Request, type Response } from "./client";
+import { call, CallError, signedIn, type MethodName, type Request, type Response } from "./client";
 
 export interface Called<T> {
-  data: T | undefined;
-  error: CallError | undefined; // of the last try
-  loading: boolean;
+  data?: T;
+  error?: CallError; // of the last try
   received: number; // when `data` came, milliseconds since 1970; 0: never
   again: () => void;
 }
 
-// `request` undefined: not yet. `version` changes: ask again (a live update), without showing that it loads.
-export function useCall<M extends MethodName>(method: M, request: Request<M> | undefined, version: unknown = 0): Called<Response<M>> {
-  const [state, setState] = useState<Omit<Called<Response<M>>, "again">>({ data: undefined, error: undefined, loading: true, received: 0 });
+// `request` undefined: not yet. `version` changes: ask again (a live update).
+export function useCall<M extends MethodName>(
+  method: M,
+  request: Request<M> | undefined,
+  version: unknown = 0,
+): Called<Response<M>> {
+  type State = Omit<Called<Response<M>>, "again">;
+  const [state, setState] = useState<State>({ received: 0 });
   const [tries, setTries] = useState(0);
   const key = request === undefined ? "" : JSON.stringify(request);
   const shown = useRef("");
@@ -21,19 +25,35 @@ export function useCall<M extends MethodName>(method: M, request: Request<M> | u
   useEffect(() => {
     if (!key) return;
     const control = new AbortController();
-    if (shown.current !== key) setState((old) => ({ ...old, loading: true }));
     call(method, JSON.parse(key) as Request<M>, control.signal).then(
       (data) => {
         shown.current = key;
-        setState({ data, error: undefined, loading: false, received: Date.now() });
+        setState({ data, received: Date.now() });
       },
       (error: CallError) => {
         if (control.signal.aborted) return;
         // Another question's answer is not this one's.
-        setState((old) => ({ ...old, data: shown.current === key ? old.data : undefined, error, loading: false }));
+        setState((old) => (shown.current === key ? { ...old, error } : { received: 0, error }));
       },
     );
     return () => control.abort();
   }, [method, key, tries, version, session]);
   return { ...state, again: () => setTries((n) => n + 1) };
+}
+
+// Several calls, as `body` makes them, made again when one of `inputs` changes.
+export function useTask<T>(
+  body: (signal: AbortSignal) => Promise<T>,
+  inputs: unknown[],
+): { data?: T; error?: CallError } {
+  const [state, setState] = useState<{ data?: T; error?: CallError }>({});
+  useEffect(() => {
+    const control = new AbortController();
+    body(control.signal).then(
+      (data) => !control.signal.aborted && setState({ data }),
+      (error: CallError) => !control.signal.aborted && setState((old) => ({ ...old, error })),
+    );
+    return () => control.abort();
+  }, inputs);
+  return state;
 }

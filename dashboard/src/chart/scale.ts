@@ -1,4 +1,7 @@
-// Axes: from 0, with at most `most` round ticks.
+// Where a chart's values stand. Axes begin at 0.
+import { textNear } from "../text/numbers";
+
+// At most `most` round ticks.
 export function ticksOf(greatest: number, most: number): number[] {
   if (!(greatest > 0) || !Number.isFinite(greatest)) return [0, 1];
   const rough = greatest / most;
@@ -8,17 +11,54 @@ export function ticksOf(greatest: number, most: number): number[] {
   for (let i = 0; i * step < greatest * 1.0001; i++) ticks.push(Number((i * step).toPrecision(10)));
   return ticks;
 }
+export const tickText = (tick: number) =>
+  textNear(tick, 3)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
 
-export interface Point { x: number; lower: number | null; upper: number }
-export function pathOf(points: { x: number; y: number }[], x: (value: number) => number, y: (value: number) => number, stairs = false): string {
-  let path = "";
-  let before = NaN;
-  for (const point of points) {
-    if (!Number.isFinite(point.y)) continue;
-    const [px, py] = [x(point.x).toFixed(1), y(point.y).toFixed(1)];
-    if (!path) path = `M${px} ${py}`;
-    else path += stairs ? `H${px}${point.y === before ? "" : `V${py}`}` : `L${px} ${py}`;
-    before = point.y;
-  }
-  return path;
+export interface Point {
+  x: number;
+  lower: number | null;
+  upper: number;
+}
+const PAD = { left: 46, right: 18, top: 26, bottom: 42 };
+
+export type Drawing = ReturnType<typeof drawingOf>;
+export function drawingOf(points: Point[], width: number, height: number) {
+  const greatestX = Math.max(1, ...points.map((point) => point.x));
+  const most = Math.max(1e-12, ...points.map((point) => point.upper).filter(Number.isFinite));
+  const yTicks = ticksOf(most * 1.04, 5);
+  const greatestY = Math.max(yTicks.at(-1)!, most * 1.06);
+  const { left, top } = PAD;
+  const inner = Math.max(40, width - left - PAD.right);
+  const x = (value: number) => left + (value / greatestX) * inner;
+  const y = (value: number) => top + (1 - value / greatestY) * (height - top - PAD.bottom);
+  // A line through the points that are finite; stairs go on at the height of the point before.
+  const path = (line: { x: number; y: number }[], stairs = false) => {
+    let path = "";
+    let before = NaN;
+    for (const point of line) {
+      if (!Number.isFinite(point.y)) continue;
+      const [px, py] = [x(point.x).toFixed(1), y(point.y).toFixed(1)];
+      if (!path) path = `M${px} ${py}`;
+      else path += stairs ? `H${px}${point.y === before ? "" : `V${py}`}` : `L${px} ${py}`;
+      before = point.y;
+    }
+    return path;
+  };
+  return {
+    width,
+    height,
+    left,
+    right: left + inner,
+    top,
+    greatestX,
+    greatestY,
+    x,
+    y,
+    path,
+    xAt: (pixels: number) => ((pixels - left) / inner) * greatestX,
+    xTicks: ticksOf(greatestX, width < 480 ? 3 : 6).filter((tick) => tick <= greatestX),
+    yTicks,
+  };
 }

@@ -1,8 +1,19 @@
-// A dialog over the view, or a drawer beside it. Esc closes it; the focus goes back to where it was.
+// A dialog over the view, or a drawer beside it. Esc closes it; the focus goes back to where it
+// was.
 import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 
-export function Dialog({ title, drawer, close, children }: { title: string; drawer?: boolean; close: () => void; children: ComponentChildren }) {
+export function Dialog({
+  title,
+  drawer,
+  close,
+  children,
+}: {
+  title: string;
+  drawer?: boolean;
+  close: () => void;
+  children: ComponentChildren;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
@@ -13,8 +24,27 @@ export function Dialog({ title, drawer, close, children }: { title: string; draw
       before?.focus?.();
     };
   }, []);
-  return <dialog ref={box} class={drawer ? "drawer" : "dialog"} aria-label={title} onCancel={(event) => { event.preventDefault(); close(); }}
-    onClick={(event) => { if (event.target === box.current) close(); }}>
-    <div class="dialog-body"><div class="dialog-head"><h2>{title}</h2><button type="button" class="icon-button" aria-label="Close" onClick={close}>×</button></div>{children}</div>
-  </dialog>;
+  const cancel = (event: Event) => {
+    event.preventDefault();
+    close();
+  };
+  return (
+    <dialog
+      ref={box}
+      class={drawer ? "drawer" : "dialog"}
+      aria-label={title}
+      onCancel={cancel}
+      onClick={(event) => event.target === box.current && close()}
+    >
+      <div class="dialog-body">
+        <div class="dialog-head">
+          <h2>{title}</h2>
+          <button type="button" class="icon-button" aria-label="Close" onClick={close}>
+            ×
+          </button>
+        </div>
+        {children}
+      </div>
+    </dialog>
+  );
 }

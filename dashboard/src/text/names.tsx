@@ -1,10 +1,14 @@
-// Names are what somebody wrote: text only, apart from the text around them, and with nothing in them that is not seen.
+// Names are what somebody wrote: text only, apart from the text around them, and with nothing in
+// them that is not seen.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const LONGEST = 48;
 
 // Controls, marks of direction, zero-width and unassigned characters as ⟨U+202E⟩.
-export function visible(text: string): string {
-  return text.replace(UNSEEN, (found) => `⟨U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
+export function visible(text = ""): string {
+  return text.replace(
+    UNSEEN,
+    (found) => `⟨U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`,
+  );
 }
 
 export function cut(text: string, longest = LONGEST): string {
@@ -15,32 +19,65 @@ export function cut(text: string, longest = LONGEST): string {
 }
 
 export function Name({ of: text, whole }: { of: string | undefined; whole?: boolean }) {
-  const seen = visible(text ?? "");
+  const seen = visible(text);
   if (!seen) return <span class="faint">no name</span>;
   const short = whole ? seen : cut(seen);
   return <bdi title={short === seen ? undefined : seen}>{short}</bdi>;
 }
 
+const joinedBy =
+  (word: string) =>
+  ({ of: names }: { of: string[] }) => (
+    <>
+      {names.map((name, i) => (
+        <>
+          {i > 0 && word}
+          <Name of={name} />
+        </>
+      ))}
+    </>
+  );
+export const Names = joinedBy(", ");
+export const AndNames = joinedBy(" and ");
+export const OrNames = joinedBy(" or one ");
+
 // A server's sentence, in which the usual project goes without saying.
-export const said = (message: string | undefined) => visible((message ?? "").replaceAll("projects/default/ledgers/", ""));
+export const said = (message = "") => visible(message.replaceAll("projects/default/ledgers/", ""));
 
 // projects/{project}/ledgers/{ledger}
-export function ledgerParts(name: string): { project: string; id: string } {
-  const [, project, , id] = name.split("/");
-  return { project: project ?? "", id: id ?? name };
-}
-export function ledgerName(project: string, id: string): string {
-  return `projects/${project}/ledgers/${id}`;
-}
+export const ledgerName = (project: string, id: string) => `projects/${project}/ledgers/${id}`;
 // The project is said only if it is not the usual one.
-export function shortName(name: string): string {
-  const { project, id } = ledgerParts(name);
+export function shortName(name = ""): string {
+  const [, project, , id] = name.split("/");
+  if (!id) return name;
   return project === "default" ? id : `${project}/${id}`;
+}
+// Of a name as `shortName` writes it, or as it is.
+export function fullName(text: string): string {
+  if (text.startsWith("projects/")) return text;
+  const [project, id] = text.split("/");
+  return id ? ledgerName(project, id) : ledgerName("default", project);
 }
 
 // What two names have in common that look alike: letters of one shape, case and separators.
+const SHAPES = {
+  o: /[οо0]/g,
+  a: /[аα]/g,
+  e: /[еε]/g,
+  i: /[іι1l|]/g,
+  p: /[рρ]/g,
+  c: /[сϲ]/g,
+  x: /[хχ]/g,
+  y: /[уγ]/g,
+};
 export function lookalike(name: string): string {
-  return name.normalize("NFKC").toLowerCase().replace(UNSEEN, "").replace(/[\s._-]+/g, "")
-    .replace(/[οо]/g, "o").replace(/[аα]/g, "a").replace(/[еε]/g, "e").replace(/[іι1l|]/g, "i").replace(/0/g, "o")
-    .replace(/[рρ]/g, "p").replace(/[сϲ]/g, "c").replace(/[хχ]/g, "x").replace(/[уγ]/g, "y");
+  const plain = name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replace(UNSEEN, "")
+    .replace(/[\s._-]+/g, "");
+  return Object.entries(SHAPES).reduce(
+    (text, [letter, alike]) => text.replace(alike, letter),
+    plain,
+  );
 }

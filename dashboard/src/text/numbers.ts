@@ -1,12 +1,13 @@
-// Numbers as people read them. Upper bounds are rounded up, lower bounds down, so that no text says less than was
-// proved: 1.332042 to four digits is 1.333.
+// Numbers as people read them. Upper bounds are rounded up, lower bounds down, so that no text says
+// less than was proved: 1.332042 to four digits is 1.333.
 export type Direction = "up" | "down" | "nearest";
 export interface Digits {
   mantissa: string; // "1.333", "−0.5", "no bound"
   exponent: number | null; // of ten; null: none is written
 }
 
-// The decimal of `digits` significant digits next to x on the asked side, as [digits without a point, exponent of the first].
+// The decimal of `digits` significant digits next to x on the asked side, as [digits without a
+// point, exponent of the first].
 function decimal(x: number, digits: number, direction: Direction): [string, number] {
   const [mantissa, exponent] = x.toExponential(digits - 1).split("e");
   let whole = BigInt(mantissa.replace(".", ""));
@@ -35,10 +36,14 @@ export function digitsOf(x: number, direction: Direction, digits = 4): Digits {
   }
   if (x === 0) return { mantissa: "0", exponent: null };
   const [text, first] = decimal(x, digits, direction);
-  if (first >= -3 && first < 0) return { mantissa: `0.${"0".repeat(-first - 1)}${text}`, exponent: null };
+  if (first >= -3 && first < 0)
+    return { mantissa: `0.${"0".repeat(-first - 1)}${text}`, exponent: null };
   if (first >= 0 && first < digits) {
     const point = first + 1;
-    return { mantissa: text.slice(0, point) + (point < digits ? `.${text.slice(point)}` : ""), exponent: null };
+    return {
+      mantissa: text.slice(0, point) + (point < digits ? `.${text.slice(point)}` : ""),
+      exponent: null,
+    };
   }
   const rest = text.slice(1).replace(/0+$/, "");
   return { mantissa: text[0] + (rest ? `.${rest}` : ""), exponent: first };
@@ -54,26 +59,23 @@ export function plainText({ mantissa, exponent }: Digits): string {
   return mantissa === "1" ? `10${raised(exponent)}` : `${mantissa} × 10${raised(exponent)}`;
 }
 export const textUp = (x: number, digits = 4) => plainText(digitsOf(x, "up", digits));
-export const textDown = (x: number, digits = 4) => plainText(digitsOf(x, "down", digits));
 export const textNear = (x: number, digits = 4) => plainText(digitsOf(x, "nearest", digits));
 
 // Whole numbers in full, others to so many digits.
-export const amount = (x: number, digits = 4) => (Number.isInteger(x) && Math.abs(x) < 1e15 ? grouped(x) : textNear(x, digits));
+export const amount = (x: number, digits = 4) =>
+  Number.isInteger(x) && Math.abs(x) < 1e15 ? grouped(x) : textNear(x, digits);
 
 // Proto JSON writes infinities and 64-bit integers as strings, and leaves zeros out.
-export function double(value: number | string | undefined): number {
-  return value === undefined ? 0 : Number(value);
-}
-export const count = (value: string | number | undefined): number => Number(value ?? 0);
+export const number = (value: string | number = 0) => Number(value);
 
-export function grouped(value: string | number | bigint | undefined): string {
-  return BigInt(value ?? 0).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+export function grouped(value: string | number | bigint = 0): string {
+  return BigInt(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 // A chance of an attacker, in percent: never less than it is.
-export function percentUp(x: number): string {
-  return `${textUp(x * 100)} %`;
-}
+export const percentUp = (x: number) => `${textUp(x * 100)} %`;
 
 export function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
@@ -81,4 +83,6 @@ export function bytesText(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-export const plural = (n: number | string, one: string, many = `${one}s`) => `${grouped(n)} ${Number(n) === 1 ? one : many}`;
+export const plural = (n: number | string | undefined, one: string, many = `${one}s`) =>
+  `${grouped(n)} ${Number(n) === 1 ? one : many}`;
+export const entriesText = (n: number | string | undefined) => plural(n, "entry", "entries");

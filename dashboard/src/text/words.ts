@@ -1,110 +1,157 @@
-// What the page calls things. Values that a later server may add are shown as they are, never guessed.
+// What the page calls things. Values that a later server may add are shown as they are, never
+// guessed.
 import type { AnswerDetails, Declaration, Filter, SamplingScheme } from "../api/types";
-import { count, double, grouped, textNear } from "./numbers";
+import { grouped, number, textNear } from "./numbers";
 
-const later = (value: string | number | undefined) => (value === undefined ? "not stated" : `unknown (${value})`);
+const later = (value: string | undefined) => (value ? `unknown (${value})` : "not stated");
+const among =
+  (words: Record<string, string>) =>
+  (value: string | undefined): string =>
+    words[value ?? ""] ?? later(value);
 
-export function adjacencyWords(value: string | undefined): string {
-  switch (value) {
-    case "ADD_OR_REMOVE_ONE": return "add or remove one";
-    case "REPLACE_ONE": return "replace one";
-    case "ZERO_OUT": return "zero out one";
-    default: return later(value);
-  }
-}
-// What an attacker tells apart, and whom an alarm is about, by what neighbouring data sets differ in. undefined: an
-// adjacency that this page does not know, of which it says nothing.
-export function attackWords(adjacency: string | undefined, unit: string): { unknown: string; found: string } | undefined {
+export const adjacencyWords = among({
+  ADD_OR_REMOVE_ONE: "add or remove one",
+  REPLACE_ONE: "replace one",
+  ZERO_OUT: "zero out one",
+});
+// What an attacker tells apart, and whom an alarm is about, by what neighbouring data sets differ
+// in. undefined: an adjacency that this page does not know, of which it says nothing.
+export function attackWords(
+  adjacency: string | undefined,
+  unit: string,
+): { unknown: string; found: string } | undefined {
   switch (adjacency) {
-    case "ADD_OR_REMOVE_ONE": return { unknown: `whether one given ${unit} was in the data`, found: "of those who were in" };
-    case "REPLACE_ONE": return { unknown: `which of two values one given ${unit} has`, found: "of those who have the value that they look for" };
-    case "ZERO_OUT": return { unknown: `whether one given ${unit} contributed or was left blank`, found: "of those who contributed" };
-    default: return undefined;
+    case "ADD_OR_REMOVE_ONE":
+      return {
+        unknown: `whether one given ${unit} was in the data`,
+        found: "of those who were in",
+      };
+    case "REPLACE_ONE":
+      return {
+        unknown: `which of two values one given ${unit} has`,
+        found: "of those who have the value that they look for",
+      };
+    case "ZERO_OUT":
+      return {
+        unknown: `whether one given ${unit} contributed or was left blank`,
+        found: "of those who contributed",
+      };
+    default:
+      return undefined;
   }
 }
-export function parametersWords(value: string | undefined): string {
-  switch (value) {
-    case "FIXED": return "fixed in advance";
-    case "ADAPTIVE": return "adaptive";
-    default: return later(value);
-  }
-}
-// Which guarantee a number is. An older server does not say; then its parameters do, as it knew no odometer.
-export const regimeOf = (details: AnswerDetails | undefined): string | undefined =>
-  details?.regime && details.regime !== "REGIME_UNSPECIFIED" ? details.regime : details?.parameters === "FIXED" ? "FIXED_PLAN" : details?.parameters === "ADAPTIVE" ? "FILTER" : undefined;
+export const parametersWords = among({ FIXED: "fixed in advance", ADAPTIVE: "adaptive" });
+
+// Which guarantee a number is (Regime in accounting_service.proto).
 export const isOdometer = (regime: string | undefined) => regime === "ODOMETER";
 // A bound that is infinite is no guarantee, whatever was declared.
-const NO_GUARANTEE = "none: what was released has no bound";
-export const isGuarantee = (regime: string | undefined, bound: number) => !isOdometer(regime) && Number.isFinite(bound);
-export function guaranteeWords(regime: string | undefined, bound: number): string {
-  if (!Number.isFinite(bound)) return NO_GUARANTEE;
-  switch (regime) {
-    case "FIXED_PLAN": return "differential privacy, parameters fixed in advance";
-    case "FILTER": return "differential privacy within the declared filter, parameters adaptive";
-    case "ODOMETER": return "no differential privacy: an odometer’s bound on the runs that happened";
-    default: return later(regime);
-  }
-}
-export const regimeShort = (regime: string | undefined, bound = 0) => (!Number.isFinite(bound) ? "no guarantee" : regime === "FIXED_PLAN" ? "fixed plan" : regime === "FILTER" ? "adaptive, filter's bound" : regime === "ODOMETER" ? "odometer, no differential privacy" : later(regime));
+export const isGuarantee = (regime: string | undefined, bound: number) =>
+  !isOdometer(regime) && Number.isFinite(bound);
+const GUARANTEES = among({
+  FIXED_PLAN: "differential privacy, parameters fixed in advance",
+  FILTER: "differential privacy within the declared filter, parameters adaptive",
+  ODOMETER: "no differential privacy: an odometer’s bound on the runs that happened",
+});
+export const guaranteeWords = (regime: string | undefined, bound: number) =>
+  Number.isFinite(bound) ? GUARANTEES(regime) : "none: what was released has no bound";
+const SHORT_GUARANTEES = among({
+  FIXED_PLAN: "fixed plan",
+  FILTER: "adaptive, filter's bound",
+  ODOMETER: "odometer, no differential privacy",
+});
+export const regimeShort = (regime: string | undefined, bound = 0) =>
+  Number.isFinite(bound) ? SHORT_GUARANTEES(regime) : "no guarantee";
 
 const METHODS: Record<string, string> = {
-  contour: "contour integral", pld: "privacy loss distribution", rdp: "Rényi DP", gaussian: "closed form of Gaussians",
+  contour: "contour integral",
+  pld: "privacy loss distribution",
+  rdp: "Rényi DP",
+  gaussian: "closed form of Gaussians",
 };
 export const methodWords = (method: string | undefined) =>
-  (method || "not stated").split(", ").map((one) => METHODS[one] ?? one).join(", ");
+  (method || "not stated")
+    .split(", ")
+    .map((one) => METHODS[one] ?? one)
+    .join(", ");
 
 export const unitsOf = (details: AnswerDetails | undefined): string[] =>
-  [...new Set((details?.ledgers ?? []).map((ledger) => ledger.unitOfPrivacy ?? ""))].filter(Boolean);
+  [...new Set((details?.ledgers ?? []).map((ledger) => ledger.unitOfPrivacy ?? ""))].filter(
+    Boolean,
+  );
 
-export function policyWords(declaration: Declaration): string {
-  return declaration.spoolPolicy === "SPOOL" ? "once it is in the trainer's own spool" : "after the server's receipt";
-}
+export const policyWords = (declaration: Declaration | undefined) =>
+  declaration?.spoolPolicy === "SPOOL"
+    ? "once it is in the trainer's own spool"
+    : "after the server's receipt";
 
 export function filterWords(filter: Filter | undefined): string {
   if (!filter) return "none";
-  if (filter.rdp) return `Rényi order ${textNear(double(filter.rdp.order))}: at most ${textNear(double(filter.rdp.epsilon))}`;
-  if (filter.zcdp) return `zCDP: ρ at most ${textNear(double(filter.zcdp.rho))}`;
-  if (filter.gdp) return `Gaussian DP: μ at most ${textNear(double(filter.gdp.mu))}`;
-  if (filter.mixture) return `Mixture of Rényi orders: ε at most ${textNear(double(filter.mixture.epsilon))} at δ ${textNear(double(filter.mixture.delta))}`;
-  return "unknown kind";
+  const { rdp, zcdp, gdp, mixture } = filter;
+  const text = (value: string | number | undefined) => textNear(number(value));
+  if (rdp) return `Rényi order ${text(rdp.order)}: at most ${text(rdp.epsilon)}`;
+  if (zcdp) return `zCDP: ρ at most ${text(zcdp.rho)}`;
+  if (gdp) return `Gaussian DP: μ at most ${text(gdp.mu)}`;
+  if (!mixture) return "unknown kind";
+  const bound = `ε at most ${text(mixture.epsilon)} at δ ${text(mixture.delta)}`;
+  return `Mixture of Rényi orders: ${bound}`;
 }
 
-export interface SchemeWords { text: string; rate: number | null; about: string }
-export function schemeWords(scheme: SamplingScheme | undefined): SchemeWords {
-  const population = count(scheme?.populationSize);
+export interface SchemeWords {
+  text: string;
+  rate: number | null;
+  about: string;
+}
+export function schemeWords(scheme: SamplingScheme = {}): SchemeWords {
+  const population = number(scheme.populationSize);
   const records = population ? `${grouped(population)} records` : "number of records not stated";
-  const sized = (rate: number) => (population ? `${records}, about ${grouped(Math.round(rate * population))} each` : records);
-  if (scheme?.poisson) {
-    const q = double(scheme.poisson.probability);
-    return { text: `Poisson, q = ${textNear(q)}`, rate: q, about: sized(q) };
-  }
-  if (scheme?.truncatedPoisson) {
-    const q = double(scheme.truncatedPoisson.probability);
-    return { text: `Poisson cut at ${grouped(scheme.truncatedPoisson.maxSampleSize)}, q = ${textNear(q)}`, rate: q, about: sized(q) };
-  }
-  const fixed = scheme?.withoutReplacement ?? scheme?.withReplacement;
+  const sampled = (text: string, rate: number) => ({
+    text: `${text}, q = ${textNear(rate)}`,
+    rate,
+    about: population
+      ? `${records}, about ${grouped(Math.round(rate * population))} each`
+      : records,
+  });
+  if (scheme.poisson) return sampled("Poisson", number(scheme.poisson.probability));
+  const { truncatedPoisson: cut, disjointBatches, randomAllocation: allocation } = scheme;
+  if (cut) return sampled(`Poisson cut at ${grouped(cut.maxSampleSize)}`, number(cut.probability));
+  const fixed = scheme.withoutReplacement ?? scheme.withReplacement;
   if (fixed) {
-    const size = count(fixed.sampleSize);
-    const how = scheme?.withReplacement ? "with replacement" : "without replacement";
-    return { text: `${grouped(size)} ${how}`, rate: population ? size / population : null, about: records };
+    const how = scheme.withReplacement ? "with replacement" : "without replacement";
+    const rate = population ? number(fixed.sampleSize) / population : null;
+    return { text: `${grouped(fixed.sampleSize)} ${how}`, rate, about: records };
   }
-  if (scheme?.disjointBatches) {
-    const batches = count(scheme.disjointBatches.batchesPerEpoch);
-    return { text: `shuffled epochs of ${grouped(batches)} batches`, rate: 1 / batches, about: records };
+  if (disjointBatches) {
+    const batches = number(disjointBatches.batchesPerEpoch);
+    const text = `shuffled epochs of ${grouped(batches)} batches`;
+    return { text, rate: 1 / batches, about: records };
   }
-  if (scheme?.randomAllocation) {
-    const rounds = count(scheme.randomAllocation.roundsPerEpoch);
-    const each = count(scheme.randomAllocation.contributions ?? 0) || 1;
+  if (allocation) {
+    const rounds = number(allocation.roundsPerEpoch);
+    const each = number(allocation.contributions) || 1;
     const what = each === 1 ? "random round" : `${grouped(each)} random rounds`;
-    const fixed = scheme.randomAllocation.fixedBins ? ", the same every epoch" : "";
-    return { text: `${what} of ${grouped(rounds)}${fixed}`, rate: each / rounds, about: records };
+    const bins = allocation.fixedBins ? ", the same every epoch" : "";
+    return { text: `${what} of ${grouped(rounds)}${bins}`, rate: each / rounds, about: records };
   }
-  if (scheme?.fullBatch) return { text: "every record", rate: 1, about: records };
+  if (scheme.fullBatch) return { text: "every record", rate: 1, about: records };
   return { text: "unknown scheme", rate: null, about: records };
 }
 
-export const noiseWords = (kind: string | undefined) =>
-  kind === "ROUNDED_GAUSSIAN" ? "rounded Gaussian, exact grid" : kind === "DISCRETE_GAUSSIAN" ? "discrete Gaussian" : kind === undefined || kind === "GAUSSIAN" ? "Gaussian" : later(kind);
+const NOISES = among({
+  GAUSSIAN: "Gaussian",
+  ROUNDED_GAUSSIAN: "rounded Gaussian, exact grid",
+  DISCRETE_GAUSSIAN: "discrete Gaussian",
+});
+export const noiseWords = (kind = "GAUSSIAN") => NOISES(kind);
 
 // "truncated_poisson" and "TruncatedPoisson" as words.
-export const spaced = (name: string) => name.replace(/[_-]/g, " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+export const spaced = (name: string) =>
+  String(name)
+    .replace(/[_-]/g, " ")
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase();
+
+// Every line of a note that begins with a dash is a signature; one of them is the server's own.
+export const cosignatures = (note: string) =>
+  note.split("\n").filter((line) => line.startsWith("— ")).length - 1;
+// The key id of a verifier key, NAME+ID+BASE64.
+export const keyId = (key = "") => key.split("+")[1] ?? "";

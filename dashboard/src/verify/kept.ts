@@ -1,24 +1,47 @@
-// What this browser has seen of each registry: so that a server that shows another history later is noticed. Kept a year.
-export interface Seen { size: string; root: string; time: number; key: string; firstSeen: number }
-export interface Checked { size: string; root: string; time: number }
+// What this browser has seen of each registry: so that a server that shows another history later is
+// noticed. Kept a year.
+export interface Seen {
+  size: string;
+  root: string;
+  time: number;
+  key: string;
+  firstSeen: number;
+}
 const YEAR = 365 * 86400_000;
-const read = <T>(key: string): T | undefined => {
+const PREFIX = "dpledger.registry.";
+
+function parsed(text: string): Seen | undefined {
   try {
-    const found = JSON.parse(localStorage.getItem(key) ?? "null") as (T & { time: number }) | null;
-    return found && Date.now() - found.time < YEAR ? found : undefined;
+    const seen = JSON.parse(text) as Seen | null;
+    return seen && Date.now() - seen.time < YEAR ? seen : undefined;
   } catch {
     return undefined;
   }
-};
-const write = (key: string, value: unknown) => {
+}
+// By the registry's origin. Empty in a browser that keeps nothing.
+export function everythingSeen(): Record<string, Seen> {
+  const all: Record<string, Seen> = {};
   try {
-    localStorage.setItem(key, JSON.stringify(value));
-  } catch { /* a browser that keeps nothing: the check says so next time */ }
-};
-export const seenOf = (origin: string) => read<Seen>(`dpledger.registry.${origin}`);
-export const keepSeen = (origin: string, seen: Seen) => write(`dpledger.registry.${origin}`, seen);
+    for (const [key, text] of Object.entries(localStorage)) {
+      const seen = key.startsWith(PREFIX) && parsed(text);
+      if (seen) all[key.slice(PREFIX.length)] = seen;
+    }
+  } catch {
+    // The check says that this browser had not seen the registry before.
+  }
+  return all;
+}
+export function keepSeen(origin: string, seen: Omit<Seen, "time" | "firstSeen">) {
+  const before = everythingSeen()[origin];
+  if (before && BigInt(before.size) > BigInt(seen.size)) return;
+  const time = Date.now();
+  const kept: Seen = { ...seen, time, firstSeen: before?.firstSeen ?? time };
+  try {
+    localStorage.setItem(PREFIX + origin, JSON.stringify(kept));
+  } catch {
+    // As above, next time.
+  }
+}
 
-// In this tab only: whether the page's ledgers were checked since it was loaded.
-const checked = new Map<string, Checked>();
-export const checkedHere = (ledger: string) => checked.get(ledger);
-export const keepChecked = (ledger: string, what: Checked) => checked.set(ledger, what);
+// In this tab only: of the ledgers that were checked since the page was loaded, their sizes.
+export const checkedHere = new Map<string, string>();

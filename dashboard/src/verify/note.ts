@@ -1,65 +1,87 @@
-// C2SP signed notes, checkpoints and verifier keys (c2sp.org/signed-note, tlog-checkpoint, tlog-cosignature).
+// C2SP signed notes, checkpoints and verifier keys (c2sp.org/signed-note, tlog-checkpoint,
+// tlog-cosignature).
+import { hex, joined, strictBase64 } from "../api/bytes";
 import { sha256 } from "./sha256";
 import { same } from "./tree";
 
 export class Difference extends Error {
-  constructor(readonly step: string, message: string, readonly entry?: number, readonly expected = "", readonly found = "") {
+  constructor(
+    message: string,
+    readonly expected = "",
+    readonly found = "",
+  ) {
     super(message);
   }
 }
-export interface VerifierKey { text: string; name: string; id: string; type: number; bytes: Uint8Array<ArrayBuffer> }
-export interface Signature { name: string; id: string; bytes: Uint8Array<ArrayBuffer> }
-export interface Note { text: string; origin: string; size: bigint; root: Uint8Array; signatures: Signature[] }
+export interface VerifierKey {
+  text: string;
+  name: string;
+  id: string;
+  type: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+interface Signature {
+  name: string;
+  id: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+export interface Note {
+  text: string; // all of it, with its signatures
+  body: string;
+  origin: string;
+  size: bigint;
+  root: Uint8Array;
+  signatures: Signature[];
+}
 
 export const LOG_KEY = 1;
 export const WITNESS_KEY = 4;
 const utf8 = new TextEncoder();
-const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
-// Base 64 in its one spelling.
-export function bytesOf(text: string): Uint8Array<ArrayBuffer> | null {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4) return null;
-  try {
-    const plain = atob(text);
-    return btoa(plain) === text ? Uint8Array.from(plain, (letter) => letter.charCodeAt(0)) : null;
-  } catch {
-    return null;
-  }
-}
 
 export function parseKey(text: string): VerifierKey {
-  const parts = text.trim().split("+");
-  const bytes = parts.length >= 3 ? bytesOf(parts.slice(2).join("+")) : null;
-  const [name, id] = parts;
-  if (!bytes || bytes.length !== 33 || !/^[0-9a-f]{8}$/.test(id)) throw new Difference("key", "not a verifier key: NAME+ID+BASE64");
-  const named = utf8.encode(`${name}\n`);
-  const whole = new Uint8Array(named.length + bytes.length);
-  whole.set(named);
-  whole.set(bytes, named.length);
-  if (hexOf(sha256(whole).subarray(0, 4)) !== id) throw new Difference("key", "the key's id is not that of its bytes");
+  const [name, id, ...rest] = text.trim().split("+");
+  const bytes = strictBase64(rest.join("+"));
+  if (bytes?.length !== 33 || !/^[0-9a-f]{8}$/.test(id)) {
+    throw new Difference("not a verifier key: NAME+ID+BASE64");
+  }
+  if (hex(sha256(joined(utf8.encode(`${name}\n`), bytes)).subarray(0, 4)) !== id) {
+    throw new Difference("the key's id is not that of its bytes");
+  }
   return { text: text.trim(), name, id, type: bytes[0], bytes: bytes.slice(1) };
 }
 
+function parseSignature(line: string): Signature {
+  const [, name, base64] = /^— ([^ +]+) (\S+)$/.exec(line) ?? [];
+  const bytes = base64 ? strictBase64(base64) : null;
+  if (!bytes || bytes.length < 5) throw new Difference("not a signature line");
+  return { name, id: hex(bytes.subarray(0, 4)), bytes: bytes.slice(4) };
+}
 export function parseNote(text: string): Note {
   const end = text.lastIndexOf("\n\n");
-  if (end < 0 || !text.endsWith("\n") || /[\x00-\x09\x0b-\x1f\x7f]/.test(text)) throw new Difference("note", "not a signed note");
+  if (end < 0 || !text.endsWith("\n") || /[\x00-\x09\x0b-\x1f\x7f]/.test(text)) {
+    throw new Difference("not a signed note");
+  }
   const body = text.slice(0, end + 1);
-  const lines = body.split("\n");
-  const root = bytesOf(lines[2] ?? "");
-  if (lines.length !== 4 || !lines[0] || !/^(0|[1-9]\d{0,18})$/.test(lines[1]) || root?.length !== 32) throw new Difference("note", "not a checkpoint");
-  const signatures = text.slice(end + 2, -1).split("\n").map((line) => {
-    const [, name, base64] = /^— ([^ +]+) (\S+)$/.exec(line) ?? [];
-    const bytes = base64 ? bytesOf(base64) : null;
-    if (!bytes || bytes.length < 5) throw new Difference("note", "not a signature line");
-    return { name, id: hexOf(bytes.subarray(0, 4)), bytes: bytes.slice(4) };
-  });
-  if (signatures.length > 64) throw new Difference("note", "more than 64 signatures");
-  return { text: body, origin: lines[0], size: BigInt(lines[1]), root, signatures };
+  const lines = /^([^\n]+)\n(0|[1-9]\d{0,18})\n([^\n]*)\n$/.exec(body) ?? [];
+  const [, origin, size, base64 = ""] = lines;
+  const root = strictBase64(base64);
+  if (root?.length !== 32) throw new Difference("not a checkpoint");
+  const signatures = text
+    .slice(end + 2, -1)
+    .split("\n")
+    .map(parseSignature);
+  if (signatures.length > 64) throw new Difference("more than 64 signatures");
+  return { text, body, origin, size: BigInt(size), root, signatures };
 }
 
-// In a secure context the browser's own Ed25519; else, or in a browser without it, one that is fetched.
-export type Verify = (key: Uint8Array<ArrayBuffer>, message: Uint8Array<ArrayBuffer>, signature: Uint8Array<ArrayBuffer>) => Promise<boolean>;
-export async function ed25519(fallback: () => Promise<Verify>): Promise<{ verify: Verify; own: boolean }> {
+type Bytes = Uint8Array<ArrayBuffer>;
+export type Verify = (key: Bytes, message: Bytes, signature: Bytes) => Promise<boolean>;
+interface Ed25519 {
+  verify: Verify;
+  own: boolean; // of this page, not of the browser
+}
+// In a secure context the browser's own; else, or in a browser without it, one that is fetched.
+export async function ed25519(fallback: () => Promise<Verify>): Promise<Ed25519> {
   try {
     await crypto.subtle.importKey("raw", new Uint8Array(32), "Ed25519", false, ["verify"]);
     return {
@@ -74,8 +96,9 @@ export async function ed25519(fallback: () => Promise<Verify>): Promise<{ verify
   }
 }
 
-// The keys that signed. A wrong signature under a known name and key id refuses the note, whatever others there are.
-export async function signersOf(note: Note, keys: VerifierKey[], verify: Verify): Promise<VerifierKey[]> {
+// The keys that signed. A wrong signature under a known name and key id refuses the note, whatever
+// others there are.
+export async function signersOf(note: Note, keys: VerifierKey[], verify: Verify) {
   const signers: VerifierKey[] = [];
   for (const { name, id, bytes } of note.signatures) {
     const key = keys.find((one) => one.name === name && one.id === id);
@@ -85,10 +108,10 @@ export async function signersOf(note: Note, keys: VerifierKey[], verify: Verify)
     let good = bytes.length === timeBytes + 64;
     if (good) {
       const time = timeBytes ? new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) : 0n;
-      const message = timeBytes ? `cosignature/v1\ntime ${time}\n${note.text}` : note.text;
+      const message = timeBytes ? `cosignature/v1\ntime ${time}\n${note.body}` : note.body;
       good = await verify(key.bytes, utf8.encode(message), bytes.slice(timeBytes));
     }
-    if (!good) throw new Difference("signature", `the signature by key ${id} is not one of this note`);
+    if (!good) throw new Difference(`the signature by key ${id} is not one of this note`);
     if (!signers.some((one) => same(one.bytes, key.bytes))) signers.push(key);
   }
   return signers;

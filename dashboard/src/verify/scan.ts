@@ -1,6 +1,13 @@
-// What verifying needs of an entry, read off its bytes without decoding the rest: number, writer, the writer's own
-// count, time, and which kind of body it has. A decoder for all of it would take longer than the hashes.
-export interface Scanned { sequence: number; writer: string; counter: number; minute: number; body: number }
+// What verifying needs of an entry, read off its bytes without decoding the rest: number, writer,
+// the writer's own count, time, and which kind of body it has. A decoder for all of it would take
+// longer than the hashes.
+interface Scanned {
+  sequence: number;
+  writer: string;
+  counter: number;
+  minute: number;
+  body: number;
+}
 
 const out: Scanned = { sequence: 0, writer: "", counter: 0, minute: -1, body: 0 };
 let at = 0;
@@ -66,4 +73,13 @@ export function scan(bytes: Uint8Array, from: number, end: number): Scanned {
   }
   return out;
 }
-export const BODY = { declaration: 11, seal: 15, fork: 17, keyRotate: 19, import: 20, imported: 21, registered: 22, mapRoot: 27 };
+export const BODY = {
+  declaration: 11,
+  seal: 15,
+  fork: 17,
+  keyRotate: 19,
+  import: 20,
+  imported: 21,
+  registered: 22,
+  mapRoot: 27,
+};

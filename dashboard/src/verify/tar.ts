@@ -1,5 +1,5 @@
-// The members of a bundle (docs/formats.md, section 6.1), in order, out of a file that may be larger than memory. Every
-// header must be, byte for byte, the one that its name and size give.
+// The members of a bundle (docs/formats.md, section 6.1), in order, out of a file that may be
+// larger than memory. Every header must be, byte for byte, the one that its name and size give.
 import { Difference } from "./note";
 
 const ascii = new TextEncoder();
@@ -25,7 +25,6 @@ export function headerOf(name: string, size: number): Uint8Array {
 export class TarReader {
   private rest = new Uint8Array(0);
   private readonly reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>;
-  read = 0;
   constructor(file: Blob) {
     this.reader = file.stream().getReader();
   }
@@ -35,7 +34,7 @@ export class TarReader {
     while (at < size) {
       if (this.rest.length === 0) {
         const { done, value } = await this.reader.read();
-        if (done) throw new Difference("format", "the file is cut off");
+        if (done) throw new Difference("the file is cut off");
         this.rest = value;
       }
       const n = Math.min(size - at, this.rest.length);
@@ -43,27 +42,32 @@ export class TarReader {
       this.rest = this.rest.subarray(n);
       at += n;
     }
-    this.read += size;
     return out;
   }
-  // The next member's name and size; null at the end. Its content must be taken before the next one.
+  // The next member's name and size; null at the end. Its content must be taken before the next
+  // one.
   async next(): Promise<{ name: string; size: number } | null> {
     const header = await this.take(512, true);
     if (header.every((byte) => byte === 0)) {
       const second = await this.take(512, true);
-      if (!second.every((byte) => byte === 0) || this.rest.length || !(await this.reader.read()).done) throw new Difference("format", "something follows the end of the bundle");
-      return null;
+      const ends = second.every((byte) => byte === 0) && !this.rest.length;
+      if (ends && (await this.reader.read()).done) return null;
+      throw new Difference("something follows the end of the bundle");
     }
     const name = String.fromCharCode(...header.subarray(0, 100)).replace(/\0.*$/s, "");
     const size = parseInt(String.fromCharCode(...header.subarray(124, 135)), 8);
-    if (!Number.isSafeInteger(size) || !headerOf(name, size).every((byte, i) => byte === header[i])) throw new Difference("format", "this file is not a bundle of dpledger, or one of its headers was changed");
-    return { name, size };
+    if (Number.isSafeInteger(size) && headerOf(name, size).every((byte, i) => byte === header[i])) {
+      return { name, size };
+    }
+    throw new Difference(
+      "this file is not a bundle of dpledger, or one of its headers was changed",
+    );
   }
   async content(size: number, most: number, keep = true): Promise<Uint8Array<ArrayBuffer>> {
-    if (size > most) throw new Difference("format", "a member of the bundle is too large");
+    if (size > most) throw new Difference("a member of the bundle is too large");
     const content = await this.take(size, keep);
     const padding = await this.take((512 - (size % 512)) % 512, true);
-    if (padding.some((byte) => byte !== 0)) throw new Difference("format", "a member's padding is not zero");
+    if (padding.some((byte) => byte !== 0)) throw new Difference("a member's padding is not zero");
     return content;
   }
 }

@@ -1,12 +1,20 @@
-// The tree of a log (docs/formats.md, section 1; RFC 6962, section 2.1), and its proofs (RFC 9162, sections 2.1.3.2 and
-// 2.1.4.2).
+// The tree of a log (docs/formats.md, section 1; RFC 6962, section 2.1), and its proofs (RFC 9162,
+// sections 2.1.3.2 and 2.1.4.2).
 import { sha256, sha256Into } from "./sha256";
 
-export const same = (a: Uint8Array, b: Uint8Array) => a.length === b.length && a.every((byte, i) => byte === b[i]);
+export const same = (a: Uint8Array, b: Uint8Array) =>
+  a.length === b.length && a.every((byte, i) => byte === b[i]);
 
 const pair = new Uint8Array(65);
 pair[0] = 1;
-function nodeInto(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt: number, out: Uint8Array, at: number) {
+function nodeInto(
+  left: Uint8Array,
+  leftAt: number,
+  right: Uint8Array,
+  rightAt: number,
+  out: Uint8Array,
+  at: number,
+) {
   for (let i = 0; i < 32; i++) {
     pair[1 + i] = left[leftAt + i];
     pair[33 + i] = right[rightAt + i];
@@ -45,7 +53,14 @@ export class Frontier {
     this.held++;
     for (let n = ++this.size; n % 2 === 0; n = n / 2) {
       this.held--;
-      nodeInto(this.hashes, 32 * (this.held - 1), this.hashes, 32 * this.held, this.hashes, 32 * (this.held - 1));
+      nodeInto(
+        this.hashes,
+        32 * (this.held - 1),
+        this.hashes,
+        32 * this.held,
+        this.hashes,
+        32 * (this.held - 1),
+      );
     }
   }
   addLeaf(hash: Uint8Array) {
@@ -55,12 +70,18 @@ export class Frontier {
   root(): Uint8Array {
     if (this.held === 0) return sha256(new Uint8Array(0));
     let root: Uint8Array = this.hashes.slice(32 * (this.held - 1), 32 * this.held);
-    for (let i = this.held - 2; i >= 0; i--) root = node(this.hashes.subarray(32 * i, 32 * i + 32), root);
+    for (let i = this.held - 2; i >= 0; i--)
+      root = node(this.hashes.subarray(32 * i, 32 * i + 32), root);
     return root;
   }
 }
 
-export function rootFromInclusion(hash: Uint8Array, index: bigint, size: bigint, proof: Uint8Array[]): Uint8Array | null {
+export function rootFromInclusion(
+  hash: Uint8Array,
+  index: bigint,
+  size: bigint,
+  proof: Uint8Array[],
+): Uint8Array | null {
   if (index >= size) return null;
   let fn = index;
   let sn = size - 1n;
@@ -80,8 +101,15 @@ export function rootFromInclusion(hash: Uint8Array, index: bigint, size: bigint,
   return sn === 0n ? root : null;
 }
 
-// Whether the tree of oldSize leaves with oldRoot is the beginning of the one of newSize with newRoot.
-export function consistent(oldSize: bigint, oldRoot: Uint8Array, newSize: bigint, newRoot: Uint8Array, proof: Uint8Array[]): boolean {
+// Whether the tree of oldSize leaves with oldRoot is the beginning of the one of newSize with
+// newRoot.
+export function consistent(
+  oldSize: bigint,
+  oldRoot: Uint8Array,
+  newSize: bigint,
+  newRoot: Uint8Array,
+  proof: Uint8Array[],
+): boolean {
   if (oldSize > newSize) return false;
   if (oldSize === newSize) return proof.length === 0 && same(oldRoot, newRoot);
   if (oldSize === 0n) return proof.length === 0;

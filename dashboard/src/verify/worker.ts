@@ -13,5 +13,9 @@ const fallback = async (): Promise<Verify> => {
     }
   };
 };
-const scope = self as unknown as { onmessage: (event: MessageEvent<Job>) => void; postMessage: (message: unknown) => void };
-scope.onmessage = (event) => void check(event.data, (message) => scope.postMessage(message), fallback);
+const scope = self as unknown as {
+  onmessage: (event: MessageEvent<Job>) => void;
+  postMessage: (message: unknown) => void;
+};
+scope.onmessage = (event) =>
+  void check(event.data, (message) => scope.postMessage(message), fallback);

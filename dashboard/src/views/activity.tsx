@@ -1,99 +1,264 @@
-// Who did what to the record: the access record that a server with callers keeps, and how the server is.
+// Who did what to the record: the access record that a server with callers keeps, and how the
+// server is.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, CallError, headers } from "../api/client";
-import { decodeEntry, fromBase64 } from "../api/decode";
-import type { Access } from "../api/types";
-import { useCall } from "../api/use_call";
+import { fromBase64 } from "../api/bytes";
+import { call, headers } from "../api/client";
+import { decodeEntry } from "../api/decode";
+import type { Access, GetCheckpointResponse, Token } from "../api/types";
+import { useCall, useTask } from "../api/use_call";
 import { generation, lastHeard, liveState } from "../live";
 import { Chip } from "../parts/icon";
-import { A, Card, Empty, Facts, Failed, Loading, Section, Title } from "../parts/parts";
-import { ledgerAddress } from "../router";
+import { A, Card, Empty, Facts, Failed, Loading, Section, Table, Title } from "../parts/parts";
+import { entryAddress, ledgerAddress } from "../router";
 import { Name, shortName, visible } from "../text/names";
-import { count, grouped, plural } from "../text/numbers";
+import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
+import { cosignatures, keyId } from "../text/words";
+import { ALL } from "./requests";
 
-const REQUEST = { parent: "projects/-", pageSize: 1000 };
 // Ledgers that the server itself keeps: one a month (docs/identity.md).
 const RECORDS = /^projects\/access-record\//;
 const LAST = 400; // entries of the newest record
 
-interface Line extends Access { sequence: number }
-function useRecord(ledger: string | undefined, size: number) {
-  const [lines, setLines] = useState<Line[] | undefined>();
-  const [error, setError] = useState<CallError | undefined>();
-  useEffect(() => {
-    if (!ledger) return;
-    const control = new AbortController();
-    call("LedgerService/ReadEntries", { ledger, firstSequence: String(Math.max(0, size - LAST)), pageSize: LAST }, control.signal).then((answer) => {
-      const found: Line[] = [];
-      for (const text of answer.entries ?? []) {
-        const entry = decodeEntry(fromBase64(text));
-        if (!entry.note?.text) continue;
-        try {
-          found.push({ ...(JSON.parse(entry.note.text) as Access), sequence: count(entry.sequence) });
-        } catch { /* a note that is no access */ }
-      }
-      setLines(found.reverse());
-      setError(undefined);
-    }, (failed) => !control.signal.aborted && setError(failed));
-    return () => control.abort();
-  }, [ledger, size]);
-  return { lines, error };
+interface Line extends Access {
+  sequence: number;
 }
-
-function useHealth() {
-  const [state, setState] = useState<Record<string, string>>({});
-  useEffect(() => {
-    for (const path of ["/healthz", "/readyz"]) {
-      const say = (words: string) => setState((old) => ({ ...old, [path]: words }));
-      fetch(path, { headers: headers(), cache: "no-store" }).then(async (answer) => {
-        const words = await answer.text(); // a body that is not read keeps its connection
-        say(answer.ok ? "ok" : words.slice(0, 80));
-      }, () => say("cannot be reached"));
+async function readRecord(ledger: string, size: number, signal: AbortSignal): Promise<Line[]> {
+  const firstSequence = String(Math.max(0, size - LAST));
+  const request = { ledger, firstSequence, pageSize: LAST };
+  const answer = await call("LedgerService/ReadEntries", request, signal);
+  const lines: Line[] = [];
+  for (const text of answer.entries ?? []) {
+    const { note, sequence } = decodeEntry(fromBase64(text));
+    try {
+      const access = JSON.parse(note?.text ?? "") as Access;
+      lines.push({ ...access, sequence: number(sequence) });
+    } catch {
+      // An entry that is no access.
     }
-  }, [generation.value]);
-  return state;
+  }
+  return lines.reverse();
 }
 
-function what(line: Line): { text: preact.ComponentChildren; refused: boolean } {
-  const about = (resource: string | undefined) => (resource ? <> on <Name of={resource} /></> : null);
-  if (line.refused) return { refused: true, text: <>refused{line.refused.permission ? <> <code>{visible(line.refused.permission)}</code></> : " sign-in"}{about(line.refused.resource)}{line.refused.reason && <>: {visible(line.refused.reason)}</>}{count(line.refused.count) > 1 && `, ${grouped(line.refused.count)} times`}</> };
-  if (line.administers) return { refused: false, text: <>administers: <code>{visible(line.administers.method ?? "")}</code>{about(line.administers.about)}</> };
-  return { refused: false, text: <>{(line.reads ?? []).map((read, i) => <span key={i}>{i > 0 && "; "}<code>{visible(read.permission ?? "")}</code>{about(read.resource)}{count(read.count) > 1 && `, ${grouped(read.count)} times`}</span>)}</> };
+function useHealth(path: string): ComponentChildren {
+  const [state, setState] = useState("");
+  useEffect(() => {
+    fetch(path, { headers: headers(), cache: "no-store" }).then(
+      async (answer) => {
+        const words = await answer.text(); // a body that is not read keeps its connection
+        setState(answer.ok ? "ok" : words.slice(0, 80));
+      },
+      () => setState("cannot be reached"),
+    );
+  }, [generation.value]);
+  if (!state) return "asking";
+  if (state === "ok") return <Chip shape="held">yes</Chip>;
+  return (
+    <Chip shape="attend" tone="warn">
+      {visible(state)}
+    </Chip>
+  );
+}
+
+const Times = ({ of: count }: { of: string | undefined }) => (
+  <>{number(count) > 1 && `, ${grouped(count)} times`}</>
+);
+const On = ({ of: resource }: { of: string | undefined }) => (
+  <>
+    {resource && (
+      <>
+        {" "}
+        on <Name of={resource} />
+      </>
+    )}
+  </>
+);
+function What({ of: { refused, administers, reads = [] } }: { of: Line }) {
+  if (refused) {
+    return (
+      <div>
+        <Chip shape="refused" tone="bad">
+          refused
+        </Chip>{" "}
+        {refused.permission ? <code>{visible(refused.permission)}</code> : "sign-in"}
+        <On of={refused.resource} />
+        {refused.reason && `: ${visible(refused.reason)}`}
+        <Times of={refused.count} />
+      </div>
+    );
+  }
+  if (administers) {
+    return (
+      <div>
+        administers: <code>{visible(administers.method)}</code>
+        <On of={administers.about} />
+      </div>
+    );
+  }
+  return (
+    <div>
+      {reads.map(({ permission, resource, count }, i) => (
+        <span key={i}>
+          {i > 0 && "; "}
+          <code>{visible(permission)}</code>
+          <On of={resource} />
+          <Times of={count} />
+        </span>
+      ))}
+    </div>
+  );
+}
+const Lines = ({ of: lines, ledger }: { of: Line[]; ledger: string }) => (
+  <Table
+    columns={[{ label: "Entry", class: "num" }, "Who", "What", "From", "When"]}
+    rows={lines.map((line) => ({
+      key: line.sequence,
+      cells: [
+        <A href={entryAddress(ledger, line.sequence)}>{grouped(line.sequence)}</A>,
+        line.caller ? <Name of={line.caller} /> : <span class="faint">not known</span>,
+        <What of={line} />,
+        <Name of={line.peer || "–"} />,
+        <Time of={line.time} clock />,
+      ],
+    }))}
+  />
+);
+
+function Signs({ of: { note = "", verifierKeys = [] } }: { of: GetCheckpointResponse }) {
+  const [origin, size] = note.split("\n");
+  const witnesses = cosignatures(note);
+  return (
+    <Facts
+      rows={[
+        ["Registry", <Name of={origin} whole />],
+        ["Entries", grouped(size || 0)],
+        ["Key", <code>{keyId(verifierKeys.at(-1))}</code>],
+        ["Keys so far", grouped(verifierKeys.length)],
+        [
+          "Witnesses",
+          witnesses > 0 ? (
+            plural(witnesses, "cosignature")
+          ) : (
+            <span class="warn-text">none cosigned</span>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+function End({ of: { revokeTime, expireTime } }: { of: Token }) {
+  if (revokeTime) {
+    return (
+      <span>
+        revoked <Time of={revokeTime} clock />
+      </span>
+    );
+  }
+  return <span>{expireTime ? <Time of={expireTime} clock /> : "never"}</span>;
+}
+function mayOf({ grants = [] }: Token): string {
+  const over = (dataSet: string | undefined) => (dataSet ? ` over ${visible(dataSet)}` : "");
+  return grants.map(({ role, scope, dataSet }) => `${role} on ${scope}${over(dataSet)}`).join("; ");
+}
+const Tokens = ({ of: tokens }: { of: Token[] }) => (
+  <Table
+    columns={[{ label: "Name", class: "main" }, "May", "Made", "Ends", "Last used"]}
+    rows={tokens.map((token) => ({
+      key: token.id,
+      cells: [
+        <>
+          <Name of={token.name} />
+          <small>
+            <code>{token.id}</code>
+          </small>
+        </>,
+        <div>{mayOf(token)}</div>,
+        <Time of={token.createTime} clock />,
+        <End of={token} />,
+        token.lastUseTime ? <Time of={token.lastUseTime} /> : "not known",
+      ],
+    }))}
+  />
+);
+
+function Record({ ledger, size }: { ledger: string; size: number }) {
+  const { data: lines, error } = useTask(
+    (signal) => readRecord(ledger, size, signal),
+    [ledger, size],
+  );
+  const refusals = (lines ?? []).filter((line) => line.refused);
+  const whole = (
+    <A href={ledgerAddress(ledger)}>
+      <Name of={shortName(ledger)} />
+    </A>
+  );
+  return (
+    <>
+      {error && <Failed error={error} what="the access record" />}
+      {refusals.length > 0 && (
+        <Section title="Refused" side={plural(refusals.length, "refusal")}>
+          <Lines of={refusals.slice(0, 20)} ledger={ledger} />
+        </Section>
+      )}
+      <Section title="Access record" side={whole}>
+        {lines && <Lines of={lines.slice(0, 100)} ledger={ledger} />}
+        {!lines && !error && <Loading what="the access record" />}
+      </Section>
+    </>
+  );
 }
 
 export function Activity() {
-  const ledgers = useCall("LedgerService/ListLedgers", REQUEST, generation.value);
+  const ledgers = useCall("LedgerService/ListLedgers", ALL, generation.value);
   const registry = useCall("AuditService/GetCheckpoint", {}, generation.value);
   const tokens = useCall("AdminService/ListTokens", {});
-  const health = useHealth();
-  const records = (ledgers.data?.ledgers ?? []).filter((ledger) => RECORDS.test(ledger.name ?? "")).sort((a, b) => (a.name! < b.name! ? 1 : -1));
-  const newest = records[0];
-  const { lines, error } = useRecord(newest?.name, count(newest?.size));
-  const note = registry.data?.note?.split("\n") ?? [];
-  const signatures = note.filter((line) => line.startsWith("— ")).length;
-  const refusals = (lines ?? []).filter((line) => line.refused);
-  const recent = (lines ?? []).slice(0, 100);
-  const state = (path: string) => (health[path] === "ok" ? <Chip shape="closed" tone="plain">yes</Chip> : health[path] ? <Chip shape="attend" tone="warn">{visible(health[path])}</Chip> : "asking");
-  return <><Title title="Activity" about="Who did what to the record, and how the server is." />
-    <div class="two"><Card title="The server"><Facts rows={[["Answers calls", state("/healthz")], ["Everything provable", state("/readyz")], ["This page", `${liveState.value}${lastHeard.value ? `, last heard ${new Date(lastHeard.value).toLocaleTimeString()}` : ""}`],
-      ["Figures", <a href="/metrics">for Prometheus</a>]]} /></Card>
-      <Card title="What it signs">{registry.error ? <Failed error={registry.error} what="the registry’s checkpoint" /> : <Facts rows={[["Registry", <Name of={note[0]} whole />], ["Entries", grouped(note[1] || 0)], ["Key", <code>{registry.data?.verifierKeys?.at(-1)?.split("+")[1] ?? ""}</code>], ["Keys so far", grouped(registry.data?.verifierKeys?.length ?? 0)], ["Witnesses", signatures > 1 ? plural(signatures - 1, "cosignature") : <span class="warn-text">none cosigned</span>]]} />}
-        <p class="card-foot"><A href="/verify">Verify a ledger</A></p></Card></div>
-    {tokens.data && <Section title="Tokens"><div class="card flush"><table class="rows"><thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Made</th><th scope="col">Ends</th><th scope="col">Last used</th></tr></thead><tbody>{(tokens.data.tokens ?? []).map((token) => <tr key={token.id}><td data-label="Name" class="main"><Name of={token.name} /><small><code>{token.id}</code></small></td>
-      <td data-label="May"><div>{(token.grants ?? []).map((grant) => `${grant.role} on ${grant.scope}${grant.dataSet ? ` over ${visible(grant.dataSet)}` : ""}`).join("; ")}</div></td><td data-label="Made"><Time of={token.createTime} clock /></td><td data-label="Ends"><span>{token.revokeTime ? <>revoked <Time of={token.revokeTime} clock /></> : token.expireTime ? <Time of={token.expireTime} clock /> : "never"}</span></td><td data-label="Last used">{token.lastUseTime ? <Time of={token.lastUseTime} /> : "not known"}</td></tr>)}</tbody></table></div></Section>}
-    {ledgers.error && <Failed error={ledgers.error} what="the ledgers" again={ledgers.again} />}
-    {ledgers.data && !newest && <Section title="Access record"><Empty title="No access record that you may read">A server that knows its callers (<code>--identity</code>) keeps one in ledgers of its own. This one does not, or your token does not reach it.</Empty></Section>}
-    {newest && <>
-      {error && <Failed error={error} what="the access record" />}
-      {refusals.length > 0 && <Section title="Refused" side={plural(refusals.length, "refusal")}><Lines lines={refusals.slice(0, 20)} ledger={newest.name!} /></Section>}
-      <Section title="Access record" side={<A href={ledgerAddress(newest.name!)}><Name of={shortName(newest.name!)} /></A>}>{lines ? <Lines lines={recent} ledger={newest.name!} /> : !error && <Loading what="the access record" />}</Section></>}
-  </>;
-}
-function Lines({ lines, ledger }: { lines: Line[]; ledger: string }) {
-  return <div class="card flush"><table class="rows"><thead><tr><th scope="col">Entry</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">From</th><th scope="col">When</th></tr></thead><tbody>{lines.map((line) => {
-    const { text, refused } = what(line);
-    return <tr key={line.sequence}><td data-label="Entry" class="num"><A href={`${ledgerAddress(ledger)}/entry/${line.sequence}`}>{grouped(line.sequence)}</A></td><td data-label="Who">{line.caller ? <Name of={line.caller} /> : <span class="faint">not known</span>}</td>
-      <td data-label="What"><div>{refused && <Chip shape="refused" tone="bad">refused</Chip>} {text}</div></td><td data-label="From"><Name of={line.peer || "–"} /></td><td data-label="When"><Time of={line.time} clock /></td></tr>;
-  })}</tbody></table></div>;
+  const healthy = useHealth("/healthz");
+  const ready = useHealth("/readyz");
+  const records = (ledgers.data?.ledgers ?? []).filter(({ name = "" }) => RECORDS.test(name));
+  const newest = records.sort((a, b) => (a.name! < b.name! ? 1 : -1))[0];
+  const heard = lastHeard.value && new Date(lastHeard.value).toLocaleTimeString();
+  return (
+    <>
+      <Title title="Activity" about="Who did what to the record, and how the server is." />
+      <div class="two">
+        <Card title="The server">
+          <Facts
+            rows={[
+              ["Answers calls", healthy],
+              ["Everything provable", ready],
+              ["This page", `${liveState.value}${heard ? `, last heard ${heard}` : ""}`],
+              ["Figures", <a href="/metrics">for Prometheus</a>],
+            ]}
+          />
+        </Card>
+        <Card title="What it signs">
+          {registry.error ? (
+            <Failed error={registry.error} what="the registry’s checkpoint" />
+          ) : (
+            <Signs of={registry.data ?? {}} />
+          )}
+          <p class="card-foot">
+            <A href="/verify">Verify a ledger</A>
+          </p>
+        </Card>
+      </div>
+      {tokens.data && (
+        <Section title="Tokens">
+          <Tokens of={tokens.data.tokens ?? []} />
+        </Section>
+      )}
+      {ledgers.error && <Failed error={ledgers.error} what="the ledgers" again={ledgers.again} />}
+      {ledgers.data && !newest && (
+        <Section title="Access record">
+          <Empty title="No access record that you may read">
+            A server that knows its callers (<code>--identity</code>) keeps one in ledgers of its
+            own. This one does not, or your token does not reach it.
+          </Empty>
+        </Section>
+      )}
+      {newest && <Record ledger={newest.name!} size={number(newest.size)} />}
+    </>
+  );
 }

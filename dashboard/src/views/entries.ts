@@ -1,9 +1,11 @@
-// A ledger's entries for its views: read a page at a time, decoded, and grouped into runs of equal rounds.
+// A ledger's entries for its views: read a page at a time, decoded, in words, and grouped into runs
+// of equal rounds.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { fromBase64 } from "../api/bytes";
 import { call, CallError } from "../api/client";
-import { decodeEntry, fromBase64, type Decoded } from "../api/decode";
-import type { SamplingScheme, SumQuery } from "../api/types";
-import { amount, count, double, grouped, textNear } from "../text/numbers";
+import { decodeEntry, type Decoded } from "../api/decode";
+import type { Event, MechanismEvent, SamplingScheme, SumQuery } from "../api/types";
+import { amount, grouped, number, textNear } from "../text/numbers";
 import { cut, visible } from "../text/names";
 import { adjacencyWords, schemeWords, spaced } from "../text/words";
 
@@ -19,56 +21,114 @@ export interface Run {
   late: boolean;
   key: string;
 }
-export interface Special { sequence: number; kind: string; text: string }
-
-export const kindOf = (entry: Decoded): string =>
-  ["event", "declaration", "resume", "note", "writerClosed", "seal", "correction", "fork", "forkNotice", "keyRotate", "import", "imported", "registered", "opened", "conflict", "lateEvent", "spoolImported", "mapRoot"]
-    .find((name) => name in entry) ?? "later kind";
+export interface Special {
+  sequence: number;
+  kind: string;
+  text: string;
+}
 
 // σ over what one record can change, of all queries of a round together.
 export function noiseMultiplier(queries: SumQuery[]): number {
-  const precision = queries.reduce((sum, query) => sum + (double(query.l2NormBound) / double(query.noiseStddev)) ** 2, 0);
-  return 1 / Math.sqrt(precision);
+  const share = (query: SumQuery) => number(query.l2NormBound) / number(query.noiseStddev);
+  return 1 / Math.sqrt(queries.reduce((sum, query) => sum + share(query) ** 2, 0));
 }
+
+const quoted = (text: string | undefined) => `“${cut(visible(text), 90)}”`;
+type Words = [kind: string, what: string];
+
+function mechanismWords(event: MechanismEvent): string {
+  const [kind, inner] = Object.entries(event).find(([name]) => name !== "count") ?? ["unknown", {}];
+  const numbers = Object.entries(inner as object)
+    .filter(([, value]) => typeof value === "number")
+    .map(([name, value]) => `${spaced(name)} ${textNear(value)}`);
+  const times = number(event.count);
+  return [spaced(kind), ...numbers, times > 1 && `${grouped(times)} times`]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function eventWords({ sampling, sumQuery, rounds, mechanism }: Event): Words | undefined {
+  if (sampling) {
+    const { round, scheme } = sampling;
+    return ["sampling", `round ${grouped(round)}: ${schemeWords(scheme).text}`];
+  }
+  if (sumQuery) {
+    const { group, l2NormBound, noiseStddev, grid } = sumQuery.query ?? {};
+    const units = number(grid) ? ` (whole units of ${textNear(number(grid))})` : "";
+    const noise = `noise ${amount(number(noiseStddev), 5)}${units}`;
+    return ["sum query", `${quoted(group)}: bound ${amount(number(l2NormBound), 5)}, ${noise}`];
+  }
+  if (rounds) {
+    const noise = `noise multiplier ${textNear(noiseMultiplier(rounds.queries ?? []))}`;
+    const scheme = schemeWords(rounds.scheme).text;
+    return ["rounds", `${grouped(rounds.count)} equal rounds: ${scheme}, ${noise}`];
+  }
+  return mechanism && ["mechanism", mechanismWords(mechanism)];
+}
+
+// Of each kind of body but events, its words.
+const BODIES: { [Kind in keyof Decoded]?: (body: NonNullable<Decoded[Kind]>) => Words } = {
+  declaration: ({ dataset, adjacency }) => {
+    const plan = `${quoted(dataset)}, ${adjacencyWords(adjacency)}`;
+    return ["declaration", `the plan, before any data was touched: ${plan}`];
+  },
+  note: ({ text }) => ["note", quoted(text)],
+  correction: ({ correctedSequence, text }) => [
+    "correction",
+    `of entry ${grouped(correctedSequence)}: ${quoted(text)}`,
+  ],
+  writerClosed: ({ entryCount }) => [
+    "writer closed",
+    `wrote ${grouped(entryCount)} entries and has nothing more to deliver`,
+  ],
+  seal: ({ missingWriters = [] }) => {
+    const missing = missingWriters.map((name) => visible(name)).join(", ");
+    return ["seal", `nothing follows${missing && `; missing: ${missing}`}`];
+  },
+  fork: ({ parent, parentSize, reason }) => {
+    const from = `${visible(parent)} at ${grouped(parentSize)} entries`;
+    return ["fork", `carries on from ${from}: ${quoted(reason)}`];
+  },
+  forkNotice: ({ child, size }) => [
+    "fork notice",
+    `${visible(child)} carries on from the first ${grouped(size)} entries`,
+  ],
+  opened: ({ incarnation, previous, reason }) => {
+    const after = previous ? ` after ${visible(previous)}` : "";
+    const why = reason ? `: ${quoted(reason)}` : "";
+    return ["opened", `incarnation ${visible(incarnation)}${after}${why}`];
+  },
+  conflict: ({ incarnation, reason }) => {
+    const batch = `a batch of incarnation ${visible(incarnation || "none")}`;
+    return ["conflict", `${batch} was refused: ${visible(reason)}`];
+  },
+  spoolImported: ({ incarnation, events }) => [
+    "spool imported",
+    `incarnation ${visible(incarnation)}: ${grouped(events)} late events`,
+  ],
+  resume: ({ reason }) => ["resume", quoted(reason)],
+  import: ({ origin, size }) => ["import", `copy of ${visible(origin)}, ${grouped(size)} entries`],
+  imported: () => ["imported", "an entry of the original"],
+  keyRotate: () => ["key rotate", ""],
+  registered: () => ["registered", ""],
+  mapRoot: () => ["map root", ""],
+};
 
 export function entryWords(entry: Decoded): { kind: string; what: string } {
   const event = entry.event ?? entry.lateEvent?.event;
-  const late = entry.lateEvent ? "late: " : "";
-  const quoted = (text: string | undefined) => `“${cut(visible(text ?? ""), 90)}”`;
-  if (event?.sampling) return { kind: "sampling", what: `${late}round ${grouped(event.sampling.round)}: ${schemeWords(event.sampling.scheme).text}` };
-  if (event?.sumQuery) {
-    const query = event.sumQuery.query ?? {};
-    const grid = double(query.grid);
-    return { kind: "sum query", what: `${late}${quoted(query.group)}: bound ${amount(double(query.l2NormBound), 5)}, noise ${amount(double(query.noiseStddev), 5)}${grid ? ` (whole units of ${textNear(grid)})` : ""}` };
+  let [kind, what] = (event && eventWords(event)) ?? ["later kind", ""];
+  if (entry.lateEvent) what = `late: ${what}`;
+  for (const [name, words] of Object.entries(BODIES)) {
+    const body = entry[name as keyof Decoded];
+    if (body) [kind, what] = (words as (body: unknown) => Words)(body);
   }
-  if (event?.rounds) {
-    return { kind: "rounds", what: `${late}${grouped(event.rounds.count)} equal rounds: ${schemeWords(event.rounds.scheme).text}, noise multiplier ${textNear(noiseMultiplier(event.rounds.queries ?? []))}` };
-  }
-  if (event?.mechanism) return { kind: "mechanism", what: late + mechanismWords(event.mechanism as Record<string, unknown>) };
-  const { declaration, note, correction, writerClosed, seal, fork, forkNotice, opened, conflict, spoolImported, resume } = entry;
-  if (declaration) return { kind: "declaration", what: `the plan, before any data was touched: ${quoted(declaration.dataset)}, ${adjacencyWords(declaration.adjacency)}` };
-  if (note) return { kind: "note", what: quoted(note.text) };
-  if (correction) return { kind: "correction", what: `of entry ${grouped(correction.correctedSequence)}: ${quoted(correction.text)}` };
-  if (writerClosed) return { kind: "writer closed", what: `wrote ${grouped(writerClosed.entryCount)} entries and has nothing more to deliver` };
-  if (seal) return { kind: "seal", what: `nothing follows${seal.missingWriters?.length ? `; missing: ${seal.missingWriters.map(visible).join(", ")}` : ""}` };
-  if (fork) return { kind: "fork", what: `carries on from ${visible(fork.parent ?? "")} at ${grouped(fork.parentSize)} entries: ${quoted(fork.reason)}` };
-  if (forkNotice) return { kind: "fork notice", what: `${visible(forkNotice.child ?? "")} carries on from the first ${grouped(forkNotice.size)} entries` };
-  if (opened) return { kind: "opened", what: `incarnation ${visible(opened.incarnation ?? "")}${opened.previous ? ` after ${visible(opened.previous)}` : ""}${opened.reason ? `: ${quoted(opened.reason)}` : ""}` };
-  if (conflict) return { kind: "conflict", what: `a batch of incarnation ${visible(conflict.incarnation || "none")} was refused: ${visible(conflict.reason ?? "")}` };
-  if (spoolImported) return { kind: "spool imported", what: `incarnation ${visible(spoolImported.incarnation ?? "")}: ${grouped(spoolImported.events)} late events` };
-  if (resume) return { kind: "resume", what: quoted(resume.reason) };
-  if (entry.import) return { kind: "import", what: `copy of ${visible(entry.import.origin ?? "")}, ${grouped(entry.import.size)} entries` };
-  if (entry.imported) return { kind: "imported", what: "an entry of the original" };
-  return { kind: spaced(kindOf(entry)), what: entry.unknownFields ? `of a later version: ${entry.unknownFields.join("; ")}` : "" };
+  const unknown = entry.unknownFields?.join("; ");
+  return { kind, what: what || (unknown ? `of a later version: ${unknown}` : "") };
 }
 
-function mechanismWords(event: Record<string, unknown>): string {
-  const kind = Object.keys(event).find((name) => name !== "count") ?? "unknown";
-  const inner = (event[kind] ?? {}) as Record<string, unknown>;
-  const numbers = Object.entries(inner).filter(([, value]) => typeof value === "number").map(([name, value]) => `${spaced(name)} ${textNear(value as number)}`);
-  const times = count(event.count as string | undefined);
-  return `${spaced(kind)}${numbers.length ? `, ${numbers.join(", ")}` : ""}${times > 1 ? `, ${grouped(times)} times` : ""}`;
-}
+// What the ledger's page lists one by one.
+const isSpecial = (entry: Decoded) =>
+  !["event", "declaration", "writerClosed", "note", "imported"].some((name) => name in entry);
 
 // Adds entries, in order, to runs of equal rounds.
 export class Grouping {
@@ -76,32 +136,51 @@ export class Grouping {
   specials: Special[] = [];
   private open = new Map<string, Run>(); // a round that its writer may still add to
   add(entry: Decoded) {
-    const sequence = count(entry.sequence);
-    const writer = entry.writer ?? "";
-    const late = entry.lateEvent !== undefined;
-    const event = entry.event ?? entry.lateEvent?.event;
-    const start = (first: number, rounds: number, scheme: SamplingScheme | null, queries: SumQuery[], mechanism = ""): Run =>
-      ({ writer, first, rounds, fromEntry: sequence, toEntry: sequence, scheme, queries, mechanism, late, key: "" });
-    if (event?.sampling) {
-      this.close(writer);
-      this.open.set(writer, start(count(event.sampling.round), 1, event.sampling.scheme ?? {}, []));
-    } else if (event?.sumQuery) {
-      const round = count(event.sumQuery.round);
+    const sequence = number(entry.sequence);
+    const { writer = "", lateEvent } = entry;
+    const event = entry.event ?? lateEvent?.event;
+    const { sampling, sumQuery, rounds, mechanism } = event ?? {};
+    const start = (run: Partial<Run>): Run => ({
+      writer,
+      first: -1,
+      rounds: 1,
+      fromEntry: sequence,
+      toEntry: sequence,
+      scheme: null,
+      queries: [],
+      mechanism: "",
+      late: lateEvent !== undefined,
+      key: "",
+      ...run,
+    });
+    if (sumQuery) {
+      const first = number(sumQuery.round);
       let run = this.open.get(writer);
-      if (!run || run.first !== round) {
+      if (run?.first !== first) {
         this.close(writer);
-        run = start(round, 1, null, []);
+        run = start({ first });
         this.open.set(writer, run);
       }
-      run.queries.push(event.sumQuery.query ?? {});
+      run.queries.push(sumQuery.query ?? {});
       run.toEntry = sequence;
-    } else {
-      if (event) this.close(writer);
-      if (event?.rounds) this.put(start(-1, count(event.rounds.count), event.rounds.scheme ?? {}, event.rounds.queries ?? []));
-      else if (event?.mechanism) this.put(start(-1, Math.max(1, count(event.mechanism.count)), null, [], mechanismWords(event.mechanism as Record<string, unknown>)));
-      const kind = kindOf(entry);
-      if (!["event", "declaration", "writerClosed", "note", "imported"].includes(kind)) this.specials.push({ sequence, kind: entryWords(entry).kind, text: entryWords(entry).what });
+      return;
     }
+    if (event) this.close(writer);
+    if (sampling) {
+      const { round, scheme = {} } = sampling;
+      this.open.set(writer, start({ first: number(round), scheme }));
+      return;
+    }
+    if (rounds) {
+      const { count, scheme = {}, queries = [] } = rounds;
+      this.put(start({ rounds: number(count), scheme, queries }));
+    } else if (mechanism) {
+      const count = Math.max(1, number(mechanism.count));
+      this.put(start({ rounds: count, mechanism: mechanismWords(mechanism) }));
+    }
+    if (!isSpecial(entry)) return;
+    const { kind, what } = entryWords(entry);
+    this.specials.push({ sequence, kind, text: what });
   }
   private close(writer: string) {
     const run = this.open.get(writer);
@@ -109,57 +188,77 @@ export class Grouping {
     if (run) this.put(run);
   }
   private put(run: Run) {
-    // Epoch numbers and the like differ by round; what a reader compares is the scheme and the noise.
-    run.key = JSON.stringify([run.writer, run.late, run.scheme && schemeWords(run.scheme).text, run.queries, run.mechanism]);
-    const last = this.runs[this.runs.length - 1];
-    const follows = last && last.key === run.key && (run.first < 0 ? last.first < 0 && run.mechanism !== "" : last.first >= 0 && run.first === last.first + last.rounds);
-    if (follows) {
+    // Epoch numbers and the like differ by round; what a reader compares is the scheme and the
+    // noise.
+    const scheme = run.scheme && schemeWords(run.scheme).text;
+    run.key = JSON.stringify([run.writer, run.late, scheme, run.queries, run.mechanism]);
+    const last = this.runs.at(-1);
+    const next = last && (last.first < 0 ? -1 : last.first + last.rounds); // round
+    if (last?.key === run.key && next === run.first && (run.first >= 0 || run.mechanism)) {
       last.rounds += run.rounds;
       last.toEntry = run.toEntry;
     } else this.runs.push(run);
   }
-  // The runs so far, with the rounds that their writers may still add to: more entries may follow all the same.
+  // The runs so far, with the rounds that their writers may still add to: more entries may follow
+  // all the same.
   shown(): Run[] {
     const copy = new Grouping();
-    const last = this.runs[this.runs.length - 1]; // the only one that a further round changes
+    const last = this.runs.at(-1); // the only one that a further round changes
     copy.runs = last ? [...this.runs.slice(0, -1), { ...last }] : [];
-    for (const [writer, run] of this.open) copy.open.set(writer, { ...run, queries: [...run.queries] });
+    for (const [writer, run] of this.open) {
+      copy.open.set(writer, { ...run, queries: [...run.queries] });
+    }
     for (const writer of [...copy.open.keys()]) copy.close(writer);
     return copy.runs.sort((a, b) => a.fromEntry - b.fromEntry);
   }
 }
 
-export interface Read { runs: Run[]; specials: Special[]; read: number; done: boolean; error?: CallError }
-const AT_ONCE = 50000;
-// Reads up to `most` of the first `size` entries. A ledger only grows: what was read is not asked for again.
-export function useRuns(ledger: string, size: number, most = AT_ONCE): Read {
+interface Read {
+  runs: Run[];
+  specials: Special[];
+  read: number;
+  done: boolean;
+  error?: CallError;
+}
+const MOST = 50000;
+// Reads up to MOST of the first `size` entries. A ledger only grows: what was read is not asked for
+// again.
+export function useRuns(ledger: string, size: number): Read {
   const [state, setState] = useState<Read>({ runs: [], specials: [], read: 0, done: false });
   const kept = useRef({ ledger, grouping: new Grouping(), next: 0 });
   useEffect(() => {
     if (!size) return;
     const control = new AbortController();
-    const end = Math.min(size, most);
+    const end = Math.min(size, MOST);
     // Another ledger, or fewer of its entries than were read.
-    if (kept.current.ledger !== ledger || kept.current.next > end) kept.current = { ledger, grouping: new Grouping(), next: 0 };
+    if (kept.current.ledger !== ledger || kept.current.next > end) {
+      kept.current = { ledger, grouping: new Grouping(), next: 0 };
+    }
     const so = kept.current;
     (async () => {
       try {
         while (so.next < end) {
-          const answer = await call("LedgerService/ReadEntries", { ledger, firstSequence: String(so.next), pageSize: Math.min(5000, end - so.next) }, control.signal);
+          const pageSize = Math.min(5000, end - so.next);
+          const request = { ledger, firstSequence: String(so.next), pageSize };
+          const answer = await call("LedgerService/ReadEntries", request, control.signal);
           if (control.signal.aborted) return;
-          const entries = answer.entries ?? [];
-          if (!entries.length) break;
-          for (const text of entries) {
+          if (!answer.entries?.length) break;
+          for (const text of answer.entries) {
             so.grouping.add(decodeEntry(fromBase64(text)));
             so.next++;
           }
         }
-        setState({ runs: so.grouping.shown(), specials: [...so.grouping.specials], read: so.next, done: so.next >= size });
-      } catch (error) {
-        if (!control.signal.aborted) setState((old) => ({ ...old, error: error instanceof CallError ? error : new CallError("data_loss", `entry ${so.next} cannot be read: ${(error as Error).message}`) }));
+        const { grouping, next } = so;
+        const specials = [...grouping.specials];
+        setState({ runs: grouping.shown(), specials, read: next, done: next >= size });
+      } catch (failed) {
+        if (control.signal.aborted) return;
+        const why = `entry ${so.next} cannot be read: ${(failed as Error).message}`;
+        const error = failed instanceof CallError ? failed : new CallError("data_loss", why);
+        setState((old) => ({ ...old, error }));
       }
     })();
     return () => control.abort();
-  }, [ledger, size, most]);
+  }, [ledger, size]);
   return state;
 }

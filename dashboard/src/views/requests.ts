@@ -1,20 +1,33 @@
-// The calls of the views that are fetched when they are opened: their address with format=json must not wait for that.
+// The calls of the views that are fetched when they are opened: their address with format=json must
+// not wait for that.
 import { jsonAddress } from "../api/client";
 import type { GetStatementRequest } from "../api/types";
-import { place } from "../router";
+import { givenDelta, place } from "../router";
+import { fullName } from "../text/names";
 
+export const ALL = { parent: "projects/-", pageSize: 1000 }; // ledgers, or data sets
 export const OPERATIONS = { pageSize: 50 };
-export const fullName = (text: string) => (text.startsWith("projects/") ? text : text.includes("/") ? `projects/${text.split("/")[0]}/ledgers/${text.split("/")[1]}` : `projects/default/ledgers/${text}`);
+
+// A prefix is asked about by its size; without one, all that there is.
+export function givenSize(): string | undefined {
+  const size = place.value.query.get("size") ?? "";
+  return /^[1-9]\d{0,18}$/.test(size) ? size : undefined;
+}
 
 export function statementRequest(ledger?: string, dataset?: string): GetStatementRequest {
-  const { query } = place.value;
-  const delta = Number(query.get("delta"));
-  const request: GetStatementRequest = dataset !== undefined ? { dataset } : { ledger: fullName(ledger ?? "") };
-  if (delta > 0 && delta < 1) request.delta = delta;
-  if (query.get("size") && ledger) request.upToSequence = query.get("size")!;
-  return request;
+  const delta = givenDelta();
+  if (dataset !== undefined) return { dataset, delta };
+  return { ledger: fullName(ledger ?? ""), delta, upToSequence: givenSize() };
 }
-export const statementJson = (ledger?: string, dataset?: string) => (ledger || dataset ? jsonAddress("StatementService/GetStatement", statementRequest(ledger, dataset)) : undefined);
+export const statementJson = (ledger?: string, dataset?: string) =>
+  ledger || dataset
+    ? jsonAddress("StatementService/GetStatement", statementRequest(ledger, dataset))
+    : undefined;
 export const recomputeJson = (operation?: string) =>
-  operation ? jsonAddress("RecomputeService/ListRecomputed", { name: `operations/${operation}`, pageSize: 1000 }) : jsonAddress("RecomputeService/ListOperations", OPERATIONS);
+  operation
+    ? jsonAddress("RecomputeService/ListRecomputed", {
+        name: `operations/${operation}`,
+        pageSize: 1000,
+      })
+    : jsonAddress("RecomputeService/ListOperations", OPERATIONS);
 export const activityJson = () => jsonAddress("AuditService/GetCheckpoint", {});

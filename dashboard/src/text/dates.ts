@@ -1,0 +1,20 @@
+// Times as people read them. Ledgers hold whole minutes, and so ages are in minutes.
+const format = (time: number, how: Intl.DateTimeFormatOptions) =>
+  new Intl.DateTimeFormat(undefined, how).format(time);
+
+export const dateWords = (time: number) =>
+  format(time, { dateStyle: "medium", timeStyle: "short" });
+
+// The hour alone of what is on the same day as `now`.
+export function clockWords(time: number, now: number): string {
+  const today = new Date(time).toDateString() === new Date(now).toDateString();
+  return today ? format(time, { hour: "2-digit", minute: "2-digit" }) : dateWords(time);
+}
+export function ageWords(time: number, now: number): string {
+  const minutes = Math.floor((now - time) / 60000);
+  if (minutes < 0) return "from a clock ahead of this one";
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  return dateWords(time);
+}
+export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;

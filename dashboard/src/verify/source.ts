@@ -1,0 +1,24 @@
+// The two places that a ledger's evidence comes from are a server and a bundle (from_server.ts,
+// from_bundle.ts).
+import type { EntriesCheck } from "./entries_check";
+import type { Note, VerifierKey } from "./note";
+import type { Evidence } from "./registry";
+
+export interface Opening {
+  ledger: Note;
+  registry: Note;
+  keys: VerifierKey[]; // that came along
+  evidence: Evidence;
+}
+export interface Source {
+  opening(): Promise<Opening>;
+  entries(check: EntriesCheck, progress: (bytes: number) => void): Promise<void>;
+  // Of the registry. Undefined: the source has no such proof.
+  consistency?(from: bigint, to: bigint): Promise<Uint8Array[]>;
+  // The first entry that differs from the hashes which the server keeps of it: no proof, but a
+  // place to look at.
+  firstWrong?(check: EntriesCheck): Promise<number | undefined>;
+}
+
+// The evidence is not whole. Nothing is wrong with what came.
+export class Lost extends Error {}

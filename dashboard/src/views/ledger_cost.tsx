@@ -1,0 +1,180 @@
+// What a ledger cost: the number with all that it holds under, what an attacker gains, and how it
+// was asked for.
+import type { ComponentChildren } from "preact";
+import type {
+  AnswerDetails,
+  ComputeEpsilonRequest,
+  ComputeEpsilonResponse,
+  Ledger,
+  MissingReleases,
+} from "../api/types";
+import { useCall, type Called } from "../api/use_call";
+import { EpsilonBlock, EpsilonWords, hasLower, termsOf, upper } from "../parts/epsilon";
+import { Awaited, Card } from "../parts/parts";
+import { place, setQuery } from "../router";
+import { visible } from "../text/names";
+import { grouped, number, percentUp, plural, textNear, textUp } from "../text/numbers";
+import { attackWords, methodWords } from "../text/words";
+import { Refused } from "./refused";
+
+const FALSE_ALARM = 0.01;
+function PlainWords({ request, unit, adjacency, size }: PlainWordsProps) {
+  const { subject, options } = request;
+  const question = { priors: [0.5], typeOneErrors: [FALSE_ALARM], gaussianLeastDelta: 1e-10 };
+  const asked = { subject, options, ...question };
+  const { data } = useCall("AccountingService/ComputeProfile", asked, size);
+  const success = data?.bayesSuccess?.[0]?.success;
+  const missed = data?.tradeOff?.[0]?.symmetric;
+  const words = attackWords(adjacency, visible(unit));
+  if (!success || !missed || !words) return null;
+  const mu = upper(data?.gaussianFit?.mu);
+  return (
+    <div class="plain-words">
+      <p>
+        Someone who sees all that was released, and knows everything but {words.unknown}, guesses
+        rightly with a chance of at most <strong>{percentUp(upper(success))}</strong>, where a coin
+        toss gives 50 %. If they accept 1 false alarm in 100, they find at most{" "}
+        <strong>{textUp((1 - number(missed.lower)) * 100)} in 100</strong> {words.found}.
+      </p>
+      {data?.gaussianFit?.mu && Number.isFinite(mu) && (
+        <p class="faint">
+          As one Gaussian: μ at most {textUp(mu)}, for δ from 10<sup>−10</sup> up.
+        </p>
+      )}
+    </div>
+  );
+}
+interface PlainWordsProps {
+  request: ComputeEpsilonRequest;
+  unit: string;
+  adjacency: string | undefined;
+  size: string | undefined;
+}
+
+const Warning = ({ title, children }: { title: string; children: ComponentChildren }) => (
+  <p class="bar-note">
+    <strong>{title}</strong> {children}
+  </p>
+);
+const missingWords = ({ writer, reason }: MissingReleases) =>
+  `${visible(writer)} (${visible(reason)})`;
+// What makes the number less than the whole truth.
+function Warnings({ of: { ledgers = [] } }: { of: AnswerDetails }) {
+  const { missingCount, missing = [] } = ledgers[0] ?? {};
+  const writers = `${plural(missingCount, "writer")} may hold releases that were never delivered`;
+  return (
+    <>
+      {number(missingCount) > 0 && (
+        <Warning title="This may be short.">
+          {writers}: {missing.slice(0, 3).map(missingWords).join("; ")}.
+        </Warning>
+      )}
+      {ledgers.some((one) => one.corrections?.length) && (
+        <Warning title="This record is corrected.">
+          The number is that of the entries as they were written; a correction says that some of
+          them are wrong, and changes no number.
+        </Warning>
+      )}
+    </>
+  );
+}
+
+interface AnswerProps {
+  of: ComputeEpsilonResponse;
+  ledger: Ledger;
+}
+function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
+  const { epsilon = {}, plannedEpsilon, delta, details = {} } = answer;
+  const planned = grouped(declaration?.plannedRounds);
+  return (
+    <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)}>
+      <Warnings of={details} />
+      {plannedEpsilon && (
+        <p class="muted">
+          That is so far. If the plan of {planned} rounds is charged:{" "}
+          <strong>
+            <EpsilonWords epsilon={plannedEpsilon} delta={delta} />
+          </strong>
+        </p>
+      )}
+      {(details.filterSpending ?? []).map(({ ledger, filter, bound, spent }) => (
+        <p key={ledger} class="muted">
+          The number is that of the filter’s whole bound ({filter}: {textNear(number(bound))}). What
+          was spent of it, {textUp(number(spent))}, is no guarantee.
+        </p>
+      ))}
+      {!hasLower(epsilon) && (
+        <p class="faint">{methodWords(details.method)} proves an upper end only.</p>
+      )}
+    </EpsilonBlock>
+  );
+}
+
+const METHODS = {
+  "": "best",
+  rdp: "Rényi DP",
+  pld: "loss distribution",
+  contour: "contour integral",
+  gaussian_closed_form: "Gaussian",
+};
+function Ask({ delta }: { delta: number }) {
+  const askDelta = (text: string) => {
+    if (Number(text) > 0 && Number(text) < 1) setQuery({ delta: text });
+  };
+  return (
+    <form class="ask" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        δ{" "}
+        <input
+          key={delta}
+          type="text"
+          inputMode="decimal"
+          defaultValue={String(delta)}
+          onChange={(event) => askDelta(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Method{" "}
+        <select
+          value={place.value.query.get("method") ?? ""}
+          onChange={(event) => setQuery({ method: event.currentTarget.value })}
+        >
+          {Object.entries(METHODS).map(([name, words]) => (
+            <option key={name} value={name}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </label>
+    </form>
+  );
+}
+
+interface CostProps {
+  ledger: Ledger;
+  request: ComputeEpsilonRequest;
+  of: Called<ComputeEpsilonResponse>;
+}
+export function Cost({ ledger, request, of: cost }: CostProps) {
+  const { data, error } = cost;
+  return (
+    <Card class="epsilon-card">
+      {data ? (
+        <Answer of={data} ledger={ledger} />
+      ) : error?.code === "failed_precondition" ? (
+        <Refused message={error.message} code={error} />
+      ) : (
+        <Awaited of={cost} what="the cost" />
+      )}
+      {data && Number.isFinite(upper(data.epsilon)) && (
+        <PlainWords
+          request={request}
+          unit={ledger.declaration?.unitOfPrivacy ?? "record"}
+          adjacency={data.details?.adjacency}
+          size={ledger.size}
+        />
+      )}
+      <Ask delta={Number(request.delta)} />
+    </Card>
+  );
+}
