@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Writes dpledger/messages.py: the classes and field numbers of what the Python package says and hears.
+"""Writes dpledger/messages.py: the classes and field numbers of what the Python package says and
+hears.
 
-usage: generate_messages.py [--check]    --check: fails if the file is not what the .proto files give today
+usage: generate_messages.py [--check]    --check: fails if the file is not what the .proto files
+                                         give today
 
-The API's .proto files are the only home of names, numbers and their explanations; this turns them into Python. A oneof
-called `kind` is folded: each of its cases becomes a class, which has the fields of the case and then those beside the
-oneof, so that trainers write Poisson(0.01) where the API nests a Poisson in a SamplingScheme.
+The API's .proto files are the only home of names, numbers and their explanations; this turns them
+into Python. A oneof called `kind` is folded: each of its cases becomes a class, which has the
+fields of the case and then those beside the oneof, so that trainers write Poisson(0.01) where the
+API nests a Poisson in a SamplingScheme.
 """
 import pathlib
 import re
@@ -23,48 +26,57 @@ LEFT_OUT = {"Subject.ledgers", "Subject.up_to_sequence", "Subject.dataset", "Led
             "LedgerReference.import"}
 BY_HAND = {"Interval"}  # dpledger/interval.py
 # Of questions and answers, as requests and responses are.
-ENVELOPES = {"Subject", "AccountingOptions", "AnswerDetails", "LedgerReference", "CorrectionNote", "MissingReleases",
-             "FilterSpending"}
+ENVELOPES = {"Subject", "AccountingOptions", "AnswerDetails", "LedgerReference", "CorrectionNote",
+             "MissingReleases", "FilterSpending"}
 # Numbers that need not be stated: what the .proto files say that their absence means.
-HAVE_DEFAULTS = {"epoch": None, "xi": None, "group": None, "grid": None, "monotonic": None, "fixed_bins": None,
-                 "contributions": "1"}
-KEEP_PLACES = {"contributions", "fixed_bins"}  # before other arguments with a default: they once had none
+HAVE_DEFAULTS = {"epoch": None, "xi": None, "group": None, "grid": None, "monotonic": None,
+                 "fixed_bins": None, "contributions": "1"}
+# before other arguments with a default: they once had none
+KEEP_PLACES = {"contributions", "fixed_bins"}
 
-# Of classes that the .proto files say nothing of, as their names do where events are read one after another.
+# Of classes that the .proto files say nothing of, as their names do where events are read one after
+# another.
 MEANINGS = {
-    "SumQuery": "A noised sum over a sample: what one record can change in it, and its noise. SumQuery(1.0, z) has "
-                "noise multiplier z.",
-    "WithoutReplacement": "A sample of `sample_size` records, each set of so many with the same chance.",
-    "WithReplacement": "A sample of `sample_size` draws, each of any record: a record may be in it several times.",
+    "SumQuery": "A noised sum over a sample: what one record can change in it, and its "
+    "noise. SumQuery(1.0, z) has noise multiplier z.",
+    "WithoutReplacement": "A sample of `sample_size` records, each set of so many with "
+    "the same chance.",
+    "WithReplacement": "A sample of `sample_size` draws, each of any record: a record "
+    "may be in it several times.",
     "NoOp": "Nothing was released.",
-    "Gaussian": "A sum, or any vector, with Gaussian noise: noise_multiplier is the noise's standard deviation over "
-                "what adding or removing one record can change (L2 norm).",
-    "Laplace": "A sum, or any vector, with Laplace noise: noise_multiplier is the noise's scale over what adding or "
-               "removing one record can change (L1 norm).",
-    "DiscreteLaplace": "A whole number with noise P(k) ∝ e^{-a|k|} on whole numbers (the geometric mechanism).",
-    "RandomizedResponse": "Each record's answer, replaced with some probability by a uniformly random one.",
+    "Gaussian": "A sum, or any vector, with Gaussian noise: noise_multiplier is the "
+    "noise's standard deviation over what adding or removing one record can change (L2 norm).",
+    "Laplace": "A sum, or any vector, with Laplace noise: noise_multiplier is the "
+    "noise's scale over what adding or removing one record can change (L1 norm).",
+    "DiscreteLaplace": "A whole number with noise P(k) ∝ e^{-a|k|} on whole numbers (the "
+    "geometric mechanism).",
+    "RandomizedResponse": "Each record's answer, replaced with some probability by a "
+    "uniformly random one.",
     "EpsilonDelta": "Any mechanism that is (ε, δ)-DP, of which nothing else is known.",
-    "ZCDp": "Any mechanism that is (ξ, ρ)-zero-concentrated DP: its Rényi divergence of order α is at most ξ + ρα.",
-    "ExponentialMechanism": "The exponential mechanism that is ε-DP: a choice among candidates by noised score.",
+    "ZCDp": "Any mechanism that is (ξ, ρ)-zero-concentrated DP: its Rényi divergence of "
+    "order α is at most ξ + ρα.",
+    "ExponentialMechanism": "The exponential mechanism that is ε-DP: a choice among "
+    "candidates by noised score.",
     "PermuteAndFlip": "The permute-and-flip mechanism that is ε-DP: a choice among candidates.",
-    "MixtureOfGaussians": "A sum with Gaussian noise, to which a record adds one of `sensitivities`, drawn with "
-                          "`sampling_probs`.",
-    "PoissonSampled": "A mechanism on a sample in which each record is with `sampling_probability`, independently.",
-    "SampledWithoutReplacement": "A mechanism on a sample of a fixed size, each set of so many records with the same "
-                                 "chance.",
+    "MixtureOfGaussians": "A sum with Gaussian noise, to which a record adds one of "
+    "`sensitivities`, drawn with `sampling_probs`.",
+    "PoissonSampled": "A mechanism on a sample in which each record is with "
+    "`sampling_probability`, independently.",
+    "SampledWithoutReplacement": "A mechanism on a sample of a fixed size, each set of "
+    "so many records with the same chance.",
     "SampledWithReplacement": "A mechanism on a fixed number of draws, each of any record.",
-    "TruncatedSubsampledGaussian": "A noised sum over a Poisson sample, of which at most `truncated_batch_size` records "
-                                   "are kept.",
-    "SingleEpochTreeAggregation": "All partial sums of a binary tree over steps, with Gaussian noise: each record is in "
-                                  "one leaf of one tree (DP-FTRL).",
+    "TruncatedSubsampledGaussian": "A noised sum over a Poisson sample, of which at most "
+    "`truncated_batch_size` records are kept.",
+    "SingleEpochTreeAggregation": "All partial sums of a binary tree over steps, with "
+    "Gaussian noise: each record is in one leaf of one tree (DP-FTRL).",
     "SelfComposed": "A mechanism, run `count` times.",
     "Composed": "Several mechanisms on the same data.",
     "FilterSpending": "What an adaptive ledger has spent of its filter.",
     "CorrectionNote": "What a correction says of an earlier entry.",
-    "NegativeBinomialTrials": "The number of runs has a negative binomial distribution without 0.",
+    "NegativeBinomialTrials": "The number of runs has a negative binomial distribution "
+    "without 0.",
     "PoissonTrials": "The number of runs has a Poisson distribution.",
-    "ProfilePoint": "A point of the privacy profile.",
-}
+    "ProfilePoint": "A point of the privacy profile.",}
 
 # FieldDescriptorProto.Type
 SCALARS = {1: ("double", "float", "0.0"), 4: ("uint64", "int", "0"), 8: ("bool", "bool", "False"),
@@ -84,7 +96,8 @@ def varint(data, at):
 
 
 def raw(data):
-    """The fields of a serialised message: {number: [value, ...]}. Whole numbers and bytes suffice for descriptors."""
+    """The fields of a serialised message: {number: [value, ...]}. Whole numbers and bytes suffice
+    for descriptors."""
     fields, at = {}, 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -124,7 +137,8 @@ class Field:
         self.name, self.number, self.kind = text(data, 1), data[3][0], data[5][0]
         self.repeated = data[4][0] == REPEATED
         self.type = text(data, 6).rsplit(".", 1)[-1]
-        self.oneof = data[9][0] if 9 in data and not data.get(17, [0])[0] else None  # 17: proto3_optional
+        # 17: proto3_optional
+        self.oneof = data[9][0] if 9 in data and not data.get(17, [0])[0] else None
         self.optional = bool(data.get(17, [0])[0])
         self.comment = comment
 
@@ -133,8 +147,8 @@ class Message:
     def __init__(self, data, path, told):
         data = raw(data)
         self.name, self.comment = text(data, 1), told.get(path, "")
-        self.fields = [Field(field, told.get(path + (2, i), "")) for i, field in enumerate(data.get(2, []))
-                       if self.name + "." + text(raw(field), 1) not in LEFT_OUT]
+        self.fields = [Field(field, told.get(path + (2, i), "")) for i, field in enumerate(
+            data.get(2, [])) if self.name + "." + text(raw(field), 1) not in LEFT_OUT]
         self.oneofs = [text(raw(oneof), 1) for oneof in data.get(8, [])]
 
     @property
@@ -157,16 +171,18 @@ def read():
             message = Message(data, (4, i), told)
             messages[message.name] = message
         for data in map(raw, file.get(5, [])):
-            enums[text(data, 1)] = [(text(raw(value), 1), raw(value).get(2, [0])[0]) for value in data[2]]
+            enums[text(data, 1)] = [(text(raw(value), 1), raw(value).get(2, [0])[0])
+                                    for value in data[2]]
         for service in map(raw, file.get(6, [])):
             if text(service, 1) == "AccountingService":
-                methods = {text(raw(m), 1): (text(raw(m), 2).rsplit(".", 1)[-1], text(raw(m), 3).rsplit(".", 1)[-1])
-                           for m in service[2]}
+                methods = {text(raw(m), 1): (text(raw(m), 2).rsplit(
+                    ".", 1)[-1], text(raw(m), 3).rsplit(".", 1)[-1]) for m in service[2]}
     return messages, enums, methods
 
 
 def reached(messages, enums, methods):
-    """Names of the messages and enums that the methods need, in the order in which they are declared."""
+    """Names of the messages and enums that the methods need, in the order in which they are
+    declared."""
     wanted, todo = set(), [name for pair in methods.values() for name in pair]
     while todo:
         name = todo.pop()
@@ -185,7 +201,8 @@ def words(value):
 
 def enum_words(values):
     """{text: number}; the value that says nothing is the empty text."""
-    return {"" if value.endswith("UNSPECIFIED") else words(value): number for value, number in values}
+    return {
+        "" if value.endswith("UNSPECIFIED") else words(value): number for value, number in values}
 
 
 class Writer:
@@ -223,14 +240,16 @@ class Writer:
         return '(%d, "%s", "%s", "%s")' % (field.number, field.name, kind, label)
 
     def message(self, name, comment, fields, outer=(), event=True):
-        """`outer` stand beside the oneof. What an event says must be stated; answers and questions have defaults."""
+        """`outer` stand beside the oneof. What an event says must be stated; answers and questions
+        have defaults."""
         taken = {field.name for field in fields}
         outer = [field for field in outer if field.name not in taken]
         self.lines += ["", "", "class %s(Message):" % name]
         self.doc(self.meaning(name, comment), [*fields, *outer])
         required = [field for field in fields if event and field.kind != ENUM and not field.optional
                     and field.oneof is None and field.name not in HAVE_DEFAULTS]
-        members = [(field.name, self.annotation(field), "") for field in required]  # first, as arguments want it
+        # first, as arguments want it
+        members = [(field.name, self.annotation(field), "") for field in required]
         for field in [*fields, *outer]:
             if field in outer and field.name == "count":
                 members.append(("count", "int", " = 1"))
@@ -246,10 +265,12 @@ class Writer:
         self.wires("_wire", fields)
         if outer:
             self.wires("_beside", outer)
-        if members:  # a dataclass would make it when the module is imported: half of the package's time
+        # a dataclass would make it when the module is imported: half of the package's time
+        if members:
             arguments = ", ".join(["self"] + ["%s: %s%s" % member for member in members])
-            self.lines += ["", "    " + self.fill("def __init__(%s)~->~None:" % arguments, "                 ",
-                                                  4).replace("~", " ")]
+            self.lines += ["", "    "
+                           + self.fill("def __init__(%s)~->~None:" % arguments, "                 ",
+                                       4).replace("~", " ")]
             self.lines += ["        self.%s = %s" % (member[0], member[0]) for member in members]
 
     @staticmethod
@@ -264,7 +285,9 @@ class Writer:
         return MEANINGS.get(name, comment)
 
     def wires(self, name, fields):
-        self.lines.append("    %s = (%s)" % (name, "".join("\n        " + self.wire(field) + "," for field in fields)))
+        self.lines.append("    %s = (%s)"
+                          % (name,
+                             "".join("\n        " + self.wire(field) + "," for field in fields)))
 
     def doc(self, comment, fields):
         told = [field for field in fields if field.comment]
@@ -272,7 +295,8 @@ class Writer:
         if told:
             self.lines.append("")
             for field in told:
-                self.lines.append("    " + self.fill("%s: %s" % (field.name, field.comment), "        ", 4))
+                self.lines.append(
+                    "    " + self.fill("%s: %s" % (field.name, field.comment), "        ", 4))
             self.lines.append('    """')
 
     @staticmethod
@@ -313,7 +337,8 @@ def generate():
     names, enum_names = reached(messages, enums, methods)
     writer = Writer(messages, enums)
     folded = [messages[name] for name in names if messages[name].folded]
-    cases = {field.type for message in folded for field in message.fields if field.oneof is not None}
+    cases = {field.type for message in folded for field in message.fields
+             if field.oneof is not None}
     for name in enum_names:
         table = enum_words(enums[name])
         writer.lines.append("%s = Literal[%s]" % (name, ", ".join('"%s"' % word for word in table)))
@@ -327,22 +352,26 @@ def generate():
                 if field.oneof is None or messages[field.type].folded:
                     continue
                 case = messages[field.type]
-                writer.message(class_of(message, field, messages), case.comment or field.comment, case.fields, beside)
+                writer.message(class_of(message, field, messages), case.comment or field.comment,
+                               case.fields, beside)
         elif name not in cases:
             is_event = not name.endswith(("Request", "Response")) and name not in ENVELOPES
             writer.message(name, message.comment, message.fields, event=is_event)
     lines = writer.lines
     lines += ["", ""]
     for message in reversed(folded):  # Event is declared first, and holds the others
-        kinds = [class_of(message, field, messages) if not messages[field.type].folded else field.type
-                 for field in message.fields if field.oneof is not None]
-        lines.append("%s = Union[\n    %s]" % (message.name, Writer.fill(", ".join(kinds), "    ", 4)))
-    lines += ["", "# Of each folded message: its cases by number, and the names that the API has for them."]
+        kinds = [class_of(message, field, messages) if not messages[field.type].folded
+                 else field.type for field in message.fields if field.oneof is not None]
+        lines.append("%s = Union[\n    %s]"
+                     % (message.name, Writer.fill(", ".join(kinds), "    ", 4)))
+    lines += ["", "# Of each folded message: its cases by number, and the names that the API has "
+              "for them."]
     lines.append("FOLDED: Dict[str, Dict[int, Tuple[str, Any]]] = {")
     for message in reversed(folded):
-        rows = ['%d: ("%s", %s)' % (field.number, field.name, '"%s"' % field.type if messages[field.type].folded
-                                    else class_of(message, field, messages))
-                for field in message.fields if field.oneof is not None]
+        rows = ['%d: ("%s", %s)'
+                % (field.number, field.name, '"%s"' % field.type if messages[field.type].folded
+                   else class_of(message, field, messages)) for field in message.fields
+                if field.oneof is not None]
         lines.append('    "%s": {' % message.name)
         lines += ["        %s," % row for row in rows]
         lines.append("    },")
@@ -360,7 +389,8 @@ def main():
     made = generate()
     if sys.argv[1:] == ["--check"]:
         if OUTPUT.read_text() != made:
-            sys.exit("%s is not what the .proto files give: run python/generate_messages.py" % OUTPUT)
+            sys.exit("%s is not what the .proto files give: run python/generate_messages.py"
+                     % OUTPUT)
     elif sys.argv[1:]:
         sys.exit(__doc__)
     else:

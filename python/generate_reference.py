@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/python-api.md from the docstrings of the package.
 
-usage: generate_reference.py [--check]    --check: fails if the file is not what the docstrings give today
+usage: generate_reference.py [--check]    --check: fails if the file is not what the docstrings give
+                                          today
 
 Reads the source alone, so that modules whose packages are not installed are in it too.
 """
@@ -14,13 +15,14 @@ import textwrap
 WIDTH = 110
 HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "docs" / "python-api.md"
-MODULES = ("accounting", "answers", "interval", "errors", "recorder", "store", "sums", "torch/exact_sum",
-           "torch/optimizer", "torch/batches", "torch/per_example_gradients", "torch/processes", "torch/ghost",
-           "torch/arithmetic", "numpy", "dp_accounting", "opacus", "messages")
+MODULES = ("accounting", "answers", "interval", "errors", "recorder", "store", "sums",
+           "torch/exact_sum", "torch/optimizer", "torch/batches", "torch/per_example_gradients",
+           "torch/processes", "torch/ghost", "torch/arithmetic", "numpy", "dp_accounting", "opacus",
+           "messages")
 OPENING = """# Python: reference
 
-Made by python/generate_reference.py from the package's docstrings: change those, and run it. [python.md](python.md) is
-the way in.
+Made by python/generate_reference.py from the package's docstrings: change those, and run it.
+[python.md](python.md) is the way in.
 """
 
 
@@ -45,14 +47,16 @@ def block(title, text):
     """What is too long for a title stands below its name."""
     title = title.replace("\n", " ")
     if len(title) > WIDTH:
-        whole = textwrap.fill(title, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        whole = textwrap.fill(title, WIDTH, subsequent_indent="    ", break_long_words=False,
+                              break_on_hyphens=False)
         title, text = title.split("(")[0], whole + ("\n\n" + text if text else "")
     return "### `%s`\n\n%s\n" % (title, "```text\n%s\n```" % text if text else "")
 
 
 def of_module(name):
     tree = ast.parse((HERE / "dpledger" / (name + ".py")).read_text())
-    out = ["## dpledger.%s\n" % name.replace("/", ": "), documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
+    out = ["## dpledger.%s\n" % name.replace("/", ": "),
+           documented(tree).split("\n\n")[0].replace("\n", " ") + "\n"]
     overloads = {}  # the first of each function's, which stands for it
     for node in filter(public, tree.body):
         if isinstance(node, ast.FunctionDef):
@@ -61,7 +65,8 @@ def of_module(name):
             else:
                 out.append(block(signature(overloads.get(node.name, node)), documented(node)))
             continue
-        start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"),
+        start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name
+                      == "__init__"),
                      None)
         if start is not None and "Message" not in map(ast.unparse, node.bases):
             title = signature(start).replace("__init__", node.name, 1).split(" -> ")[0]
@@ -89,7 +94,8 @@ def main():
     made = generate()
     if sys.argv[1:] == ["--check"]:
         if not OUTPUT.exists() or OUTPUT.read_text() != made:
-            sys.exit("%s is not what the docstrings give: run python/generate_reference.py" % OUTPUT)
+            sys.exit("%s is not what the docstrings give: run python/generate_reference.py"
+                     % OUTPUT)
     elif sys.argv[1:]:
         sys.exit(__doc__)
     else:

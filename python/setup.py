@@ -1,11 +1,13 @@
 """The package, with the libraries and the command line that it asks.
 
 They are taken from the first of these:
-1. DPLEDGER_LIBRARIES, a folder with libdpledger_accounting.so and libdpledger.so.1. The program `dpledger` is taken
-   from the folder bin beside it, and licences from the folder licences, if they are there.
-2. The clone's build/release, or the folder DPLEDGER_BUILD in it, if it is there and nothing has changed since.
-3. build/pip, built here: cmake compiles what the package needs (DPLEDGER_QUICK_BUILD) and links Debian's libraries.
-python/build_wheel makes a wheel with all libraries inside, by way of 1.
+1. DPLEDGER_LIBRARIES, a folder with libdpledger_accounting.so and libdpledger.so.1. The program
+   `dpledger` is taken from the folder bin beside it, and licences from the folder licences, if they
+   are there.
+2. The clone's build/release, or the folder DPLEDGER_BUILD in it, if it is there and nothing has
+changed since. 3. build/pip, built here: cmake compiles what the package needs
+(DPLEDGER_QUICK_BUILD) and links Debian's libraries. python/build_wheel makes a wheel with all
+libraries inside, by way of 1.
 """
 import atexit
 import os
@@ -24,11 +26,12 @@ from setuptools.dist import Distribution
 try:
     from wheel.bdist_wheel import bdist_wheel
 except ImportError:
-    sys.exit("dpledger: to install it needs Python's package wheel (Debian: python3-wheel; a virtual environment sees "
-             "it with --system-site-packages)")
+    sys.exit("dpledger: to install it needs Python's package wheel (Debian: python3-wheel; a "
+             "virtual environment sees it with --system-site-packages)")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VERSION = re.search(r"^project\(dpledger VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+VERSION = re.search(r"^project\(dpledger VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(),
+                    re.M)[1]
 # What is linked with Debian's libraries is two libraries and the messages that they share.
 LIBRARIES = ("libdpledger_accounting.so", "libdpledger.so.1")
 MESSAGES = "libdpledger_messages.so." + VERSION
@@ -40,7 +43,8 @@ def is_built(build):
     """Whether a build has the package's parts, newer than all that they are made of."""
     if not (build / "build.ninja").exists() or shutil.which("ninja") is None:
         return False
-    told = subprocess.run(["ninja", "-C", str(build), "-n", *TARGETS], capture_output=True, text=True)
+    told = subprocess.run(["ninja", "-C", str(build), "-n", *TARGETS], capture_output=True,
+                          text=True)
     return told.returncode == 0 and "no work to do" in told.stdout
 
 
@@ -48,14 +52,17 @@ def build_here():
     build = ROOT / "build/pip"
     for program in ("cmake", "ninja", "c++"):
         if shutil.which(program) is None:
-            sys.exit("dpledger: there is no %s; the packages to build with, on Debian 12: apt-get install $(sed -n "
-                     "'s/^build //p' deploy/debian-packages.txt)" % program)
-    # The system's own interpreter: a virtual environment may be gone when the next one is built for.
+            sys.exit("dpledger: there is no %s; the packages to build with, on Debian 12: "
+                     "apt-get install $(sed -n 's/^build //p' deploy/debian-packages.txt)"
+                     % program)
+    # The system's own interpreter: a virtual environment may be gone when the next one is built
+    # for.
     options = ["CMAKE_BUILD_TYPE=Release", "CMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
                "Python3_EXECUTABLE=" + os.path.realpath(sys.executable), "DPLEDGER_QUICK_BUILD=ON",
                "DPLEDGER_BUILD_COMMAND_LINE=ON", "DPLEDGER_FFT=own", "DPLEDGER_POSTGRES=OFF",
                *("DPLEDGER_BUILD_%s=OFF" % part for part in LEFT_OUT)]
-    subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), *("-D" + option for option in options)],
+    subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build),
+                    *("-D" + option for option in options)],
                    check=True)
     subprocess.run(["cmake", "--build", str(build), "--target", *TARGETS], check=True)
     return build
@@ -83,7 +90,8 @@ def put_parts(package):
         shutil.copy(file, copy)
         if shutil.which("strip"):
             subprocess.run(["strip", "--strip-unneeded", str(copy)], check=True)
-    for file in folder.glob("libdpledger-*.so.*"):  # others' libraries; strip breaks what patchelf has written
+    # others' libraries; strip breaks what patchelf has written
+    for file in folder.glob("libdpledger-*.so.*"):
         shutil.copy(file, package / file.name)
     if (folder.parent / "licences").is_dir():
         shutil.copytree(folder.parent / "licences", package / "licences", dirs_exist_ok=True)

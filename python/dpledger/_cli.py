@@ -10,7 +10,8 @@ PROGRAMS = "DPLEDGER_BIN"
 
 
 def program() -> str:
-    """The path of the program: in the folder that DPLEDGER_BIN names, or beside this file. FileNotFoundError."""
+    """The path of the program: in the folder that DPLEDGER_BIN names, or beside this file.
+    FileNotFoundError."""
     stated = os.environ.get(PROGRAMS)
     folders = [stated] if stated else []
     folders.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "bin"))
@@ -18,12 +19,14 @@ def program() -> str:
         path = os.path.join(folder, "dpledger")
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return path
-    raise FileNotFoundError("dpledger: the program is not in %s; a wheel of dpledger holds it, and %s names a folder "
-                            "that does" % (" or ".join(folders), PROGRAMS))
+    raise FileNotFoundError(
+        "dpledger: the program is not in %s; a wheel of dpledger holds it, and %s names "
+        "a folder that does" % (" or ".join(folders), PROGRAMS))
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Becomes the program, with the arguments of this process or those given. Returns only if it is not there: 1."""
+    """Becomes the program, with the arguments of this process or those given. Returns only if it is
+    not there: 1."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         path = program()

@@ -1,6 +1,7 @@
 """client/include/dpledger.h as ctypes: structs, calls, and handles that free themselves.
 
-Structs have the header's names and members in its order, which tests/python/header_test.py compares.
+Structs have the header's names and members in its order, which tests/python/header_test.py
+compares.
 """
 from __future__ import annotations
 
@@ -30,45 +31,45 @@ def _struct(name: str, *members: Tuple[str, Any]) -> Any:
     return type(name, (Struct,), {"_fields_": [("struct_size", _size), *members]})
 
 
-SamplingScheme = _struct(
-    "dpledger_sampling_scheme", ("kind", _constant), ("reserved", _constant), ("population_size", _count),
-    ("probability", _number), ("sample_size", _count), ("rounds_per_epoch", _count), ("epoch", _count),
-    ("contributions", _count), ("fixed_bins", _constant))
+SamplingScheme = _struct("dpledger_sampling_scheme", ("kind", _constant), ("reserved", _constant),
+                         ("population_size", _count), ("probability", _number),
+                         ("sample_size", _count), ("rounds_per_epoch", _count), ("epoch", _count),
+                         ("contributions", _count), ("fixed_bins", _constant))
 Declaration = _struct(
     "dpledger_declaration", ("dataset", _text), ("unit_of_privacy", _text), ("released", _text),
-    ("description", _text), ("adjacency", _constant), ("parameters", _constant), ("planned_rounds", _count),
-    ("plan_independent", _constant), ("filter", _constant), ("filter_order", _number), ("filter_bound", _number),
-    ("filter_delta", _number))
+    ("description", _text), ("adjacency", _constant), ("parameters", _constant),
+    ("planned_rounds", _count), ("plan_independent", _constant), ("filter", _constant),
+    ("filter_order", _number), ("filter_bound", _number), ("filter_delta", _number))
 RunState = _struct("dpledger_run_state", ("folder", _text), ("key_file", _text))
 RecorderOptions = _struct(
     "dpledger_recorder_options", ("server", _text), ("ledger", _text), ("writer", _text),
-    ("declaration", ctypes.POINTER(Declaration)), ("spool_folder", _text), ("spool_bound_bytes", _count),
-    ("policy", _constant), ("plan_varies", _constant), ("open_timeout_seconds", _number),
-    ("release_timeout_seconds", _number), ("full_spool_timeout_seconds", _number), ("close_timeout_seconds", _number),
-    ("stall_timeout_seconds", _number), ("state", ctypes.POINTER(RunState)), ("ca", _text), ("certificate", _text),
-    ("certificate_key", _text), ("token_file", _text), ("log_key", _text),
+    ("declaration", ctypes.POINTER(Declaration)), ("spool_folder", _text),
+    ("spool_bound_bytes", _count), ("policy", _constant), ("plan_varies", _constant),
+    ("open_timeout_seconds", _number), ("release_timeout_seconds", _number),
+    ("full_spool_timeout_seconds", _number), ("close_timeout_seconds", _number),
+    ("stall_timeout_seconds", _number), ("state", ctypes.POINTER(RunState)), ("ca", _text),
+    ("certificate", _text), ("certificate_key", _text), ("token_file", _text), ("log_key", _text),
     ("path", _text))
 SumQuery = _struct(
     "dpledger_sum_query", ("group", _text), ("l2_norm_bound", _number), ("noise_stddev", _number),
     ("noise", _constant), ("reserved", _constant), ("grid", _number))
-ClipGroup = _struct(
-    "dpledger_clip_group", ("name", _text), ("size", _size), ("clip_norm", _number), ("gamma", _number),
-    ("part_sizes", ctypes.POINTER(_size)), ("part_scales", ctypes.POINTER(_number)), ("part_count", _size))
-AdaptiveClipNorm = _struct(
-    "dpledger_adaptive_clip_norm", ("rule", _constant), ("reserved", _constant), ("alpha", _number),
-    ("beta", _number), ("quantile", _number), ("learning_rate", _number), ("noise_multiplier", _number),
-    ("expected_batch_size", _number))
+ClipGroup = _struct("dpledger_clip_group", ("name", _text), ("size", _size), ("clip_norm", _number),
+                    ("gamma", _number), ("part_sizes", ctypes.POINTER(_size)),
+                    ("part_scales", ctypes.POINTER(_number)), ("part_count", _size))
+AdaptiveClipNorm = _struct("dpledger_adaptive_clip_norm", ("rule", _constant),
+                           ("reserved", _constant), ("alpha", _number), ("beta", _number),
+                           ("quantile", _number), ("learning_rate", _number),
+                           ("noise_multiplier", _number), ("expected_batch_size", _number))
 PrivatizerOptions = _struct(
     "dpledger_privatizer_options", ("groups", ctypes.POINTER(ClipGroup)), ("group_count", _size),
     ("noise_multiplier", _number), ("allocation", _constant), ("microbatches", _constant),
     ("adaptive", ctypes.POINTER(AdaptiveClipNorm)), ("threads", _size))
-GradientRows = _struct(
-    "dpledger_gradient_rows", ("first", _pointer), ("count", _size), ("stride", _size), ("format", _constant),
-    ("reserved", _constant))
+GradientRows = _struct("dpledger_gradient_rows", ("first", _pointer), ("count", _size),
+                       ("stride", _size), ("format", _constant), ("reserved", _constant))
 
 FLOAT32, BFLOAT16, FLOAT16 = 0, 1, 2
-SCHEMES = {"poisson": 1, "without_replacement": 2, "with_replacement": 3, "full_batch": 4, "disjoint_batches": 5,
-           "random_allocation": 6, "truncated_poisson": 7}
+SCHEMES = {"poisson": 1, "without_replacement": 2, "with_replacement": 3, "full_batch": 4,
+           "disjoint_batches": 5, "random_allocation": 6, "truncated_poisson": 7}
 ADJACENCIES = {"add-or-remove-one": 1, "replace-one": 2, "zero-out": 3}
 PARAMETERS = {"fixed": 1, "adaptive": 2}
 POLICIES = {"fail-closed": 1, "spool": 2}
@@ -77,15 +78,16 @@ NOISES = {"gaussian": 0, "rounded-gaussian": 1, "discrete-gaussian": 2}
 ALLOCATIONS = {"proportional": 0, "least-variance": 1}
 
 # Functions whose result is no status; their arguments are given as ctypes values.
-_RESULTS = {
-    "dpledger_abi_version": ctypes.c_uint32, "dpledger_error_new": _pointer, "dpledger_error_free": None,
-    "dpledger_error_status": _constant, "dpledger_error_message": _text, "dpledger_error_field": _text,
-    "dpledger_error_reason": _text, "dpledger_recorder_free": None, "dpledger_recorder_ledger": _text,
-    "dpledger_sampler_free": None, "dpledger_sampler_draws": _count, "dpledger_privatizer_free": None,
-    "dpledger_privatizer_dimension": _size,
-    "dpledger_privatizer_clip_norm": _number, "dpledger_privatizer_query_count": _size, "dpledger_sum_free": None,
-    "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number, "dpledger_cost_free": None,
-    "dpledger_store_free": None}
+_RESULTS = {"dpledger_abi_version": ctypes.c_uint32, "dpledger_error_new": _pointer,
+            "dpledger_error_free": None, "dpledger_error_status": _constant,
+            "dpledger_error_message": _text, "dpledger_error_field": _text,
+            "dpledger_error_reason": _text, "dpledger_recorder_free": None,
+            "dpledger_recorder_ledger": _text, "dpledger_sampler_free": None,
+            "dpledger_sampler_draws": _count, "dpledger_privatizer_free": None,
+            "dpledger_privatizer_dimension": _size, "dpledger_privatizer_clip_norm": _number,
+            "dpledger_privatizer_query_count": _size, "dpledger_sum_free": None,
+            "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number,
+            "dpledger_cost_free": None, "dpledger_store_free": None}
 
 _client: Optional[ctypes.CDLL] = None
 
@@ -108,7 +110,8 @@ def library() -> ctypes.CDLL:
         version = opened.dpledger_abi_version()
         if version >> 16 != ABI_MAJOR or version & 0xffff < ABI_MINOR:
             raise LibraryNotFound("libdpledger: must be of version %d.%d or a later %d.x, got %d.%d"
-                                  % (ABI_MAJOR, ABI_MINOR, ABI_MAJOR, version >> 16, version & 0xffff),
+                                  % (ABI_MAJOR, ABI_MINOR, ABI_MAJOR, version >> 16,
+                                     version & 0xffff),
                                   "FAILED_PRECONDITION")
         _client = opened
     return _client
@@ -157,7 +160,8 @@ def utf8(value: Optional[str], name: str) -> Optional[bytes]:
     try:
         data = value.encode()
     except UnicodeEncodeError:
-        raise error(3, "%s: must be text that UTF-8 can hold" % name, name, "INVALID_FIELD") from None
+        raise error(3, "%s: must be text that UTF-8 can hold" % name, name,
+                    "INVALID_FIELD") from None
     if b"\0" in data:
         raise error(3, "%s: must not hold a NUL" % name, name, "INVALID_FIELD")
     return data
@@ -168,10 +172,12 @@ def whole(value: Any, name: str, least: int = 0) -> int:
     try:
         number = value.__index__()
     except AttributeError:
-        raise WrongType("%s: must be a whole number, got %r (%s)" % (name, value, type(value).__name__),
+        raise WrongType("%s: must be a whole number, got %r (%s)"
+                        % (name, value, type(value).__name__),
                         field=name) from None
     if not least <= number < 1 << 64:
-        raise error(3, "%s: must be in [%d, 2^64), got %d" % (name, least, number), name, "INVALID_FIELD")
+        raise error(3, "%s: must be in [%d, 2^64), got %d" % (name, least, number), name,
+                    "INVALID_FIELD")
     return int(number)
 
 
@@ -192,8 +198,9 @@ def word(value: Any, table: Dict[str, int], name: str) -> int:
     if isinstance(value, str) and value not in table:
         known = _wire.spelled(value)  # ADD_OR_REMOVE_ONE
     if not isinstance(value, str) or known not in table:
-        raise error(3, "%s: must be one of %s, got %r" % (name, ", ".join('"%s"' % key for key in table), value), name,
-                    "INVALID_FIELD")
+        raise error(3, "%s: must be one of %s, got %r"
+                    % (name, ", ".join('"%s"' % key for key in table), value),
+                    name, "INVALID_FIELD")
     return table[known]
 
 
@@ -204,7 +211,8 @@ def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
 
 
 class Handle:
-    """A handle of the library's: freed with its last reference, of use to one thread at a time and to one process."""
+    """A handle of the library's: freed with its last reference, of use to one thread at a time and
+    to one process."""
 
     _shared = False  # whether several threads may use it at once
 
@@ -212,20 +220,23 @@ class Handle:
         """Takes ownership of `pointer`, which dpledger_`kind`_free frees."""
         self._kind, self._held, self._process = kind, pointer, os.getpid()
         self._alone = threading.Lock()
-        self._finalize = weakref.finalize(self, _free, getattr(library(), "dpledger_%s_free" % kind), pointer,
-                                          self._process)
+        self._finalize = weakref.finalize(
+            self, _free, getattr(library(), "dpledger_%s_free" % kind), pointer, self._process)
 
     def _pointer(self) -> ctypes.c_void_p:
         """FAILED_PRECONDITION after a fork, and once the handle is freed."""
         if os.getpid() != self._process:
-            raise error(9, "%s: belongs to process %d, and this is its fork %d: open another one here, or start "
-                        "workers before it" % (self._kind, self._process, os.getpid()), "", "FORKED")
+            raise error(9, "%s: belongs to process %d, and this is its fork %d: open another one "
+                        "here, or start workers before it"
+                        % (self._kind, self._process, os.getpid()),
+                        "", "FORKED")
         if not self._finalize.alive:
             raise error(9, "%s: has been freed" % self._kind, "", "FREED")
         return self._held
 
     def _call(self, name: str, *arguments: Any) -> None:
-        """dpledger_`kind`_`name`; a second thread is refused (FAILED_PRECONDITION) unless the handle is shared."""
+        """dpledger_`kind`_`name`; a second thread is refused (FAILED_PRECONDITION) unless the
+        handle is shared."""
         pointer = self._pointer()
         if self._shared:
             return call("%s_%s" % (self._kind, name), pointer, *arguments)

@@ -1,6 +1,8 @@
-"""Reads protocol buffers' binary form, as far as the messages of this package use it; `_wire` writes it.
+"""Reads protocol buffers' binary form, as far as the messages of this package use it; `_wire`
+writes it.
 
-What decodes a class is made once, when it is first used. Fields that are not known here are passed over. Thread safe.
+What decodes a class is made once, when it is first used. Fields that are not known here are passed
+over. Thread safe.
 """
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def _read_varint(data: bytes, at: int) -> Tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[Tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: a whole number, eight bytes or bytes. ValueError if `data` is torn."""
+    """(number, wire type, value) of each field: a whole number, eight bytes or bytes. ValueError if
+    `data` is torn."""
     at, end = 0, len(data)
     try:
         while at < end:
@@ -54,7 +57,8 @@ def fields(data: bytes) -> Iterator[Tuple[int, int, Any]]:
 
 
 _Get = Callable[[Any], Any]
-_readers: Dict[Tuple[type, str], Tuple[Dict[int, Tuple[str, _Get, bool, str]], List[Tuple[str, Any]]]] = {}
+_readers: Dict[Tuple[type, str],
+               Tuple[Dict[int, Tuple[str, _Get, bool, str]], List[Tuple[str, Any]]]] = {}
 
 
 def _getter(kind: str) -> _Get:
@@ -90,7 +94,8 @@ def _read_interval(data: bytes) -> Any:
     return Interval(bounds.get(1, 0.0), bounds.get(2, 0.0))
 
 
-def _reader(cls: type, which: str) -> Tuple[Dict[int, Tuple[str, _Get, bool, str]], List[Tuple[str, Any]]]:
+def _reader(cls: type, which: str) -> Tuple[Dict[int, Tuple[str, _Get, bool, str]],
+                                            List[Tuple[str, Any]]]:
     key = (cls, which)
     reader = _readers.get(key)
     if reader is None:
@@ -112,7 +117,8 @@ def _reader(cls: type, which: str) -> Tuple[Dict[int, Tuple[str, _Get, bool, str
     return reader
 
 
-def _read(cls: type, which: str, data: bytes, values: Dict[str, Any], later: Tuple[str, ...] = ()) -> None:
+def _read(cls: type, which: str, data: bytes, values: Dict[str, Any],
+          later: Tuple[str, ...] = ()) -> None:
     table, defaults = _reader(cls, which)
     values.update(defaults)
     for number, wire, value in fields(data):
@@ -135,7 +141,8 @@ def _read(cls: type, which: str, data: bytes, values: Dict[str, Any], later: Tup
 
 
 def decode(cls: Any, data: bytes, later: Tuple[str, ...] = ()) -> Any:
-    """A message of class `cls`. Fields named in `later` stay bytes. ValueError if `data` is torn."""
+    """A message of class `cls`. Fields named in `later` stay bytes. ValueError if `data` is
+    torn."""
     message = cls.__new__(cls)
     _read(cls, "_wire", data, message.__dict__, later)
     return message

@@ -1,4 +1,5 @@
-"""Messages as proto JSON (https://protobuf.dev/programming-guides/json), as `dpledger --json` prints them."""
+"""Messages as proto JSON (https://protobuf.dev/programming-guides/json), as `dpledger --json`
+prints them."""
 from __future__ import annotations
 
 import base64
@@ -19,7 +20,8 @@ def _fields(message: Message, fields: Any) -> Dict[str, Any]:
     for _, name, kind, label in fields:
         value = getattr(message, name)
         if value is not None:
-            found[_camel(name)] = [_value(kind, one) for one in value] if label == "*" else _value(kind, value)
+            found[_camel(name)] = [
+                _value(kind, one) for one in value] if label == "*" else _value(kind, value)
     return found
 
 

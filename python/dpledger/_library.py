@@ -8,13 +8,15 @@ from typing import Any, List, Optional, Tuple
 from . import _decoding
 from .errors import Error, LibraryNotFound, error
 
-# A folder in which the libraries are looked for before the package's own: that of a build, for tests.
+# A folder in which the libraries are looked for before the package's own: that of a build, for
+# tests.
 LIBRARY_PATH = "DPLEDGER_LIBRARY_PATH"
 BINARY = 0  # encoding of dpledger_accounting_call
 
 
 def load(name: str) -> ctypes.CDLL:
-    """Opens `name`, which is beside this file in an installed package. LibraryNotFound if it cannot be opened."""
+    """Opens `name`, which is beside this file in an installed package. LibraryNotFound if it cannot
+    be opened."""
     stated = os.environ.get(LIBRARY_PATH)
     folders = [stated] if stated else []
     folders.append(os.path.dirname(os.path.realpath(__file__)))
@@ -24,9 +26,12 @@ def load(name: str) -> ctypes.CDLL:
             try:
                 return ctypes.CDLL(path)
             except OSError as failed:
-                raise LibraryNotFound("%s cannot be opened: %s" % (path, failed), "FAILED_PRECONDITION") from None
-    raise LibraryNotFound("%s is not in %s; a wheel of dpledger holds it, and %s names a folder that does"
-                          % (name, " or ".join(folders), LIBRARY_PATH), "NOT_FOUND")
+                raise LibraryNotFound("%s cannot be opened: %s" % (path, failed),
+                                      "FAILED_PRECONDITION") from None
+    raise LibraryNotFound(
+        "%s is not in %s; a wheel of dpledger holds it, and %s names a folder that does"
+        % (name, " or ".join(folders), LIBRARY_PATH),
+        "NOT_FOUND")
 
 
 _accounting: Optional[ctypes.CDLL] = None
@@ -35,9 +40,9 @@ _accounting: Optional[ctypes.CDLL] = None
 def _open_accounting() -> ctypes.CDLL:
     library = load("libdpledger_accounting.so")
     library.dpledger_accounting_call.restype = ctypes.c_int32
-    library.dpledger_accounting_call.argtypes = [
-        ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p),
-        ctypes.POINTER(ctypes.c_size_t)]
+    library.dpledger_accounting_call.argtypes = [ctypes.c_int32, ctypes.c_char_p, ctypes.c_char_p,
+                                                 ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p),
+                                                 ctypes.POINTER(ctypes.c_size_t)]
     library.dpledger_accounting_version.restype = ctypes.c_char_p
     library.dpledger_accounting_free.restype = None
     library.dpledger_accounting_free.argtypes = [ctypes.c_void_p]
@@ -58,10 +63,12 @@ def version() -> str:
 
 
 def ask(method: str, question: bytes) -> bytes:
-    """The serialised answer of AccountingService.`method`. Lets other threads run meanwhile. Raises Error."""
+    """The serialised answer of AccountingService.`method`. Lets other threads run meanwhile. Raises
+    Error."""
     library = accounting()
     answer, size = ctypes.c_void_p(), ctypes.c_size_t()
-    code = library.dpledger_accounting_call(BINARY, method.encode(), question, len(question), answer, size)
+    code = library.dpledger_accounting_call(BINARY, method.encode(), question, len(question),
+                                            answer, size)
     try:
         data = ctypes.string_at(answer, size.value) if answer else b""
     finally:
@@ -76,7 +83,8 @@ def _entries(data: bytes) -> List[Tuple[int, Any]]:
 
 
 def _refusal(code: int, status: bytes) -> Error:
-    """google.rpc.Status: message 2, details 3 (Any: value 2), of which ErrorInfo has reason 1 and metadata 3."""
+    """google.rpc.Status: message 2, details 3 (Any: value 2), of which ErrorInfo has reason 1 and
+    metadata 3."""
     message, field, reason = "", "", ""
     for number, value in _entries(status):
         if number == 2:

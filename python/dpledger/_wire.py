@@ -1,7 +1,9 @@
-"""Writes protocol buffers' binary form, as far as the messages of this package use it; `_decoding` reads it.
+"""Writes protocol buffers' binary form, as far as the messages of this package use it; `_decoding`
+reads it.
 
-A message's class lists its fields as (number, name, type, label); label "*" is repeated, "?" is one that may be absent.
-What encodes them is made once for each class, when it is first used. Thread safe.
+A message's class lists its fields as (number, name, type, label); label "*" is repeated, "?" is one
+that may be absent. What encodes them is made once for each class, when it is first used. Thread
+safe.
 """
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ class Message(metaclass=_Explaining):
 
     def __repr__(self) -> str:
         """As Python makes it; fields that have their default are left out."""
-        shown = ["%s=%r" % (name, getattr(self, name)) for _, name, _, _ in self._wire + self._beside
-                 if not _same(getattr(self, name), getattr(type(self), name, _same))]
+        shown = ["%s=%r" % (name, getattr(self, name)) for _, name, _, _ in self._wire
+                 + self._beside if not _same(getattr(self, name), getattr(type(self), name, _same))]
         return "%s(%s)" % (type(self).__name__, ", ".join(shown))
 
     def __eq__(self, other: object) -> bool:
@@ -114,7 +116,8 @@ def _uint64(value: Any) -> bytes:
             raise _Wrong(WrongType, "must be a whole number, got " + _got(value)) from None
         value = int(number)  # 1e4 is one
     if not 0 <= value < 1 << 64:
-        raise _Wrong(InvalidArgument, "must be %s, got %d" % ("at least 0" if value < 0 else "below 2^64", value))
+        raise _Wrong(InvalidArgument, "must be %s, got %d"
+                     % ("at least 0" if value < 0 else "below 2^64", value))
     return varint(value)
 
 
@@ -131,7 +134,8 @@ def _text(value: Any) -> bytes:
     try:
         data = value.encode()
     except UnicodeEncodeError:
-        raise _Wrong(InvalidArgument, "must be text that UTF-8 can hold, got " + _got(value)) from None
+        raise _Wrong(InvalidArgument, "must be text that UTF-8 can hold, got "
+                     + _got(value)) from None
     return varint(len(data)) + data
 
 
@@ -147,8 +151,10 @@ def _bool(value: Any) -> bytes:
     return b"\1" if value else b"\0"
 
 
-_PUT: Dict[str, Tuple[int, Callable[[Any], bytes]]] = {  # wire type, and what writes a value without its tag
-    "double": (1, _double), "uint64": (0, _uint64), "bool": (0, _bool), "string": (2, _text), "bytes": (2, _bytes)}
+# The wire type, and what writes a value without its tag.
+_PUT: Dict[str, Tuple[int, Callable[[Any], bytes]]] = {
+    "double": (1, _double), "uint64": (0, _uint64), "bool": (0, _bool), "string": (2, _text),
+    "bytes": (2, _bytes)}
 
 
 def spelled(word: str) -> str:
@@ -286,7 +292,8 @@ def _body(message: Any) -> bytes:
 
 
 def cases(name: str) -> Dict[type, Tuple[str, bytes, str]]:
-    """For each class that a folded message may hold: the case's name, its tag, and the folded message inside."""
+    """For each class that a folded message may hold: the case's name, its tag, and the folded
+    message inside."""
     table = _cases.get(name)
     if table is None:
         from . import messages
@@ -305,7 +312,8 @@ def _folded(name: str, value: Any) -> bytes:
     found = cases(name).get(type(value))
     if found is None:
         made = ", which is a class: call it" if isinstance(value, type) else ""
-        raise _Wrong(WrongType, "must be %s (dpledger.messages), got %s%s" % (_a(name), _got(value), made))
+        raise _Wrong(WrongType, "must be %s (dpledger.messages), got %s%s"
+                     % (_a(name), _got(value), made))
     case, tag, inner = found
     try:
         data = _folded(inner, value) if inner else _body(value)
@@ -324,8 +332,8 @@ def encode(message: Any, folded: str = "") -> bytes:
     """
     try:
         if not folded and type(message)._beside:
-            folded = next(name for name in ("Trials", "MechanismEvent", "SamplingScheme") if type(message)
-                          in cases(name))
+            folded = next(name for name in ("Trials", "MechanismEvent", "SamplingScheme")
+                          if type(message) in cases(name))
         return _folded(folded, message) if folded else _body(message)
     except _Wrong as wrong:
         path = wrong.path

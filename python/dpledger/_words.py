@@ -1,15 +1,17 @@
-"""The words that people think in, and those of other libraries: batch sizes, epochs, names of schemes, hints."""
+"""The words that people think in, and those of other libraries: batch sizes, epochs, names of
+schemes, hints."""
 from __future__ import annotations
 
 import functools
 import math
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union, cast
+from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar,
+                    Union, cast)
 
 from . import _wire, messages
 from .errors import InvalidArgument, WrongType
-from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocation, RoundsEvent, SamplingEvent,
-                       SamplingScheme, SumQuery, SumQueryEvent, WithoutReplacement)
+from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocation, RoundsEvent,
+                       SamplingEvent, SamplingScheme, SumQuery, SumQueryEvent, WithoutReplacement)
 
 if TYPE_CHECKING:
     from fractions import Fraction  # it is slow to import, and few questions need it
@@ -21,41 +23,46 @@ _HINTS: Dict[str, Tuple[str, ...]] = {}
 for _ours, _theirs in {
         "delta": "target_delta deltas d",
         "epsilon target_epsilon": "epsilon target_epsilon eps target_eps epsilons",
-        "noise_multiplier": "sigma noise noise_scale noise_std noise_stddev stddev std z noise_multipliers nm",
-        "sample_rate": "sampling_probability sampling_prob sampling_rate q probability p sample_probability",
-        "population": "n N population_size dataset_size data_size num_examples num_samples number_of_examples "
-                      "num_records size sample_size_total n_samples train_size",
+        "noise_multiplier": "sigma noise noise_scale noise_std noise_stddev stddev std z "
+        "noise_multipliers nm",
+        "sample_rate": "sampling_probability sampling_prob sampling_rate q probability p "
+        "sample_probability",
+        "population": "n N population_size dataset_size data_size num_examples num_samples "
+        "number_of_examples num_records size sample_size_total n_samples train_size",
         "batch_size": "batch expected_batch_size batchsize sample_size lot_size B bs",
-        "steps": "num_steps iterations num_iterations rounds num_rounds n_steps T count num_updates compositions "
-                 "num_compositions max_steps",
+        "steps": "num_steps iterations num_iterations rounds num_rounds n_steps T count "
+        "num_updates compositions num_compositions max_steps",
         "epochs": "num_epochs n_epochs max_epochs",
-        "adjacency": "neighboring_relation neighbouring_relation relation neighbors neighbours adjacency_relation",
+        "adjacency": "neighboring_relation neighbouring_relation relation neighbors "
+        "neighbours adjacency_relation",
         "method": "accountant accountant_type mechanism",
         "relative_gap": "epsilon_tolerance eps_error tolerance tol error",
         "scheme": "sampling sampler sampling_scheme poisson_sampling",
-        "group_size": "max_examples_per_user",
-        "max_examples_per_user": "group_size",
-        "events": "event mechanisms",
-        "deltas": "delta", "epsilons": "epsilon",
+        "group_size": "max_examples_per_user", "max_examples_per_user": "group_size",
+        "events": "event mechanisms", "deltas": "delta", "epsilons": "epsilon",
         "probability": "sample_rate sampling_probability sampling_prob sampling_rate q p",
-        "population_size": "population n N dataset_size data_size num_examples number_of_examples",
+        "population_size": "population n N dataset_size data_size num_examples "
+        "number_of_examples",
         "sample_size": "batch_size batch expected_batch_size lot_size",
         "noise_stddev": "noise_multiplier sigma noise noise_scale noise_std stddev std z",
         "l2_norm_bound": "l2_norm_clip max_grad_norm clip_norm clipping_norm sensitivity"}.items():
     for _word in _theirs.split():
         _HINTS[_word] = _HINTS.get(_word, ()) + tuple(_ours.split())
-_NOT_NEEDED = {
-    **dict.fromkeys("l2_norm_clip max_grad_norm clip_norm clipping_norm l2_norm_bound sensitivity".split(),
-                    "noise_multiplier is the noise's standard deviation over it"),
-    **dict.fromkeys("orders alphas".split(), 'method="rdp" answers by Rényi DP, and chooses its orders'),
-    **dict.fromkeys("value_discretization_interval used_microbatching".split(), "leave it out")}
+_NOT_NEEDED = {**dict.fromkeys(
+    "l2_norm_clip max_grad_norm clip_norm clipping_norm l2_norm_bound sensitivity".split(),
+    "noise_multiplier is the noise's standard deviation over it"),
+               **dict.fromkeys("orders alphas".split(),
+                               'method="rdp" answers by Rényi DP, and chooses its orders'),
+               **dict.fromkeys("value_discretization_interval used_microbatching".split(),
+                               "leave it out")}
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
-    """A decorator: arguments that the function does not have, or lacks, are an Error that says which it has; a sequence
-    in the keyword argument `many` gives a list of the answers for each of its numbers."""
+    """A decorator: arguments that the function does not have, or lacks, are an Error that says
+    which it has; a sequence in the keyword argument `many` gives a list of the answers for each of
+    its numbers."""
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
         def called(*arguments: Any, **named: Any) -> Any:
@@ -76,19 +83,24 @@ _NUMBERS = (float, int, type(None))
 
 
 def _is_many(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes, dict)) and getattr(value, "ndim", 1) == 1
+    return hasattr(value, "__iter__") and not isinstance(
+        value, (str, bytes, dict)) and getattr(value, "ndim", 1) == 1
 
 
-def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
+def explained(
+        function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
     """What is wrong with the arguments of a call that Python refused."""
     import inspect
-    parameters = dict(inspect.signature(function.__init__ if isinstance(function, type) else function).parameters)
+    parameters = dict(inspect.signature(function.__init__ if isinstance(function, type)
+                                        else function).parameters)
     if isinstance(function, type):
         del parameters["self"]
-    by_place = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
+    by_place = [name for name, parameter in parameters.items()
+                if parameter.kind is not parameter.KEYWORD_ONLY]
     for name in named:
         if name not in parameters:
-            return WrongType("%s: is no argument of %s%s" % (name, function.__name__, _hint(name, list(parameters))),
+            return WrongType("%s: is no argument of %s%s"
+                             % (name, function.__name__, _hint(name, list(parameters))),
                              field=name)
     if len(arguments) > len(by_place):
         others = [name for name in parameters if name not in by_place and name not in named][:3]
@@ -96,7 +108,8 @@ def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any]) ->
             function.__name__, ", ".join(by_place) or "nothing",
             "; write the others as %s=..." % "=..., ".join(others) if others else ", and no more"))
     for name, parameter in parameters.items():
-        if parameter.default is parameter.empty and name not in named and name not in by_place[:len(arguments)]:
+        if parameter.default is parameter.empty and name not in named and name not in by_place[
+                :len(arguments)]:
             return WrongType("%s: give it" % name, field=name)
     return None
 
@@ -120,8 +133,8 @@ def in_python(text: str) -> str:
     return re.sub(r"\b(?:%s)\b" % "|".join(_UPPER), spelled, text)
 
 
-_UPPER = [word.upper().replace("-", "_") for kind in ("Adjacency", "Method", "NoiseKind") for word in
-          messages.ENUMS[kind] if "-" in word]
+_UPPER = [word.upper().replace("-", "_") for kind in ("Adjacency", "Method", "NoiseKind")
+          for word in messages.ENUMS[kind] if "-" in word]
 
 
 def whole(value: Any, name: str) -> int:
@@ -133,7 +146,8 @@ def whole(value: Any, name: str) -> int:
         except TypeError:
             number = _real(value, name)
             if not number.is_integer():
-                raise WrongType("%s: must be a whole number, got %r" % (name, value), field=name) from None
+                raise WrongType("%s: must be a whole number, got %r" % (name, value),
+                                field=name) from None
             found = int(number)
     if not 1 <= found <= 1 << 53:
         raise InvalidArgument("%s: must be in [1, 2^53], got %s" % (name, value), field=name)
@@ -188,8 +202,10 @@ def word_of(scheme: Any) -> Optional[str]:
         return None
     word = _wire.spelled(scheme)
     if word not in SCHEMES:
-        raise InvalidArgument('scheme: must be one of %s, or a SamplingScheme such as Poisson(0.01), got "%s"'
-                              % (", ".join('"%s"' % known for known in SCHEMES), scheme), field="scheme")
+        raise InvalidArgument(
+            'scheme: must be one of %s, or a SamplingScheme such as Poisson(0.01), got "%s"'
+            % (", ".join('"%s"' % known for known in SCHEMES), scheme),
+            field="scheme")
     return word
 
 
@@ -197,19 +213,24 @@ def scheme_of(scheme: Union[SamplingScheme, str, None], sample_rate: Any, batch_
               population: Any) -> SamplingScheme:
     """The sampling scheme that the arguments describe."""
     if scheme is not None and not isinstance(scheme, str):
-        for name, value in (("sample_rate", sample_rate), ("batch_size", batch_size), ("population", population)):
+        for name, value in (("sample_rate", sample_rate), ("batch_size", batch_size),
+                            ("population", population)):
             if value is not None:
-                raise InvalidArgument("%s: is part of scheme; give one of the two" % name, field=name)
+                raise InvalidArgument("%s: is part of scheme; give one of the two" % name,
+                                      field=name)
         return scheme
     word = word_of(scheme)
     if sample_rate is not None and word != "poisson":
-        raise InvalidArgument('sample_rate: is for scheme="poisson"; give batch_size and population with "%s"' % word,
-                              field="sample_rate")
+        raise InvalidArgument(
+            'sample_rate: is for scheme="poisson"; give batch_size and population with "%s"'
+            % word,
+            field="sample_rate")
     size = 0 if population is None else whole(population, "population")
     if word == "full-batch":
         if batch_size is not None:
-            raise InvalidArgument('batch_size: is no part of scheme="full-batch", whose batches have all records',
-                                  field="batch_size")
+            raise InvalidArgument(
+                'batch_size: is no part of scheme="full-batch", whose batches have all records',
+                field="batch_size")
         return FullBatch(size)
     if sample_rate is not None:
         if batch_size is not None:
@@ -219,9 +240,11 @@ def scheme_of(scheme: Union[SamplingScheme, str, None], sample_rate: Any, batch_
     if batch_size is None or population is None:
         missing = "batch_size" if batch_size is None else "population"
         if batch_size is None and population is None and word == "poisson":
-            raise InvalidArgument("sample_rate: give it, or batch_size and population, or a scheme that has them",
-                                  field="sample_rate")
-        raise InvalidArgument("%s: give it too: batches come from batch_size and population" % missing, field=missing)
+            raise InvalidArgument(
+                "sample_rate: give it, or batch_size and population, or a scheme that has them",
+                field="sample_rate")
+        raise InvalidArgument(
+            "%s: give it too: batches come from batch_size and population" % missing, field=missing)
     batch = whole(batch_size, "batch_size")
     if batch > size:
         raise InvalidArgument("batch_size: must be at most population (%d), got %d" % (size, batch),
@@ -231,7 +254,8 @@ def scheme_of(scheme: Union[SamplingScheme, str, None], sample_rate: Any, batch_
     if word == "fixed-size":
         return WithoutReplacement(batch, size)
     rounds = -(-size // batch)
-    return DisjointBatches(rounds, 0, size) if word == "shuffled" else RandomAllocation(rounds, population_size=size)
+    return DisjointBatches(
+        rounds, 0, size) if word == "shuffled" else RandomAllocation(rounds, population_size=size)
 
 
 def rounds_per_epoch(scheme: Any) -> int:
@@ -244,8 +268,8 @@ def rounds_per_epoch(scheme: Any) -> int:
 
 
 def steps_of(scheme: Any, steps: Any, epochs: Any) -> int:
-    """How many rounds there are. `epochs` of samples that come one by one are the least number of rounds that draw that
-    many times the population, on average."""
+    """How many rounds there are. `epochs` of samples that come one by one are the least number of
+    rounds that draw that many times the population, on average."""
     if epochs is None:
         if steps is None:
             raise InvalidArgument("steps: give it, or epochs", field="steps")
@@ -261,15 +285,18 @@ def steps_of(scheme: Any, steps: Any, epochs: Any) -> int:
     if hasattr(scheme, "probability"):
         return _up(passes / exact(scheme.probability, "sample_rate"))
     if not scheme.population_size:
-        raise InvalidArgument("scheme.population_size: epochs need it", field="scheme.population_size")
+        raise InvalidArgument("scheme.population_size: epochs need it",
+                              field="scheme.population_size")
     return _up(passes * scheme.population_size / exact(scheme.sample_size, "scheme.sample_size"))
 
 
-def run(noise_multiplier: Any, sample_rate: Any, steps: Any, scheme: Any, batch_size: Any, population: Any,
-        epochs: Any) -> List[Event]:
+def run(noise_multiplier: Any, sample_rate: Any, steps: Any, scheme: Any, batch_size: Any,
+        population: Any, epochs: Any) -> List[Event]:
     """The events of one run. An epoch that it leaves unfinished is told round by round."""
-    if scheme is batch_size is population is epochs is None and sample_rate is not None and steps is not None:
-        return [RoundsEvent(Poisson(rate(sample_rate)), (SumQuery(1.0, noise_multiplier),), whole(steps, "steps"))]
+    unknown = scheme is batch_size is population is epochs is None
+    if unknown and sample_rate is not None and steps is not None:
+        return [RoundsEvent(Poisson(rate(sample_rate)), (SumQuery(1.0, noise_multiplier),),
+                            whole(steps, "steps"))]
     scheme = scheme_of(scheme, sample_rate, batch_size, population)
     count = steps_of(scheme, steps, epochs)
     query = SumQuery(1.0, noise_multiplier)
@@ -307,11 +334,13 @@ def _chain(folded: str, value: Any) -> Optional[List[str]]:
 
 
 def api_path(path: str, events: Sequence[Any]) -> str:
-    """A path as Python's names have it, "events[0].queries[0].noise_stddev", in the API's names, which name each case
-    of a oneof too: "events[0].rounds.queries[0].noise_stddev". A path that is none in Python's names as it is."""
+    """A path as Python's names have it, "events[0].queries[0].noise_stddev", in the API's names,
+    which name each case of a oneof too: "events[0].rounds.queries[0].noise_stddev". A path that is
+    none in Python's names as it is."""
     import re
     parts = [re.match(r"(\w+)(?:\[(\d+)\])?$", part) for part in path.split(".")]
-    if parts[0] is None or parts[0][1] != "events" or parts[0][2] is None or int(parts[0][2]) >= len(events):
+    if parts[0] is None or parts[
+            0][1] != "events" or parts[0][2] is None or int(parts[0][2]) >= len(events):
         return path
     found, value = [parts[0][0]], events[int(parts[0][2])]
     chain = _chain("Event", value)
@@ -343,7 +372,8 @@ def numbers(events: Sequence[Any]) -> List[str]:
     def visit(path: str, value: Any) -> None:
         for _, name, kind, _ in getattr(value, "_wire", ()):
             held = getattr(value, name)
-            if kind in ("double", "uint64") and not isinstance(held, (tuple, list)) and held is not None:
+            if kind in ("double", "uint64") and not isinstance(held,
+                                                               (tuple, list)) and held is not None:
                 found.append("%s.%s" % (path, name))
             elif isinstance(held, _wire.Message):
                 visit("%s.%s" % (path, name), held)

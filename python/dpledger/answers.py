@@ -1,4 +1,5 @@
-"""What the accountant answers. Every number is an interval that contains the true value; `upper` is to be reported."""
+"""What the accountant answers. Every number is an interval that contains the true value; `upper` is
+to be reported."""
 from __future__ import annotations
 
 import math
@@ -8,14 +9,16 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 from . import _decoding
 from ._wire import Message
 from .interval import Interval, formatted, rounded
-from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSuccess, CalibrateResponse,
-                       CalibrationByMethod, ComputeDeltaResponse, ComputeEpsilonResponse, ComputeProfileResponse,
-                       ComputeTuningCostResponse, CurveAudit, ErrorRateBounds, ErrorRates, GaussianFit,
-                       LedgerReference, Parameters, ProfilePoint, Regime, Trials, TuningAnalysis)
+from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSuccess,
+                       CalibrateResponse, CalibrationByMethod, ComputeDeltaResponse,
+                       ComputeEpsilonResponse, ComputeProfileResponse, ComputeTuningCostResponse,
+                       CurveAudit, ErrorRateBounds, ErrorRates, GaussianFit, LedgerReference,
+                       Parameters, ProfilePoint, Regime, Trials, TuningAnalysis)
 
 
 class Detailed:
-    """What every answer says of itself. Immutable, but for what is decoded when it is first asked for.
+    """What every answer says of itself. Immutable, but for what is decoded when it is first asked
+    for.
 
     Formatted, f"{answer:.3f}", it is the bound to report, rounded so that it still is one.
     """
@@ -41,13 +44,14 @@ class Detailed:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets must be hard to tell apart: "add-or-remove-one", "replace-one" or "zero-out"."""
+        """Which data sets must be hard to tell apart: "add-or-remove-one", "replace-one" or
+        "zero-out"."""
         return self.details.adjacency
 
     @property
     def regime(self) -> Regime:
-        """Which guarantee the number is: "fixed-plan" of events, the (ε, δ)-differential privacy of a plan; of ledgers
-        also "filter", or "odometer", which is no differential privacy."""
+        """Which guarantee the number is: "fixed-plan" of events, the (ε, δ)-differential privacy of
+        a plan; of ledgers also "filter", or "odometer", which is no differential privacy."""
         return self.details.regime
 
     @property
@@ -66,8 +70,9 @@ class Detailed:
         return self.details.warnings
 
     def to_dict(self) -> Dict[str, Any]:
-        """What the answer says, as plain Python. An interval is two numbers: `epsilon` is the bound to report,
-        `epsilon_lower` the other one. pandas.DataFrame([answer.to_dict(), ...]) has them as columns."""
+        """What the answer says, as plain Python. An interval is two numbers: `epsilon` is the bound
+        to report, `epsilon_lower` the other one. pandas.DataFrame([answer.to_dict(), ...]) has them
+        as columns."""
         found: Dict[str, Any] = {}
         for name, value in self._rows():
             _put_plain(found, name, value)
@@ -76,8 +81,8 @@ class Detailed:
         return found
 
     def to_json(self, indent: Optional[int] = None) -> str:
-        """The API's message in proto JSON, as `dpledger --json` prints it and a server answers by HTTP: names are in
-        camelCase, 64-bit whole numbers and infinity are text."""
+        """The API's message in proto JSON, as `dpledger --json` prints it and a server answers by
+        HTTP: names are in camelCase, 64-bit whole numbers and infinity are text."""
         import json
         from ._json import to_proto_json
         self.details  # it is decoded when it is first asked for
@@ -87,23 +92,27 @@ class Detailed:
         return [(name, getattr(self, name)) for name in self._shown]
 
     def __repr__(self) -> str:
-        return "%s(%s)" % (self._name(), ", ".join("%s=%r" % row for row in self._rows() if row[1] is not None))
+        return "%s(%s)" % (self._name(),
+                           ", ".join("%s=%r" % row for row in self._rows() if row[1] is not None))
 
     def _name(self) -> str:
         return type(self).__name__
 
     def __format__(self, spec: str) -> str:
-        return formatted(float(self), spec, math.inf) if spec else str(self)  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        return formatted(float(self), spec, math.inf) if spec else str(self)
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         import html  # elsewhere it is not needed
-        rows = [(name.replace("_", " "), value) for name, value in self._rows() if value is not None]
+        rows = [(name.replace("_", " "), value) for name, value in self._rows()
+                if value is not None]
         for name in ("method", "adjacency", "schemes", "assumptions", "warnings"):
             value = getattr(self, name)
             if name not in self._shown:
                 rows.append((name, value if isinstance(value, str) else "; ".join(value) or "none"))
-        cells = "".join("<tr><th style='text-align:left'>%s</th><td style='text-align:left'>%s</td></tr>"
+        cells = "".join("<tr><th style='text-align:left'>%s</th><td "
+                        "style='text-align:left'>%s</td></tr>"
                         % (html.escape(name), html.escape(str(value))) for name, value in rows)
         return "<table>%s</table>" % cells
 
@@ -145,8 +154,8 @@ def _finite(value: Any) -> Any:
 class Answer(Detailed):
     """ε at a δ (EpsilonAnswer), or δ at an ε (DeltaAnswer).
 
-    It compares, `answer <= 3`, with numbers and with answers of its kind, by `upper`. Answers do not add: one question
-    about both runs has their sum.
+    It compares, `answer <= 3`, with numbers and with answers of its kind, by `upper`. Answers do
+    not add: one question about both runs has their sum.
     """
 
     _asked = ""
@@ -231,9 +240,11 @@ class Answer(Detailed):
         return self._ordered(operator.ge, other)
 
     def _ordered(self, order: Callable[[Any, Any], bool], other: Any) -> bool:
-        if isinstance(other, Answer) and other._asked != self._asked or not hasattr(other, "__float__"):
+        if isinstance(other, Answer) and other._asked != self._asked or not hasattr(other,
+                                                                                    "__float__"):
             return NotImplemented
-        return bool(order(self.upper, other.upper if isinstance(other, (Answer, Interval)) else other))
+        return bool(order(self.upper, other.upper if isinstance(other, (Answer, Interval))
+                          else other))
 
     def _name(self) -> str:
         return "Answer"
@@ -257,7 +268,8 @@ class EpsilonAnswer(Answer):
 
     @property
     def planned_epsilon(self) -> Optional[Interval]:
-        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else None."""
+        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else
+        None."""
         return self._response.planned_epsilon
 
     _shown = ("epsilon", "planned_epsilon", "delta", "method")
@@ -281,7 +293,8 @@ class DeltaAnswer(Answer):
 
     @property
     def planned_delta(self) -> Optional[Interval]:
-        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else None."""
+        """A ledger's: of the declared plan, while fewer rounds than planned are recorded; else
+        None."""
         return self._response.planned_delta
 
     _shown = ("epsilon", "delta", "planned_delta", "method")
@@ -301,26 +314,29 @@ class Calibration(Detailed):
         if name == self._solved:
             return self.value
         if self._given.get(name) is None:
-            raise AttributeError("%s: is not known here; `value` is what was found: %s" % (name, self._solved))
+            raise AttributeError("%s: is not known here; `value` is what was found: %s"
+                                 % (name, self._solved))
         return self._given[name]
 
     @property
     def solved(self) -> str:
-        """What was looked for: "noise_multiplier", "steps", "sample_rate", "batch_size", or the path of the hole."""
+        """What was looked for: "noise_multiplier", "steps", "sample_rate", "batch_size", or the
+        path of the hole."""
         return self._solved
 
     @property
     def value(self) -> float:
         """The solution, whatever it is of."""
         response = self._response
-        found = (response.noise_multiplier, response.steps, response.sampling_probability, response.value)
+        found = (response.noise_multiplier, response.steps, response.sampling_probability,
+                 response.value)
         value = next(value for value in found if value is not None)
         return int(value) if self._solved in ("steps", "batch_size") else value
 
     @property
     def noise_multiplier(self) -> float:
-        """Noise standard deviation over clip norm: found or given. AttributeError for a hole in events, as for the
-        next three."""
+        """Noise standard deviation over clip norm: found or given. AttributeError for a hole in
+        events, as for the next three."""
         return cast(float, self._solution("noise_multiplier"))
 
     @property
@@ -330,8 +346,8 @@ class Calibration(Detailed):
 
     @property
     def sample_rate(self) -> float:
-        """Poisson sampling probability: found or given, as it was or by a batch size. AttributeError for other schemes
-        too."""
+        """Poisson sampling probability: found or given, as it was or by a batch size.
+        AttributeError for other schemes too."""
         return cast(float, self._solution("sample_rate"))
 
     @property
@@ -377,13 +393,16 @@ class Statement:
 
     poisson: if each record is in each batch independently
     unamplified: if each record is in one batch an epoch, whatever the order
-    user_poisson, user_unamplified: the same for all records of one user; None if none was asked about
+    user_poisson, user_unamplified: the same for all records of one user; None if none was asked
+        about
     """
 
-    def __init__(self, words: Dict[str, Any], steps: int, max_examples_per_user: Optional[int], poisson: EpsilonAnswer,
-                 unamplified: EpsilonAnswer, user_poisson: Optional[EpsilonAnswer],
+    def __init__(self, words: Dict[str, Any], steps: int, max_examples_per_user: Optional[int],
+                 poisson: EpsilonAnswer, unamplified: EpsilonAnswer,
+                 user_poisson: Optional[EpsilonAnswer],
                  user_unamplified: Optional[EpsilonAnswer]) -> None:
-        self._words = dict(words, steps=steps, delta=poisson.delta, max_examples_per_user=max_examples_per_user)
+        self._words = dict(words, steps=steps, delta=poisson.delta,
+                           max_examples_per_user=max_examples_per_user)
         self.poisson, self.unamplified = poisson, unamplified
         self.user_poisson, self.user_unamplified = user_poisson, user_unamplified
 
@@ -401,22 +420,27 @@ class Statement:
 
     def __str__(self) -> str:
         words = dict(self._words, poisson=self.poisson, unamplified=self.unamplified)
-        lines = ["DP-SGD over {population} records in batches of {batch_size}, noise multiplier {noise_multiplier}, "
-                 "{epochs} epochs ({steps} steps), delta {delta:g}:",
-                 "  each record in each batch independently (Poisson sampling): epsilon {poisson:.4f}, adding or "
-                 "removing one record",
-                 "  each record in one batch an epoch, in any order (no amplification): epsilon {unamplified:.4f}, one "
-                 "record zeroed out"]
+        lines = ["DP-SGD over {population} records in batches of {batch_size}, noise "
+                 "multiplier {noise_multiplier}, {epochs} epochs ({steps} steps), delta "
+                 "{delta:g}:",
+                 "  each record in each batch independently (Poisson sampling): epsilon "
+                 "{poisson:.4f}, adding or removing one record",
+                 "  each record in one batch an epoch, in any order (no amplification): "
+                 "epsilon {unamplified:.4f}, one record zeroed out"]
         if self.user_poisson is not None:
             words.update(user_poisson=self.user_poisson, user_unamplified=self.user_unamplified)
-            lines.append("  all records of a user, who has at most {max_examples_per_user}: epsilon {user_poisson:.4f} "
-                         "and {user_unamplified:.4f}")
-        lines.append("Assumed: " + "; ".join(sorted({*self.poisson.assumptions, *self.unamplified.assumptions})) + ".")
+            lines.append("  all records of a user, who has at most {max_examples_per_user}: "
+                         "epsilon {user_poisson:.4f} and {user_unamplified:.4f}")
+        lines.append("Assumed: "
+                     + "; ".join(sorted({*self.poisson.assumptions, *self.unamplified.assumptions}))
+                     + ".")
         return "\n".join(lines).format(**words)
 
     def __repr__(self) -> str:
-        return "Statement(%s)" % ", ".join("%s=%s" % (name, value if not isinstance(value, Answer) else "%.4f" % value)
-                                           for name, value in vars(self).items() if name != "_words" and value)
+        return "Statement(%s)" % ", ".join("%s=%s"
+                                           % (name, value if not isinstance(value, Answer)
+                                              else "%.4f" % value) for name, value in vars(
+                                                  self).items() if name != "_words" and value)
 
 
 class TuningCost(Detailed):
@@ -483,7 +507,8 @@ class Profile(Detailed):
 
     @property
     def advantage(self) -> Interval:
-        """The most that an attacker's true positive rate exceeds his false positive rate: δ at ε = 0."""
+        """The most that an attacker's true positive rate exceeds his false positive rate: δ at ε =
+        0."""
         return self._response.advantage or Interval()
 
     @property
@@ -493,7 +518,8 @@ class Profile(Detailed):
 
     @property
     def bayes_success(self) -> Sequence[BayesSuccess]:
-        """The chance to tell rightly which of two neighbouring inputs it was, at each prior that was asked about."""
+        """The chance to tell rightly which of two neighbouring inputs it was, at each prior that
+        was asked about."""
         return self._response.bayes_success
 
     @property
@@ -502,9 +528,11 @@ class Profile(Detailed):
         return self._response.gaussian_fit
 
     def plot(self, axes: Any = None) -> Any:
-        """Draws δ over ε, or the trade-off curve if only that was asked for, as bands between the bounds.
+        """Draws δ over ε, or the trade-off curve if only that was asked for, as bands between the
+        bounds.
 
-        axes: matplotlib's; None makes a figure. Returns the axes. ImportError without matplotlib; ValueError if
+        axes: matplotlib's; None makes a figure. Returns the axes. ImportError without matplotlib;
+            ValueError if
         neither points nor a trade-off curve was asked for.
         """
         if not self.points and not self.trade_off:
@@ -513,16 +541,19 @@ class Profile(Detailed):
             try:
                 import matplotlib.pyplot
             except ImportError:
-                raise ImportError("axes: matplotlib is not installed, and plots are drawn by it") from None
+                raise ImportError(
+                    "axes: matplotlib is not installed, and plots are drawn by it") from None
             axes = matplotlib.pyplot.subplots()[1]
         if self.points:
-            curve = sorted((point.epsilon.upper, point.delta.lower, point.delta.upper) for point in self.points
-                           if point.epsilon and point.delta)
+            curve = sorted((point.epsilon.upper, point.delta.lower, point.delta.upper)
+                           for point in self.points if point.epsilon and point.delta)
             labels, log = ("ε", "δ"), True
         else:
-            curve = sorted((rates.type_one, rates.symmetric.lower, rates.symmetric.upper) for rates in self.trade_off)
+            curve = sorted((rates.type_one, rates.symmetric.lower, rates.symmetric.upper)
+                           for rates in self.trade_off)
             labels, log = ("type I error", "least type II error"), False
-        x, lower, upper = [point[0] for point in curve], [point[1] for point in curve], [point[2] for point in curve]
+        x, lower, upper = [point[
+            0] for point in curve], [point[1] for point in curve], [point[2] for point in curve]
         axes.fill_between(x, lower, upper, alpha=0.3)
         axes.plot(x, upper if self.points else lower)
         axes.set_xlabel(labels[0])

@@ -1,4 +1,5 @@
-"""dp_accounting's accountant interface, answered by dpledger: certified upper bounds in place of estimates.
+"""dp_accounting's accountant interface, answered by dpledger: certified upper bounds in place of
+estimates.
 
     from dpledger.dp_accounting import LedgerAccountant
     LedgerAccountant().compose(dp_event.GaussianDpEvent(1.0), 10).get_epsilon(1e-5)
@@ -16,7 +17,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 try:
     from dp_accounting import dp_event, privacy_accountant
 except ImportError as missing:
-    raise ImportError("dpledger.dp_accounting: needs the package dp_accounting, which is not installed") from missing
+    raise ImportError("dpledger.dp_accounting: needs the package dp_accounting, which is not "
+                      "installed") from missing
 
 from . import accounting, messages
 from .errors import Error, InvalidArgument, WrongType
@@ -26,15 +28,19 @@ _ADJACENCY = {Relation.ADD_OR_REMOVE_ONE: "add-or-remove-one", Relation.REPLACE_
               Relation.REPLACE_SPECIAL: "zero-out"}
 
 # Events bear the messages' names: GaussianDpEvent is Gaussian. So do their fields.
-_KINDS = {"NoOp", "NonPrivate", "Unsupported", "Gaussian", "Laplace", "DiscreteLaplace", "DiscreteGaussian",
-          "RandomizedResponse", "EpsilonDelta", "ZCDp", "ExponentialMechanism", "PermuteAndFlip",
-          "MixtureOfGaussians", "PoissonSampled", "SampledWithoutReplacement", "SampledWithReplacement",
-          "TruncatedSubsampledGaussian", "SingleEpochTreeAggregation", "RepeatAndSelect", "SelfComposed", "Composed"}
-_CLASSES = {(kind[:-2] if kind == "ZCDp" else kind) + "DpEvent": getattr(messages, kind) for kind in _KINDS}
+_KINDS = {"NoOp", "NonPrivate", "Unsupported", "Gaussian", "Laplace", "DiscreteLaplace",
+          "DiscreteGaussian", "RandomizedResponse", "EpsilonDelta", "ZCDp", "ExponentialMechanism",
+          "PermuteAndFlip", "MixtureOfGaussians", "PoissonSampled", "SampledWithoutReplacement",
+          "SampledWithReplacement", "TruncatedSubsampledGaussian", "SingleEpochTreeAggregation",
+          "RepeatAndSelect", "SelfComposed", "Composed"}
+_CLASSES = {(kind[:-2] if kind == "ZCDp" else kind) + "DpEvent": getattr(messages, kind)
+            for kind in _KINDS}
 # With no noise the data is released; dp_accounting allows it, and the API does not.
-_NOISE = {"Gaussian": "noise_multiplier", "Laplace": "noise_multiplier", "DiscreteLaplace": "noise_parameter",
-          "DiscreteGaussian": "sigma", "MixtureOfGaussians": "standard_deviation",
-          "TruncatedSubsampledGaussian": "noise_multiplier", "SingleEpochTreeAggregation": "noise_multiplier"}
+_NOISE = {"Gaussian": "noise_multiplier", "Laplace": "noise_multiplier",
+          "DiscreteLaplace": "noise_parameter", "DiscreteGaussian": "sigma",
+          "MixtureOfGaussians": "standard_deviation",
+          "TruncatedSubsampledGaussian": "noise_multiplier",
+          "SingleEpochTreeAggregation": "noise_multiplier"}
 _SAMPLED = ("PoissonSampled", "SampledWithoutReplacement", "SampledWithReplacement")
 
 
@@ -47,11 +53,11 @@ class UnknownEvent(WrongType):
 
 
 def from_dp_event(event: Any) -> messages.MechanismEvent:
-    """The same mechanism as a dpledger event. Degenerate parameters become what they are: no noise NonPrivate, nothing
-    sampled, one bucket or nothing composed NoOp.
+    """The same mechanism as a dpledger event. Degenerate parameters become what they are: no noise
+    NonPrivate, nothing sampled, one bucket or nothing composed NoOp.
 
-    Raises UnknownEvent (a TypeError) for classes that dp_accounting does not have, InvalidArgument for a
-    sensitivity that is no whole number where noise is on whole numbers.
+    Raises UnknownEvent (a TypeError) for classes that dp_accounting does not have, InvalidArgument
+    for a sensitivity that is no whole number where noise is on whole numbers.
     """
     held = _CLASSES.get(type(event).__name__)
     if held is None or not isinstance(event, dp_event.DpEvent):
@@ -66,12 +72,14 @@ def from_dp_event(event: Any) -> messages.MechanismEvent:
     for _, name, of, label in held._wire:
         value = getattr(event, name)
         if of == "MechanismEvent":
-            value = [from_dp_event(part) for part in value] if label == "*" else from_dp_event(value)
+            value = [
+                from_dp_event(part) for part in value] if label == "*" else from_dp_event(value)
         elif label == "*":
             value = [value] if isinstance(value, (int, float)) else list(value)
         elif of == "uint64" and isinstance(value, float):
             if not value.is_integer():
-                raise InvalidArgument("%s.%s: must be a whole number, got %r" % (type(event).__name__, name, value),
+                raise InvalidArgument("%s.%s: must be a whole number, got %r"
+                                      % (type(event).__name__, name, value),
                                       field=name)
             value = int(value)
         values[name] = value
@@ -89,8 +97,8 @@ def _trivial(kind: str, event: Any) -> Optional[messages.MechanismEvent]:
         return messages.NoOp()
     if kind in ("SampledWithoutReplacement", "SampledWithReplacement") and event.sample_size == 0:
         return messages.NoOp()
-    if kind == "TruncatedSubsampledGaussian" and 0 in (event.sampling_probability, event.truncated_batch_size,
-                                                      event.dataset_size):
+    if kind == "TruncatedSubsampledGaussian" and 0 in (
+            event.sampling_probability, event.truncated_batch_size, event.dataset_size):
         return messages.NoOp()
     if kind == "RandomizedResponse" and event.num_buckets == 1:
         return messages.NoOp()
@@ -110,8 +118,8 @@ def _trivial(kind: str, event: Any) -> Optional[messages.MechanismEvent]:
 
 
 def to_dp_event(event: messages.Event) -> Any:
-    """A dpledger event as dp_accounting's: RoundsEvent too. What dp_accounting has no class for (schemes with epochs,
-    MatrixMechanism, RenyiCurve, ReportNoisyMax) is an UnsupportedDpEvent."""
+    """A dpledger event as dp_accounting's: RoundsEvent too. What dp_accounting has no class for
+    (schemes with epochs, MatrixMechanism, RenyiCurve, ReportNoisyMax) is an UnsupportedDpEvent."""
     count = getattr(event, "count", 1)
     if isinstance(event, messages.RoundsEvent):
         return _counted(_of_round(event.scheme, event.queries), count)
@@ -148,12 +156,15 @@ def _of_round(scheme: messages.SamplingScheme, queries: Sequence[messages.SumQue
     if isinstance(scheme, messages.Poisson):
         return dp_event.PoissonSampledDpEvent(scheme.probability, one)
     if isinstance(scheme, messages.WithoutReplacement):
-        return dp_event.SampledWithoutReplacementDpEvent(scheme.population_size, scheme.sample_size, one)
+        return dp_event.SampledWithoutReplacementDpEvent(scheme.population_size, scheme.sample_size,
+                                                         one)
     if isinstance(scheme, messages.WithReplacement):
-        return dp_event.SampledWithReplacementDpEvent(scheme.population_size, scheme.sample_size, one)
+        return dp_event.SampledWithReplacementDpEvent(scheme.population_size, scheme.sample_size,
+                                                      one)
     if isinstance(scheme, messages.TruncatedPoisson):
         return dp_event.TruncatedSubsampledGaussianDpEvent(
-            scheme.population_size, scheme.probability, scheme.max_sample_size, one.noise_multiplier)
+            scheme.population_size, scheme.probability, scheme.max_sample_size,
+            one.noise_multiplier)
     return one if isinstance(scheme, messages.FullBatch) else dp_event.UnsupportedDpEvent()
 
 
@@ -161,21 +172,22 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
     """A PrivacyAccountant whose numbers are upper bounds, certified by dpledger's library.
 
     neighboring_relation: REPLACE_SPECIAL is dpledger's "zero-out"
-    value_discretization_interval: taken where PLDAccountant's is, and not used: `relative_gap` says how tight
+    value_discretization_interval: taken where PLDAccountant's is, and not used: `relative_gap` says
+        how tight
     relative_gap: wanted (upper - lower) / upper of an answer, in [1e-9, 1]
     method: "best", or one of "rdp", "pld", "contour", "gaussian-closed-form"
     """
 
     def __init__(self, neighboring_relation: Any = Relation.ADD_OR_REMOVE_ONE,
-                 value_discretization_interval: Optional[float] = None, *, relative_gap: float = 5e-8,
-                 method: str = "best") -> None:
+                 value_discretization_interval: Optional[float] = None, *,
+                 relative_gap: float = 5e-8, method: str = "best") -> None:
         super().__init__(neighboring_relation)
         if neighboring_relation not in _ADJACENCY:
             raise InvalidArgument("neighboring_relation: must be one of %s, got %r"
                                   % (", ".join(r.name for r in _ADJACENCY), neighboring_relation),
                                   field="neighboring_relation")
-        self._options: Dict[str, Any] = dict(adjacency=_ADJACENCY[neighboring_relation], relative_gap=relative_gap,
-                                             method=method)
+        self._options: Dict[str, Any] = dict(adjacency=_ADJACENCY[neighboring_relation],
+                                             relative_gap=relative_gap, method=method)
         self._events: List[messages.MechanismEvent] = []
         self._supported: List[bytes] = []
 
@@ -211,14 +223,16 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         if refusal is None:
             return None
         if refusal.code == "INVALID_ARGUMENT" and "adjacency" not in str(refusal).lower():
-            raise ValueError(str(refusal))  # as PLDAccountant does for parameters out of their domain
+            # as PLDAccountant does for parameters out of their domain
+            raise ValueError(str(refusal))
         others = [relation for relation, adjacency in _ADJACENCY.items()
                   if relation != self._neighboring_relation
                   and self._refusal(_amplified(stated, adjacency), adjacency) is None]
         text = str(refusal)
         if others:
             text = "neighboring_relation must be %s for `%s`. Found %s: %s" % (
-                " or ".join("`%s`" % relation.name for relation in others), name, self._neighboring_relation, text)
+                " or ".join("`%s`" % relation.name for relation in others), name,
+                self._neighboring_relation, text)
         return self.CompositionErrorDetails(event, text)
 
     def _refusal(self, message: messages.MechanismEvent, adjacency: Any) -> Optional[Error]:
@@ -261,8 +275,9 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
         return found
 
     def _statements(self) -> Optional[Tuple[Fraction, Fraction]]:
-        """Of (ε, δ) statements alone, a few of them: the sum of ε and 1 - Π(1 - δ), which hold together (Kairouz, Oh,
-        Viswanath 2015, theorem 3.3) and are met there: exact, where the library's bounds are 1e-13 apart. Else None."""
+        """Of (ε, δ) statements alone, a few of them: the sum of ε and 1 - Π(1 - δ), which hold
+        together (Kairouz, Oh, Viswanath 2015, theorem 3.3) and are met there: exact, where the
+        library's bounds are 1e-13 apart. Else None."""
         epsilon, kept, count = Fraction(0), Fraction(1), 0
         for event in self._events:
             if not isinstance(event, (messages.EpsilonDelta, messages.ExponentialMechanism)):
@@ -274,36 +289,45 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             kept *= (1 - Fraction(getattr(event, "delta", 0))) ** event.count
         return epsilon, 1 - kept
 
-    def _least_type_two(self, type_one: Sequence[float], deltas: Optional[Sequence[float]]) -> List[float]:
-        """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that holds, at type I
-        error a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010, theorem 2.4; Kairouz, Oh, Viswanath 2015,
-        theorem 2.1). The greatest of them, over `deltas`, or else over 1000 values of ε up to where δ is 1e-13."""
+    def _least_type_two(
+            self, type_one: Sequence[float], deltas: Optional[Sequence[float]]) -> List[float]:
+        """Lower bounds on an attacker's type II errors at type I errors: of each pair (ε, δ) that
+        holds, at type I error a, max(1 - δ - e^ε a, e^-ε (1 - δ - a)) is one (Wasserman, Zhou 2010,
+        theorem 2.4; Kairouz, Oh, Viswanath 2015, theorem 2.1). The greatest of them, over `deltas`,
+        or else over 1000 values of ε up to where δ is 1e-13."""
         if deltas is not None:
             within = [float(delta) for delta in deltas if 0 < delta < 1]
-            pairs = [(point.epsilon.upper, point.delta.upper) for first in range(0, len(within), 1000) for point in
-                     accounting.profile(self._events, deltas=within[first:first + 1000], **self._options).points]
+            pairs = [
+                (point.epsilon.upper, point.delta.upper) for first in range(0, len(within), 1000)
+                for point in accounting.profile(self._events, deltas=within[first:first + 1000],
+                                                **self._options).points]
         else:
             top = accounting.epsilon(self._events, delta=1e-13, **self._options).upper
             top = min(top, 700.0) if math.isfinite(top) else 50.0
             grid = [top * i / 999 for i in range(1000)] if top > 0 else [0.0]
             pairs = [(point.epsilon.upper, point.delta.upper)
-                     for point in accounting.profile(self._events, epsilons=grid, **self._options).points]
+                     for point in accounting.profile(self._events, epsilons=grid,
+                                                     **self._options).points]
         # Three roundings of numbers of at most 1, and exp to within 2 units in the last place.
-        lines = [(math.exp(epsilon), math.exp(-epsilon), delta) for epsilon, delta in pairs if epsilon <= 700]
-        found = [max(max(1 - delta - up * rate * (1 + 2.0 ** -50), down * (1 - delta - rate) * (1 - 2.0 ** -50))
+        lines = [(math.exp(epsilon), math.exp(-epsilon), delta) for epsilon, delta in pairs
+                 if epsilon <= 700]
+        found = [max(max(
+            1 - delta - up * rate * (1 + 2.0 ** -50), down * (1 - delta - rate) * (1 - 2.0 ** -50))
                      for up, down, delta in lines) * (1 - 2.0 ** -52) - 2.0 ** -52 if rate > 0
                  else 1 - min(delta for _, _, delta in lines) for rate in type_one]
         if deltas is None:  # the library's own curve has its bends where it has to
             for first in range(0, len(type_one), 1000):
-                curve = accounting.profile(self._events, type_one_errors=type_one[first:first + 1000], **self._options)
+                curve = accounting.profile(
+                    self._events, type_one_errors=type_one[first:first + 1000], **self._options)
                 for index, rates in enumerate(curve.trade_off, first):
                     found[index] = max(found[index], rates.symmetric.lower)
         return [max(0.0, error) for error in found]
 
     def get_true_positive_rates(self, false_positive_rates: Union[float, Sequence[float]],
                                 deltas: Optional[Sequence[float]] = None) -> Any:
-        """An upper bound on an attacker's true positive rate at each false positive rate: a float for a float, else a
-        numpy array. By (ε, δ) at these `deltas`, or on a finer grid of the library's."""
+        """An upper bound on an attacker's true positive rate at each false positive rate: a float
+        for a float, else a numpy array. By (ε, δ) at these `deltas`, or on a finer grid of the
+        library's."""
         one = isinstance(false_positive_rates, (int, float))
         rates = [float(false_positive_rates)] if one else [  # type: ignore[arg-type]
             float(rate) for rate in false_positive_rates]  # type: ignore[union-attr]
@@ -320,9 +344,10 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
 
     def get_gdp_parameter_estimate(self, false_positive_rates: Optional[Sequence[float]] = None,
                                    deltas: Optional[Sequence[float]] = None) -> float:
-        """The least μ of a Gaussian that is as revealing at the false positive rates given, or at 500 from 1e-12 to a
-        half: by its definition in dp_accounting an estimate, no bound (`dpledger.profile(gaussian_least_delta=...)` is
-        one). Infinite if the loss is with more probability than the least rate."""
+        """The least μ of a Gaussian that is as revealing at the false positive rates given, or at
+        500 from 1e-12 to a half: by its definition in dp_accounting an estimate, no bound
+        (`dpledger.profile(gaussian_least_delta=...)` is one). Infinite if the loss is with more
+        probability than the least rate."""
         if self._contains_non_dp_event:
             return math.inf
         if not self._events:
@@ -349,13 +374,15 @@ _ORDERS = (*range(2, 65), 80, 96, 128, 192, 256)
 
 
 def _amplified(message: messages.MechanismEvent, adjacency: str) -> messages.MechanismEvent:
-    """Of a sample of a zCDP mechanism, or of a discrete Gaussian of several dimensions, the Rényi curve that is proved;
-    any other event as it is. dp_accounting takes such a sample for one of Gaussian noise, of which there is no proof.
+    """Of a sample of a zCDP mechanism, or of a discrete Gaussian of several dimensions, the Rényi
+    curve that is proved; any other event as it is. dp_accounting takes such a sample for one of
+    Gaussian noise, of which there is no proof.
 
-    With M_k = e^{(k-1)(ξ+ρk)} and a Poisson sample, A_α = Σ C(α,k) (1-q)^{α-k} q^k M_k bounds E_Q[((1-q)+qP/Q)^α]. The
-    other way round, E_Q[((1-q)+qP/Q)^{1-α}] is at most 2A_α - 1: with r = P/Q the function is below its tangent at 1 plus
-    what r -> ((1-q)+qr)^α has above its own where r > 1, and r((1-q)+q/r)^α where r < 1 (second derivatives: 1-q+qr >= 1,
-    and 1-q+qr >= r^q with q+(1-q)r >= r^{1-q}), whose means are A_α. Or A_α with thrice its terms from k = 3 on (Zhu, Wang
+    With M_k = e^{(k-1)(ξ+ρk)} and a Poisson sample, A_α = Σ C(α,k) (1-q)^{α-k} q^k M_k bounds
+    E_Q[((1-q)+qP/Q)^α]. The other way round, E_Q[((1-q)+qP/Q)^{1-α}] is at most 2A_α - 1: with r =
+    P/Q the function is below its tangent at 1 plus what r -> ((1-q)+qr)^α has above its own where r
+    > 1, and r((1-q)+q/r)^α where r < 1 (second derivatives: 1-q+qr >= 1, and 1-q+qr >= r^q with
+    q+(1-q)r >= r^{1-q}), whose means are A_α. Or A_α with thrice its terms from k = 3 on (Zhu, Wang
     2019, general bound). Without replacement: Wang, Balle, Kasiviswanathan 2019, theorem 9.
     """
     poisson = isinstance(message, messages.PoissonSampled) and adjacency == "add-or-remove-one"
@@ -374,8 +401,8 @@ def _amplified(message: messages.MechanismEvent, adjacency: str) -> messages.Mec
     if not (0 < q < 1 and 0 <= rho < math.inf and 0 <= xi < math.inf and inner.count == 1):
         return message
     points = [(order, _excess(order, q, rho, xi, poisson)) for order in _ORDERS]
-    kept = [(order, math.log1p(excess * (1 + 1e-9)) / (order - 1) * (1 + 1e-15)) for order, excess in points
-            if excess < math.inf]
+    kept = [(order, math.log1p(excess * (
+        1 + 1e-9)) / (order - 1) * (1 + 1e-15)) for order, excess in points if excess < math.inf]
     if not kept:
         return message
     return messages.RenyiCurve([float(order) for order, _ in kept], [value for _, value in kept],
@@ -383,7 +410,8 @@ def _amplified(message: messages.MechanismEvent, adjacency: str) -> messages.Mec
 
 
 def _excess(order: int, q: float, rho: float, xi: float, poisson: bool) -> float:
-    """By how much the mean of the likelihood ratio's power is above 1, at most, but for rounding of 1e-9 of it."""
+    """By how much the mean of the likelihood ratio's power is above 1, at most, but for rounding of
+    1e-9 of it."""
     stays = math.log1p(-q) if poisson else 0.0
     try:
         terms = [math.exp(math.lgamma(order + 1) - math.lgamma(k + 1) - math.lgamma(order - k + 1)
@@ -391,7 +419,8 @@ def _excess(order: int, q: float, rho: float, xi: float, poisson: bool) -> float
                  for k in range(2, order + 1)]
         if not poisson:
             ratio = math.exp(xi + 2 * rho)
-            return terms[0] / ratio * min(4 * math.expm1(xi + 2 * rho), 2 * ratio) + 2 * math.fsum(terms[1:])
+            return terms[
+                0] / ratio * min(4 * math.expm1(xi + 2 * rho), 2 * ratio) + 2 * math.fsum(terms[1:])
     except OverflowError:
         return math.inf
     none_or_one = (order - 1) * stays + math.log1p((order - 1) * q)

@@ -1,16 +1,18 @@
 """What goes wrong, as Python exceptions."""
 from __future__ import annotations
 
-CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-         "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
-         "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED")
+CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+         "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+         "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
+         "UNAUTHENTICATED")
 
 
 class Error(Exception):
     """Why a call failed: its text names the argument and the rule.
 
     code: gRPC's name of the kind of failure, such as "INVALID_ARGUMENT" or "UNAVAILABLE"
-    field: the argument, or the part of an event, that is wrong: "events[0].gaussian.noise_multiplier"; empty if none is
+    field: the argument, or the part of an event, that is wrong:
+        "events[0].gaussian.noise_multiplier"; empty if none is
     reason: for programs, such as "INVALID_FIELD"; empty if there is none
     """
 
@@ -18,7 +20,8 @@ class Error(Exception):
     field: str
     reason: str
 
-    def __init__(self, message: str, code: str = "UNKNOWN", field: str = "", reason: str = "") -> None:
+    def __init__(self, message: str, code: str = "UNKNOWN", field: str = "",
+                 reason: str = "") -> None:
         super().__init__(message)
         self.code, self.field, self.reason = code, field, reason
 

@@ -1,13 +1,16 @@
-"""Opacus with dpledger's accountant, and with a ledger that has each step before its weights change.
+"""Opacus with dpledger's accountant, and with a ledger that has each step before its weights
+change.
 
     engine = dpledger.opacus.PrivacyEngine(recorder=ledger)
-    model, optimizer, loader = engine.make_private(module=model, optimizer=optimizer, data_loader=loader,
-                                                   noise_multiplier=1.1, max_grad_norm=1.0)
+    model, optimizer, loader = engine.make_private(module=model, optimizer=optimizer,
+                                                   data_loader=loader, noise_multiplier=1.1,
+                                                   max_grad_norm=1.0)
 
-Clipping and noise stay Opacus' own floats: answers list the assumption "floating-point noise". dpledger.torch has exact
-sums. The ledger says how batches are really drawn: by default the loader's are replaced by exact Poisson samples. Each
-step is tied to one sample of the loader that make_private returns, and each pass over a shuffled loader is an epoch,
-also one that the loop leaves early. Tested with Opacus 1.4.0 by hand and with a stand-in in the test suite; several
+Clipping and noise stay Opacus' own floats: answers list the assumption "floating-point noise".
+dpledger.torch has exact sums. The ledger says how batches are really drawn: by default the loader's
+are replaced by exact Poisson samples. Each step is tied to one sample of the loader that
+make_private returns, and each pass over a shuffled loader is an epoch, also one that the loop
+leaves early. Tested with Opacus 1.4.0 by hand and with a stand-in in the test suite; several
 processes (DDP) and other versions were not run. Needs the package opacus.
 """
 from __future__ import annotations
@@ -21,13 +24,14 @@ try:
     import opacus
     from opacus.accountants import IAccountant
 except ImportError as missing:
-    raise ImportError("dpledger.opacus: needs the package opacus, which is not installed") from missing
+    raise ImportError(
+        "dpledger.opacus: needs the package opacus, which is not installed") from missing
 import torch
 
 from . import _client, accounting
 from .errors import Error, InvalidArgument, WrongType, error
-from .messages import (DisjointBatches, Poisson, RandomAllocation, SamplingScheme, SumQuery, TruncatedPoisson,
-                       WithReplacement)
+from .messages import (DisjointBatches, Poisson, RandomAllocation, SamplingScheme, SumQuery,
+                       TruncatedPoisson, WithReplacement)
 from .recorder import Recorder
 from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch.batches import BatchSampler
@@ -36,7 +40,8 @@ MECHANISM = "dpledger"
 
 
 class Accountant(IAccountant):  # type: ignore[misc]
-    """Opacus' accountant interface: upper bounds for Poisson samples, which is what Opacus' steps describe."""
+    """Opacus' accountant interface: upper bounds for Poisson samples, which is what Opacus' steps
+    describe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,11 +74,12 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
 
 def register() -> None:
-    """Makes `opacus.PrivacyEngine(accountant="dpledger")` known, where Opacus can be told (1.6 and later). Importing
-    this module has done it."""
+    """Makes `opacus.PrivacyEngine(accountant="dpledger")` known, where Opacus can be told (1.6 and
+    later). Importing this module has done it."""
     registry = getattr(opacus.accountants, "register_accountant", None)
     if registry is None:
-        registry = getattr(getattr(opacus.accountants, "registry", None), "register_accountant", None)
+        registry = getattr(getattr(opacus.accountants, "registry", None), "register_accountant",
+                           None)
     if registry is not None:
         try:
             registry(MECHANISM, Accountant)
@@ -85,16 +91,18 @@ register()
 
 
 def drawn_rate(sample_rate: float) -> float:
-    """The probability with which Opacus' own Poisson sampler really takes a record: it compares 32-bit uniforms, whole
-    multiples of 2^-24, with the rate as a 32-bit float."""
+    """The probability with which Opacus' own Poisson sampler really takes a record: it compares
+    32-bit uniforms, whole multiples of 2^-24, with the rate as a 32-bit float."""
     rounded = float(torch.tensor(sample_rate, dtype=torch.float32))
     return min(1.0, math.ceil(rounded * 2 ** 24) / 2 ** 24)
 
 
 def scheme_of(loader: Any) -> SamplingScheme:
-    """How `loader` really draws its batches. InvalidArgument where that cannot be told: give `scheme` then.
+    """How `loader` really draws its batches. InvalidArgument where that cannot be told: give
+    `scheme` then.
 
-    Shuffled batches are DisjointBatches, whatever Opacus accounts for; batches in a fixed order are no scheme.
+    Shuffled batches are DisjointBatches, whatever Opacus accounts for; batches in a fixed order are
+    no scheme.
     """
     sampler = _innermost(getattr(loader, "batch_sampler", None))
     if isinstance(sampler, BatchSampler):
@@ -108,12 +116,16 @@ def scheme_of(loader: Any) -> SamplingScheme:
         if inner.replacement:
             return WithReplacement(sampler.batch_size, size)
         if inner.num_samples > len(inner.data_source):
-            raise InvalidArgument("data_loader: its RandomSampler has num_samples=%d over %d records, so that one pass "
-                                  "takes a record several times; leave num_samples out, and make more passes"
-                                  % (inner.num_samples, len(inner.data_source)), field="data_loader")
+            raise InvalidArgument(
+                "data_loader: its RandomSampler has num_samples=%d over %d records, so "
+                "that one pass takes a record several times; leave num_samples out, and "
+                "make more passes" % (inner.num_samples, len(inner.data_source)),
+                field="data_loader")
         return DisjointBatches(len(sampler), 0, size)
-    raise InvalidArgument("data_loader: how its sampler (%s over %s) draws batches is not known; give scheme, or leave "
-                          "it to the engine's own Poisson sampler" % (name, type(inner).__name__), field="data_loader")
+    raise InvalidArgument(
+        "data_loader: how its sampler (%s over %s) draws batches is not known; give "
+        "scheme, or leave it to the engine's own Poisson sampler" % (name, type(inner).__name__),
+        field="data_loader")
 
 
 class _Epoch:
@@ -126,18 +138,21 @@ class _Pass:
     """One iteration over a loader: its samples so far, and which of them had their step."""
 
     def __init__(self, watched: bool) -> None:
-        self.watched = watched  # batches are seen as the loop gets them, and not only as they are drawn
-        self.handed, self.stepped = 0, 0  # samples that came, and how many had come when the last step was made
-        self.drawn: List[Tuple[int, _Epoch]] = []  # records and epochs of samples that have not come yet
+        # batches are seen as the loop gets them, and not only as they are drawn
+        self.watched = watched
+        # samples that came, and how many had come when the last step was made
+        self.handed, self.stepped = 0, 0
+        # records and epochs of samples that have not come yet
+        self.drawn: List[Tuple[int, _Epoch]] = []
         self.records, self.epoch = 0, _Epoch()  # of the last one that came
 
 
 class _Samples:
     """A batch sampler that tells the passes over it apart, and the samples of each.
 
-    Each pass is one iteration, and an epoch of its own, unless dpledger's own sampler draws, which counts its epochs
-    over all passes. Where another loader takes the batches (BatchMemoryManager's splits them) they count as handed over
-    when they are drawn.
+    Each pass is one iteration, and an epoch of its own, unless dpledger's own sampler draws, which
+    counts its epochs over all passes. Where another loader takes the batches (BatchMemoryManager's
+    splits them) they count as handed over when they are drawn.
     """
 
     def __init__(self, batches: Any) -> None:
@@ -185,15 +200,18 @@ def _watched(loader: Any) -> Any:
         return loader
     sampler = _innermost(loader.batch_sampler)
     if sampler in _served:
-        raise InvalidArgument("data_loader: its sampler serves another optimizer; give make_private the loader that it "
-                              "returned for that one, or make another sampler", field="data_loader")
+        raise InvalidArgument(
+            "data_loader: its sampler serves another optimizer; give make_private the "
+            "loader that it returned for that one, or make another sampler",
+            field="data_loader")
     if isinstance(sampler, BatchSampler):
         _served.add(sampler)
     kind = type(loader)
 
     def iterate(self: Any) -> Iterator[Any]:
         begun = self.batch_sampler.watched = _Pass(watched=True)
-        batches = kind.__iter__(self)  # which, with workers, iterates over the sampler twice, and drops the first
+        # which, with workers, iterates over the sampler twice, and drops the first
+        batches = kind.__iter__(self)
         self.batch_sampler.watched = None
         for batch in batches:
             self.batch_sampler.hand_over(begun)
@@ -221,44 +239,58 @@ def _rounds_of(scheme: SamplingScheme) -> int:
 
 
 _served: "weakref.WeakSet[BatchSampler]" = weakref.WeakSet()
-_epochs: "weakref.WeakKeyDictionary[Recorder, int]" = weakref.WeakKeyDictionary()  # how many epochs each has begun
+# how many epochs each has begun
+_epochs: "weakref.WeakKeyDictionary[Recorder, int]" = weakref.WeakKeyDictionary()
 
 
-def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int], recorder: Recorder) -> SamplingScheme:
-    """Takes the sample that came last for a step over so many rows of gradients, and says how it was drawn.
-    InvalidArgument where the step is not one over that sample, and it alone."""
+def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
+             recorder: Recorder) -> SamplingScheme:
+    """Takes the sample that came last for a step over so many rows of gradients, and says how it
+    was drawn. InvalidArgument where the step is not one over that sample, and it alone."""
     taken = samples.last
     if taken is None:
-        raise InvalidArgument("optimizer: steps on a batch that make_private's loader did not draw; iterate over the "
-                              "loader that make_private returned", field="optimizer")
+        raise InvalidArgument(
+            "optimizer: steps on a batch that make_private's loader did not draw; "
+            "iterate over the loader that make_private returned",
+            field="optimizer")
     fresh = taken.handed - taken.stepped
     if fresh == 0:
-        raise InvalidArgument("optimizer: a second step on one sample: its records would be in two sums, and the "
-                              "ledger would say one; step once a batch, with one optimizer over all parameters",
-                              field="optimizer")
+        raise InvalidArgument(
+            "optimizer: a second step on one sample: its records would be in two sums, "
+            "and the ledger would say one; step once a batch, with one optimizer over "
+            "all parameters",
+            field="optimizer")
     if fresh > 1 and not taken.watched:
-        raise InvalidArgument("data_loader: %d samples were drawn since the last step, so that which of them this step "
-                              "is over cannot be told; under BatchMemoryManager give the loader num_workers=0, and "
-                              "step on every batch" % fresh, field="data_loader")
+        raise InvalidArgument(
+            "data_loader: %d samples were drawn since the last step, so that which of "
+            "them this step is over cannot be told; under BatchMemoryManager give the "
+            "loader num_workers=0, and step on every batch" % fresh,
+            field="data_loader")
     if fresh > 1 and isinstance(scheme, (Poisson, TruncatedPoisson, RandomAllocation)):
-        raise InvalidArgument("optimizer: a sample was passed over before this step, and the size of a sample, which "
-                              "may be why, is secret; step on every batch, also on an empty one (a loop may end a pass "
-                              "early)", field="optimizer")
+        raise InvalidArgument(
+            "optimizer: a sample was passed over before this step, and the size of a "
+            "sample, which may be why, is secret; step on every batch, also on an empty "
+            "one (a loop may end a pass early)",
+            field="optimizer")
     if rows is not None and rows != taken.records:
-        raise InvalidArgument("optimizer: the gradients have not one row for each record of the sample: a record in "
-                              "several rows counts several times; keep one example a record, and its batch dimension "
-                              "first (batch_first=False says that it is second)", field="optimizer")
+        raise InvalidArgument(
+            "optimizer: the gradients have not one row for each record of the sample: a "
+            "record in several rows counts several times; keep one example a record, and "
+            "its batch dimension first (batch_first=False says that it is second)",
+            field="optimizer")
     if isinstance(scheme, (DisjointBatches, RandomAllocation)):
         begun, epoch = _epochs.get(recorder, 0), taken.epoch
         if epoch.number is None:
             epoch.number, _epochs[recorder] = begun, begun + 1
         elif epoch.number != begun - 1:
-            raise InvalidArgument("data_loader: another epoch has begun since this one's last step; end one before the "
-                                  "next begins", field="data_loader")
+            raise InvalidArgument(
+                "data_loader: another epoch has begun since this one's last step; end "
+                "one before the next begins",
+                field="data_loader")
         scheme = (DisjointBatches(scheme.batches_per_epoch, epoch.number, scheme.population_size)
-                  if isinstance(scheme, DisjointBatches) else
-                  RandomAllocation(scheme.rounds_per_epoch, scheme.contributions, scheme.fixed_bins, epoch.number,
-                                   scheme.population_size))
+                  if isinstance(scheme, DisjointBatches)
+                  else RandomAllocation(scheme.rounds_per_epoch, scheme.contributions,
+                                        scheme.fixed_bins, epoch.number, scheme.population_size))
     taken.stepped = taken.handed
     return scheme
 
@@ -267,85 +299,108 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     """Opacus' engine, which records each step before the optimizer takes it.
 
     recorder: of the ledger; in several processes that of rank 0, None in others
-    scheme: how batches are drawn, where the loader does not say it. Epochs are counted by passes of the loader
-    sampler: "dpledger" replaces the loader's batches by exact Poisson samples of the same expected size; "opacus"
-        leaves them to Opacus, and to its poisson_sampling
-    population: a constant chosen beforehand, at least the number of records: sampling probability, steps a pass and
-        the divisor of sums come from it. None takes the number of records itself, which is then public: under
-        add-or-remove-one that is a leak
+    scheme: how batches are drawn, where the loader does not say it. Epochs are counted by passes of
+        the loader
+    sampler: "dpledger" replaces the loader's batches by exact Poisson samples of the same expected
+        size; "opacus" leaves them to Opacus, and to its poisson_sampling
+    population: a constant chosen beforehand, at least the number of records: sampling probability,
+        steps a pass and the divisor of sums come from it. None takes the number of records itself,
+        which is then public: under add-or-remove-one that is a leak
 
-    Other arguments are Opacus'. If a step cannot be recorded its noised gradients are thrown away, and `step` raises:
-    so does a step that is not over one sample of the loader that make_private returned, and over it alone.
+    Other arguments are Opacus'. If a step cannot be recorded its noised gradients are thrown away,
+    and `step` raises: so does a step that is not over one sample of the loader that make_private
+    returned, and over it alone.
     """
 
     def __init__(self, *, recorder: Optional[Recorder], scheme: Optional[SamplingScheme] = None,
-                 sampler: str = "dpledger", population: Optional[int] = None, **options: Any) -> None:
+                 sampler: str = "dpledger", population: Optional[int] = None,
+                 **options: Any) -> None:
         if recorder is not None and not isinstance(recorder, Recorder):
-            raise WrongType("recorder: must be a dpledger.Recorder, got %s" % type(recorder).__name__,
+            raise WrongType("recorder: must be a dpledger.Recorder, got %s"
+                            % type(recorder).__name__,
                             field="recorder")
         if recorder is None and _rank() == 0:
-            raise InvalidArgument("recorder: must be given in the process of rank 0", field="recorder")
+            raise InvalidArgument("recorder: must be given in the process of rank 0",
+                                  field="recorder")
         if sampler not in ("dpledger", "opacus"):
-            raise InvalidArgument('sampler: must be "dpledger" or "opacus", got %r' % (sampler,), field="sampler")
+            raise InvalidArgument('sampler: must be "dpledger" or "opacus", got %r' % (sampler,),
+                                  field="sampler")
         if population is not None:
             _client.whole(population, "population", 1)
             if sampler != "dpledger" or scheme is not None:
-                raise InvalidArgument('population: is of samples that dpledger draws; leave it out beside scheme or '
-                                      'sampler="opacus"', field="population")
+                raise InvalidArgument(
+                    'population: is of samples that dpledger draws; leave it out beside '
+                    'scheme or sampler="opacus"',
+                    field="population")
         super().__init__(**dict({"accountant": "rdp"}, **options))
         self.accountant = Accountant()
-        self._recorder, self._stated, self._sampler, self._population = recorder, scheme, sampler, population
+        self._recorder, self._stated = recorder, scheme
+        self._sampler, self._population = sampler, population
 
-    def make_private(self, *, module: Any, optimizer: Any, data_loader: Any, noise_multiplier: float,
-                     max_grad_norm: Any, **options: Any) -> Any:
+    def make_private(self, *, module: Any, optimizer: Any, data_loader: Any,
+                     noise_multiplier: float, max_grad_norm: Any, **options: Any) -> Any:
         """As Opacus', with the hook that records; its result too."""
         check_model(module)
         if options.get("clipping", "flat") == "adaptive":
-            raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger describes; use '
-                                  '"flat" or "per_layer"', field="clipping")
+            raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger '
+                                  'describes; use "flat" or "per_layer"',
+                                  field="clipping")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if self._sampler == "dpledger" and options.get("poisson_sampling", True) and self._stated is None:
+        if self._sampler == "dpledger" and options.get("poisson_sampling",
+                                                       True) and self._stated is None:
             if distributed and torch.distributed.get_world_size() > 1:
-                raise InvalidArgument('sampler: with several processes draw the samples yourself, and state scheme',
-                                      field="sampler")
+                raise InvalidArgument(
+                    'sampler: with several processes draw the samples yourself, and '
+                    'state scheme',
+                    field="sampler")
             data_loader = _poisson(data_loader, self._population)
             options["poisson_sampling"] = False  # it is done
         private = super().make_private(module=module, optimizer=optimizer, data_loader=data_loader,
-                                       noise_multiplier=noise_multiplier, max_grad_norm=max_grad_norm, **options)
+                                       noise_multiplier=noise_multiplier,
+                                       max_grad_norm=max_grad_norm, **options)
         wrapped, returned = private[1], private[-1]
         if type(wrapped).__name__ in ("DistributedPerLayerOptimizer", "AdaClipDPOptimizer"):
-            raise InvalidArgument("optimizer: %s releases before a ledger can have it" % type(wrapped).__name__,
+            raise InvalidArgument("optimizer: %s releases before a ledger can have it"
+                                  % type(wrapped).__name__,
                                   field="optimizer")
         scheme = self._stated if self._stated is not None else scheme_of(returned)
         own = _innermost(returned.batch_sampler)
         if isinstance(own, BatchSampler):
-            wrapped.expected_batch_size = own.expected_batch_size  # a constant, where Opacus takes the data set's size
+            # a constant, where Opacus takes the data set's size
+            wrapped.expected_batch_size = own.expected_batch_size
         returned = _watched(returned)
         rows = _RowCount(wrapped)
-        wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme, returned.batch_sampler, rows))
+        wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme,
+                                                                 returned.batch_sampler, rows))
         return tuple(private[:-1]) + (returned,)
 
-    def make_private_with_epsilon(self, *, module: Any, optimizer: Any, data_loader: Any, target_epsilon: float,
-                                  target_delta: float, epochs: int, max_grad_norm: Any, **options: Any) -> Any:
+    def make_private_with_epsilon(self, *, module: Any, optimizer: Any, data_loader: Any,
+                                  target_epsilon: float, target_delta: float, epochs: int,
+                                  max_grad_norm: Any, **options: Any) -> Any:
         """As Opacus', with the noise found for Poisson samples by dpledger.calibrate."""
         if self._stated is not None and not isinstance(self._stated, Poisson):
-            raise InvalidArgument("target_epsilon: noise is found for Poisson samples only; give noise_multiplier to "
-                                  "make_private", field="target_epsilon")
-        if self._stated is None and self._sampler == "dpledger" and options.get("poisson_sampling", True):
+            raise InvalidArgument("target_epsilon: noise is found for Poisson samples only; give "
+                                  "noise_multiplier to make_private",
+                                  field="target_epsilon")
+        if self._stated is None and self._sampler == "dpledger" and options.get("poisson_sampling",
+                                                                                True):
             data_loader = _poisson(data_loader, self._population)
         rate = self._stated.probability if self._stated is not None else _rate(data_loader, None)
-        found = accounting.calibrate(target_epsilon=target_epsilon, delta=target_delta, sample_rate=rate,
-                                     steps=int(epochs) * len(data_loader))
+        found = accounting.calibrate(target_epsilon=target_epsilon, delta=target_delta,
+                                     sample_rate=rate, steps=int(epochs) * len(data_loader))
         return self.make_private(module=module, optimizer=optimizer, data_loader=data_loader,
-                                 noise_multiplier=found.noise_multiplier, max_grad_norm=max_grad_norm, **options)
+                                 noise_multiplier=found.noise_multiplier,
+                                 max_grad_norm=max_grad_norm, **options)
 
     def get_epsilon(self, delta: float) -> float:
-        """An upper bound on what the ledger has come to, by the server; without a recorder by the steps seen here."""
+        """An upper bound on what the ledger has come to, by the server; without a recorder by the
+        steps seen here."""
         if self._recorder is not None:
             return self._recorder.epsilon(delta=delta).epsilon.upper
         return float(self.accountant.get_epsilon(delta))
 
-    def _before_step(self, optim: Any, scheme: SamplingScheme, samples: _Samples, rows: "_RowCount") -> None:
+    def _before_step(self, optim: Any, scheme: SamplingScheme, samples: _Samples,
+                     rows: "_RowCount") -> None:
         """Opacus calls it after the noise and before the step."""
         failed: Optional[Error] = None
         try:
@@ -359,28 +414,33 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                 parameter.grad = parameter.grad_sample = parameter.summed_grad = None
             raise failed
 
-    def _record(self, optim: Any, scheme: SamplingScheme, samples: _Samples, rows: Optional[int]) -> None:
+    def _record(self, optim: Any, scheme: SamplingScheme, samples: _Samples,
+                rows: Optional[int]) -> None:
         if _rank() != 0:
             return
         if optim.accumulated_iterations > 1:
-            raise InvalidArgument("optimizer: %d backward passes were accumulated, and a record may be in several of "
-                                  "their batches; step after each, or use BatchMemoryManager"
-                                  % optim.accumulated_iterations, field="optimizer")
+            raise InvalidArgument(
+                "optimizer: %d backward passes were accumulated, and a record may be in "
+                "several of their batches; step after each, or use BatchMemoryManager"
+                % optim.accumulated_iterations,
+                field="optimizer")
         norms = optim.max_grad_norm
-        bound = math.sqrt(math.fsum(float(n) ** 2 for n in norms)) if isinstance(norms, (list, tuple)) else float(norms)
+        bound = math.sqrt(math.fsum(
+            float(n) ** 2 for n in norms)) if isinstance(norms, (list, tuple)) else float(norms)
         noise = float(optim.noise_multiplier)
         assert self._recorder is not None
         scheme = _step_of(samples, scheme, rows, self._recorder)
         self._recorder.round(scheme, SumQuery(bound, noise * bound, "gradient")).await_releasable()
         if _client.observer is not None:
-            _client.observer.own_noise([p.summed_grad for p in optim.params], [p.grad for p in optim.params])
+            _client.observer.own_noise([p.summed_grad for p in optim.params],
+                                       [p.grad for p in optim.params])
         if isinstance(scheme, Poisson):
             self.accountant.step(noise_multiplier=noise, sample_rate=scheme.probability)
 
 
 class _RowCount:
-    """How many rows of gradients an optimizer has clipped since its last step. Under BatchMemoryManager that is in
-    several parts."""
+    """How many rows of gradients an optimizer has clipped since its last step. Under
+    BatchMemoryManager that is in several parts."""
 
     def __init__(self, optim: Any) -> None:
         self.rows: Optional[int] = 0
@@ -389,11 +449,13 @@ class _RowCount:
         def clip_and_accumulate() -> None:
             samples = getattr(optim, "grad_samples", None)
             clip()
-            self.rows = None if samples is None or self.rows is None else self.rows + len(samples[0])
+            self.rows = None if samples is None or self.rows is None else self.rows + len(
+                samples[0])
         optim.clip_and_accumulate = clip_and_accumulate
 
     def taken(self) -> Optional[int]:
-        """The rows, which then count from 0 again; None where the optimizer has no rows to count."""
+        """The rows, which then count from 0 again; None where the optimizer has no rows to
+        count."""
         rows, self.rows = self.rows, 0
         return rows
 
@@ -412,17 +474,20 @@ def _rate(loader: Any, population: Optional[int]) -> float:
 
 
 def _poisson(loader: Any, population: Optional[int]) -> Any:
-    """A loader over the same records by exact Poisson samples, as many a pass as batches of the expected size have."""
+    """A loader over the same records by exact Poisson samples, as many a pass as batches of the
+    expected size have."""
     if isinstance(_innermost(loader.batch_sampler), BatchSampler):
         return loader
     if population is not None and population < len(loader.dataset):
-        raise InvalidArgument("population: must be at least the data set's number of records, got %d" % population,
-                              field="population")
+        raise InvalidArgument(
+            "population: must be at least the data set's number of records, got %d" % population,
+            field="population")
     rate = _rate(loader, population)
     sampler = PoissonBatchSampler(len(loader.dataset) if population is None else population, rate,
                                   steps=len(loader) if population is None else math.ceil(1 / rate))
-    kept: Dict[str, Any] = {name: getattr(loader, name) for name in (
-        "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context")}
+    kept: Dict[str, Any] = {name: getattr(loader, name)
+                            for name in ("num_workers", "collate_fn", "pin_memory", "timeout",
+                                         "worker_init_fn", "multiprocessing_context")}
     return loader_over(loader.dataset, sampler, **kept)
 
 

@@ -2,7 +2,8 @@
 
     with dpledger.Recorder(path="run.ledger", dataset="adult", unit="example") as ledger:
         round = ledger.round(dpledger.Poisson(0.01), [dpledger.SumQuery(1.0, 1.1)])
-        ...                         # noise of one's own; dpledger.torch and dpledger.sums have exact noise
+        ...                         # noise of one's own; dpledger.torch and dpledger.sums have
+                                    exact noise
         round.await_releasable()    # and only now the noised sum may leave
 """
 from __future__ import annotations
@@ -30,7 +31,8 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
     size = getattr(scheme, "sample_size", getattr(scheme, "max_sample_size", 0))
     return _client.SamplingScheme(
         kind=kind, population_size=_client.whole(scheme.population_size, name + ".population_size"),
-        probability=_client.real(_words.rate(getattr(scheme, "probability", 0.0)), name + ".probability"),
+        probability=_client.real(_words.rate(getattr(scheme, "probability", 0.0)), name
+                                 + ".probability"),
         sample_size=_client.whole(size, name + ".sample_size"),
         rounds_per_epoch=_client.whole(rounds, name + ".rounds_per_epoch"),
         epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"),
@@ -48,69 +50,83 @@ class Round:
         return "Round(%d)" % self.number
 
     def await_releasable(self) -> None:
-        """Waits until it may be released. On an Error nothing may be: any refusal of the server's, DEADLINE_EXCEEDED
-        (which may be awaited again)."""
+        """Waits until it may be released. On an Error nothing may be: any refusal of the server's,
+        DEADLINE_EXCEEDED (which may be awaited again)."""
         self._recorder._call("await_releasable", ctypes.c_uint64(self.number))
 
 
 class Recorder(Handle):
-    """Writes the rounds of one training run into a ledger. Several threads may use it at once; a fork may not.
+    """Writes the rounds of one training run into a ledger. Several threads may use it at once; a
+    fork may not.
 
-    dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to 256 bytes each
+    dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to
+        256 bytes each
     server: "host:port"; None is what the environment (DPLEDGER_SERVER) or dpledger/client.conf says
-    path: a folder with the ledger, instead of a server, made if missing: one process at a time. None, where nothing
-        names a server, is LEDGER.ledger here, and stderr says so
+    path: a folder with the ledger, instead of a server, made if missing: one process at a time.
+        None, where nothing names a server, is LEDGER.ledger here, and stderr says so
     ledger: its name on the server, or in the folder; None is the data set's
     writer: tells the writers of one ledger apart, the same at every restart
     adjacency: "add-or-remove-one", "replace-one" or "zero-out"
-    parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at outputs, else
-        "adaptive"
+    parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at
+        outputs, else "adaptive"
     planned_rounds: the number decided in advance; 0 if it is not stated
-    filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp", rho) or ("gdp", mu)
-    spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here, or spool in `path`
-    policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool", once the disk has
+    filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp",
+        rho) or ("gdp", mu)
+    spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here,
+        or spool in `path`
+    policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool",
+        once the disk has
     plan_varies: the declared plan has rounds of more than one configuration
-    state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a kill; in
-        state_folder, or beside the spool
-    ca, certificate, certificate_key, token_file, log_key: PEM files, a token's file, the log's verifier key; None is
-        DPLEDGER_CA, DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE, DPLEDGER_LOG_KEY, or dpledger/client.conf
+    state_key: a file of 32 bytes, mode 0600, the same at every restart, which keeps epochs over a
+        kill; in state_folder, or beside the spool
+    ca, certificate, certificate_key, token_file, log_key: PEM files, a token's file, the log's
+        verifier key; None is DPLEDGER_CA, DPLEDGER_CERT, DPLEDGER_CERT_KEY, DPLEDGER_TOKEN_FILE,
+        DPLEDGER_LOG_KEY, or dpledger/client.conf
 
-    Timeouts are in seconds; 0 stands for the library's own: 30, 300, 300, 60 and 20. In a `with` statement an exception
-    leaves the writer open: the next process carries the run on. Without one the writer is closed, once all is
-    delivered.
+    Timeouts are in seconds; 0 stands for the library's own: 30, 300, 300, 60 and 20. In a `with`
+    statement an exception leaves the writer open: the next process carries the run on. Without one
+    the writer is closed, once all is delivered.
 
-    Raises Error: FAILED_PRECONDITION if the ledger has another declaration, is sealed, the writer has closed, or another
-    process has the folder open; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached; DATA_LOSS,
-    PERMISSION_DENIED. InvalidArgument if the folder holds something else.
+    Raises Error: FAILED_PRECONDITION if the ledger has another declaration, is sealed, the writer
+    has closed, or another process has the folder open; UNAVAILABLE or DEADLINE_EXCEEDED if the
+    server cannot be reached; DATA_LOSS, PERMISSION_DENIED. InvalidArgument if the folder holds
+    something else.
     """
 
     _shared = True
 
-    def __init__(self, *, dataset: str, unit: str, server: Optional[str] = None, path: Optional[str] = None,
-                 ledger: Optional[str] = None, writer: Optional[str] = None, adjacency: str = "add-or-remove-one",
+    def __init__(self, *, dataset: str, unit: str, server: Optional[str] = None,
+                 path: Optional[str] = None, ledger: Optional[str] = None,
+                 writer: Optional[str] = None, adjacency: str = "add-or-remove-one",
                  parameters: str = "fixed", planned_rounds: int = 0, plan_independent: bool = False,
                  released: Optional[str] = None, description: Optional[str] = None,
-                 filter: Optional[Tuple[Any, ...]] = None, spool: Optional[str] = None, spool_bound_bytes: int = 0,
-                 policy: str = "fail-closed", plan_varies: bool = False, state_key: Optional[str] = None,
-                 state_folder: Optional[str] = None, open_timeout: float = 0.0, release_timeout: float = 0.0,
-                 full_spool_timeout: float = 0.0, close_timeout: float = 0.0, stall_timeout: float = 0.0,
-                 ca: Optional[str] = None, certificate: Optional[str] = None, certificate_key: Optional[str] = None,
+                 filter: Optional[Tuple[Any, ...]] = None, spool: Optional[str] = None,
+                 spool_bound_bytes: int = 0, policy: str = "fail-closed", plan_varies: bool = False,
+                 state_key: Optional[str] = None, state_folder: Optional[str] = None,
+                 open_timeout: float = 0.0, release_timeout: float = 0.0,
+                 full_spool_timeout: float = 0.0, close_timeout: float = 0.0,
+                 stall_timeout: float = 0.0, ca: Optional[str] = None,
+                 certificate: Optional[str] = None, certificate_key: Optional[str] = None,
                  token_file: Optional[str] = None, log_key: Optional[str] = None) -> None:
         if not isinstance(dataset, str) or not isinstance(unit, str):
-            raise WrongType("%s: must be text" % ("unit" if isinstance(dataset, str) else "dataset"), field="dataset")
+            raise WrongType("%s: must be text"
+                            % ("unit" if isinstance(dataset, str) else "dataset"),
+                            field="dataset")
         text, real = _client.utf8, _client.real
         name = dataset if ledger is None else ledger
         declaration = _client.Declaration(
-            dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"), released=text(released, "released"),
-            description=text(description, "description"),
+            dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"),
+            released=text(released, "released"), description=text(description, "description"),
             adjacency=_client.word(adjacency, _client.ADJACENCIES, "adjacency"),
             parameters=_client.word(parameters, _client.PARAMETERS, "parameters"),
-            planned_rounds=_client.whole(planned_rounds, "planned_rounds"), plan_independent=bool(plan_independent))
+            planned_rounds=_client.whole(planned_rounds, "planned_rounds"),
+            plan_independent=bool(plan_independent))
         if filter is not None:
             _put_filter(declaration, filter)
         options = _client.RecorderOptions(
-            server=text(server, "server"), ledger=text(name, "ledger"), writer=text(writer, "writer"),
-            declaration=ctypes.pointer(declaration), spool_folder=text(spool, "spool"),
+            server=text(server, "server"), ledger=text(name, "ledger"),
+            writer=text(writer, "writer"), declaration=ctypes.pointer(declaration),
+            spool_folder=text(spool, "spool"),
             spool_bound_bytes=_client.whole(spool_bound_bytes, "spool_bound_bytes"),
             policy=_client.word(policy, _client.POLICIES, "policy"), plan_varies=bool(plan_varies),
             open_timeout_seconds=real(open_timeout, "open_timeout"),
@@ -118,12 +134,14 @@ class Recorder(Handle):
             full_spool_timeout_seconds=real(full_spool_timeout, "full_spool_timeout"),
             close_timeout_seconds=real(close_timeout, "close_timeout"),
             stall_timeout_seconds=real(stall_timeout, "stall_timeout"), ca=text(ca, "ca"),
-            certificate=text(certificate, "certificate"), certificate_key=text(certificate_key, "certificate_key"),
-            token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"), path=text(path, "path"))
+            certificate=text(certificate, "certificate"),
+            certificate_key=text(certificate_key, "certificate_key"),
+            token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"),
+            path=text(path, "path"))
         self.keeps_state = state_key is not None
         if state_key is not None:
-            options.state = ctypes.pointer(_client.RunState(folder=text(state_folder, "state_folder"),
-                                                            key_file=text(state_key, "state_key")))
+            options.state = ctypes.pointer(_client.RunState(
+                folder=text(state_folder, "state_folder"), key_file=text(state_key, "state_key")))
         elif state_folder is not None:
             raise InvalidArgument("state_folder: needs state_key", field="state_folder")
         pointer = ctypes.c_void_p()
@@ -133,7 +151,8 @@ class Recorder(Handle):
 
     def __repr__(self) -> str:
         try:
-            return "Recorder(%r, adjacency=%r, planned_rounds=%d)" % (self.name, self.adjacency, self.planned_rounds)
+            return "Recorder(%r, adjacency=%r, planned_rounds=%d)" % (self.name, self.adjacency,
+                                                                      self.planned_rounds)
         except Error as freed:
             return "Recorder(%s)" % freed
 
@@ -143,8 +162,8 @@ class Recorder(Handle):
         return (_client.library().dpledger_recorder_ledger(self._pointer()) or b"").decode()
 
     def round(self, scheme: SamplingScheme, queries: Union[SumQuery, Sequence[SumQuery]]) -> Round:
-        """Records a round with all noised sums on its sample: 1 to 9999 of them. Waits for neither disk nor network; in
-        a full spool, for room.
+        """Records a round with all noised sums on its sample: 1 to 9999 of them. Waits for neither
+        disk nor network; in a full spool, for room.
 
         For trainers with noise of their own: a Privatizer records its rounds itself.
         """
@@ -153,7 +172,8 @@ class Recorder(Handle):
         for index, query in enumerate(listed):
             where = "queries[%d]" % index
             if not isinstance(query, SumQuery):
-                raise WrongType("%s: must be a SumQuery, got %s" % (where, type(query).__name__), field=where)
+                raise WrongType("%s: must be a SumQuery, got %s" % (where, type(query).__name__),
+                                field=where)
             structs[index] = _client.SumQuery(
                 group=_client.utf8(query.group or "sum", where + ".group"),
                 l2_norm_bound=_client.real(query.l2_norm_bound, where + ".l2_norm_bound"),
@@ -161,8 +181,8 @@ class Recorder(Handle):
                 noise=_client.word(query.noise, _client.NOISES, where + ".noise"),
                 grid=_client.real(query.grid, where + ".grid"))
         number = ctypes.c_uint64()
-        self._call("record_round", ctypes.byref(scheme_struct(scheme)), structs, ctypes.c_size_t(len(listed)),
-                   ctypes.byref(number))
+        self._call("record_round", ctypes.byref(scheme_struct(scheme)), structs,
+                   ctypes.c_size_t(len(listed)), ctypes.byref(number))
         return Round(self, number.value)
 
     def mechanism(self, event: MechanismEvent) -> Round:
@@ -179,28 +199,31 @@ class Recorder(Handle):
         return batches.value
 
     def epsilon(self, *, delta: float) -> EpsilonAnswer:
-        """What the ledger has come to, as its server or folder has it. Waits for a minute at most."""
+        """What the ledger has come to, as its server or folder has it. Waits for a minute at
+        most."""
         cost, data, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
         self._call("cost", ctypes.c_double(_client.real(delta, "delta")), ctypes.byref(cost))
         try:
             call("cost_answer", cost, ctypes.byref(data), ctypes.byref(size))
-            return EpsilonAnswer(_decoding.decode(ComputeEpsilonResponse, ctypes.string_at(data, size.value),
-                                                  ("details",)))
+            return EpsilonAnswer(_decoding.decode(ComputeEpsilonResponse,
+                                                  ctypes.string_at(data, size.value), ("details",)))
         finally:
             _client.library().dpledger_cost_free(cost)
 
     def export(self, file: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the ledger, with what proves that it is the one that was signed, into a file, which gets its name when
-        it is whole: a bundle. `dpledger ledger verify` checks it, `dpledger ledger import` copies it to a server."""
+        """Writes the ledger, with what proves that it is the one that was signed, into a file,
+        which gets its name when it is whole: a bundle. `dpledger ledger verify` checks it,
+        `dpledger ledger import` copies it to a server."""
         self._call("export", _client.utf8(file, "file"))  # type: ignore[arg-type]
 
     def close(self) -> None:
-        """Ends this writer's part of the ledger and waits until everything is delivered. It can never be opened again.
-        After an Error it may be called again."""
+        """Ends this writer's part of the ledger and waits until everything is delivered. It can
+        never be opened again. After an Error it may be called again."""
         self._call("close")
 
     def leave(self) -> None:
-        """Lets go without an end: the next process that opens the ledger under this writer's name carries on."""
+        """Lets go without an end: the next process that opens the ledger under this writer's name
+        carries on."""
         self._give_up()
 
     def __enter__(self) -> "Recorder":
@@ -217,26 +240,31 @@ class Recorder(Handle):
 
 
 # What stands behind the kind's name, in this order.
-_FILTER_MEMBERS = {"mixture": ("filter_bound", "filter_delta"), "rdp": ("filter_order", "filter_bound"),
-                   "zcdp": ("filter_bound",), "gdp": ("filter_bound",)}
+_FILTER_MEMBERS = {"mixture": ("filter_bound", "filter_delta"),
+                   "rdp": ("filter_order", "filter_bound"), "zcdp": ("filter_bound",),
+                   "gdp": ("filter_bound",)}
 
 
 def _put_filter(declaration: Any, filter: Tuple[Any, ...]) -> None:
     if not isinstance(filter, (tuple, list)) or not filter or filter[0] not in _client.FILTERS or (
             len(filter) != 1 + len(_FILTER_MEMBERS[filter[0]])):
-        raise InvalidArgument('filter: must be ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp", rho) or '
-                              '("gdp", mu), got %r' % (filter,), field="filter")
+        raise InvalidArgument(
+            'filter: must be ("mixture", epsilon, delta), ("rdp", order, epsilon), '
+            '("zcdp", rho) or ("gdp", mu), got %r' % (filter,),
+            field="filter")
     declaration.filter = _client.FILTERS[filter[0]]
     for position, member in enumerate(_FILTER_MEMBERS[filter[0]], 1):
         setattr(declaration, member, _client.real(filter[position], "filter[%d]" % position))
 
 
 class Sampler(Handle):
-    """Draws samples exactly by a scheme, which it then says to the ledger. For one thread at a time.
+    """Draws samples exactly by a scheme, which it then says to the ledger. For one thread at a
+    time.
 
-    scheme: Poisson, WithoutReplacement, FullBatch, DisjointBatches or RandomAllocation, with its population_size;
-        epochs are counted by the sampler
-    recorder: one that keeps state: an epoch that a killed process was in is carried on with the same partition
+    scheme: Poisson, WithoutReplacement, FullBatch, DisjointBatches or RandomAllocation, with its
+        population_size; epochs are counted by the sampler
+    recorder: one that keeps state: an epoch that a killed process was in is carried on with the
+        same partition
     non_private_seed: samples that anyone can predict, for tests only; the ledger does not tell
     """
 
@@ -246,9 +274,11 @@ class Sampler(Handle):
         struct, pointer = scheme_struct(scheme), ctypes.c_void_p()
         if non_private_seed is not None:
             call("sampler_create_non_private_for_testing", ctypes.byref(struct),
-                 ctypes.c_uint64(_client.whole(non_private_seed, "non_private_seed")), ctypes.byref(pointer))
+                 ctypes.c_uint64(_client.whole(non_private_seed, "non_private_seed")),
+                 ctypes.byref(pointer))
         elif recorder is not None and recorder.keeps_state:
-            call("sampler_create_resumable", ctypes.byref(struct), recorder._pointer(), ctypes.byref(pointer))
+            call("sampler_create_resumable", ctypes.byref(struct), recorder._pointer(),
+                 ctypes.byref(pointer))
         else:
             call("sampler_create", ctypes.byref(struct), ctypes.byref(pointer))
         self._hold("sampler", pointer)
@@ -260,8 +290,8 @@ class Sampler(Handle):
         return int(_client.library().dpledger_sampler_draws(self._pointer()))
 
     def draw(self) -> List[int]:
-        """The next sample: ascending indices in [0, population_size). They are secret, and so, where it is random, is
-        their number."""
+        """The next sample: ascending indices in [0, population_size). They are secret, and so,
+        where it is random, is their number."""
         sample, size = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         self._call("draw", ctypes.byref(sample), ctypes.byref(size))
         self._size = size.value  # a secret, which a step's rows are compared with

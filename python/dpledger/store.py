@@ -16,8 +16,8 @@ from . import _client, _decoding, _wire
 from ._client import Handle
 from .answers import DeltaAnswer, EpsilonAnswer, Profile, TuningCost
 from .errors import InvalidArgument, WrongType
-from .messages import (RESPONSES, AccountingOptions, ComputeDeltaRequest, ComputeEpsilonRequest, ComputeProfileRequest,
-                       ComputeTuningCostRequest, Trials)
+from .messages import (RESPONSES, AccountingOptions, ComputeDeltaRequest, ComputeEpsilonRequest,
+                       ComputeProfileRequest, ComputeTuningCostRequest, Trials)
 
 Path = Union[str, "os.PathLike[str]"]
 Names = Union[None, str, Sequence[str]]
@@ -44,7 +44,8 @@ class Verification(NamedTuple):
 
 
 class LedgerStatement:
-    """The full guarantee of a ledger, or of all ledgers over a data set, for people to print and sign; `print` shows it.
+    """The full guarantee of a ledger, or of all ledgers over a data set, for people to print and
+    sign; `print` shows it.
 
     markdown, html: the whole of it
     """
@@ -52,10 +53,12 @@ class LedgerStatement:
     def __init__(self, message: Dict[str, Any]) -> None:
         self.markdown: str = message.get("markdown", "")
         self.html: str = message.get("html", "")
-        self._message = {name: value for name, value in message.items() if name not in ("markdown", "html")}
+        self._message = {name: value for name, value in message.items()
+                         if name not in ("markdown", "html")}
 
     def to_dict(self) -> Dict[str, Any]:
-        """Its sections and its answer: dpledger.v1.Statement in proto JSON, without the two forms for people."""
+        """Its sections and its answer: dpledger.v1.Statement in proto JSON, without the two forms
+        for people."""
         return dict(self._message)
 
     def __str__(self) -> str:
@@ -86,8 +89,9 @@ class LedgerInfo(NamedTuple):
 
 def _info(message: Dict[str, Any]) -> LedgerInfo:
     declaration = message.get("declaration", {})
-    return LedgerInfo(message["name"], declaration.get("dataset", ""), declaration.get("unitOfPrivacy", ""),
-                      message.get("state", "OPEN"), int(message.get("size", 0)),
+    return LedgerInfo(message["name"], declaration.get("dataset", ""),
+                      declaration.get("unitOfPrivacy", ""), message.get("state", "OPEN"),
+                      int(message.get("size", 0)),
                       base64.b64decode(message.get("rootHash", "")).hex(), message)
 
 
@@ -98,17 +102,19 @@ def _texts(values: Sequence[str], name: str) -> Any:
 
 
 class Store(Handle):
-    """Ledgers at rest; `open` makes one. Nothing is appended, signed or written. For one thread at a time.
+    """Ledgers at rest; `open` makes one. Nothing is appended, signed or written. For one thread at
+    a time.
 
-    A folder is open only while it is asked: a recorder may use it in between, and an answer is of the moment.
-    Questions without `ledger` and `dataset` are about all of its ledgers together.
+    A folder is open only while it is asked: a recorder may use it in between, and an answer is of
+    the moment. Questions without `ledger` and `dataset` are about all of its ledgers together.
     """
 
     def __init__(self, *paths: Path) -> None:
         named = [os.fspath(path) if isinstance(path, os.PathLike) else path for path in paths]
         pointer = ctypes.c_void_p()
         self.paths: Tuple[str, ...] = tuple(named)
-        _client.call("store_open", _texts(named, "paths"), ctypes.c_size_t(len(named)), ctypes.byref(pointer))
+        _client.call("store_open", _texts(named, "paths"), ctypes.c_size_t(len(named)),
+                     ctypes.byref(pointer))
         self._hold("store", pointer)
 
     def __repr__(self) -> str:
@@ -123,12 +129,13 @@ class Store(Handle):
     def _ask(self, method: str, request: Any, ledger: Names, dataset: Optional[str]) -> Any:
         if ledger is not None and dataset is not None:
             raise InvalidArgument("dataset: give it or ledger, and not both", field="dataset")
-        names: List[str] = [] if ledger is None else [ledger] if isinstance(ledger, str) else list(ledger)
+        names: List[
+            str] = [] if ledger is None else [ledger] if isinstance(ledger, str) else list(ledger)
         question = _wire.encode(request)
         answer, size = ctypes.c_void_p(), ctypes.c_size_t()
         self._call("ask", method.encode(), _texts(names, "ledger"), ctypes.c_size_t(len(names)),
-                   _client.utf8(dataset, "dataset"), question, ctypes.c_size_t(len(question)), ctypes.byref(answer),
-                   ctypes.byref(size))
+                   _client.utf8(dataset, "dataset"), question, ctypes.c_size_t(len(question)),
+                   ctypes.byref(answer), ctypes.byref(size))
         data = ctypes.string_at(answer, size.value) if answer else b""
         return _decoding.decode(RESPONSES[method], data, ("details",))
 
@@ -137,21 +144,24 @@ class Store(Handle):
         """All ledgers, by name."""
         return tuple(_info(message) for message in self._text("ledgers"))
 
-    def epsilon(self, *, delta: float, ledger: Names = None, dataset: Optional[str] = None, method: str = "best",
-                relative_gap: float = 1e-4, group_size: int = 1) -> EpsilonAnswer:
+    def epsilon(self, *, delta: float, ledger: Names = None, dataset: Optional[str] = None,
+                method: str = "best", relative_gap: float = 1e-4,
+                group_size: int = 1) -> EpsilonAnswer:
         """The ε at which the ledgers are (ε, delta)-DP together, as they declare it.
 
         delta: in [0, 1)
-        ledger: one name, or several, whose ledgers are composed; dataset: all ledgers over it; neither: all of the store
-        Other arguments and errors as those of `dpledger.epsilon`; Error with the reason DATASETS_DIFFER for ledgers
-        that do not compose, and FAILED_PRECONDITION with STORE_IN_USE while another process has the folder open.
+        ledger: one name, or several, whose ledgers are composed; dataset: all ledgers over it;
+            neither: all of the store
+        Other arguments and errors as those of `dpledger.epsilon`; Error with the reason
+        DATASETS_DIFFER for ledgers that do not compose, and FAILED_PRECONDITION with STORE_IN_USE
+        while another process has the folder open.
         """
         options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
         request = ComputeEpsilonRequest(delta=delta, options=options)
         return EpsilonAnswer(self._ask("ComputeEpsilon", request, ledger, dataset))
 
-    def delta(self, *, epsilon: float, ledger: Names = None, dataset: Optional[str] = None, method: str = "best",
-              relative_gap: float = 1e-4, group_size: int = 1) -> DeltaAnswer:
+    def delta(self, *, epsilon: float, ledger: Names = None, dataset: Optional[str] = None,
+              method: str = "best", relative_gap: float = 1e-4, group_size: int = 1) -> DeltaAnswer:
         """The δ at which the ledgers are (epsilon, δ)-DP together.
 
         epsilon: finite, >= 0. Other arguments and errors as those of `epsilon`.
@@ -161,31 +171,35 @@ class Store(Handle):
         return DeltaAnswer(self._ask("ComputeDelta", request, ledger, dataset))
 
     def profile(self, *, epsilons: Sequence[float] = (), deltas: Sequence[float] = (),
-                type_one_errors: Sequence[float] = (), priors: Sequence[float] = (), gaussian_least_delta: float = 0.0,
-                ledger: Names = None, dataset: Optional[str] = None, method: str = "best", relative_gap: float = 1e-4,
+                type_one_errors: Sequence[float] = (), priors: Sequence[float] = (),
+                gaussian_least_delta: float = 0.0, ledger: Names = None,
+                dataset: Optional[str] = None, method: str = "best", relative_gap: float = 1e-4,
                 group_size: int = 1) -> Profile:
-        """Many numbers of one privacy profile; arguments as those of `dpledger.profile` and of `epsilon`."""
+        """Many numbers of one privacy profile; arguments as those of `dpledger.profile` and of
+        `epsilon`."""
         options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
         request = ComputeProfileRequest(options=options, epsilons=epsilons, deltas=deltas,
                                         type_one_errors=type_one_errors, priors=priors,
                                         gaussian_least_delta=gaussian_least_delta)
         return Profile(self._ask("ComputeProfile", request, ledger, dataset))
 
-    def tuning(self, *, delta: float, trials: Trials, ledger: Names = None, dataset: Optional[str] = None,
-               method: str = "best", relative_gap: float = 1e-4, group_size: int = 1) -> TuningCost:
-        """What releasing the best of several runs costs, one of which is the ledgers'; arguments as those of
-        `dpledger.tuning` and of `epsilon`."""
+    def tuning(self, *, delta: float, trials: Trials, ledger: Names = None,
+               dataset: Optional[str] = None, method: str = "best", relative_gap: float = 1e-4,
+               group_size: int = 1) -> TuningCost:
+        """What releasing the best of several runs costs, one of which is the ledgers'; arguments as
+        those of `dpledger.tuning` and of `epsilon`."""
         options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
         request = ComputeTuningCostRequest(delta=delta, trials=trials, options=options)
         return TuningCost(self._ask("ComputeTuningCost", request, ledger, dataset))
 
     def entries(self, ledger: Optional[str] = None) -> Iterator[Dict[str, Any]]:
-        """The entries of a ledger, in order: dpledger.v1.LedgerEntry in proto JSON. `ledger` may be left out if there
-        is but one."""
+        """The entries of a ledger, in order: dpledger.v1.LedgerEntry in proto JSON. `ledger` may be
+        left out if there is but one."""
         name, first, next_page = _client.utf8(ledger, "ledger"), 0, ctypes.c_uint64()
         while True:
             text = ctypes.c_char_p()
-            self._call("entries", name, ctypes.c_uint64(first), ctypes.byref(text), ctypes.byref(next_page))
+            self._call("entries", name, ctypes.c_uint64(first), ctypes.byref(text),
+                       ctypes.byref(next_page))
             yield from json.loads((text.value or b"[]").decode("utf-8"))
             first = next_page.value
             if first == 0:
@@ -193,34 +207,39 @@ class Store(Handle):
 
     def statement(self, ledger: Optional[str] = None, *, dataset: Optional[str] = None,
                   delta: Optional[float] = None) -> LedgerStatement:
-        """The full guarantee of a ledger; or of all ledgers over `dataset`; or, with neither, of the only ledger or of
-        all of them, if they are over one data set.
+        """The full guarantee of a ledger; or of all ledgers over `dataset`; or, with neither, of
+        the only ledger or of all of them, if they are over one data set.
 
         delta: in (0, 1); None: 1e-5
         """
         if ledger is not None and dataset is not None:
             raise InvalidArgument("dataset: give it or ledger, and not both", field="dataset")
-        return LedgerStatement(self._text("statement", _client.utf8(ledger, "ledger"), _client.utf8(dataset, "dataset"),
-                                    ctypes.c_double(0.0 if delta is None else _client.real(delta, "delta"))))
+        return LedgerStatement(self._text(
+            "statement", _client.utf8(ledger, "ledger"), _client.utf8(dataset, "dataset"),
+            ctypes.c_double(0.0 if delta is None else _client.real(delta, "delta"))))
 
     def verify(self, ledger: Optional[str] = None, *, keys: Sequence[str] = ()) -> Verification:
-        """Compares every entry of a ledger with its signed checkpoint. `ledger` may be left out if there is but one.
+        """Compares every entry of a ledger with its signed checkpoint. `ledger` may be left out if
+        there is but one.
 
         keys: verifier keys that you have from elsewhere, one of which must have signed it
-        Raises Error with code DATA_LOSS if it is not what was signed, which names the first difference.
+        Raises Error with code DATA_LOSS if it is not what was signed, which names the first
+        difference.
         """
         if isinstance(keys, str):
             raise WrongType("keys: must be a sequence of verifier keys, got one text", field="keys")
         listed = list(keys)
         found = self._text("verify", _client.utf8(ledger, "ledger"), _texts(listed, "keys"),
                            ctypes.c_size_t(len(listed)))
-        return Verification(found["origin"], found["size"], found["root"], found["state"], found["self_signed"],
-                            tuple(found["signed_by"]), tuple(found["witnessed_by"]))
+        return Verification(found["origin"], found["size"], found["root"], found[
+            "state"], found["self_signed"], tuple(found["signed_by"]), tuple(found["witnessed_by"]))
 
     def export(self, file: Path, ledger: Optional[str] = None) -> None:
-        """Writes a ledger of a folder, with what proves that it is the one that was signed, into a file, a bundle, which
-        gets its name when it is whole. `ledger` may be left out if there is but one."""
-        self._call("export", _client.utf8(ledger, "ledger"), _client.utf8(file, "file"))  # type: ignore[arg-type]
+        """Writes a ledger of a folder, with what proves that it is the one that was signed, into a
+        file, a bundle, which gets its name when it is whole. `ledger` may be left out if there is
+        but one."""
+        # type: ignore[arg-type]
+        self._call("export", _client.utf8(ledger, "ledger"), _client.utf8(file, "file"))
 
     def close(self) -> None:
         """Lets go of it; of bundles, of their memory too."""
@@ -236,8 +255,10 @@ class Store(Handle):
 def open(*paths: Path) -> Store:  # noqa: A001  (dpledger.open)
     """Opens ledgers to read them, without a server.
 
-    paths: the folder of a `Recorder(path=…)`, or of a server's embedded store; or one or several bundles
-    Raises InvalidArgument for what is none of these; Error with code NOT_FOUND, or DATA_LOSS if it was changed or is
-    damaged, or FAILED_PRECONDITION with the reason STORE_IN_USE while another process has the folder open.
+    paths: the folder of a `Recorder(path=…)`, or of a server's embedded store; or one or several
+        bundles
+    Raises InvalidArgument for what is none of these; Error with code NOT_FOUND, or DATA_LOSS if it
+    was changed or is damaged, or FAILED_PRECONDITION with the reason STORE_IN_USE while another
+    process has the folder open.
     """
     return Store(*paths)

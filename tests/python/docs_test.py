@@ -1,5 +1,5 @@
-"""The Python of docs/python.md, docs/local-ledgers.md and the README, block by block; the reference against the
-docstrings."""
+"""The Python of docs/python.md, docs/local-ledgers.md and the README, block by block; the reference
+against the docstrings."""
 import contextlib
 import doctest
 import os
@@ -23,10 +23,12 @@ except ImportError:
 
 class Docs(support.WithServer):
     def run_page(self, name, *kinds):
-        """Runs the page's blocks of these kinds, in one namespace, and compares what they print. How many they are."""
+        """Runs the page's blocks of these kinds, in one namespace, and compares what they print.
+        How many they are."""
         text = (support.SOURCE / name).read_text().replace("127.0.0.1:7070", self.server.address)
         text = re.sub(r"<!-- not run -->\n```\w+\n.*?```", "", text, flags=re.S)
-        blocks = [block for block in re.findall(r"```(\w+)\n(.*?)```", text, re.S) if block[0] in kinds]
+        blocks = [block for block in re.findall(r"```(\w+)\n(.*?)```", text, re.S)
+                  if block[0] in kinds]
         names = {}
         before = os.getcwd()
         self.addCleanup(os.chdir, before)
@@ -56,14 +58,16 @@ class Docs(support.WithServer):
 
     def test_the_page_of_local_ledgers_runs_and_its_bundle_verifies(self):
         self.assertGreaterEqual(self.run_page("docs/local-ledgers.md", "python"), 1)
-        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", "run.bundle", "--self-signed"], check=True,
-                       capture_output=True, cwd=self.folder)
+        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", "run.bundle",
+                        "--self-signed"],
+                       check=True, capture_output=True, cwd=self.folder)
 
     def test_the_readme_s_python_runs_and_prints_what_it_shows(self):
         self.assertEqual(self.run_page("README.md", "python"), 1)
 
     def test_the_reference_is_what_the_docstrings_say(self):
-        ran = subprocess.run([sys.executable, str(support.SOURCE / "python/generate_reference.py"), "--check"],
+        ran = subprocess.run([sys.executable, str(support.SOURCE / "python/generate_reference.py"),
+                              "--check"],
                              capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stderr)
 

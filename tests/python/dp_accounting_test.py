@@ -1,8 +1,8 @@
 """dp_accounting's interface: events over and back, degenerate parameters, relations, error rates.
 
-dp_accounting itself is not in Debian: where it is absent a stand-in with its names takes its place. Its own tests are
-run by hand (docs/python.md says how); what they ask that is answered otherwise here is in
-dp_accounting_differences.json.
+dp_accounting itself is not in Debian: where it is absent a stand-in with its names takes its place.
+Its own tests are run by hand (docs/python.md says how); what they ask that is answered otherwise
+here is in dp_accounting_differences.json.
 """
 import json
 import math
@@ -37,14 +37,16 @@ PAIRS = [
     (theirs.PermuteAndFlipDpEvent(0.5), dpledger.PermuteAndFlip(0.5)),
     (theirs.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.25, 0.75]),
      dpledger.MixtureOfGaussians(1.0, [0.0, 1.0], [0.25, 0.75])),
-    (theirs.PoissonSampledDpEvent(0.1, GAUSSIAN), dpledger.PoissonSampled(0.1, dpledger.Gaussian(2.0))),
+    (theirs.PoissonSampledDpEvent(0.1, GAUSSIAN),
+     dpledger.PoissonSampled(0.1, dpledger.Gaussian(2.0))),
     (theirs.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN),
      dpledger.SampledWithoutReplacement(100, 10, dpledger.Gaussian(2.0))),
     (theirs.SampledWithReplacementDpEvent(100, 10, GAUSSIAN),
      dpledger.SampledWithReplacement(100, 10, dpledger.Gaussian(2.0))),
     (theirs.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 2.0),
      dpledger.TruncatedSubsampledGaussian(100, 0.1, 20, 2.0)),
-    (theirs.SingleEpochTreeAggregationDpEvent(2.0, [4, 8]), dpledger.SingleEpochTreeAggregation(2.0, [4, 8])),
+    (theirs.SingleEpochTreeAggregationDpEvent(2.0, [4, 8]),
+     dpledger.SingleEpochTreeAggregation(2.0, [4, 8])),
     (theirs.RepeatAndSelectDpEvent(GAUSSIAN, 3.0, math.inf),
      dpledger.RepeatAndSelect(dpledger.Gaussian(2.0), 3.0, math.inf)),
     (theirs.SelfComposedDpEvent(GAUSSIAN, 5), dpledger.SelfComposed(dpledger.Gaussian(2.0), 5)),
@@ -54,7 +56,8 @@ PAIRS = [
 
 class Events(unittest.TestCase):
     def test_every_event_goes_over_and_back(self):
-        classes = {name for name in vars(theirs) if name.endswith("DpEvent")} - {"DpEvent", "UnsupportedDpEvent"}
+        classes = {name for name in vars(
+            theirs) if name.endswith("DpEvent")} - {"DpEvent", "UnsupportedDpEvent"}
         self.assertEqual({type(event).__name__ for event, _ in PAIRS}, classes)
         for event, message in PAIRS:
             self.assertEqual(ours.from_dp_event(event), message)
@@ -68,14 +71,20 @@ class Events(unittest.TestCase):
         for scheme, expected in (
                 (dpledger.Poisson(0.1, 50), lambda g: theirs.PoissonSampledDpEvent(0.1, g)),
                 (dpledger.FullBatch(), lambda g: g),
-                (dpledger.WithoutReplacement(5, 50), lambda g: theirs.SampledWithoutReplacementDpEvent(50, 5, g)),
-                (dpledger.WithReplacement(5, 50), lambda g: theirs.SampledWithReplacementDpEvent(50, 5, g)),
-                (dpledger.TruncatedPoisson(0.1, 9, 50), lambda g: theirs.TruncatedSubsampledGaussianDpEvent(
-                    50, 0.1, 9, g.noise_multiplier))):
+                (dpledger.WithoutReplacement(5, 50),
+                 lambda g: theirs.SampledWithoutReplacementDpEvent(50, 5, g)),
+                (dpledger.WithReplacement(5, 50),
+                 lambda g: theirs.SampledWithReplacementDpEvent(50, 5, g)),
+                (dpledger.TruncatedPoisson(0.1, 9, 50),
+                 lambda g: theirs.TruncatedSubsampledGaussianDpEvent(50, 0.1, 9,
+                                                                     g.noise_multiplier))):
             found = ours.to_dp_event(dpledger.RoundsEvent(scheme, two, 7))
-            self.assertEqual(found, theirs.SelfComposedDpEvent(expected(theirs.GaussianDpEvent(z)), 7))
-        for event in (dpledger.RoundsEvent(dpledger.DisjointBatches(3), two, 3), dpledger.RenyiCurve([2.0], [1.0]),
-                      dpledger.MatrixMechanism(sensitivity=1.0, noise_stddev=1.0), dpledger.ReportNoisyMax(1.0)):
+            self.assertEqual(found,
+                             theirs.SelfComposedDpEvent(expected(theirs.GaussianDpEvent(z)), 7))
+        for event in (dpledger.RoundsEvent(dpledger.DisjointBatches(3), two, 3),
+                      dpledger.RenyiCurve([2.0], [1.0]),
+                      dpledger.MatrixMechanism(sensitivity=1.0, noise_stddev=1.0),
+                      dpledger.ReportNoisyMax(1.0)):
             self.assertIsInstance(ours.to_dp_event(event), theirs.UnsupportedDpEvent)
 
     def test_degenerate_parameters_are_what_they_are(self):
@@ -87,8 +96,10 @@ class Events(unittest.TestCase):
                 (theirs.MixtureOfGaussiansDpEvent(0, [0.0], [1.0]), nothing),
                 (theirs.PoissonSampledDpEvent(0, theirs.GaussianDpEvent(0)), nothing),
                 (theirs.PoissonSampledDpEvent(0.1, theirs.GaussianDpEvent(0)), released),
-                (theirs.RandomizedResponseDpEvent(0, 1), nothing), (theirs.ComposedDpEvent([]), nothing),
-                (theirs.EpsilonDeltaDpEvent(0, 0.0), nothing), (theirs.PermuteAndFlipDpEvent(0), nothing),
+                (theirs.RandomizedResponseDpEvent(0, 1), nothing),
+                (theirs.ComposedDpEvent([]), nothing),
+                (theirs.EpsilonDeltaDpEvent(0, 0.0), nothing),
+                (theirs.PermuteAndFlipDpEvent(0), nothing),
                 (theirs.TruncatedSubsampledGaussianDpEvent(10, 0.1, 0, 1.0), nothing)):
             self.assertEqual(ours.from_dp_event(event), message, event)
         self.assertEqual(ours.from_dp_event(theirs.SingleEpochTreeAggregationDpEvent(2.0, 4)),
@@ -100,15 +111,17 @@ class Events(unittest.TestCase):
         for event in (Mine(), 3, theirs.ComposedDpEvent([GAUSSIAN, Mine()])):
             with self.assertRaisesRegex(TypeError, "event: Unsupported event"):
                 ours.from_dp_event(event)
-        with self.assertRaisesRegex(ValueError, "DiscreteGaussianDpEvent.sensitivity: must be a whole number"):
+        with self.assertRaisesRegex(ValueError,
+                                    "DiscreteGaussianDpEvent.sensitivity: must be a whole number"):
             ours.from_dp_event(theirs.DiscreteGaussianDpEvent(1.0, 1.5))
 
 
 class Accountant(unittest.TestCase):
     def test_numbers_are_dpledgers_and_contain_the_truth(self):
         accountant = ours.LedgerAccountant()
-        accountant.compose(theirs.SelfComposedDpEvent(theirs.PoissonSampledDpEvent(0.01, theirs.GaussianDpEvent(1.0)),
-                                                      5000), 2)
+        accountant.compose(theirs.SelfComposedDpEvent(
+            theirs.PoissonSampledDpEvent(0.01, theirs.GaussianDpEvent(1.0)), 5000),
+                           2)
         upper = accountant.get_epsilon(1e-5)
         self.assertLess(upper, 6.187713)
         self.assertGreaterEqual(upper, 6.187712)
@@ -139,7 +152,8 @@ class Accountant(unittest.TestCase):
             kept *= (1 - Fraction(delta)) ** 3
         at = ours._up(epsilon)
         found = accountant.get_delta(at)
-        self.assertTrue(Fraction(found) >= 1 - kept and Fraction(found) - (1 - kept) < Fraction(2) ** -51)
+        self.assertTrue(Fraction(found) >= 1 - kept
+                        and Fraction(found) - (1 - kept) < Fraction(2) ** -51)
         self.assertTrue(at >= epsilon and accountant.get_epsilon(found) == at)
         self.assertEqual(accountant.get_epsilon(0), math.inf)
         pure = ours.LedgerAccountant().compose(theirs.ExponentialMechanismDpEvent(1.0), 2)
@@ -155,16 +169,20 @@ class Accountant(unittest.TestCase):
     def test_refusals_name_the_part_and_the_relations(self):
         accountant = ours.LedgerAccountant()
         response = theirs.RandomizedResponseDpEvent(0.5, 3)
-        with self.assertRaisesRegex(UnsupportedEventError, "neighboring_relation must be `REPLACE_ONE` or "
-                                    "`REPLACE_SPECIAL` for `RandomizedResponseDpEvent`"):
+        with self.assertRaisesRegex(
+                UnsupportedEventError,
+                "neighboring_relation must be `REPLACE_ONE` or `REPLACE_SPECIAL` for "
+                "`RandomizedResponseDpEvent`"):
             accountant.compose(theirs.ComposedDpEvent([GAUSSIAN, response]))
         self.assertFalse(accountant.supports(response))
         self.assertTrue(ours.LedgerAccountant(Relation.REPLACE_ONE).supports(response))
-        self.assertFalse(accountant.supports(theirs.SelfComposedDpEvent(theirs.UnsupportedDpEvent(), 3)))
+        self.assertFalse(accountant.supports(theirs.SelfComposedDpEvent(theirs.UnsupportedDpEvent(),
+                                                                        3)))
         self.assertEqual(accountant.get_epsilon(1e-5), 0)  # nothing of what was refused is in it
 
     def test_error_rates_bound_a_gaussians_closely(self):
-        normal, accountant = NormalDist(), ours.LedgerAccountant().compose(theirs.GaussianDpEvent(1.0))
+        normal, accountant = NormalDist(), ours.LedgerAccountant().compose(
+            theirs.GaussianDpEvent(1.0))
         for rate in (1e-9, 1e-3, 0.1, 0.5, 0.9):
             truth = normal.cdf(normal.inv_cdf(rate) + 1)
             found = accountant.get_true_positive_rates(rate)
@@ -184,7 +202,8 @@ class SampledConcentrated(unittest.TestCase):
     """A sample of what is zCDP and no more is known of: JAX Privacy's use_zcdp."""
 
     def test_bounds_are_above_mechanisms_of_that_rho(self):
-        """Every mechanism on three outcomes that random weights make, sampled, in both directions."""
+        """Every mechanism on three outcomes that random weights make, sampled, in both
+        directions."""
         import random
         chance, closest = random.Random(7), {True: 0.0, False: 0.0}
         for _ in range(3000):
@@ -205,7 +224,8 @@ class SampledConcentrated(unittest.TestCase):
                 if poisson:
                     pairs = [(laws[0], laws[1]), (laws[1], laws[0])]
                 # The least ρ for which these are ρ-zCDP at the orders that the bound uses.
-                rho = max(math.log(moment(p, r, k)) / (k * (k - 1)) for p, r in pairs for k in range(2, order + 1))
+                rho = max(math.log(moment(p, r, k)) / (k * (k - 1)) for p, r in pairs
+                          for k in range(2, order + 1))
                 bound = ours._excess(order, q, rho, 0.0, poisson)
                 if poisson:
                     truth = max(moment(mixed(p, r), r, order) for p, r in pairs)
@@ -220,9 +240,12 @@ class SampledConcentrated(unittest.TestCase):
         self.assertGreater(closest[False], 0.2)
 
     def test_they_are_answered_and_cost_more_than_gaussian_noise(self):
-        for relation, z, sampled in (  # noise of 2 against what is twice as far for a replacement: 1/2-zCDP
-                (Relation.ADD_OR_REMOVE_ONE, 1.0, lambda event: theirs.PoissonSampledDpEvent(0.01, event)),
-                (Relation.REPLACE_ONE, 2.0, lambda event: theirs.SampledWithoutReplacementDpEvent(1000, 16, event))):
+        # Noise of 2 against what is twice as far for a replacement: 1/2-zCDP.
+        for relation, z, sampled in (
+                (Relation.ADD_OR_REMOVE_ONE, 1.0,
+                 lambda event: theirs.PoissonSampledDpEvent(0.01, event)),
+                (Relation.REPLACE_ONE, 2.0,
+                 lambda event: theirs.SampledWithoutReplacementDpEvent(1000, 16, event))):
             epsilons = []
             for event in (theirs.GaussianDpEvent(z), theirs.ZCDpEvent(0.5)):
                 accountant = ours.LedgerAccountant(relation)
@@ -230,22 +253,28 @@ class SampledConcentrated(unittest.TestCase):
                 epsilons.append(accountant.get_epsilon(1e-6))
             self.assertTrue(epsilons[0] < epsilons[1] < 4 * epsilons[0], epsilons)
         # JAX Privacy's accounting_test wants the same of these two (docs/python.md).
-        for event, known in ((theirs.GaussianDpEvent(5.0), 0.084728), (theirs.ZCDpEvent(0.02), 0.132114)):
-            found = ours.LedgerAccountant().compose(theirs.PoissonSampledDpEvent(0.01, event), 128).get_epsilon(1e-6)
+        for event, known in ((theirs.GaussianDpEvent(5.0), 0.084728),
+                             (theirs.ZCDpEvent(0.02), 0.132114)):
+            found = ours.LedgerAccountant().compose(theirs.PoissonSampledDpEvent(0.01, event),
+                                                    128).get_epsilon(1e-6)
             self.assertAlmostEqual(found, known, delta=1e-6)
-        many, rho = (ours.LedgerAccountant().compose(theirs.PoissonSampledDpEvent(0.01, event)).get_epsilon(1e-6)
-                     for event in (theirs.DiscreteGaussianDpEvent(3.0, 1, 10), theirs.ZCDpEvent(1 / 18)))
+        many, rho = (ours.LedgerAccountant().compose(
+            theirs.PoissonSampledDpEvent(0.01, event)).get_epsilon(1e-6)
+                     for event in (theirs.DiscreteGaussianDpEvent(3.0, 1, 10),
+                                   theirs.ZCDpEvent(1 / 18)))
         self.assertEqual(many, rho)
 
     def test_other_relations_are_refused(self):
         event = theirs.PoissonSampledDpEvent(0.01, theirs.ZCDpEvent(0.5))
         for relation in (Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL):
-            with self.assertRaisesRegex(UnsupportedEventError, "neighboring_relation must be `ADD_OR_REMOVE_ONE`"):
+            with self.assertRaisesRegex(UnsupportedEventError,
+                                        "neighboring_relation must be `ADD_OR_REMOVE_ONE`"):
                 ours.LedgerAccountant(relation).compose(event)
 
 
 class Differences(unittest.TestCase):
-    ROWS = json.loads((pathlib.Path(__file__).parent / "dp_accounting_differences.json").read_text())["differences"]
+    ROWS = json.loads((pathlib.Path(
+        __file__).parent / "dp_accounting_differences.json").read_text())["differences"]
 
     def made(self, row):
         name, *values = row["event"]
@@ -264,7 +293,8 @@ class Differences(unittest.TestCase):
         self.assertLess(response, 2 / 3 * (1 + 1e-6))
 
     def test_truncated_batches_are_above_the_truth_by_enumeration(self):
-        """One round on 4 records, 3 of them 0 and one 1, against the same without that one: samples of at most 2."""
+        """One round on 4 records, 3 of them 0 and one 1, against the same without that one: samples
+        of at most 2."""
         from itertools import product
         normal, q, most = NormalDist(), 0.5, 2
 
@@ -278,12 +308,14 @@ class Differences(unittest.TestCase):
             return total
         p = mean_one(4)
         for epsilon in (0.1, 1.0, 3.0):
-            # sup over sets of P - e^epsilon Q for P = (1-p) N(0,1) + p N(1,1), Q = N(0,1): beyond where the ratio is
-            # e^epsilon.
+            # sup over sets of P - e^epsilon Q for P = (1-p) N(0,1) + p N(1,1), Q = N(0,1): beyond
+            # where the ratio is e^epsilon.
             ratio = (math.exp(epsilon) - 1 + p) / p
             at = math.log(ratio) + 0.5
-            truth = (1 - p) * normal.cdf(-at) + p * normal.cdf(1 - at) - math.exp(epsilon) * normal.cdf(-at)
-            ours_ = ours.LedgerAccountant().compose(theirs.TruncatedSubsampledGaussianDpEvent(4, q, most, 1.0))
+            truth = (1 - p) * normal.cdf(
+                -at) + p * normal.cdf(1 - at) - math.exp(epsilon) * normal.cdf(-at)
+            ours_ = ours.LedgerAccountant().compose(
+                theirs.TruncatedSubsampledGaussianDpEvent(4, q, most, 1.0))
             self.assertGreaterEqual(ours_.get_delta(epsilon), truth)
 
 

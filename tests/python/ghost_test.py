@@ -1,4 +1,5 @@
-"""Sums of linear layers without per-example gradients: exact against big integers, bounded, near the clipped sum."""
+"""Sums of linear layers without per-example gradients: exact against big integers, bounded, near
+the clipped sum."""
 import math
 import random
 import unittest
@@ -19,7 +20,8 @@ def one_by_one(inputs, errors, clip_norm, bound, resolution):
     """Each example's integer vector alone: what it adds, as Python's own whole numbers."""
     found = []
     for row in range(len(inputs)):
-        q = exact.ghost_clip_and_sum(inputs[row:row + 1], errors[row:row + 1], clip_norm, bound, resolution)
+        q = exact.ghost_clip_and_sum(inputs[row:row + 1], errors[row:row + 1], clip_norm, bound,
+                                     resolution)
         found.append([int(v) for v in q.reshape(-1)])
     return found
 
@@ -38,7 +40,8 @@ class Ghost(unittest.TestCase):
             for clip_norm in (0.5, float(norms.median()), 2 * float(norms.max())):
                 bound = BOUND
                 total = exact.ghost_clip_and_sum(inputs, errors, clip_norm, bound, 2.0 ** 10)
-                truth = (gradients / torch.clamp(norms, min=clip_norm)[:, None, None] * clip_norm).sum(0)
+                truth = (gradients / torch.clamp(norms, min=clip_norm)[:, None,
+                                                                       None] * clip_norm).sum(0)
                 ours = total.double() * clip_norm / (bound - math.sqrt(35) / 2)
                 self.assertLess((ours - truth).norm() / truth.norm(), 0.01, (positions, clip_norm))
 
@@ -64,24 +67,28 @@ class Ghost(unittest.TestCase):
                 for q in alone:
                     self.assertLessEqual(sum(v * v for v in q), bound * bound)
                 together = exact.ghost_clip_and_sum(inputs, errors, 1.0, bound, 2.0 ** 10)
-                self.assertEqual([int(v) for v in together.reshape(-1)], [sum(column) for column in zip(*alone)])
+                self.assertEqual([int(v) for v in together.reshape(-1)],
+                                 [sum(column) for column in zip(*alone)])
 
     def test_norms_that_float64_cannot_hold_are_refused(self):
         from dpledger.torch import ghost
         generator, wrong = random.Random(4), 0
         for _ in range(200):
             a, e = (generator.randrange(2 ** 25, 2 ** 26) | 1 for _ in range(2))
-            # e a - (e + 1) a = -a, far above the bound; in floats the square of it is what rounding leaves of 2^102.
+            # e a - (e + 1) a = -a, far above the bound; in floats the square of it is what rounding
+            # leaves of 2^102.
             inputs = torch.tensor([[[a], [-a]]], dtype=torch.float64)
             errors = torch.tensor([[[e], [e + 1]]], dtype=torch.float64)
-            square = float(((inputs @ inputs.transpose(1, 2)) * (errors @ errors.transpose(1, 2))).sum())
+            square = float(
+                ((inputs @ inputs.transpose(1, 2)) * (errors @ errors.transpose(1, 2))).sum())
             wrong += square <= 1000 ** 2
             self.assertFalse(bool(ghost._judge(inputs, errors, 1000)[0]))
         self.assertGreater(wrong, 0)  # so that the test could fail
 
     def test_wrong_numbers_are_named(self):
         inputs, errors = self.batch(1)
-        for words, bound, resolution in (("bound: must be in", 1 << 26, 1.0), ("bound: must be at least", 5, 1.0),
+        for words, bound, resolution in (("bound: must be in", 1 << 26, 1.0),
+                                         ("bound: must be at least", 5, 1.0),
                                          ("resolution: must be a power of two", BOUND, 3.0)):
             with self.assertRaisesRegex(ValueError, words):
                 exact.ghost_clip_and_sum(inputs, errors, 1.0, bound, resolution)
@@ -100,7 +107,8 @@ class Sums(support.WithServer):
         (weight, bias), (second, none) = total.finish()
         self.assertIsNone(none)
         ones = torch.cat([pairs[0][0], torch.ones(8, 1)], 1)
-        for inputs, errors, clip, found in ((ones, pairs[0][1], 1.0, torch.cat([weight, bias[:, None]], 1)),
+        for inputs, errors, clip, found in ((ones, pairs[0][1], 1.0,
+                                             torch.cat([weight, bias[:, None]], 1)),
                                             (*pairs[1], 0.5, second)):
             gradients = torch.einsum("bo,bi->boi", errors, inputs)
             norms = gradients.reshape(8, -1).norm(dim=1)
@@ -109,13 +117,15 @@ class Sums(support.WithServer):
         total.begin(dpledger.Poisson(0.1, 1000))
         total.add([(torch.zeros(0, 6), torch.zeros(0, 4)), (torch.zeros(0, 4), torch.zeros(0, 3))])
         total.finish()
-        for words, kind, wrong in (
-                ("pairs: must be 2", ValueError, pairs[:1]),
-                (r"pairs\[0\]\[1\]: must be a tensor", TypeError, [(pairs[0][0], [1.0]), pairs[1]]),
-                (r"pairs\[1\]\[0\]: must be a tensor of 32- or 16-bit floats", TypeError,
-                 [pairs[0], (pairs[1][0].double(), pairs[1][1])]),
-                (r"pairs\[0\]\[0\]: must have the shape", ValueError, [(pairs[0][0][:, 1:], pairs[0][1]), pairs[1]]),
-                (r"pairs\[1\]: inputs and errors", ValueError, [pairs[0], (pairs[1][0][1:], pairs[1][1][1:])])):
+        for words, kind, wrong in (("pairs: must be 2", ValueError, pairs[:1]),
+                                   (r"pairs\[0\]\[1\]: must be a tensor", TypeError,
+                                    [(pairs[0][0], [1.0]), pairs[1]]),
+                                   (r"pairs\[1\]\[0\]: must be a tensor of 32- or 16-bit floats",
+                                    TypeError, [pairs[0], (pairs[1][0].double(), pairs[1][1])]),
+                                   (r"pairs\[0\]\[0\]: must have the shape", ValueError,
+                                    [(pairs[0][0][:, 1:], pairs[0][1]), pairs[1]]),
+                                   (r"pairs\[1\]: inputs and errors", ValueError,
+                                    [pairs[0], (pairs[1][0][1:], pairs[1][1][1:])])):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 total.add(wrong)
         with self.assertRaisesRegex(TypeError, r"layers\[0\]: must be a torch.nn.Linear"):

@@ -1,4 +1,5 @@
-"""Per-example gradients against one example at a time: layer by layer, model by model, and what is refused."""
+"""Per-example gradients against one example at a time: layer by layer, model by model, and what is
+refused."""
 import copy
 import io
 import random
@@ -78,8 +79,10 @@ def layers():
     """name, model, inputs of a batch"""
     yield "linear", nn.Linear(6, 4), floats(6)
     yield "linear without bias on sequences", nn.Linear(6, 4, bias=False), floats(3, 2, 6)
-    yield "linear, in place after a view", nn.Sequential(nn.Linear(6, 4), nn.ReLU(inplace=True)), floats(3, 6)
-    yield "frozen weight", frozen(nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3)), "0.weight"), floats(6)
+    yield "linear, in place after a view", nn.Sequential(nn.Linear(6, 4),
+                                                         nn.ReLU(inplace=True)), floats(3, 6)
+    yield "frozen weight", frozen(nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 3)),
+                                  "0.weight"), floats(6)
     yield "subclass as its base", nn.Sequential(Scaled(6, 4), nn.Tanh(), Scaled(4, 3)), floats(6)
     yield "subclass of its own", nn.Sequential(Doubled(6, 4), nn.Tanh(), Doubled(4, 3)), floats(6)
     yield "embedding with padding", nn.Embedding(11, 4, padding_idx=0), words(5)
@@ -88,13 +91,15 @@ def layers():
             ("1d", nn.Conv1d(4, 6, 3), (4, 9)),
             ("1d, strides", nn.Conv1d(4, 6, 3, stride=2, padding=2, dilation=2, groups=2), (4, 9)),
             ("1d, same", nn.Conv1d(4, 6, 4, padding="same", dilation=3), (4, 9)),
-            ("1d, circular", nn.Conv1d(4, 6, 3, padding=2, padding_mode="circular", bias=False), (4, 9)),
+            ("1d, circular", nn.Conv1d(4, 6, 3, padding=2, padding_mode="circular", bias=False),
+             (4, 9)),
             ("2d", nn.Conv2d(4, 6, 3, stride=2, padding=(1, 2), groups=2), (4, 7, 8)),
             ("2d, same", nn.Conv2d(4, 6, (3, 4), padding="same", dilation=(1, 2)), (4, 7, 8)),
             ("2d, valid", nn.Conv2d(4, 6, 3, padding="valid", dilation=2), (4, 7, 8)),
             ("2d, reflected", nn.Conv2d(4, 6, 3, padding=2, padding_mode="reflect"), (4, 7, 8)),
             ("2d, depthwise", nn.Conv2d(4, 8, 3, groups=4), (4, 7, 8)),
-            ("3d", nn.Conv3d(2, 4, 2, stride=(1, 2, 1), padding=1, dilation=(1, 1, 2), groups=2), (2, 4, 5, 6)),
+            ("3d", nn.Conv3d(2, 4, 2, stride=(1, 2, 1), padding=1, dilation=(1, 1, 2), groups=2),
+             (2, 4, 5, 6)),
             ("3d, same", nn.Conv3d(2, 4, 3, padding="same"), (2, 4, 5, 6))):
         yield "convolution " + name, layer, floats(*shape)
     yield "convolution of its own", nn.Sequential(Halved(4, 6, 3)), floats(4, 9)
@@ -107,44 +112,59 @@ def layers():
                                ("2d", nn.InstanceNorm2d(3, affine=True), (3, 4, 5)),
                                ("3d", nn.InstanceNorm3d(3, affine=True), (3, 2, 3, 4))):
         yield "instance norm " + name, layer, floats(*shape)
-    yield "bilinear", nn.Bilinear(3, 4, 5), lambda batch: (torch.randn(batch, 3), torch.randn(batch, 4))
+    yield "bilinear", nn.Bilinear(3, 4, 5), lambda batch: (torch.randn(batch, 3),
+                                                           torch.randn(batch, 4))
     yield "prelu", nn.Sequential(nn.Linear(6, 4), nn.PReLU(4)), floats(6)
     yield "prelu of one weight", nn.Sequential(nn.Linear(6, 4), nn.PReLU()), floats(6)
     yield "weight norm", nn.Sequential(nn.utils.weight_norm(nn.Linear(6, 4)), nn.Tanh()), floats(6)
-    yield "parametrized", nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(4, 4))), floats(4)
-    for options in (dict(), dict(num_layers=2, bidirectional=True), dict(bias=False), dict(num_layers=2, dropout=0.5)):
+    yield "parametrized", nn.Sequential(
+        nn.utils.parametrizations.orthogonal(nn.Linear(4, 4))), floats(4)
+    for options in (dict(), dict(num_layers=2, bidirectional=True), dict(bias=False),
+                    dict(num_layers=2, dropout=0.5)):
         for kind in (nn.RNN, nn.LSTM, nn.GRU):
-            yield "%s %s" % (kind.__name__, options), kind(5, 4, batch_first=True, **options), floats(6, 5)
+            yield "%s %s" % (kind.__name__, options), kind(5, 4, batch_first=True,
+                                                           **options), floats(6, 5)
     yield "RNN with relu", nn.RNN(5, 4, batch_first=True, nonlinearity="relu"), floats(6, 5)
-    yield "LSTM with projection", nn.LSTM(5, 4, batch_first=True, proj_size=3, bidirectional=True), floats(6, 5)
+    yield "LSTM with projection", nn.LSTM(5, 4, batch_first=True, proj_size=3,
+                                          bidirectional=True), floats(6, 5)
     yield "frozen recurrence", frozen(nn.LSTM(5, 4, batch_first=True), "weight_hh_l0"), floats(6, 5)
     yield ("GRU with a first state", Of(lambda m, x, h: m.rnn(x, h.transpose(0, 1).contiguous()),
                                         rnn=nn.GRU(5, 4, batch_first=True)),
            lambda batch: (torch.randn(batch, 6, 5), torch.randn(batch, 1, 4)))
-    yield ("LSTM with first states", Of(
-        lambda m, x, *states: m.rnn(x, tuple(state.transpose(0, 1).contiguous() for state in states)),
-        rnn=nn.LSTM(5, 4, batch_first=True)),
-        lambda batch: (torch.randn(batch, 6, 5), torch.randn(batch, 1, 4), torch.randn(batch, 1, 4)))
-    yield ("LSTM's last states", Of(lambda m, x: m.rnn(x)[1][1].transpose(0, 1), rnn=nn.LSTM(5, 4, batch_first=True)),
+    yield ("LSTM with first states",
+           Of(lambda m, x,
+              *states: m.rnn(x, tuple(state.transpose(0, 1).contiguous() for state in states)),
+              rnn=nn.LSTM(5, 4, batch_first=True)),
+           lambda batch: (torch.randn(batch, 6, 5), torch.randn(batch, 1, 4),
+                          torch.randn(batch, 1, 4)))
+    yield ("LSTM's last states",
+           Of(lambda m, x: m.rnn(x)[1][1].transpose(0, 1), rnn=nn.LSTM(5, 4, batch_first=True)),
            floats(6, 5))
-    for options in (dict(), dict(dropout=0.4), dict(bias=False, add_zero_attn=True), dict(add_bias_kv=True)):
-        yield ("attention %s" % options, Of(lambda m, x: m.a(x, x, x, need_weights=False)[0],
-                                            a=nn.MultiheadAttention(8, 2, batch_first=True, **options)), floats(6, 8))
+    for options in (dict(), dict(dropout=0.4), dict(bias=False, add_zero_attn=True),
+                    dict(add_bias_kv=True)):
+        yield ("attention %s" % options,
+               Of(lambda m, x: m.a(x, x, x, need_weights=False)[0],
+                  a=nn.MultiheadAttention(8, 2, batch_first=True, **options)),
+               floats(6, 8))
     yield ("attention with masks", Of(
         lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask, attn_mask=causal()),
         a=nn.MultiheadAttention(8, 2, batch_first=True)), masked)
     # No mask falls on the key and the value that these options put behind the others.
     for options in (dict(add_bias_kv=True), dict(add_zero_attn=True)):
         for name, call in (("keys", lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask)),
-                           ("both", lambda m, x, mask: m.a(x, x, x, key_padding_mask=mask, attn_mask=causal()))):
+                           ("both", lambda m, x,
+                            mask: m.a(x, x, x, key_padding_mask=mask, attn_mask=causal()))):
             yield ("attention with masks of %s, %s" % (name, options), Of(
                 call, a=nn.MultiheadAttention(8, 2, batch_first=True, **options)), masked)
-    yield ("attention with a mask for each head", Of(
-        lambda m, x, mask: m.a(x, x, x, attn_mask=mask.reshape(-1, 6, 6), average_attn_weights=False),
-        a=nn.MultiheadAttention(8, 2, batch_first=True)),
-        lambda batch: (torch.randn(batch, 6, 8), torch.randn(batch, 2, 6, 6)))
-    yield ("attention across", Of(lambda m, x, y: m.a(x, y, y), a=nn.MultiheadAttention(
-        8, 2, kdim=5, vdim=5, batch_first=True)), lambda batch: (torch.randn(batch, 3, 8), torch.randn(batch, 6, 5)))
+    yield ("attention with a mask for each head",
+           Of(lambda m, x,
+              mask: m.a(x, x, x, attn_mask=mask.reshape(-1, 6, 6), average_attn_weights=False),
+              a=nn.MultiheadAttention(8, 2, batch_first=True)),
+           lambda batch: (torch.randn(batch, 6, 8), torch.randn(batch, 2, 6, 6)))
+    yield ("attention across",
+           Of(lambda m, x, y: m.a(x, y, y),
+              a=nn.MultiheadAttention(8, 2, kdim=5, vdim=5, batch_first=True)),
+           lambda batch: (torch.randn(batch, 3, 8), torch.randn(batch, 6, 5)))
     yield ("transformer with dropout", nn.TransformerEncoder(
         nn.TransformerEncoderLayer(8, 2, 16, dropout=0.2, batch_first=True), 2), floats(6, 8))
     yield ("decoder", nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
@@ -154,13 +174,15 @@ def layers():
 def models():
     """Models that use their parts in ways of their own."""
     yield "own scale", nn.Sequential(nn.Linear(6, 4), RootMeanSquare(4), nn.Linear(4, 3)), floats(6)
-    tied = Of(lambda m, x: m.out(torch.tanh(m.embed(x))), embed=nn.Embedding(11, 4), out=nn.Linear(4, 11))
+    tied = Of(lambda m, x: m.out(torch.tanh(m.embed(x))), embed=nn.Embedding(11, 4),
+              out=nn.Linear(4, 11))
     tied.out.weight = tied.embed.weight
     yield "tied", tied, words(5)
     yield "used twice", Of(lambda m, x: m.a(torch.tanh(m.a(x))), a=nn.Linear(6, 6)), floats(6)
     yield ("siblings", Of(lambda m, x, y: m.a(x) * m.a(y), a=nn.Linear(6, 4)),
            lambda batch: (torch.randn(batch, 6), torch.randn(batch, 6)))
-    yield "own scale used twice", Of(lambda m, x: m.a(torch.tanh(m.a(x))), a=RootMeanSquare(6)), floats(6)
+    yield "own scale used twice", Of(lambda m, x: m.a(torch.tanh(m.a(x))),
+                                     a=RootMeanSquare(6)), floats(6)
 
     def cells(m, x):
         h = x.new_zeros(len(x), 4)
@@ -168,17 +190,22 @@ def models():
             h = m.cell(x[:, step], h)
         return h
     yield "cells", Of(cells, cell=nn.GRUCell(5, 4)), floats(3, 5)
-    yield ("LSTM cell with states", Of(lambda m, x, h, c: m.cell(x, (h, c)), cell=nn.LSTMCell(5, 4)),
+    yield ("LSTM cell with states",
+           Of(lambda m, x, h, c: m.cell(x, (h, c)), cell=nn.LSTMCell(5, 4)),
            lambda batch: (torch.randn(batch, 5), torch.randn(batch, 4), torch.randn(batch, 4)))
 
     def of_another(m, x):
         first = x * m.p
         return first, torch.sin(first)
-    yield "one output made of another", nn.Sequential(Of(of_another, p=nn.Parameter(torch.randn(6)))), floats(6)
-    yield "RNN cell with relu", Of(lambda m, x: m.cell(x), cell=nn.RNNCell(5, 4, nonlinearity="relu")), floats(5)
-    yield ("beside a table of no examples", Of(
-        lambda m, x: m.part(x, torch.arange(18.0, dtype=x.dtype).view(3, 6)),
-        part=Of(lambda m, x, table: torch.sin(x @ table.t()) @ m.p, p=nn.Parameter(torch.randn(3, 2)))), floats(6))
+    yield "one output made of another", nn.Sequential(Of(of_another,
+                                                         p=nn.Parameter(torch.randn(6)))), floats(6)
+    yield "RNN cell with relu", Of(lambda m, x: m.cell(x),
+                                   cell=nn.RNNCell(5, 4, nonlinearity="relu")), floats(5)
+    yield ("beside a table of no examples",
+           Of(lambda m, x: m.part(x, torch.arange(18.0, dtype=x.dtype).view(3, 6)),
+              part=Of(lambda m, x, table: torch.sin(x @ table.t()) @ m.p,
+                      p=nn.Parameter(torch.randn(3, 2)))),
+           floats(6))
 
     def classes(m, x):
         first = m.first.expand(len(x), 1, 8)
@@ -188,22 +215,34 @@ def models():
         classes, words=nn.Embedding(11, 8), first=nn.Parameter(torch.randn(1, 1, 8)),
         places=nn.Parameter(torch.randn(1, 9, 8)),
         layers=nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)), words(5)
-    yield "parameters in a list", Of(lambda m, x: torch.tanh(x * m.all[0]) @ m.all[1], all=nn.ParameterList(
-        [nn.Parameter(torch.randn(6)), nn.Parameter(torch.randn(6, 3))])), floats(6)
-    yield ("places by number", Of(
-        lambda m, x: m.out((m.words(x) + m.places(torch.arange(x.shape[1]).expand(x.shape))).flatten(1)),
-        words=nn.Embedding(11, 4), places=nn.Embedding(9, 4), out=nn.Linear(20, 2)), words(5))
-    yield ("by name", Of(lambda m, x, *, scale=1.0: m.a(m.b(values=x)) * scale, a=nn.Linear(6, 4),
-                         b=Of(lambda m, values: values * m.p, p=nn.Parameter(torch.randn(6)))), floats(6))
-    yield "dropout", nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.4), RootMeanSquare(8), nn.Dropout(0.4)), floats(6)
-    yield ("dropout inside", nn.Sequential(Of(
-        lambda m, x: functional.dropout2d(functional.dropout(x * m.p, 0.3, m.training)[..., None, None], 0.3),
-        p=nn.Parameter(torch.randn(6)))), floats(6))
-    yield ("several outputs", Of(lambda m, x: dict(a=m.a(x), b=[m.b(x), (m.c(x),)]), a=nn.Linear(6, 4),
-                                 b=RootMeanSquare(6), c=nn.GRUCell(6, 3)), floats(6))
+    yield "parameters in a list", Of(lambda m, x: torch.tanh(x * m.all[
+        0]) @ m.all[1], all=nn.ParameterList([nn.Parameter(torch.randn(6)),
+                                              nn.Parameter(torch.randn(6, 3))])), floats(6)
+    yield (
+        "places by number",
+        Of(lambda m,
+           x: m.out((m.words(x) + m.places(torch.arange(x.shape[1]).expand(x.shape))).flatten(1)),
+           words=nn.Embedding(11, 4), places=nn.Embedding(9, 4), out=nn.Linear(20, 2)),
+        words(5))
+    yield ("by name",
+           Of(lambda m, x, *, scale=1.0: m.a(m.b(values=x)) * scale, a=nn.Linear(6, 4),
+              b=Of(lambda m, values: values * m.p, p=nn.Parameter(torch.randn(6)))),
+           floats(6))
+    yield "dropout", nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.4), RootMeanSquare(8),
+                                   nn.Dropout(0.4)), floats(6)
+    yield ("dropout inside",
+           nn.Sequential(Of(lambda m,
+                            x: functional.dropout2d(
+                                functional.dropout(x * m.p, 0.3, m.training)[..., None, None], 0.3),
+                            p=nn.Parameter(torch.randn(6)))),
+           floats(6))
+    yield ("several outputs",
+           Of(lambda m, x: dict(a=m.a(x), b=[m.b(x), (m.c(x),)]), a=nn.Linear(6, 4),
+              b=RootMeanSquare(6), c=nn.GRUCell(6, 3)),
+           floats(6))
     yield "convolutions", nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(4, 8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3),
-        nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(32, 5)), floats(3, 8, 8)
+        nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(4, 8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(32, 5)), floats(3, 8, 8)
 
 
 def frozen(model, *names):
@@ -222,7 +261,8 @@ def losses_of(output):
 def batch_first(output):
     """States of recurrent layers [depth, B, n] with examples first."""
     if isinstance(output, tuple) and isinstance(output[1], torch.Tensor) and output[1].dim() == 3:
-        return (output[0], output[1].transpose(0, 1)) if output[1].shape[1] == len(output[0]) else output
+        return (output[
+            0], output[1].transpose(0, 1)) if output[1].shape[1] == len(output[0]) else output
     if isinstance(output, tuple) and isinstance(output[1], tuple):
         return output[0], tuple(part.transpose(0, 1) for part in output[1])
     return output
@@ -233,19 +273,22 @@ def trainable(model):
 
 
 def random_layers(model):
-    return any(getattr(part, "p", None) or getattr(part, "dropout", None) or "dropout inside" in repr(part)
-               for part in model.modules())
+    return any(getattr(part, "p", None) or getattr(part, "dropout", None)
+               or "dropout inside" in repr(part) for part in model.modules())
 
 
 def one_by_one(model, inputs, same_pass=False):
-    """The truth: each example alone, or, for random layers, each example's loss through the one forward pass."""
+    """The truth: each example alone, or, for random layers, each example's loss through the one
+    forward pass."""
     wanted, batch = trainable(model), len(inputs[0])
     losses = losses_of(batch_first(model(*inputs))) if same_pass else None
     found = []
     for row in range(batch):
-        loss = losses[row] if same_pass else losses_of(batch_first(model(*[x[row:row + 1] for x in inputs]))).sum()
+        loss = losses[row] if same_pass else losses_of(batch_first(model(*[x[row:row + 1]
+                                                                           for x in inputs]))).sum()
         parts = torch.autograd.grad(loss, wanted, retain_graph=same_pass, allow_unused=True)
-        found.append([torch.zeros_like(p) if part is None else part for p, part in zip(wanted, parts)])
+        found.append([torch.zeros_like(p) if part is None else part for p, part in zip(wanted,
+                                                                                       parts)])
     return [torch.stack(rows) for rows in zip(*found)]
 
 
@@ -279,7 +322,8 @@ class Rules(unittest.TestCase):
                     inputs = make(5)
                     random = "dropout" in name
                     self.compare(name, model, inputs, 1e-5, "mean", random)
-                    self.compare(name, model.double(), [x.double() if x.is_floating_point() else x for x in inputs],
+                    self.compare(name, model.double(),
+                                 [x.double() if x.is_floating_point() else x for x in inputs],
                                  1e-10, "sum", random)
                     cases += 1
         self.assertGreaterEqual(cases, 60)
@@ -289,8 +333,8 @@ class Rules(unittest.TestCase):
         torch.manual_seed(2)
         for autocast in (False, True):
             end = nn.LSTM(6, 4, batch_first=True) if autocast else nn.GroupNorm(6, 24)
-            model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(1, 2), nn.Linear(6, 6), RootMeanSquare(6),
-                                  nn.LayerNorm(6) if not autocast else nn.Tanh(), end)
+            model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(1, 2), nn.Linear(
+                6, 6), RootMeanSquare(6), nn.LayerNorm(6) if not autocast else nn.Tanh(), end)
             x = torch.randn(4, 1, 8, 8)
             if not autocast:
                 model, x = model.bfloat16(), x.bfloat16()
@@ -299,7 +343,8 @@ class Rules(unittest.TestCase):
                 output = model(x)
             losses_of(output).float().sum().backward()
             for name, parameter in model.named_parameters():
-                self.assertLess(relative(parameter.grad_sample.sum(0), parameter.grad), 0.05, (name, autocast))
+                self.assertLess(relative(parameter.grad_sample.sum(0), parameter.grad), 0.05,
+                                (name, autocast))
 
     def test_layers_whose_forward_pass_is_made_again_give_no_row_for_no_example(self):
         rows = 0
@@ -312,7 +357,8 @@ class Rules(unittest.TestCase):
                     output = batch_first(model(*make(0)))
                     losses_of(output).sum().backward()
                     for parameter in trainable(model):
-                        self.assertEqual(tuple(parameter.grad_sample.shape), (0,) + tuple(parameter.shape))
+                        self.assertEqual(tuple(parameter.grad_sample.shape), (0,)
+                                         + tuple(parameter.shape))
                         rows += 1
         self.assertGreater(rows, 150)
 
@@ -340,22 +386,26 @@ class Uses(unittest.TestCase):
     def test_what_writes_or_mixes_records_is_refused_by_name(self):
         for words, layer in ((r"model: 0 \(Embedding\) shortens the rows .* max_norm=None",
                               nn.Embedding(3, 4, max_norm=1.0)),
-                             (r"model: 0 \(EmbeddingBag\) shortens", nn.EmbeddingBag(3, 4, max_norm=1.0)),
+                             (r"model: 0 \(EmbeddingBag\) shortens",
+                              nn.EmbeddingBag(3, 4, max_norm=1.0)),
                              (r"InstanceNorm1d\) writes .* track_running_stats=False",
                               nn.InstanceNorm1d(3, track_running_stats=True)),
                              (r"Embedding\) mixes .* scale_grad_by_freq=False",
                               nn.Embedding(3, 4, scale_grad_by_freq=True)),
                              (r"BatchNorm2d\) mixes the records", nn.BatchNorm2d(3))):
             for how in (lambda m: exact.per_example(m), exact.check_model,
-                        lambda m: exact.gradients(m, functional.mse_loss, torch.ones(2, 3), torch.ones(2, 3))):
+                        lambda m: exact.gradients(m, functional.mse_loss, torch.ones(2, 3),
+                                                  torch.ones(2, 3))):
                 with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                     how(nn.Sequential(layer))
 
     def test_time_first_is_refused_by_name(self):
-        for words, layer in ((r"model: self_attn \(MultiheadAttention\) has time in its first dimension.*"
-                              "batch_first=True", nn.TransformerEncoderLayer(8, 2)),
-                             (r"model: it \(LSTM\) has time", nn.LSTM(3, 4)),
-                             (r"model: it \(GRU\) has time", nn.GRU(3, 4))):
+        for words, layer in (
+                (r"model: self_attn \(MultiheadAttention\) has time in its first dimension.*"
+                 "batch_first=True",
+                 nn.TransformerEncoderLayer(8, 2)),
+                (r"model: it \(LSTM\) has time", nn.LSTM(3, 4)),
+                (r"model: it \(GRU\) has time", nn.GRU(3, 4))):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 exact.per_example(layer)
 
@@ -363,48 +413,65 @@ class Uses(unittest.TestCase):
         class Places(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.words, self.places, self.out = nn.Embedding(9, 4), nn.Embedding(9, 4), nn.Linear(4, 2)
+                self.words, self.places, self.out = nn.Embedding(
+                    9, 4), nn.Embedding(9, 4), nn.Linear(4, 2)
 
             def forward(self, x):
                 return self.out((self.words(x) + self.places(torch.arange(x.shape[1]))).mean(1))
-        for batch, length in ((1, 5), (3, 5), (5, 5), (1, 1)):  # in the last two there are as many places as examples
-            self.refused(r"model: places \(Embedding\) was given %d rows where the model was given \d examples"
-                         % length, Places(), torch.randint(0, 9, (batch, length)))
+        # in the last two there are as many places as examples
+        for batch, length in ((1, 5), (3, 5), (5, 5), (1, 1)):
+            self.refused(r"model: places \(Embedding\) was given %d rows where the model was given "
+                         r"\d examples" % length,
+                         Places(), torch.randint(0, 9, (batch, length)))
         self.refused(r"model: 2 \(Linear\) was given 5 rows", nn.Sequential(
             nn.Linear(4, 4), nn.Flatten(0, 1), nn.Linear(4, 2)), torch.randn(3, 5, 4))
-        self.refused(r"model: it \(Linear\) was given an input of shape \[3\], which has no dimension of examples",
+        self.refused(r"model: it \(Linear\) was given an input of shape \[3\], which has no "
+                     r"dimension of examples",
                      nn.Linear(3, 2), torch.randn(3))
-        self.refused(r"Conv1d\) was given an input of shape \[2, 7\]", nn.Conv1d(2, 3, 3), torch.randn(2, 7))
-        self.refused(r"LayerNorm\) was given an input of shape \[3, 6\], which has no dimension of examples",
+        self.refused(r"Conv1d\) was given an input of shape \[2, 7\]", nn.Conv1d(2, 3, 3),
+                     torch.randn(2, 7))
+        self.refused(r"LayerNorm\) was given an input of shape \[3, 6\], which has no dimension of "
+                     r"examples",
                      nn.LayerNorm((3, 6)), torch.randn(3, 6))
         self.refused(r"LSTM\) must be given \[B, T, features\] first.* got shape \[1, 3\]",
                      nn.LSTM(3, 4, batch_first=True), torch.randn(5, 3))
         self.refused(r"LSTM\) must be given \[B, T, features\] first.* got PackedSequence",
                      nn.LSTM(3, 4, batch_first=True), nn.utils.rnn.pack_padded_sequence(
                          torch.randn(3, 5, 3), [5, 4, 3], batch_first=True))
-        self.refused(r"Linear\) must be called with its input as the first argument", nn.Linear(3, 2),
-                     input=torch.ones(2, 3))
+        self.refused(r"Linear\) must be called with its input as the first argument",
+                     nn.Linear(3, 2), input=torch.ones(2, 3))
         with self.assertRaisesRegex(ValueError, r"model: it \(LazyLinear\) has no sizes yet"):
             exact.per_example(nn.LazyLinear(3))
 
     def test_a_layer_made_again_must_give_what_it_gave(self):
-        self.refused(r"model: it \(Of\), made again, does not give for each example what it gave: it mixes",
-                     Of(lambda m, x: (x - x.mean(0)) * m.p, p=nn.Parameter(torch.randn(4))), torch.randn(5, 4))
-        self.refused(r"made again, does not give", Of(lambda m, x: x * m.p * random.random(),
-                                                      p=nn.Parameter(torch.randn(4))).eval(), torch.randn(5, 4))
-        self.refused(r"model: b \(Of\) has parameters of its own, and is called without a tensor", Of(
-            lambda m, x: x + m.b(), b=Of(lambda m: m.p * 1, p=nn.Parameter(torch.randn(4)))), torch.randn(5, 4))
-        self.refused(r"model: b \(Of\) gives something that has no rows of examples, shape \[1, 4\] for 5 examples", Of(
-            lambda m, x: x + m.b(x), b=Of(lambda m, x: m.p * 1, p=nn.Parameter(torch.randn(1, 4)))), torch.randn(5, 4))
+        self.refused(r"model: it \(Of\), made again, does not give for each example what it gave: "
+                     r"it mixes",
+                     Of(lambda m, x: (x - x.mean(0)) * m.p, p=nn.Parameter(torch.randn(4))),
+                     torch.randn(5, 4))
+        self.refused(
+            r"made again, does not give",
+            Of(lambda m, x: x * m.p * random.random(), p=nn.Parameter(torch.randn(4))).eval(),
+            torch.randn(5, 4))
+        self.refused(r"model: b \(Of\) has parameters of its own, and is called without a tensor",
+                     Of(lambda m, x: x + m.b(),
+                        b=Of(lambda m: m.p * 1, p=nn.Parameter(torch.randn(4)))),
+                     torch.randn(5, 4))
+        self.refused(r"model: b \(Of\) gives something that has no rows of examples, shape \[1, "
+                     r"4\] for 5 examples",
+                     Of(lambda m, x: x + m.b(x),
+                        b=Of(lambda m, x: m.p * 1, p=nn.Parameter(torch.randn(1, 4)))),
+                     torch.randn(5, 4))
         self.refused(r"model: torch cannot differentiate it \(Of\) one example at a time",
-                     Of(lambda m, x: x * m.p * float(x.sum().item() > 0), p=nn.Parameter(torch.randn(4))),
+                     Of(lambda m, x: x * m.p * float(x.sum().item() > 0),
+                        p=nn.Parameter(torch.randn(4))),
                      torch.randn(5, 4))
 
     def test_two_calls_or_two_backward_passes_never_share_a_row(self):
         for model in (nn.Linear(3, 2), Of(lambda m, x: x * m.p, p=nn.Parameter(torch.ones(3)))):
             x = torch.randn(5, 3)
             exact.per_example(model, loss_reduction="sum")
-            with self.assertRaisesRegex(ValueError, "grad_sample: holds gradients already .*accumulate"):
+            with self.assertRaisesRegex(ValueError,
+                                        "grad_sample: holds gradients already .*accumulate"):
                 (model(x).sum() + model(x).sum()).backward()
             for parameter in model.parameters():
                 parameter.grad_sample = None
@@ -431,8 +498,10 @@ class Uses(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "of the loop's own"):
             loss.backward(retain_graph=True)
         handle.remove()
-        # Layer b has the rows of the pass that failed: added to those, an example would count twice.
-        with self.assertRaisesRegex(ValueError, r"grad_sample: holds gradients already \(at layer b\)"):
+        # Layer b has the rows of the pass that failed: added to those, an example would count
+        # twice.
+        with self.assertRaisesRegex(ValueError,
+                                    r"grad_sample: holds gradients already \(at layer b\)"):
             loss.backward()
 
     def test_a_call_that_fails_is_over(self):
@@ -446,7 +515,8 @@ class Uses(unittest.TestCase):
 
     def test_a_copy_has_hooks_of_its_own_and_can_be_saved(self):
         torch.manual_seed(4)
-        model = nn.Sequential(nn.Embedding(11, 8), RootMeanSquare(8), nn.LSTM(8, 4, batch_first=True))
+        model = nn.Sequential(nn.Embedding(11, 8), RootMeanSquare(8),
+                              nn.LSTM(8, 4, batch_first=True))
         exact.per_example(model, loss_reduction="sum")
         x = torch.randint(0, 11, (5, 6))
         losses_of(batch_first(model(x))).sum().backward()
@@ -469,8 +539,10 @@ class Uses(unittest.TestCase):
 
     def test_hooks_go_and_a_second_call_takes_the_place_of_the_first(self):
         model = nn.Sequential(nn.Linear(3, 3), RootMeanSquare(3))
-        before = [len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules()]
-        outdated, remove = (exact.per_example(model, loss_reduction=reduction) for reduction in ("mean", "sum"))
+        before = [len(part._forward_hooks) + len(part._forward_pre_hooks)
+                  for part in model.modules()]
+        outdated, remove = (exact.per_example(model, loss_reduction=reduction)
+                            for reduction in ("mean", "sum"))
         outdated()  # takes nothing of the second call off
         x = torch.randn(4, 3)
         losses_of(model(x)).sum().backward()
@@ -481,7 +553,9 @@ class Uses(unittest.TestCase):
         losses_of(model(x)).sum().backward()
         self.assertTrue(all(p.grad_sample is None for p in model.parameters()))
         self.assertFalse(any("forward" in part.__dict__ for part in model.modules()))
-        self.assertEqual([len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules()], before)
+        self.assertEqual([len(part._forward_hooks) + len(part._forward_pre_hooks)
+                          for part in model.modules()],
+                         before)
         with torch.no_grad():
             exact.per_example(model)
             self.assertFalse(model(x).requires_grad)
@@ -495,19 +569,21 @@ class Functional(unittest.TestCase):
         cases = 0
         for all_of in (layers, models):
             for name, model, make in all_of():
-                if any(word in name for word in ("dropout", "LSTM", "GRU", "RNN", "recurrence", "cells", "prelu",
-                                                 "several outputs", "for each head")):
+                if any(word in name
+                       for word in ("dropout", "LSTM", "GRU", "RNN", "recurrence", "cells", "prelu",
+                                    "several outputs", "for each head")):
                     continue  # drawn anew; not in functorch 1.13; positions of examples
                 with self.subTest(name):
                     inputs = make(5)
                     truth = one_by_one(model, inputs)
                     for chunk in (None, 2):
-                        found = exact.gradients(model, lambda output, _: losses_of(output), inputs, torch.zeros(5),
-                                                chunk_size=chunk)
+                        found = exact.gradients(model, lambda output, _: losses_of(output), inputs,
+                                                torch.zeros(5), chunk_size=chunk)
                         for parameter, rows, right in zip(trainable(model), found, truth):
                             self.assertTrue(torch.equal(parameter.grad_sample, rows))
                             self.assertLessEqual(relative(rows, right), 1e-5)
-                    empty = exact.gradients(model, lambda output, _: losses_of(output), make(0), torch.zeros(0))
+                    empty = exact.gradients(model, lambda output, _: losses_of(output), make(0),
+                                            torch.zeros(0))
                     self.assertEqual([tuple(rows.shape) for rows in empty],
                                      [(0,) + tuple(p.shape) for p in trainable(model)])
                     cases += 1
@@ -535,7 +611,8 @@ class Functional(unittest.TestCase):
         truth = []
         for row in range(5):
             part = slice(row, row + 1)
-            of_one = loss(model(words_[part], mask[part], True), {name: value[part] for name, value in y.items()})
+            of_one = loss(model(words_[part], mask[part], True),
+                          {name: value[part] for name, value in y.items()})
             truth.append(torch.autograd.grad(of_one.sum(), list(model.parameters())))
         for rows in found:
             for ours, right in zip(rows, zip(*truth)):
@@ -543,18 +620,22 @@ class Functional(unittest.TestCase):
         self.assertEqual(len(exact.gradients(model, loss, (words_, None), y)), 3)
 
     def test_frozen_parameters_have_no_rows_and_hooks_have_no_part(self):
-        model = frozen(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), "0.weight", "2.bias")
+        model = frozen(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), "0.weight",
+                       "2.bias")
         exact.per_example(model)
-        found = exact.gradients(model, functional.cross_entropy, torch.randn(5, 3), torch.zeros(5, dtype=torch.long))
+        found = exact.gradients(model, functional.cross_entropy, torch.randn(5, 3),
+                                torch.zeros(5, dtype=torch.long))
         self.assertEqual([tuple(rows.shape) for rows in found], [(5, 4), (5, 2, 4)])
         self.assertFalse(hasattr(model[0].weight, "grad_sample"))
         self.assertTrue(all(p.grad is None for p in model.parameters()))
 
     def test_what_a_forward_pass_makes_anew_is_as_before(self):
-        """weight_norm keeps the weight that its last pass made: it must not be one of torch.func's."""
+        """weight_norm keeps the weight that its last pass made: it must not be one of
+        torch.func's."""
         model = nn.utils.weight_norm(nn.Linear(3, 2))
         made = model.weight
-        exact.gradients(model, functional.cross_entropy, torch.randn(5, 3), torch.zeros(5, dtype=torch.long))
+        exact.gradients(model, functional.cross_entropy, torch.randn(5, 3),
+                        torch.zeros(5, dtype=torch.long))
         self.assertIs(model.weight, made)
 
     def test_what_hooks_refuse_it_takes_with_hooks_on(self):
@@ -576,12 +657,14 @@ class Functional(unittest.TestCase):
     def test_dropout_falls_on_each_example_alone(self):
         torch.manual_seed(7)
         model = nn.Sequential(nn.Dropout(0.5), nn.Linear(200, 1, bias=False))
-        rows = exact.gradients(model, lambda output, _: output, torch.ones(6, 200), torch.zeros(6))[0][:, 0]
+        rows = exact.gradients(
+            model, lambda output, _: output, torch.ones(6, 200), torch.zeros(6))[0][:, 0]
         self.assertEqual(sorted(set(rows.flatten().tolist())), [0.0, 2.0])
         self.assertEqual(len({tuple(row.tolist()) for row in rows}), 6)
         self.assertTrue((rows.mean(1) - 1).abs().max() < 0.4)
-        self.assertTrue(torch.equal(exact.gradients(model.eval(), lambda output, _: output, torch.ones(6, 200),
-                                                    torch.zeros(6))[0][:, 0], torch.ones(6, 200)))
+        self.assertTrue(torch.equal(exact.gradients(model.eval(), lambda output, _: output,
+                                                    torch.ones(6, 200), torch.zeros(6))[0][:, 0],
+                                    torch.ones(6, 200)))
 
     def test_buffers_and_frozen_parameters_that_are_written_are_named_and_kept(self):
         def moved(m, x):
@@ -603,28 +686,36 @@ class Functional(unittest.TestCase):
             def forward(m, x, write=write):
                 write(m, x)
                 return m.a(x)
-            model = Of(forward, a=nn.Linear(3, 2), kept=nn.Parameter(torch.zeros(3), requires_grad=False))
+            model = Of(forward, a=nn.Linear(3, 2),
+                       kept=nn.Parameter(torch.zeros(3), requires_grad=False))
             model.register_buffer("mean", torch.zeros(3))
             with self.subTest(write.__name__), self.assertRaisesRegex(
-                    ValueError, "model: its forward pass writes (mean|kept), which would leave without noise"):
-                exact.gradients(model, functional.cross_entropy, torch.ones(5, 3), torch.zeros(5, dtype=torch.long))
+                    ValueError,
+                    "model: its forward pass writes (mean|kept), which would leave without "
+                    "noise"):
+                exact.gradients(model, functional.cross_entropy, torch.ones(5, 3),
+                                torch.zeros(5, dtype=torch.long))
             self.assertTrue(torch.equal(model.mean, torch.zeros(3)))
 
     def test_wrong_arguments_are_named(self):
         model, x, y = nn.Linear(3, 2), torch.randn(5, 3), torch.zeros(5, dtype=torch.long)
         loss = functional.cross_entropy
         for words, kind, arguments, named in (
-                ("model: must be a torch.nn.Module, got function", TypeError, (loss, loss, x, y), {}),
-                ("model: no parameter requires a gradient", ValueError, (nn.Tanh(), loss, x, y), {}),
+                ("model: must be a torch.nn.Module, got function", TypeError, (loss, loss, x, y),
+                 {}),
+                ("model: no parameter requires a gradient", ValueError, (nn.Tanh(), loss, x, y),
+                 {}),
                 ("loss: must be a function", TypeError, (model, "sum", x, y), {}),
                 (r"loss: must return one number for an example, got shape \[1, 2\]", ValueError,
                  (model, lambda output, _: output, x, y), {}),
                 ("loss: must return one number for an example, got float", ValueError,
                  (model, lambda output, _: 1.0, x, y), {}),
-                (r"targets: must have 5 examples, as inputs has, got 4", ValueError, (model, loss, x, y[:4]), {}),
+                (r"targets: must have 5 examples, as inputs has, got 4", ValueError,
+                 (model, loss, x, y[:4]), {}),
                 (r"inputs\[1\]: must have 5 examples, as inputs\[0\] has, got 2", ValueError,
                  (model, loss, (x, x[:2]), y), {}),
-                (r"inputs\['b'\]: must have 5 examples", ValueError, (model, loss, dict(a=x, b=x[:2]), y), {}),
+                (r"inputs\['b'\]: must have 5 examples", ValueError,
+                 (model, loss, dict(a=x, b=x[:2]), y), {}),
                 (r"inputs\[1\]: must have examples in its first dimension", ValueError,
                  (model, loss, (x, torch.tensor(1.0)), y), {}),
                 ("inputs: must be a tensor, a tuple .* or a dict .*; got NoneType", TypeError,

@@ -1,4 +1,5 @@
-"""What is kept of a training loop is what its ledger says: a zoo of models and loops, on neighbouring data sets."""
+"""What is kept of a training loop is what its ledger says: a zoo of models and loops, on
+neighbouring data sets."""
 import importlib
 import os
 import random
@@ -24,8 +25,9 @@ F = torch.nn.functional
 
 
 def refusing(case):
-    """The case's loop, which must be refused in the words it gives. What the model is then must be as if no step had
-    been made but those that the ledger has; gradients of the refused pass are in no model."""
+    """The case's loop, which must be refused in the words it gives. What the model is then must be
+    as if no step had been made but those that the ledger has; gradients of the refused pass are in
+    no model."""
     def loop(model, data, ledger):
         try:
             case.loop(model, data, ledger)
@@ -41,7 +43,8 @@ def refusing(case):
 
 def checked(case):
     options = dict(dict(neighbours=1 if case.refused else 2), **case.options)
-    return exact.check(case.make, refusing(case) if case.refused else case.loop, case.data(), **options)
+    return exact.check(case.make, refusing(case) if case.refused else case.loop, case.data(),
+                       **options)
 
 
 class Zoo(unittest.TestCase):
@@ -85,13 +88,15 @@ class Planted(unittest.TestCase):
     def test_a_momentum_of_raw_gradients(self):
         def loop(model, data, ledger):
             kept = torch.zeros(2, 4)
-            zoo.train(model, data, ledger, loss=lambda model, batch: self.remember(kept, model, batch))
+            zoo.train(model, data, ledger, loss=lambda model,
+                      batch: self.remember(kept, model, batch))
             return kept
         self.assert_found("returned moves by", loop)
 
     def remember(self, kept, model, batch):
         weight = model.weight.detach().clone().requires_grad_()
-        loss = F.cross_entropy(F.linear(batch[0], weight, model.bias.detach()), batch[1], reduction="sum")
+        loss = F.cross_entropy(F.linear(batch[0], weight, model.bias.detach()), batch[1],
+                               reduction="sum")
         kept.mul_(0.9).add_(torch.autograd.grad(loss, weight)[0])
         return zoo.sum_loss(model, batch)
 
@@ -102,10 +107,12 @@ class Planted(unittest.TestCase):
             real(self, gradients, norms, examples)
             real(self, gradients, norms, examples)
         with mock.patch.object(exact.ExactSum, "add", add):
-            self.assert_found("round 1 has a sum of group 'all' that moves by [12][.]", zoo.stated_scheme)
+            self.assert_found("round 1 has a sum of group 'all' that moves by [12][.]",
+                              zoo.stated_scheme)
 
     def test_a_batch_norm_that_is_not_seen(self):
-        make = lambda: zoo.mlp(torch.nn.BatchNorm1d(6, affine=False, track_running_stats=False))  # noqa: E731
+        # noqa: E731
+        make = lambda: zoo.mlp(torch.nn.BatchNorm1d(6, affine=False, track_running_stats=False))
         with mock.patch.object(exact.per_example_gradients, "check_model", lambda model: None):
             self.assert_found("has a sum of group 'all'", lambda model, data, ledger: zoo.train(
                 model, data, ledger, sampler=zoo.poisson(rate=0.9), noise_multiplier=0.1), make)
@@ -149,13 +156,17 @@ class Planted(unittest.TestCase):
             for _ in range(zoo.STEPS):
                 rows = [index for index in sampler.draw() if index < len(x)]
                 total.begin(sampler)
-                found = zoo.softmax_rows(model, x[rows], y[rows]).sum(0).reshape(8) * total.queries()[0].l2_norm_bound
+                found = zoo.softmax_rows(
+                    model, x[rows], y[rows]).sum(0).reshape(8) * total.queries()[0].l2_norm_bound
                 total.add_sums(torch.tensor(found).round().long().numpy())
-                model["weights"] -= 0.01 * torch.frombuffer(total.finish(), dtype=torch.float32).numpy().reshape(4, 2)
-        self.assert_found("round . has a sum of group 'all' that moves by", loop, zoo.zeros, zoo.arrays)
+                model["weights"] -= 0.01 * torch.frombuffer(
+                    total.finish(), dtype=torch.float32).numpy().reshape(4, 2)
+        self.assert_found("round . has a sum of group 'all' that moves by", loop, zoo.zeros,
+                          zoo.arrays)
 
     def test_an_opacus_that_does_not_clip(self):
-        optimizer = zoo.engines.opacus.Optimizer if hasattr(zoo.engines.opacus, "Optimizer") else None
+        optimizer = zoo.engines.opacus.Optimizer if hasattr(zoo.engines.opacus,
+                                                            "Optimizer") else None
         if optimizer is None:
             raise unittest.SkipTest("planted into the stand-in")
 
@@ -163,7 +174,8 @@ class Planted(unittest.TestCase):
             for p, rows in zip(self.params, self.grad_samples):
                 p.summed_grad = rows.sum(0)
         with mock.patch.object(optimizer, "clip_and_accumulate", clip_and_accumulate):
-            self.assert_found("round . has a sum of group 'gradient' that moves by", zoo.opacus_poisson, neighbours=8)
+            self.assert_found("round . has a sum of group 'gradient' that moves by",
+                              zoo.opacus_poisson, neighbours=8)
 
     def test_statistics_that_are_kept(self):
         class Seen(torch.nn.Module):
@@ -200,13 +212,15 @@ class Check(unittest.TestCase):
     def test_a_loop_that_passes_is_reported(self):
         report = exact.check(zoo.linear, zoo.plain, zoo.points(), neighbours=4)
         self.assertEqual((report.rounds, report.neighbours), (3, 4))
-        self.assertTrue(0.9 < report.furthest < 1.001, report)  # a record with large features is as long as may be
+        # a record with large features is as long as may be
+        self.assertTrue(0.9 < report.furthest < 1.001, report)
         self.assertRegex(repr(report), r"Checked\(rounds=3, neighbours=4, furthest=(0\.9|1\.0)")
 
     def test_a_model_is_copied_for_each_run(self):
         model = zoo.linear()
         before = model.weight.detach().clone()
-        # Two: the first has a record of its own kind. A loud one alone has no gradient where the model is right of it.
+        # Two: the first has a record of its own kind. A loud one alone has no gradient where the
+        # model is right of it.
         exact.check(model, zoo.plain, zoo.points(), neighbours=2)
         self.assertTrue(torch.equal(model.weight, before))
 
@@ -235,8 +249,10 @@ class Check(unittest.TestCase):
             return stack(data) if isinstance(data, list) else data
         for data in ((x, y), {"x": x, "y": y}, [(x[i], y[i]) for i in range(zoo.RECORDS)]):
             with self.subTest(type(data).__name__):
-                exact.check(zoo.linear, lambda model, data, ledger: zoo.train(
-                    model, torch.utils.data.TensorDataset(*columns(data)), ledger), data, neighbours=2)
+                exact.check(zoo.linear, lambda model, data,
+                            ledger: zoo.train(model, torch.utils.data.TensorDataset(*columns(data)),
+                                              ledger),
+                            data, neighbours=2)
 
     def test_loops_that_cannot_be_compared_are_refused(self):
         def unseeded(model, data, ledger):
@@ -246,7 +262,10 @@ class Check(unittest.TestCase):
         def other_each_time(model, data, ledger):
             x, y = data.tensors
             generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(4), "big"))
-            zoo.train(model, torch.utils.data.TensorDataset(x + torch.randn(x.shape, generator=generator), y), ledger)
+            zoo.train(model,
+                      torch.utils.data.TensorDataset(x + torch.randn(x.shape, generator=generator),
+                                                     y),
+                      ledger)
         sampler = zoo.poisson()
 
         def sampler_of_before(model, data, ledger):
@@ -256,8 +275,8 @@ class Check(unittest.TestCase):
             ledger.round(dpledger.Poisson(0.1, 24), dpledger.SumQuery(1.0, 1.0)).await_releasable()
 
         def own_mechanism(model, data, ledger):
-            ledger.mechanism(dpledger.MechanismEvent(dpledger.Gaussian(1.0)) if hasattr(dpledger, "MechanismEvent")
-                             else dpledger.Gaussian(1.0))
+            ledger.mechanism(dpledger.MechanismEvent(dpledger.Gaussian(1.0))
+                             if hasattr(dpledger, "MechanismEvent") else dpledger.Gaussian(1.0))
 
         def own_ledger(model, data, ledger):
             dpledger.Recorder(path=tempfile.gettempdir() + "/never", dataset="x", unit="x")
@@ -267,12 +286,14 @@ class Check(unittest.TestCase):
 
         def never(model, data, ledger):
             zoo.train(model, data, ledger, sampler=zoo.poisson(rate=1e-9))
-        for loop, text in ((unseeded, "not the same when it runs twice on the same data: returned"),
-                           (other_each_time, "not the same when it runs twice on the same data: round 1"),
-                           (sampler_of_before, "a sampler or an optimizer that was made outside of it"),
-                           (own_noise, "noise of its own"), (own_mechanism, "noise of its own"),
-                           (own_ledger, "must use the ledger that it is given"), (nested, "must not call check"),
-                           (never, "the record that changes was in none of its samples")):
+        for loop, text in (
+                (unseeded, "not the same when it runs twice on the same data: returned"),
+                (other_each_time, "not the same when it runs twice on the same data: round 1"),
+                (sampler_of_before, "a sampler or an optimizer that was made outside of it"),
+                (own_noise, "noise of its own"), (own_mechanism, "noise of its own"),
+                (own_ledger, "must use the ledger that it is given"),
+                (nested, "must not call check"),
+                (never, "the record that changes was in none of its samples")):
             with self.subTest(loop.__name__):
                 with self.assertRaisesRegex(dpledger.InvalidArgument, text):
                     exact.check(zoo.linear, loop, zoo.points(), neighbours=1)
@@ -281,8 +302,10 @@ class Check(unittest.TestCase):
     def test_arguments_are_named(self):
         for options, text in ((dict(neighbours=0), "neighbours: "),
                               (dict(adjacency="ADD"), "adjacency: must be one of"),
-                              (dict(dataset=torch.randn(1, 4)), "dataset: must have at least 2 records, got 1"),
-                              (dict(dataset=(torch.randn(3, 4), torch.randn(4))), "dataset: its columns must have one"),
+                              (dict(dataset=torch.randn(1, 4)),
+                               "dataset: must have at least 2 records, got 1"),
+                              (dict(dataset=(torch.randn(3, 4), torch.randn(4))),
+                               "dataset: its columns must have one"),
                               (dict(dataset=iter([])), "dataset: must have a length")):
             with self.subTest(text), self.assertRaisesRegex(dpledger.Error, text):
                 exact.check(zoo.linear, zoo.plain, **dict(dict(dataset=zoo.points()), **options))
@@ -292,20 +315,24 @@ class Check(unittest.TestCase):
             if len(data) == zoo.RECORDS:
                 raise RuntimeError("too many")
             zoo.train(model, data, ledger)
-        with self.assertRaisesRegex(dpledger.Error, "raises RuntimeError on a neighbouring data set.*too many"):
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "raises RuntimeError on a neighbouring data set.*too many"):
             exact.check(zoo.linear, loop, zoo.points())
 
 
 def rank_of_two(rank, port, results):
-    """One of two processes: exact sums of half of each sample, added over gloo, noised once by the first."""
+    """One of two processes: exact sums of half of each sample, added over gloo, noised once by the
+    first."""
     import torch.distributed as distributed
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", rank=rank, world_size=2, init_method="tcp://127.0.0.1:%d" % port)
+    distributed.init_process_group("gloo", rank=rank, world_size=2, init_method="tcp://127.0.0.1:%d"
+                                   % port)
 
     def loop(model, data, ledger):
         groups = [sums.ClipGroup("all", 8, 1.0)]
         mine = sums.Sum(groups, 1.0)
-        sampler = dpledger.Sampler(dpledger.Poisson(zoo.RATE, zoo.POPULATION)) if rank == 0 else None
+        sampler = dpledger.Sampler(dpledger.Poisson(zoo.RATE,
+                                                    zoo.POPULATION)) if rank == 0 else None
         total = sums.Privatizer(groups, 1.0, ledger) if rank == 0 else None
         x, y = data
         for _ in range(zoo.STEPS):
@@ -327,7 +354,8 @@ def rank_of_two(rank, port, results):
     options = dict(seed=3, samples_seed=5)
     base = checks.run(zoo.zeros, loop, (x[:-1], y[:-1]), **options)
     other = checks.run(zoo.zeros, loop, (x, y), like=base, place=len(x) - 1, factor=1.0)
-    weights = torch.frombuffer(bytearray(other.kept["model['weights']"].value), dtype=torch.float32).clone()
+    weights = torch.frombuffer(bytearray(other.kept["model['weights']"].value),
+                               dtype=torch.float32).clone()
     both = weights.clone()
     distributed.broadcast(both, 0)
     results.put((rank, other.differs(base), other.met, other.furthest, torch.equal(both, weights)))
@@ -341,7 +369,8 @@ class TwoProcesses(unittest.TestCase):
             port = free.getsockname()[1]
         context = torch.multiprocessing.get_context("spawn")
         results = context.Queue()
-        ranks = [context.Process(target=rank_of_two, args=(rank, port, results)) for rank in range(2)]
+        ranks = [context.Process(target=rank_of_two, args=(rank, port, results))
+                 for rank in range(2)]
         for rank in ranks:
             rank.start()
         found = sorted(results.get(timeout=120) for _ in ranks)

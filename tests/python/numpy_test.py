@@ -20,14 +20,16 @@ SHAPES = [(2, 3), (4,)]
 class Sums(support.WithServer):
     def setUp(self):
         super().setUp()
-        self.ledger = self.recorder(self._testMethodName[-40:].strip("_").replace("_", "-"), plan_varies=True)
+        self.ledger = self.recorder(self._testMethodName[-40:].strip("_").replace("_", "-"),
+                                    plan_varies=True)
         self.addCleanup(self.ledger.leave)
         generator = numpy.random.default_rng(1)
         self.grads = [generator.normal(size=(6,) + shape).astype(numpy.float32) for shape in SHAPES]
 
     def released(self, fill, **options):
-        total = exact.ExactSum(SHAPES, options.pop("noise_multiplier", 1.0), options.pop("max_grad_norm", 1.0),
-                               self.ledger, non_private_seed=3, **options)
+        total = exact.ExactSum(SHAPES, options.pop("noise_multiplier", 1.0),
+                               options.pop("max_grad_norm", 1.0), self.ledger, non_private_seed=3,
+                               **options)
         total.begin(SCHEME)
         fill(total)
         return total.finish()
@@ -40,7 +42,8 @@ class Sums(support.WithServer):
         found = self.released(lambda t: t.add(self.grads), noise_multiplier=1e-3)
         rows = numpy.concatenate([g.reshape(6, -1) for g in self.grads], 1).astype(numpy.float64)
         truth = (rows / numpy.maximum(1, numpy.linalg.norm(rows, axis=1))[:, None]).sum(0)
-        numpy.testing.assert_allclose(numpy.concatenate([f.ravel() for f in found]), truth, atol=0.006)
+        numpy.testing.assert_allclose(numpy.concatenate([f.ravel() for f in found]), truth,
+                                      atol=0.006)
         self.assertEqual([f.shape for f in found], SHAPES)
 
     def test_splits_strides_and_buffers_do_not_matter(self):
@@ -54,18 +57,23 @@ class Sums(support.WithServer):
         self.addCleanup(setattr, exact, "CHUNK", exact.CHUNK)
         exact.CHUNK = 20  # two rows at a time
         self.assert_same(whole, self.released(split))
-        privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger, non_private_seed=3)
-        rows = array.array("f", numpy.concatenate([g.reshape(6, -1) for g in self.grads], 1).ravel().tolist())
+        privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger,
+                                     non_private_seed=3)
+        rows = array.array(
+            "f", numpy.concatenate([g.reshape(6, -1) for g in self.grads], 1).ravel().tolist())
         privatizer.begin(SCHEME)
         privatizer.accumulate(rows[:20])
         privatizer.accumulate(memoryview(bytes(rows[20:])).cast("f", (4, 10)))  # read-only
-        self.assert_same([numpy.concatenate([f.ravel() for f in whole])], [numpy.array(privatizer.finish())])
+        self.assert_same([numpy.concatenate([f.ravel() for f in whole])],
+                         [numpy.array(privatizer.finish())])
         ranks = sums.Sum([sums.ClipGroup("all", 10, 1.0)], 1.0)
         ranks.accumulate(rows)
-        privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger, non_private_seed=3)
+        privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger,
+                                     non_private_seed=3)
         privatizer.begin(SCHEME)
         privatizer.add_sums(ranks.values())
-        self.assert_same([numpy.concatenate([f.ravel() for f in whole])], [numpy.array(privatizer.finish())])
+        self.assert_same([numpy.concatenate([f.ravel() for f in whole])],
+                         [numpy.array(privatizer.finish())])
 
     def test_half_precision_norms_and_hostile_rows(self):
         halves = [g.astype(numpy.float16) for g in self.grads]
@@ -87,9 +95,12 @@ class Sums(support.WithServer):
         for words, kind, grads, norms in (
                 ("gradients: must be 2 arrays", ValueError, [a], None),
                 (r"gradients\[1\]: must be an array, got list", TypeError, [a, [1.0]], None),
-                (r"gradients\[0\]: must be of float32 or float16, got float64", TypeError, [a.astype(float), b], None),
-                (r"gradients\[0\]: must be of float32 or float16, got >f4", TypeError, [a.astype(">f4"), b], None),
-                (r"gradients\[0\]: must have the shape \[examples, 2, 3\]", ValueError, [a.reshape(6, 6), b], None),
+                (r"gradients\[0\]: must be of float32 or float16, got float64", TypeError,
+                 [a.astype(float), b], None),
+                (r"gradients\[0\]: must be of float32 or float16, got >f4", TypeError,
+                 [a.astype(">f4"), b], None),
+                (r"gradients\[0\]: must have the shape \[examples, 2, 3\]", ValueError,
+                 [a.reshape(6, 6), b], None),
                 (r"gradients\[1\]: must have 6 examples", ValueError, [a, b[:2]], None),
                 ("norms: must be a float64 array", TypeError, [a, b], [1.0] * 6),
                 ("norms: must have the shape", ValueError, [a, b], numpy.ones(5))):
@@ -97,11 +108,11 @@ class Sums(support.WithServer):
                 total.add(grads, norms)
         privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger)
         privatizer.begin(SCHEME)
-        for words, kind, rows in (("rows: must be a buffer", TypeError, [1.0]),
-                                  ("rows: must be 32- or 16-bit", TypeError, array.array("d", [1.0])),
+        for words, kind, rows in (("rows: must be a buffer", TypeError, [
+                1.0]), ("rows: must be 32- or 16-bit", TypeError, array.array("d", [1.0])),
                                   ("rows: must be rows of 10", ValueError, array.array("f", [1.0])),
-                                  ("rows: must be in C order", ValueError, numpy.asfortranarray(
-                                      numpy.ones((3, 10), numpy.float32)))):
+                                  ("rows: must be in C order", ValueError,
+                                   numpy.asfortranarray(numpy.ones((3, 10), numpy.float32)))):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 privatizer.accumulate(rows)
         with self.assertRaisesRegex(TypeError, "sums: must be a buffer"):

@@ -1,4 +1,5 @@
-"""The hook in Opacus: what is recorded, when, and what is left when it cannot be. Against Opacus, or a stand-in."""
+"""The hook in Opacus: what is recorded, when, and what is left when it cannot be. Against Opacus,
+or a stand-in."""
 import collections
 import math
 import pathlib
@@ -30,10 +31,12 @@ class Engine(support.WithServer):
         self.plain = torch.optim.SGD(self.model.parameters(), lr=0.5)
 
     def loader(self, **options):
-        return torch.utils.data.DataLoader(self.data, batch_size=50, **dict(dict(shuffle=True), **options))
+        return torch.utils.data.DataLoader(self.data, batch_size=50,
+                                           **dict(dict(shuffle=True), **options))
 
     def private(self, engine, loader=None, **options):
-        values = dict(module=self.hooked or self.model, optimizer=self.plain, data_loader=loader or self.loader(),
+        values = dict(module=self.hooked or self.model, optimizer=self.plain, data_loader=loader
+                      or self.loader(),
                       noise_multiplier=2.0, max_grad_norm=1.5)
         made = engine.make_private(**dict(values, **options))
         self.hooked = made[0]  # Opacus takes a model once, and then what it made of it
@@ -82,13 +85,15 @@ class Engine(support.WithServer):
                 for inputs, labels in loader:
                     self.step(model, optimizer, inputs, labels)
             spent = ledger.epsilon(delta=1e-5).epsilon
-        truth = dpledger.epsilon(noise_multiplier=2.0, scheme=dpledger.DisjointBatches(12, 0, 600), steps=24,
-                                 delta=1e-5, adjacency="zero-out")
+        truth = dpledger.epsilon(noise_multiplier=2.0, scheme=dpledger.DisjointBatches(12, 0, 600),
+                                 steps=24, delta=1e-5, adjacency="zero-out")
         self.assertLessEqual(truth.lower, spent.upper)
         self.assertLess(spent.upper, truth.upper * 1.001)
 
-    def spent(self, ledger, loop, *, records=600, batch=50, epochs=1, scheme=None, adjacency="zero-out"):
-        """The upper bound on a ledger's epsilon at 1e-5, and in how many steps of `loop` the busiest record was."""
+    def spent(self, ledger, loop, *, records=600, batch=50, epochs=1, scheme=None,
+              adjacency="zero-out"):
+        """The upper bound on a ledger's epsilon at 1e-5, and in how many steps of `loop` the
+        busiest record was."""
         x = torch.randn(records, 8)
         data = torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long(), torch.arange(records))
         seen = collections.Counter()
@@ -108,7 +113,8 @@ class Engine(support.WithServer):
 
     def in_epochs(self, count):
         """What the record costs that is in one step of each of so many epochs."""
-        return dpledger.epsilon(dpledger.Gaussian(2.0 / count ** 0.5), delta=1e-5, adjacency="zero-out").epsilon
+        return dpledger.epsilon(dpledger.Gaussian(2.0 / count ** 0.5), delta=1e-5,
+                                adjacency="zero-out").epsilon
 
     def test_each_pass_of_a_shuffled_loader_is_an_epoch(self):
         def whole(position, size):
@@ -118,11 +124,14 @@ class Engine(support.WithServer):
             return "step" if size == 50 else "skip"
         for name, loop, records, epochs, cost in (
                 ("whole", whole, 600, 3, 3.7086),
-                ("three-of-twelve", lambda position, _: "break" if position == 3 else "step", 600, 12, 8.3854),
-                ("one-of-twelve", lambda position, _: "break" if position == 1 else "step", 600, 24, 12.8707),
+                ("three-of-twelve", lambda position, _: "break" if position == 3 else "step", 600,
+                 12, 8.3854),
+                ("one-of-twelve", lambda position, _: "break" if position == 1 else "step", 600, 24,
+                 12.8707),
                 ("left-over", skipping_what_is_left_over, 620, 26, 13.5387),
                 ("two-of-three", skipping_what_is_left_over, 110, 30, 14.8299),
-                ("every-other", lambda position, _: "skip" if position % 2 else "step", 600, 6, 5.5448)):
+                ("every-other", lambda position, _: "skip" if position % 2 else "step", 600, 6,
+                 5.5448)):
             with self.subTest(name):
                 spent, most = self.spent(name, loop, records=records, epochs=epochs)
                 truth = self.in_epochs(epochs)
@@ -132,7 +141,8 @@ class Engine(support.WithServer):
 
     def test_stages_with_other_batch_sizes_are_epochs_of_one_count(self):
         for sizes in ((50, 100), (100, 50), (60, 100)):
-            with self.recorder("stages-%d-%d" % sizes, adjacency="zero-out", plan_varies=True) as ledger:
+            with self.recorder("stages-%d-%d" % sizes, adjacency="zero-out",
+                               plan_varies=True) as ledger:
                 engine = ours.PrivacyEngine(recorder=ledger, sampler="opacus")
                 for size in sizes:
                     loader = torch.utils.data.DataLoader(self.data, batch_size=size, shuffle=True)
@@ -158,10 +168,13 @@ class Engine(support.WithServer):
         for name, scheme, adjacency in (
                 ("allocated", dpledger.RandomAllocation(12, 1, False, 0, 600), "zero-out"),
                 ("shuffled-as-stated", dpledger.DisjointBatches(12, 0, 600), "zero-out")):
-            spent, _ = self.spent(name, lambda *_: "step", epochs=3, scheme=scheme, adjacency=adjacency)
-            truth = dpledger.epsilon(noise_multiplier=2.0, scheme=scheme, steps=36, delta=1e-5, adjacency=adjacency)
+            spent, _ = self.spent(name, lambda *_: "step", epochs=3, scheme=scheme,
+                                  adjacency=adjacency)
+            truth = dpledger.epsilon(noise_multiplier=2.0, scheme=scheme, steps=36, delta=1e-5,
+                                     adjacency=adjacency)
             self.assertTrue(truth.lower <= spent < truth.upper * 1.001, (name, spent, truth))
-        with self.assertRaisesRegex(ValueError, "optimizer: a sample was passed over before this step"):
+        with self.assertRaisesRegex(ValueError,
+                                    "optimizer: a sample was passed over before this step"):
             self.spent("allocated-in-part", lambda position, _: "skip" if position == 1 else "step",
                        scheme=dpledger.RandomAllocation(12, 1, False, 0, 600))
 
@@ -172,7 +185,8 @@ class Engine(support.WithServer):
             step()
         for was, now in zip(before, model.parameters()):
             self.assertTrue(torch.equal(was, now))
-            self.assertTrue(now.grad is None and now.summed_grad is None and now.grad_sample is None)
+            self.assertTrue(now.grad is None and now.summed_grad is None
+                            and now.grad_sample is None)
 
     def test_a_step_is_over_one_sample_of_the_loader(self):
         with self.recorder("ties") as ledger:
@@ -211,24 +225,28 @@ class Engine(support.WithServer):
 
     def alone(self, ledger):
         """A recorder without a connection, for loaders with forked workers."""
-        return dpledger.Recorder(path=str(self.folder / ledger), dataset="points", unit="point", ledger=ledger)
+        return dpledger.Recorder(path=str(self.folder / ledger), dataset="points", unit="point",
+                                 ledger=ledger)
 
     def test_batches_in_parts_are_one_sample(self):
         from opacus.utils.batch_memory_manager import BatchMemoryManager
         with self.alone("parts") as ledger:
             engine = ours.PrivacyEngine(recorder=ledger)
             model, optimizer, loader = self.private(engine)
-            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as parts:
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16,
+                                    optimizer=optimizer) as parts:
                 for inputs, labels in parts:
                     self.step(model, optimizer, inputs, labels)
             self.assertEqual(len(engine.accountant), 12)
-            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16, optimizer=optimizer) as parts:
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=16,
+                                    optimizer=optimizer) as parts:
                 inputs, labels = next(iter(parts))
                 self.step(model, optimizer, inputs, labels)
                 self.assert_refused("not one row for each record", self.model,
                                     lambda: self.step(model, optimizer, inputs, labels))
             model, optimizer, loader = self.private(engine, self.loader(num_workers=1))
-            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer) as parts:
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=100,
+                                    optimizer=optimizer) as parts:
                 self.assert_refused("give the loader num_workers=0", self.model,
                                     lambda: self.step(model, optimizer, *next(iter(parts))))
 
@@ -258,15 +276,18 @@ class Engine(support.WithServer):
                     self.assertTrue(torch.isin(inputs, self.data.tensors[0][:kept]).all())
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[0], (dpledger.Poisson(50 / 640, 640), 13, 50.0))
-        with self.assertRaisesRegex(ValueError, "population: must be at least the data set's number of records"):
+        with self.assertRaisesRegex(
+                ValueError, "population: must be at least the data set's number of records"):
             self.private(ours.PrivacyEngine(recorder=self.recorder("small"), population=599))
         for options in (dict(sampler="opacus"), dict(scheme=dpledger.Poisson(0.1, 600))):
-            with self.assertRaisesRegex(ValueError, "population: is of samples that dpledger draws"):
+            with self.assertRaisesRegex(ValueError,
+                                        "population: is of samples that dpledger draws"):
                 ours.PrivacyEngine(recorder=self.recorder("beside"), population=600, **options)
 
     def test_a_pass_that_takes_a_record_twice_is_no_shuffled_epoch(self):
         twice = torch.utils.data.RandomSampler(self.data, num_samples=1200)
-        with self.assertRaisesRegex(ValueError, "data_loader: its RandomSampler has num_samples=1200 over 600"):
+        with self.assertRaisesRegex(ValueError,
+                                    "data_loader: its RandomSampler has num_samples=1200 over 600"):
             ours.scheme_of(self.loader(sampler=twice, shuffle=False))
 
     def test_what_cannot_be_recorded_changes_no_weight(self):
@@ -283,7 +304,8 @@ class Engine(support.WithServer):
         with self.assertRaises(dpledger.Error):
             self.step(model, optimizer, inputs, labels)
         self.assertTrue(torch.equal(before, self.model.weight))
-        self.assertTrue(all(p.grad is None and p.summed_grad is None for p in self.model.parameters()))
+        self.assertTrue(all(p.grad is None and p.summed_grad is None
+                            for p in self.model.parameters()))
         ledger.leave()
 
     def test_what_no_ledger_describes_is_refused(self):
@@ -312,15 +334,16 @@ class Engine(support.WithServer):
         with self.recorder("target") as ledger:
             engine = ours.PrivacyEngine(recorder=ledger)
             model, optimizer, loader = engine.make_private_with_epsilon(
-                module=self.model, optimizer=self.plain, data_loader=self.loader(), target_epsilon=2,
-                target_delta=1e-5, epochs=1, max_grad_norm=1.0)
+                module=self.model, optimizer=self.plain, data_loader=self.loader(),
+                target_epsilon=2, target_delta=1e-5, epochs=1, max_grad_norm=1.0)
             for inputs, labels in loader:
                 self.step(model, optimizer, inputs, labels)
             self.assertLessEqual(engine.get_epsilon(1e-5), 2)
 
     def test_the_accountant_is_opacus_own_kind(self):
         accountant = ours.Accountant()
-        self.assertEqual((accountant.get_epsilon(1e-5), len(accountant), ours.Accountant.mechanism()),
+        self.assertEqual((accountant.get_epsilon(1e-5), len(accountant),
+                          ours.Accountant.mechanism()),
                          (0.0, 0, "dpledger"))
         for noise in (1.0, 1.0, 2.0):
             accountant.step(noise_multiplier=noise, sample_rate=0.1)

@@ -1,4 +1,5 @@
-"""The ledger from Python, on a server and in a folder: rounds, resumption, refusals, forks, a server that is away."""
+"""The ledger from Python, on a server and in a folder: rounds, resumption, refusals, forks, a
+server that is away."""
 import base64
 import json
 import math
@@ -23,7 +24,8 @@ KILLED_TRAINER = textwrap.dedent("""
     place, rounds, dies = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "dies"
     with dpledger.Recorder(dataset="points", unit="point", ledger="killed", **place) as ledger:
         for step in range(rounds):
-            ledger.round(dpledger.Poisson(0.1, 1000), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+            recorded = ledger.round(dpledger.Poisson(0.1, 1000), dpledger.SumQuery(1.0, 2.0))
+            recorded.await_releasable()
             print(step, flush=True)
         if dies:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -54,7 +56,8 @@ class Recording:
                 ledger.round(SCHEME, QUERY)
             spent = ledger.epsilon(delta=1e-5)
             self.assertEqual(ledger.undelivered(), 0)
-        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=200, delta=1e-5)
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=200,
+                                           delta=1e-5)
         self.assertLessEqual(truth["lower"], spent.epsilon.upper)
         self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
 
@@ -66,7 +69,8 @@ class Recording:
             sampler.draw()
             total.begin(sampler)
             total.finish()
-            self.assertNotIn("as the trainer stated", " ".join(ledger.epsilon(delta=1e-5).assumptions))
+            self.assertNotIn("as the trainer stated",
+                             " ".join(ledger.epsilon(delta=1e-5).assumptions))
             for count, said in ((1, "1 round"), (2, "2 rounds")):
                 total.begin(SCHEME)
                 total.finish()
@@ -82,7 +86,8 @@ class Recording:
                 sampler.draw()
             self.assertEqual(sampler.draws, 3)
             total.begin(sampler, draw=2)
-            with self.assertRaisesRegex(dpledger.InvalidArgument, "rows: must not be more than the sample has records"):
+            with self.assertRaisesRegex(dpledger.InvalidArgument,
+                                        "rows: must not be more than the sample has records"):
                 total.accumulate(sums.array.array("f", [1.0] * 4))
             total.accumulate(sums.array.array("f", [1.0] * 3))
             total.finish()
@@ -91,14 +96,16 @@ class Recording:
                     total.begin(sampler, draw=used)
             total.begin(sampler)
             total.finish()
-            with self.assertRaisesRegex(dpledger.InvalidArgument, "draw: goes with a dpledger.Sampler"):
+            with self.assertRaisesRegex(dpledger.InvalidArgument,
+                                        "draw: goes with a dpledger.Sampler"):
                 total.begin(SCHEME, draw=1)
 
     def test_every_scheme_is_taken(self):
         of_removal = (dpledger.Poisson(0.5), dpledger.FullBatch())
         of_replacement = (dpledger.WithoutReplacement(10, 1000), dpledger.WithReplacement(10, 1000),
                           dpledger.DisjointBatches(4, 0, 1000))
-        for adjacency, schemes in (("add-or-remove-one", of_removal), ("replace-one", of_replacement)):
+        for adjacency, schemes in (("add-or-remove-one", of_removal),
+                                   ("replace-one", of_replacement)):
             with self.recorder(adjacency, adjacency=adjacency, plan_varies=True,
                                spool=str(self.folder / adjacency)) as ledger:
                 for scheme in schemes:
@@ -126,7 +133,8 @@ class Recording:
 
     def test_kill_9_and_a_resume_cost_at_least_every_release(self):
         def run(rounds, word):
-            return subprocess.run([sys.executable, "-c", KILLED_TRAINER, json.dumps(self.place()), str(rounds), word],
+            return subprocess.run([sys.executable, "-c", KILLED_TRAINER, json.dumps(self.place()),
+                                   str(rounds), word],
                                   capture_output=True, text=True, timeout=120,
                                   cwd=str(support.pathlib.Path(__file__).parent))
         died = run(3, "dies")
@@ -140,29 +148,34 @@ class Recording:
         self.program("ledger", "verify", "killed", "--self-signed")
 
     def test_adaptive_ledgers_keep_to_their_filter_and_spools_release_alone(self):
-        for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"), (("gdp", 1.5), "gdp"),
+        for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"),
+                            (("gdp", 1.5), "gdp"),
                             (("mixture", 3.5, 1e-5), "mixture at delta 1e-05")):
-            with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind, policy="spool",
-                               spool=str(self.folder / kind[0]), plan_varies=True) as ledger:
+            with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind,
+                               policy="spool", spool=str(self.folder / kind[0]),
+                               plan_varies=True) as ledger:
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 20.0)).await_releasable()
                 ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 30.0)).await_releasable()
-            told = json.loads(self.program("epsilon", "--delta", "1e-5", "--ledger", "filter-" + kind[0],
-                                                  "--json"))
+            told = json.loads(self.program(
+                "epsilon", "--delta", "1e-5", "--ledger", "filter-" + kind[0], "--json"))
             spending = json.dumps(told)
             self.assertIn(shown, spending)
             self.assertIn('"bound": %s' % kind[1 if kind[0] == "mixture" else -1], spending)
 
     def test_wrong_rounds_are_named_and_nothing_is_recorded(self):
         with self.recorder("refusals") as ledger:
-            for words, kind, scheme, query in (
-                    ("scheme: must be one of", TypeError, 0.1, QUERY),
-                    ("scheme.probability: must be a number", TypeError, dpledger.Poisson("often"), QUERY),
-                    ("scheme.poisson.probability|scheme.probability", ValueError, dpledger.Poisson(math.nan), QUERY),
-                    (r"queries\[0\]: must be a SumQuery", TypeError, SCHEME, [3]),
-                    (r"queries\[1\].noise_stddev", ValueError, SCHEME, [QUERY, dpledger.SumQuery(1.0, -1.0)]),
-                    (r"queries\[0\].noise: must be one of", ValueError, SCHEME,
-                     dpledger.SumQuery(1.0, 1.0, noise="loud")),
-                    ("queries|query_count", ValueError, SCHEME, [])):
+            for words, kind, scheme, query in (("scheme: must be one of", TypeError, 0.1, QUERY),
+                                               ("scheme.probability: must be a number", TypeError,
+                                                dpledger.Poisson("often"), QUERY),
+                                               ("scheme.poisson.probability|scheme.probability",
+                                                ValueError, dpledger.Poisson(math.nan), QUERY),
+                                               (r"queries\[0\]: must be a SumQuery", TypeError,
+                                                SCHEME, [3]),
+                                               (r"queries\[1\].noise_stddev", ValueError, SCHEME,
+                                                [QUERY, dpledger.SumQuery(1.0, -1.0)]),
+                                               (r"queries\[0\].noise: must be one of", ValueError,
+                                                SCHEME, dpledger.SumQuery(1.0, 1.0, noise="loud")),
+                                               ("queries|query_count", ValueError, SCHEME, [])):
                 with self.subTest(words), self.assertRaisesRegex(kind, words):
                     ledger.round(scheme, query)
             with self.assertRaisesRegex(TypeError, "noise_multiplier: must be a number"):
@@ -180,13 +193,15 @@ class Recording:
         freed = []
         # What the child lets go of is its parent's, with threads that it does not have.
         ledger._finalize.detach()
-        ledger._finalize = weakref.finalize(ledger, _client._free, freed.append, "in the child", os.getpid())
+        ledger._finalize = weakref.finalize(ledger, _client._free, freed.append, "in the child",
+                                            os.getpid())
         held = ledger._held
         read, write = os.pipe()
         child = os.fork()
         if child == 0:  # says what it met, and ends as a DataLoader's worker does
             said = []
-            for use in (lambda: ledger.round(SCHEME, QUERY), sampler.draw, lambda: ledger.epsilon(delta=1e-5)):
+            for use in (lambda: ledger.round(SCHEME, QUERY), sampler.draw,
+                        lambda: ledger.epsilon(delta=1e-5)):
                 try:
                     use()
                     said.append("went through")
@@ -237,7 +252,8 @@ class Recording:
         scheme = dpledger.DisjointBatches(4, population_size=40)
         group = [sums.ClipGroup("all", 2, 1.0)]
         drawn = []
-        for rounds in (2, 2):  # the second one is another recorder that finds what the first has left
+        # the second one is another recorder that finds what the first has left
+        for rounds in (2, 2):
             ledger = self.recorder("epochs", state_key=str(key), adjacency="replace-one")
             sampler = dpledger.Sampler(scheme, recorder=ledger)
             privatizer = sums.Privatizer(group, 1.0, ledger)
@@ -273,7 +289,8 @@ class OnAServer(Recording, support.WithServer):
                 ("ledger: must not hold a NUL", ValueError, dict(ledger="a\0b")),
                 ("filter: must be", ValueError, dict(filter=("renyi", 2))),
                 ("writer", ValueError, dict(writer="no blanks here")),
-                ("path: must not be given together with server", ValueError, dict(path="run.ledger")),
+                ("path: must not be given together with server", ValueError,
+                 dict(path="run.ledger")),
                 ("state_folder: needs state_key", ValueError, dict(state_folder="x"))):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 self.recorder(options.pop("ledger", "wrong"), **options)
@@ -288,7 +305,8 @@ class OnAServer(Recording, support.WithServer):
         own.mkdir()
         server = support.Server(own)
         self.addCleanup(server.stop)
-        ledger = self.recorder("dying", server=server.address, release_timeout=0.5, close_timeout=0.5)
+        ledger = self.recorder("dying", server=server.address, release_timeout=0.5,
+                               close_timeout=0.5)
         privatizer = sums.Privatizer([sums.ClipGroup("all", 4, 1.0)], 1.0, ledger)
         server.process.kill()
         server.process.wait()
@@ -302,10 +320,13 @@ class OnAServer(Recording, support.WithServer):
 
 class InAFolder(Recording, support.WithPath):
     def in_a_process(self, code, *arguments, **options):
-        return subprocess.run([sys.executable, "-c", "import sys, support, dpledger\n" + textwrap.dedent(code),
-                               *map(str, arguments)], capture_output=True, text=True, timeout=120,
-                              **dict(cwd=str(self.folder), env=dict(
-                                  os.environ, PYTHONPATH=str(support.pathlib.Path(__file__).parent)), **options))
+        return subprocess.run(
+            [sys.executable, "-c", "import sys, support, dpledger\n" + textwrap.dedent(code),
+             *map(str, arguments)],
+            capture_output=True, text=True, timeout=120,
+            **dict(cwd=str(self.folder),
+                   env=dict(os.environ, PYTHONPATH=str(support.pathlib.Path(__file__).parent)),
+                   **options))
 
     def test_a_bundle_is_verified_and_imported_by_the_program(self):
         bundle, imported = self.folder / "run.bundle", self.folder / "server"
@@ -318,46 +339,55 @@ class InAFolder(Recording, support.WithPath):
                 ledger.export(self.folder / "missing" / "run.bundle")
             self.assertEqual(caught.exception.code, "NOT_FOUND")
         dpledger_program = str(support.BIN / "dpledger")
-        check = [dpledger_program, "ledger", "verify", str(bundle), "--self-signed", "--delta", "1e-5", "--json"]
+        check = [dpledger_program, "ledger", "verify", str(bundle), "--self-signed", "--delta",
+                 "1e-5", "--json"]
         verified = subprocess.run(check, capture_output=True, text=True)
         self.assertEqual(verified.returncode, 0, verified.stderr)
-        self.assertEqual(base64.b64decode(json.loads(verified.stdout)["rootHash"]).hex(), spent.root)
+        self.assertEqual(base64.b64decode(json.loads(verified.stdout)["rootHash"]).hex(),
+                         spent.root)
         imported.mkdir()
         server = support.Server(imported)
         self.addCleanup(server.stop)
         server.program("ledger", "import", str(bundle), "--self-signed")
-        told = json.loads(server.program("epsilon", "--delta", "1e-5", "--ledger", "taken-home", "--json"))
+        told = json.loads(server.program("epsilon", "--delta", "1e-5", "--ledger", "taken-home",
+                                         "--json"))
         self.assertAlmostEqual(told["epsilon"]["upper"], spent.epsilon.upper, delta=1e-6)
         changed = bytearray(bundle.read_bytes())
         at = changed.index(b"weights")
         changed[at:at + 7] = b"weighty"
         bundle.write_bytes(changed)
-        self.assertEqual(subprocess.run(check, capture_output=True).returncode, 3, "a changed bundle is found")
+        self.assertEqual(subprocess.run(check, capture_output=True).returncode, 3,
+                         "a changed bundle is found")
 
     def test_without_any_place_the_ledger_is_in_the_working_folder_and_stderr_says_so(self):
         ran = self.in_a_process("""
             for _ in range(2):
                 with dpledger.Recorder(dataset="points", unit="point", writer="w%d" % _) as ledger:
-                    ledger.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+                    recorded = ledger.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0))
+                    recorded.await_releasable()
                     name = ledger.name
             print(name)
         """)
-        self.assertEqual((ran.returncode, ran.stdout), (0, "projects/default/ledgers/points\n"), ran.stderr)
+        self.assertEqual((ran.returncode, ran.stdout), (0, "projects/default/ledgers/points\n"),
+                         ran.stderr)
         self.assertEqual(ran.stderr,
-                         "dpledger: no server is named: the ledger is kept in this folder, in points.ledger\n")
+                         "dpledger: no server is named: the ledger is kept in this folder, in "
+                         "points.ledger\n")
         self.assertEqual(sorted(os.listdir(self.folder)), ["points.ledger"])
         self.assertEqual((self.folder / "points.ledger").stat().st_mode & 0o777, 0o700)
         # Who means a server is not given a folder.
         for place in ('token_file="x"', 'log_key="x"', 'ca="x"'):
             with self.subTest(place):
-                ran = self.in_a_process('dpledger.Recorder(dataset="points", unit="point", %s)' % place)
+                ran = self.in_a_process('dpledger.Recorder(dataset="points", unit="point", %s)'
+                                        % place)
                 self.assertIn("server: must be given as host:port", ran.stderr)
 
     def test_kills_in_the_midst_lose_nothing_that_was_released(self):
         released, place = 0, json.dumps(self.place())
         for lines in (1, 2, 3, 7, 12):  # of the rounds that the killed process says it has released
-            process = subprocess.Popen([sys.executable, "-c", KILLED_TRAINER, place, "1000000", "ends"], text=True,
-                                       stdout=subprocess.PIPE, cwd=str(support.pathlib.Path(__file__).parent))
+            process = subprocess.Popen(
+                [sys.executable, "-c", KILLED_TRAINER, place, "1000000", "ends"], text=True,
+                stdout=subprocess.PIPE, cwd=str(support.pathlib.Path(__file__).parent))
             self.addCleanup(process.stdout.close)
             for _ in range(lines):
                 self.assertNotEqual(process.stdout.readline(), "")
@@ -367,22 +397,27 @@ class InAFolder(Recording, support.WithPath):
         with self.recorder("killed") as ledger:
             spent = ledger.epsilon(delta=1e-5)
             ledger.export(self.folder / "run.bundle")
-        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=released, delta=1e-5)
+        truth = support.epsilon_by_program(noise_multiplier=2, sample_rate=0.1, steps=released,
+                                           delta=1e-5)
         self.assertGreaterEqual(spent.epsilon.upper, truth["lower"])
-        # A round is two entries; each opening is one, and the declaration. Each kill may leave a round more.
+        # A round is two entries; each opening is one, and the declaration. Each kill may leave a
+        # round more.
         self.assertIn((spent.entries - 7) // 2 - released, range(6))
-        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify", str(self.folder / "run.bundle"),
-                        "--self-signed"], check=True, capture_output=True)
+        subprocess.run([str(support.BIN / "dpledger"), "ledger", "verify",
+                        str(self.folder / "run.bundle"), "--self-signed"],
+                       check=True, capture_output=True)
 
     def test_a_path_goes_before_the_server_that_the_environment_names(self):
-        os.environ["DPLEDGER_SERVER"], os.environ["DPLEDGER_LOG_KEY"] = "127.0.0.1:9", "of another log"
+        os.environ[
+            "DPLEDGER_SERVER"], os.environ["DPLEDGER_LOG_KEY"] = "127.0.0.1:9", "of another log"
         for name in ("DPLEDGER_SERVER", "DPLEDGER_LOG_KEY"):
             self.addCleanup(os.environ.pop, name)
         with self.recorder("here") as ledger:
             ledger.round(SCHEME, QUERY).await_releasable()
 
     def test_another_process_is_refused_while_it_is_open(self):
-        code = 'dpledger.Recorder(dataset="points", unit="point", writer="other", path=sys.argv[1]).leave()'
+        code = ('dpledger.Recorder(dataset="points", unit="point", writer="other", '
+                'path=sys.argv[1]).leave()')
         with self.recorder("locked"):
             refused = self.in_a_process(code, self.path)
         self.assertIn("path: another process has %s open" % self.path, refused.stderr)
@@ -406,7 +441,8 @@ class InAFolder(Recording, support.WithPath):
                     child = os.fork()
                     if child == 0:  # as a DataLoader's worker
                         try:
-                            dpledger.Recorder(dataset="points", unit="point", path=sys.argv[1] + str(step))
+                            dpledger.Recorder(dataset="points", unit="point",
+                                              path=sys.argv[1] + str(step))
                         except dpledger.Error as failed:
                             os._exit(7 if failed.reason == "FORKED" else 8)
                         os._exit(9)

@@ -47,7 +47,8 @@ class Store(support.WithFolder):
             answer = store.epsilon(delta=1e-5)
             self.assertEqual(answer.epsilon.upper, spent.epsilon.upper)
             self.assertIsInstance(answer, dpledger.EpsilonAnswer)
-            self.assertAlmostEqual(store.delta(epsilon=answer.epsilon.upper).delta.upper, 1e-5, places=8)
+            self.assertAlmostEqual(store.delta(epsilon=answer.epsilon.upper).delta.upper, 1e-5,
+                                   places=8)
             self.assertEqual(len(store.profile(epsilons=[1, 2]).points), 2)
             tuned = store.tuning(delta=1e-5, trials=dpledger.PoissonTrials(4.0))
             self.assertGreater(tuned.epsilon.upper, answer.epsilon.upper)
@@ -55,7 +56,8 @@ class Store(support.WithFolder):
             found = store.verify()
             self.assertEqual((found.state, found.self_signed), ("OPEN", True))
             info, = store.ledgers
-            self.assertEqual((info.name, info.dataset, info.unit), ("projects/default/ledgers/first", "points", "point"))
+            self.assertEqual((info.name, info.dataset, info.unit),
+                             ("projects/default/ledgers/first", "points", "point"))
             self.assertEqual((info.size, info.root), (found.size, found.root))
             entries = list(store.entries())
             self.assertEqual(len(entries), info.size)
@@ -68,12 +70,16 @@ class Store(support.WithFolder):
         store = dpledger.open(self.path)
         together = store.epsilon(delta=1e-5)
         self.assertEqual(len(store.ledgers), 2)
-        self.assertEqual(together.epsilon.upper, store.epsilon(delta=1e-5, dataset="points").epsilon.upper)
-        self.assertEqual(together.epsilon.upper, store.epsilon(delta=1e-5, ledger=["first", "second"]).epsilon.upper)
+        self.assertEqual(together.epsilon.upper,
+                         store.epsilon(delta=1e-5, dataset="points").epsilon.upper)
+        self.assertEqual(together.epsilon.upper,
+                         store.epsilon(delta=1e-5, ledger=["first", "second"]).epsilon.upper)
         self.assertGreater(together.epsilon.upper, 1.1 * alone)
-        self.assertAlmostEqual(store.epsilon(delta=1e-5, ledger="second").epsilon.upper, alone, places=6)
+        self.assertAlmostEqual(store.epsilon(delta=1e-5, ledger="second").epsilon.upper, alone,
+                               places=6)
         self.assertIn("2 ledgers", store.statement().markdown)
-        with self.assertRaisesRegex(dpledger.InvalidArgument, "ledger: must name one of the 2 ledgers here: projects/"):
+        with self.assertRaisesRegex(dpledger.InvalidArgument,
+                                    "ledger: must name one of the 2 ledgers here: projects/"):
             list(store.entries())
         with self.assertRaisesRegex(dpledger.InvalidArgument, "dataset: give it or ledger"):
             store.epsilon(delta=1e-5, ledger="first", dataset="points")
@@ -89,11 +95,14 @@ class Store(support.WithFolder):
         run, target = dict(sample_rate=0.1, steps=20), dict(target_epsilon=2, delta=1e-5)
         found = dpledger.calibrate(**target, spent=store, **run)
         events = dpledger.RoundsEvent(SCHEME, (QUERY,), 8)
-        self.assertAlmostEqual(found.value, dpledger.calibrate(**target, spent=events, **run).value, delta=2e-4)
+        self.assertAlmostEqual(found.value, dpledger.calibrate(**target, spent=events, **run).value,
+                               delta=2e-4)
         self.assertLessEqual(found.epsilon.upper, 2)
         self.assertGreater(found.value, dpledger.calibrate(**target, **run).value)
-        self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers], ["/first", "second"])
-        with self.assertRaisesRegex(dpledger.Error, "no value .* meets .*; what was spent comes to an") as caught:
+        self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers],
+                         ["/first", "second"])
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "no value .* meets .*; what was spent comes to an") as caught:
             dpledger.calibrate(target_epsilon=spent.epsilon.lower, delta=1e-5, spent=store, **run)
         self.assertEqual(caught.exception.reason, "NO_SOLUTION")
         with self.assertRaisesRegex(ValueError, "sample_rate: must be in"):
@@ -110,7 +119,8 @@ class Store(support.WithFolder):
             folder.export(file, name)
         with dpledger.open(bundles[0]) as store:
             answer = store.epsilon(delta=1e-5)
-            self.assertEqual(answer.epsilon.upper, folder.epsilon(delta=1e-5, ledger="first").epsilon.upper)
+            self.assertEqual(answer.epsilon.upper,
+                             folder.epsilon(delta=1e-5, ledger="first").epsilon.upper)
             self.assertIn("a bundle agrees with itself", " ".join(answer.assumptions))
             self.assertEqual(list(store.entries()), list(folder.entries("first")))
             self.assertEqual(store.verify(), folder.verify("first"))
@@ -130,7 +140,8 @@ class Store(support.WithFolder):
 
     def test_the_process_that_records_reads_its_own_folder(self):
         store = None
-        with dpledger.Recorder(path=self.path, ledger="first", dataset="points", unit="point") as recorder:
+        with dpledger.Recorder(path=self.path, ledger="first", dataset="points",
+                               unit="point") as recorder:
             for rounds in (1, 2):
                 recorder.round(SCHEME, QUERY).await_releasable()
                 store = dpledger.open(self.path)
@@ -161,14 +172,16 @@ class Store(support.WithFolder):
 
     def test_a_folder_that_another_process_records_in_is_refused_in_one_line(self):
         self.record("first")
-        recorder = subprocess.Popen([sys.executable, "-c", RECORDER, self.path, "second"], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, text=True, cwd=str(support.SOURCE / "tests/python"))
+        recorder = subprocess.Popen([sys.executable, "-c", RECORDER, self.path, "second"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                    cwd=str(support.SOURCE / "tests/python"))
         try:
             self.assertEqual(recorder.stdout.readline(), "open\n")
             with self.assertRaises(dpledger.Error) as caught:
                 dpledger.open(self.path)
             self.assertEqual(caught.exception.reason, "STORE_IN_USE")
-            self.assertRegex(str(caught.exception), r"^path: another process has .* open; read it once that has ended")
+            self.assertRegex(str(caught.exception),
+                             r"^path: another process has .* open; read it once that has ended")
             self.assertNotIn("\n", str(caught.exception))
             recorder.kill()
         finally:
@@ -184,7 +197,8 @@ class Store(support.WithFolder):
 
     def test_what_is_no_ledger_is_refused(self):
         for path, code, message in ((str(self.folder / "none"), "NOT_FOUND", "path: there is no "),
-                                    (str(self.folder), "INVALID_ARGUMENT", "path: must be the folder of"),
+                                    (str(self.folder), "INVALID_ARGUMENT",
+                                     "path: must be the folder of"),
                                     (__file__, "INVALID_ARGUMENT", "store_test.py")):
             with self.assertRaisesRegex(dpledger.Error, message) as caught:
                 dpledger.open(path)
@@ -213,33 +227,40 @@ class Store(support.WithFolder):
 
     def test_the_command_line_says_the_same(self):
         self.record("first")
-        ran = subprocess.run([str(support.BIN / "dpledger"), "epsilon", "--store", self.path, "--delta", "1e-5", "--json"],
+        ran = subprocess.run([str(support.BIN / "dpledger"), "epsilon", "--store", self.path,
+                              "--delta", "1e-5", "--json"],
                              check=True, capture_output=True, text=True, timeout=120)
         self.assertEqual(json.loads(ran.stdout)["epsilon"]["upper"],
                          dpledger.open(self.path).epsilon(delta=1e-5).epsilon.upper)
 
     def test_a_second_run_is_told_how(self):
         self.record("first")
-        with self.assertRaisesRegex(dpledger.Error, "has closed in projects/default/ledgers/first: that run is over. A "
-                                    "further run has a ledger of its own, named by `ledger`, such as first-2, and says "
-                                    "plan_independent"):
+        with self.assertRaisesRegex(
+                dpledger.Error,
+                "has closed in projects/default/ledgers/first: that run is over. A further "
+                "run has a ledger of its own, named by `ledger`, such as first-2, and says "
+                "plan_independent"):
             self.record("first")
         held = dpledger.Recorder(path=self.path, ledger="held", dataset="points", unit="point")
-        with self.assertRaisesRegex(dpledger.Error, r"in a notebook that of the cell's last run: its close\(\) or leave"):
+        with self.assertRaisesRegex(
+                dpledger.Error,
+                r"in a notebook that of the cell's last run: its close\(\) or leave"):
             self.record("held")
         held.leave()
 
 
 class Program(support.WithFolder):
     def test_the_package_runs_the_command_line(self):
-        ran = subprocess.run([sys.executable, "-m", "dpledger", "--version"], capture_output=True, text=True, timeout=60,
+        ran = subprocess.run([sys.executable, "-m", "dpledger", "--version"], capture_output=True,
+                             text=True, timeout=60,
                              env=dict(__import__("os").environ, DPLEDGER_BIN=str(support.BIN)))
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         self.assertEqual(ran.stdout.strip(), dpledger.__version__)
 
     def test_a_missing_program_is_named(self):
         from dpledger import _cli
-        ran = subprocess.run([sys.executable, "-m", "dpledger"], capture_output=True, text=True, timeout=60,
+        ran = subprocess.run([sys.executable, "-m", "dpledger"], capture_output=True, text=True,
+                             timeout=60,
                              env=dict(__import__("os").environ, DPLEDGER_BIN=str(self.folder)))
         if not (pathlib.Path(_cli.__file__).parent / "bin" / "dpledger").exists():
             self.assertEqual(ran.returncode, 1)

@@ -10,7 +10,8 @@ import tempfile
 import time
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("DPLEDGER_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+SOURCE = pathlib.Path(os.environ.get("DPLEDGER_SOURCE",
+                                     pathlib.Path(__file__).resolve().parents[2]))
 BIN = pathlib.Path(os.environ.get("DPLEDGER_BIN", SOURCE / "build/release/bin"))
 # tests/wheel runs these tests against the package that its interpreter has installed.
 INSTALLED = "DPLEDGER_TEST_INSTALLED" in os.environ
@@ -31,8 +32,8 @@ class Server:
         self.folder, port = pathlib.Path(folder), pathlib.Path(folder) / "port"
         port.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [str(BIN / "dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", str(port), "--store",
-             str(self.folder / "store"), "--log-level", "error", *flags],
+            [str(BIN / "dpledger-server"), "--listen", "127.0.0.1:0", "--port-file", str(port),
+             "--store", str(self.folder / "store"), "--log-level", "error", *flags],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while not (port.exists() and port.read_text().strip()):
@@ -49,15 +50,16 @@ class Server:
 
     def program(self, *arguments):
         """What the program `dpledger` prints about this server."""
-        return subprocess.run([str(BIN / "dpledger"), *arguments, "--server", self.address], check=True,
-                              capture_output=True, text=True, timeout=120).stdout
+        return subprocess.run([str(BIN / "dpledger"), *arguments, "--server", self.address],
+                              check=True, capture_output=True, text=True, timeout=120).stdout
 
 
 def epsilon_by_program(*, noise_multiplier, sample_rate, steps, delta):
     """{"lower", "upper"} by the program `dpledger`, in its own process."""
-    ran = subprocess.run([str(BIN / "dpledger"), "epsilon", "--noise-multiplier", str(noise_multiplier),
-                          "--sampling-probability", str(sample_rate), "--steps", str(steps), "--delta", str(delta),
-                          "--json"], check=True, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([str(BIN / "dpledger"), "epsilon", "--noise-multiplier",
+                          str(noise_multiplier), "--sampling-probability", str(sample_rate),
+                          "--steps", str(steps), "--delta", str(delta), "--json"],
+                         check=True, capture_output=True, text=True, timeout=120)
     return json.loads(ran.stdout)["epsilon"]
 
 
@@ -106,7 +108,8 @@ class WithPath(WithFolder):
         return dict(path=str(self.path))
 
     def program(self, *arguments):
-        """What the program `dpledger` prints of the folder, once no process has it open: a server shows it."""
+        """What the program `dpledger` prints of the folder, once no process has it open: a server
+        shows it."""
         server = Server(self.path)
         try:
             return server.program(*arguments)

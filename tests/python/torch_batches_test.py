@@ -31,7 +31,8 @@ class Records(torch.utils.data.Dataset):
         return 3
 
     def __getitem__(self, index):
-        return {"pair": Pair(torch.zeros(2, 5), index), "name": "a", "parts": (1.5, ["b", torch.ones(())])}
+        return {"pair": Pair(torch.zeros(2, 5), index), "name": "a",
+                "parts": (1.5, ["b", torch.ones(())])}
 
 
 class Unreadable(Records):
@@ -77,7 +78,8 @@ class Samples(unittest.TestCase):
         self.assertNotEqual(part, whole)
         sampler = exact.AllocatedBatchSampler(50, 5, records=40)
         self.assertEqual(sorted(sum(sampler, [])), list(range(40)))
-        self.assertEqual(sampler.expected_batch_size, 10.0)  # not a matter of the records that are there
+        # not a matter of the records that are there
+        self.assertEqual(sampler.expected_batch_size, 10.0)
 
     def test_passes_without_an_optimizer_are_new_samples_and_one_ends_another(self):
         sampler = exact.PoissonBatchSampler(100, 0.5, steps=3)
@@ -94,10 +96,13 @@ class Samples(unittest.TestCase):
 
     def test_wrong_arguments_are_named(self):
         for words, kind, make in (
-                (r"population: must be in \[1", ValueError, lambda: exact.PoissonBatchSampler(0, 0.1, steps=1)),
+                (r"population: must be in \[1", ValueError,
+                 lambda: exact.PoissonBatchSampler(0, 0.1, steps=1)),
                 ("probability", ValueError, lambda: exact.PoissonBatchSampler(10, 1.5, steps=1)),
-                ("probability: must be a number", TypeError, lambda: exact.PoissonBatchSampler(10, "x", steps=1)),
-                (r"steps: must be in \[1", ValueError, lambda: exact.PoissonBatchSampler(10, 0.1, steps=0)),
+                ("probability: must be a number", TypeError,
+                 lambda: exact.PoissonBatchSampler(10, "x", steps=1)),
+                (r"steps: must be in \[1", ValueError,
+                 lambda: exact.PoissonBatchSampler(10, 0.1, steps=0)),
                 ("records: has more records than the sampler's population of 10", ValueError,
                  lambda: exact.PoissonBatchSampler(10, 0.1, steps=1, records=11)),
                 (r"batch_size: must be in \[1, population = 10\], got 11", ValueError,
@@ -110,29 +115,42 @@ class Samples(unittest.TestCase):
                  lambda: exact.PoissonBatchSampler(10, 0.1, steps=1, recorder="x")),
                 ("dataset: has more records than the sampler's population of 150", ValueError,
                  lambda: exact.data_loader(points(), exact.PoissonBatchSampler(150, 0.1, steps=1))),
-                ("dataset: has 200 records, but a ShuffledBatchSampler makes samples of a public size from exactly 250",
-                 ValueError, lambda: exact.data_loader(points(), exact.ShuffledBatchSampler(250, 5))),
-                ("dataset: has another number of records than the data set that the sampler serves", ValueError,
-                 lambda: exact.data_loader(points(), exact.PoissonBatchSampler(250, 0.1, steps=1, records=100))),
+                ("dataset: has 200 records, but a ShuffledBatchSampler makes samples of a "
+                 "public size from exactly 250",
+                 ValueError,
+                 lambda: exact.data_loader(points(), exact.ShuffledBatchSampler(250, 5))),
+                ("dataset: has another number of records than the data set that the sampler "
+                 "serves",
+                 ValueError,
+                 lambda: exact.data_loader(points(),
+                                           exact.PoissonBatchSampler(250, 0.1, steps=1,
+                                                                     records=100))),
                 ("dataset: must have a length", TypeError,
-                 lambda: exact.data_loader(iter([1]), exact.PoissonBatchSampler(250, 0.1, steps=1))),
-                ("sampler: must be a batch sampler of dpledger.torch, .* got BatchSampler", TypeError,
-                 lambda: exact.data_loader(points(), torch.utils.data.BatchSampler(range(200), 4, False))),
-                (r"sampler: must be .* got Sampler; for a loop of its own: sampler.draw\(\)", TypeError,
+                 lambda: exact.data_loader(iter([1]),
+                                           exact.PoissonBatchSampler(250, 0.1, steps=1))),
+                ("sampler: must be a batch sampler of dpledger.torch, .* got BatchSampler",
+                 TypeError,
+                 lambda: exact.data_loader(points(),
+                                           torch.utils.data.BatchSampler(range(200), 4, False))),
+                (r"sampler: must be .* got Sampler; for a loop of its own: sampler.draw\(\)",
+                 TypeError,
                  lambda: exact.data_loader(points(), dpledger.Sampler(dpledger.Poisson(0.1, 200)))),
                 ("in_order: must be True", ValueError,
-                 lambda: exact.data_loader(points(), exact.PoissonBatchSampler(250, 0.1, steps=1), in_order=False))):
+                 lambda: exact.data_loader(points(), exact.PoissonBatchSampler(250, 0.1, steps=1),
+                                           in_order=False))):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 make()
 
 
 class Empty(unittest.TestCase):
     def empty(self, dataset, population, **options):
-        return next(iter(exact.data_loader(dataset, exact.PoissonBatchSampler(population, 1e-12, steps=1), **options)))
+        return next(iter(exact.data_loader(
+            dataset, exact.PoissonBatchSampler(population, 1e-12, steps=1), **options)))
 
     def test_an_empty_batch_has_tensors_of_no_rows_whatever_holds_them(self):
         x, y = self.empty(points(), POPULATION)
-        self.assertEqual((x.shape, x.dtype, y.shape, y.dtype), ((0, 4), torch.float32, (0,), torch.int64))
+        self.assertEqual((x.shape, x.dtype, y.shape, y.dtype),
+                         ((0, 4), torch.float32, (0,), torch.int64))
         batch = self.empty(Records(), 3)
         self.assertIsInstance(batch["pair"], Pair)
         self.assertEqual((batch["pair"].x.shape, batch["pair"].y.shape), ((0, 2, 5), (0,)))
@@ -141,9 +159,12 @@ class Empty(unittest.TestCase):
         self.assertEqual(batch["parts"][1][1].shape, (0,))
 
     def test_a_collate_function_of_one_s_own_makes_it(self):
-        batch = self.empty(Records(), 3, collate_fn=lambda rows: {"x": torch.stack([row["pair"].x for row in rows])})
+        batch = self.empty(Records(), 3,
+                           collate_fn=lambda rows: {"x": torch.stack([row["pair"].x
+                                                                      for row in rows])})
         self.assertEqual(batch["x"].shape, (0, 2, 5))
-        with self.assertRaisesRegex(TypeError, "collate_fn: makes a object, of which no empty batch is known"):
+        with self.assertRaisesRegex(TypeError,
+                                    "collate_fn: makes a object, of which no empty batch is known"):
             self.empty(Records(), 3, collate_fn=lambda rows: object())
 
 
@@ -161,8 +182,9 @@ class Steps(support.WithPath):
     def made(self, sampler, **options):
         model = torch.nn.Linear(4, 2)
         optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
-                                           recorder=options.pop("recorder", self.ledger), sampler=sampler,
-                                           noise_multiplier=1.0, max_grad_norm=1.0, **options)
+                                           recorder=options.pop("recorder", self.ledger),
+                                           sampler=sampler, noise_multiplier=1.0, max_grad_norm=1.0,
+                                           **options)
         exact.per_example(model, loss_reduction="sum")
         self.numbers = []  # of the samples that had a round
         begin = optimizer.sums.begin
@@ -195,7 +217,8 @@ class Steps(support.WithPath):
 
     def test_every_loader_gives_each_sample_one_step_in_order(self):
         for workers, options in ((0, {}), (1, {}), (2, {}), (2, dict(persistent_workers=True)),
-                                 (1, dict(multiprocessing_context="spawn")), (2, dict(prefetch_factor=5))):
+                                 (1, dict(multiprocessing_context="spawn")),
+                                 (2, dict(prefetch_factor=5))):
             sampler = self.poisson()
             with self.subTest(workers=workers, **options):
                 loader = exact.data_loader(self.data, sampler, num_workers=workers, **options)
@@ -206,30 +229,36 @@ class Steps(support.WithPath):
             sampler = self.poisson(steps=6)
             loader = exact.data_loader(self.data, sampler, num_workers=workers)
             with self.subTest(workers=workers):
-                # The third sample of each pass has been given, those that workers fetched behind it have not.
-                self.assertEqual(self.run_passes(loader, sampler, passes=3, leave_at=2), list(range(1, 7)))
+                # The third sample of each pass has been given, those that workers fetched behind it
+                # have not.
+                self.assertEqual(self.run_passes(loader, sampler, passes=3, leave_at=2),
+                                 list(range(1, 7)))
 
     def test_an_epoch_that_is_left_goes_on_in_the_next_pass(self):
-        with self.recorder("shuffled", adjacency="zero-out", path=str(self.folder / "shuffled")) as ledger:
+        with self.recorder("shuffled", adjacency="zero-out",
+                           path=str(self.folder / "shuffled")) as ledger:
             self.ledger = ledger
             sampler, seen = exact.ShuffledBatchSampler(RECORDS, 5), []
             loader = exact.data_loader(self.data, sampler, num_workers=1)
-            self.run_passes(loader, sampler, 5, leave_at=3, passed_over=lambda x: seen.extend(x[:, 0].tolist()))
+            self.run_passes(loader, sampler, 5, leave_at=3,
+                            passed_over=lambda x: seen.extend(x[:, 0].tolist()))
             # Three passes of 3 are an epoch of 5 and a part of the next.
             self.assertEqual(len(set(seen[:RECORDS])), RECORDS)
             told = ledger.epsilon(delta=1e-5).epsilon
-        truth = dpledger.epsilon(noise_multiplier=1.0, scheme=dpledger.DisjointBatches(5), steps=15, delta=1e-5,
-                                 adjacency="zero-out")
+        truth = dpledger.epsilon(noise_multiplier=1.0, scheme=dpledger.DisjointBatches(5), steps=15,
+                                 delta=1e-5, adjacency="zero-out")
         self.assertAlmostEqual(told.upper, truth.epsilon.upper, places=4)
 
     def test_every_kind_of_sampler_trains(self):
-        for adjacency, sampler in (("add-or-remove-one", self.poisson()),
-                                   ("add-or-remove-one", exact.AllocatedBatchSampler(POPULATION, 4)),
-                                   ("add-or-remove-one", exact.FullBatchSampler(POPULATION, steps=4)),
-                                   ("replace-one", exact.FixedSizeBatchSampler(RECORDS, 10, steps=4)),
-                                   ("zero-out", exact.ShuffledBatchSampler(RECORDS, 4))):
+        for adjacency, sampler in (
+                ("add-or-remove-one", self.poisson()),
+                ("add-or-remove-one", exact.AllocatedBatchSampler(POPULATION, 4)),
+                ("add-or-remove-one", exact.FullBatchSampler(POPULATION, steps=4)),
+                ("replace-one", exact.FixedSizeBatchSampler(RECORDS, 10, steps=4)),
+                ("zero-out", exact.ShuffledBatchSampler(RECORDS, 4))):
             name = type(sampler).__name__.lower()
-            with self.subTest(name), self.recorder(name, adjacency=adjacency, path=str(self.folder / name)) as ledger:
+            with self.subTest(name), self.recorder(name, adjacency=adjacency,
+                                                   path=str(self.folder / name)) as ledger:
                 self.ledger = ledger
                 loader = exact.data_loader(self.data, sampler)
                 self.assertEqual(self.run_passes(loader, sampler), [1, 2, 3, 4])
@@ -238,9 +267,11 @@ class Steps(support.WithPath):
     def test_a_plain_loader_works_in_one_process_and_is_refused_with_workers(self):
         plain = torch.utils.data.DataLoader
         sampler = self.poisson(records=RECORDS)
-        self.assertEqual(self.run_passes(plain(self.data, batch_sampler=sampler), sampler, 2), list(range(1, 9)))
+        self.assertEqual(self.run_passes(plain(self.data, batch_sampler=sampler), sampler, 2),
+                         list(range(1, 9)))
         sampler = self.poisson(records=RECORDS)
-        with self.assertRaisesRegex(dpledger.Error, "sample 1 was given and passed over.*workers need dpledger.torch"):
+        with self.assertRaisesRegex(
+                dpledger.Error, "sample 1 was given and passed over.*workers need dpledger.torch"):
             self.run_passes(plain(self.data, batch_sampler=sampler, num_workers=2), sampler)
         self.assertFalse(self.moved())
         self.assertEqual(self.numbers, [])
@@ -249,9 +280,12 @@ class Steps(support.WithPath):
         for workers in (0, 2):
             sampler = self.poisson(steps=100)
             loader = exact.data_loader(self.data, sampler, num_workers=workers)
-            with self.assertRaisesRegex(dpledger.Error, "sample 1 was given and passed over, before sample 2") as seen:
-                self.run_passes(loader, sampler, passed_over=lambda x, first=[1]: first and first.pop())
-            self.assertEqual((seen.exception.code, seen.exception.reason), ("FAILED_PRECONDITION", "SAMPLE_SKIPPED"))
+            with self.assertRaisesRegex(
+                    dpledger.Error, "sample 1 was given and passed over, before sample 2") as seen:
+                self.run_passes(loader, sampler, passed_over=lambda x, first=[1]: first
+                                and first.pop())
+            self.assertEqual((seen.exception.code, seen.exception.reason),
+                             ("FAILED_PRECONDITION", "SAMPLE_SKIPPED"))
             self.assertFalse(self.moved())
 
     def test_a_sample_has_one_step(self):
@@ -262,21 +296,24 @@ class Steps(support.WithPath):
             optimizer.step()
             after = model.weight.detach().clone()
             self.backward(model, x, y)
-            with self.assertRaisesRegex(dpledger.Error, r"sample 1 has had its step.*Optimizer\(\[first") as seen:
+            with self.assertRaisesRegex(dpledger.Error,
+                                        r"sample 1 has had its step.*Optimizer\(\[first") as seen:
                 optimizer.step()
             self.assertEqual(seen.exception.reason, "SAMPLE_USED")
             break
         self.assertTrue(torch.equal(after, model.weight))
         self.assertIsNone(model.weight.grad)
         with self.assertRaisesRegex(ValueError, "sampler: serves another PrivateOptimizer"):
-            exact.PrivateOptimizer(torch.optim.Adam([torch.nn.Parameter(torch.zeros(2))]), recorder=self.ledger,
-                                   sampler=sampler, noise_multiplier=1.0, max_grad_norm=1.0)
+            exact.PrivateOptimizer(torch.optim.Adam([torch.nn.Parameter(torch.zeros(2))]),
+                                   recorder=self.ledger, sampler=sampler, noise_multiplier=1.0,
+                                   max_grad_norm=1.0)
 
     def test_a_batch_sampler_s_own_scheme_stands_for_it(self):
         sampler = self.poisson()
         model = torch.nn.Linear(4, 2)
-        optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), recorder=self.ledger,
-                                           scheme=sampler.scheme, noise_multiplier=1.0, max_grad_norm=1.0)
+        optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
+                                           recorder=self.ledger, scheme=sampler.scheme,
+                                           noise_multiplier=1.0, max_grad_norm=1.0)
         with self.assertRaisesRegex(dpledger.Error, "sampler: has given no sample yet"):
             optimizer.step(empty=True)
         with self.assertRaisesRegex(ValueError, "sampler: serves another PrivateOptimizer"):
@@ -290,7 +327,8 @@ class Steps(support.WithPath):
             for words, rows in (("more", 5 * len(x)), ("fewer", len(x) - 1)):
                 self.backward(model, x.repeat(5, 1)[:rows], y.repeat(5)[:rows])
                 with self.subTest(words), self.assertRaisesRegex(
-                        ValueError, "the step on sample 1 has %s rows than the sample has records" % words):
+                        ValueError, "the step on sample 1 has %s rows than the sample has records"
+                        % words):
                     optimizer.step()
             with self.assertRaisesRegex(ValueError, "has fewer rows than the sample has records"):
                 optimizer.step(empty=True)
@@ -308,7 +346,8 @@ class Steps(support.WithPath):
                 optimizer.accumulate()
             optimizer.step()
         self.assertEqual(self.numbers, [1, 2, 3])
-        with self.assertRaisesRegex(dpledger.Error, "sample 5 was given before the step on sample 4 was made"):
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "sample 5 was given before the step on sample 4 was made"):
             for x, y in exact.data_loader(self.data, sampler):
                 self.backward(model, x, y)
                 optimizer.accumulate()
@@ -323,7 +362,8 @@ class Steps(support.WithPath):
         sampler = self.poisson()
         model, optimizer = self.made(sampler)
         for x, y in exact.data_loader(self.data, sampler):
-            self.backward(model, torch.cat([x, torch.ones(64, 4)]), torch.cat([y, torch.ones(64, dtype=torch.long)]))
+            self.backward(model, torch.cat([x, torch.ones(64, 4)]),
+                          torch.cat([y, torch.ones(64, dtype=torch.long)]))
             optimizer.accumulate(examples=len(x))
             optimizer.step()
         self.assertEqual(self.numbers, [1, 2, 3, 4])
@@ -338,7 +378,8 @@ class Steps(support.WithPath):
         for index, (x, y) in enumerate(exact.data_loader(self.data, sampler)):
             self.backward(model, x, y)
             if index == 0:  # after its round was opened
-                with optimizer.sums._alone, self.assertRaisesRegex(dpledger.Error, "in use by another thread"):
+                with optimizer.sums._alone, self.assertRaisesRegex(dpledger.Error,
+                                                                   "in use by another thread"):
                     optimizer.step()
                 continue
             if index == 1:  # before: the sample still has its step
@@ -352,7 +393,8 @@ class Steps(support.WithPath):
 
     def test_what_was_drawn_before_the_optimizer_was_made_is_no_matter_but_for_the_last(self):
         x, y = self.data.tensors
-        for sampler in (self.poisson(0.1, records=RECORDS), dpledger.Sampler(dpledger.Poisson(0.1, RECORDS))):
+        for sampler in (self.poisson(0.1, records=RECORDS),
+                        dpledger.Sampler(dpledger.Poisson(0.1, RECORDS))):
             with self.subTest(type(sampler).__name__):
                 sampler.draw()
                 sample = sampler.draw()
@@ -413,7 +455,8 @@ class Steps(support.WithPath):
 
     def test_loops_of_one_s_own_draw_from_a_batch_sampler_or_a_sampler(self):
         x, y = self.data.tensors
-        for sampler in (self.poisson(0.1, records=RECORDS), dpledger.Sampler(dpledger.Poisson(0.1, RECORDS))):
+        for sampler in (self.poisson(0.1, records=RECORDS),
+                        dpledger.Sampler(dpledger.Poisson(0.1, RECORDS))):
             with self.subTest(type(sampler).__name__):
                 model, optimizer = self.made(sampler)
                 with self.assertRaisesRegex(dpledger.Error, "has given no sample yet"):
@@ -429,7 +472,8 @@ class Steps(support.WithPath):
                 sampler.draw()
                 sample = sampler.draw()
                 self.backward(model, x[sample], y[sample])
-                with self.assertRaisesRegex(dpledger.Error, "sample 4 was given and passed over, before sample 5"):
+                with self.assertRaisesRegex(dpledger.Error,
+                                            "sample 4 was given and passed over, before sample 5"):
                     optimizer.step()
                 with self.assertRaisesRegex(ValueError, "serves another PrivateOptimizer"):
                     self.made(sampler)
@@ -449,8 +493,8 @@ class Steps(support.WithPath):
         key.write_bytes(bytes(range(32)))
         seen = []
         for leave_at in (2, 3):
-            ledger = self.recorder("resumed", adjacency="zero-out", path=str(self.folder / "resumed"),
-                                   state_key=str(key))
+            ledger = self.recorder("resumed", adjacency="zero-out",
+                                   path=str(self.folder / "resumed"), state_key=str(key))
             sampler = exact.ShuffledBatchSampler(RECORDS, 5, recorder=ledger)
             model, optimizer = self.made(sampler, recorder=ledger)
             for index, (x, y) in enumerate(exact.data_loader(self.data, sampler)):

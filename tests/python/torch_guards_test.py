@@ -1,5 +1,5 @@
-"""What PrivateOptimizer refuses before a weight moves: state that a forward pass writes, gradients that are in no sum,
-losses that are reduced otherwise; and that it is a torch optimizer."""
+"""What PrivateOptimizer refuses before a weight moves: state that a forward pass writes, gradients
+that are in no sum, losses that are reduced otherwise; and that it is a torch optimizer."""
 import copy
 import gc
 import io
@@ -70,10 +70,12 @@ class State(unittest.TestCase):
 
     def test_state_that_a_forward_pass_writes_is_refused_by_name_and_put_back(self):
         for what, name in (("in place", "mean"), ("another tensor", "mean"), ("uncounted", "mean"),
-                           ("a parameter", "body.weight"), ("a parameter, uncounted", "body.weight")):
+                           ("a parameter", "body.weight"),
+                           ("a parameter, uncounted", "body.weight")):
             model = Writes(what)
             with self.subTest(what):
-                self.refused(model, "model: a forward pass writes %s of " % name, lambda: model(self.x))
+                self.refused(model, "model: a forward pass writes %s of " % name,
+                             lambda: model(self.x))
                 model.eval()
                 model(self.x)
         model = Writes()
@@ -82,14 +84,15 @@ class State(unittest.TestCase):
 
     def test_torch_s_own_layers_that_write_are_refused_with_the_way_round(self):
         images = torch.randn(3, 4, 5)
-        for layer, x, words in (
-                (torch.nn.InstanceNorm1d(4, track_running_stats=True), images,
-                 "running_mean.*track_running_stats=False"),
-                (torch.nn.BatchNorm1d(4), self.x, "running_mean"),
-                (torch.nn.Embedding(9, 4, max_norm=0.1), torch.tensor([1, 2]), "weight of Embedding.*max_norm=None")):
+        for layer, x, words in ((torch.nn.InstanceNorm1d(4, track_running_stats=True), images,
+                                 "running_mean.*track_running_stats=False"),
+                                (torch.nn.BatchNorm1d(4), self.x, "running_mean"),
+                                (torch.nn.Embedding(9, 4, max_norm=0.1), torch.tensor([1, 2]),
+                                 "weight of Embedding.*max_norm=None")):
             with self.subTest(type(layer).__name__):
                 self.refused(layer, "a forward pass writes " + words, lambda: layer(x))
-        for layer, x in ((torch.nn.InstanceNorm1d(4), images), (torch.nn.Embedding(9, 4), torch.tensor([1, 2]))):
+        for layer, x in ((torch.nn.InstanceNorm1d(4), images),
+                         (torch.nn.Embedding(9, 4), torch.tensor([1, 2]))):
             guards.watch(layer)
             layer(x)
 
@@ -152,10 +155,12 @@ class State(unittest.TestCase):
         end = guards.watch(model)
         with self.assertRaisesRegex(ValueError, r"public_state=\['parametrizations.weight.0._u'\]"):
             model(self.x)
-        guards.watch(model, public_state=["parametrizations.weight.0._u", "parametrizations.weight.0._v"])
+        guards.watch(model,
+                     public_state=["parametrizations.weight.0._u", "parametrizations.weight.0._v"])
         model(self.x)
         end()
-        with self.assertRaisesRegex(ValueError, "public_state: must be names of the model's buffers.* got 'v'"):
+        with self.assertRaisesRegex(ValueError,
+                                    "public_state: must be names of the model's buffers.* got 'v'"):
             guards.watch(model, public_state="v")
 
     def test_a_watch_ends_with_its_last_user_and_with_its_model(self):
@@ -192,17 +197,22 @@ class Reductions(unittest.TestCase):
     def test_losses_say_how_they_are_reduced(self):
         out, y = torch.randn(5, 3, requires_grad=True), torch.tensor([0, 1, 2, 1, 0])
         for expected, loss in (
-                ("mean", functional.cross_entropy(out, y)), ("sum", functional.cross_entropy(out, y, reduction="sum")),
+                ("mean", functional.cross_entropy(out, y)),
+                ("sum", functional.cross_entropy(out, y, reduction="sum")),
                 ("mean", functional.cross_entropy(out, y, reduction="none").mean()),
                 ("sum", functional.mse_loss(out, out.detach() + 1, reduction="sum")),
-                ("mean", functional.binary_cross_entropy_with_logits(out[:, 0], out[:, 1].detach().sigmoid())),
+                ("mean",
+                 functional.binary_cross_entropy_with_logits(out[:, 0],
+                                                             out[:, 1].detach().sigmoid())),
                 ("sum", out.pow(2).mean(1).sum()), ("mean", out.pow(2).mean(-1).mean(0)),
                 ("mean", out.pow(2).sum(1).mean(-1)), ("sum", out.pow(2).sum(0).sum()),
-                ("mean", functional.cross_entropy(out, y) + functional.l1_loss(out, out.detach() + 1)),
+                ("mean", functional.cross_entropy(out, y)
+                 + functional.l1_loss(out, out.detach() + 1)),
                 ("mean", functional.cross_entropy(out, y).sum()),
                 (None, functional.cross_entropy(out, y) * 5),
                 (None, functional.cross_entropy(out, y, reduction="sum") / 5),
-                (None, functional.cross_entropy(out, y) + functional.cross_entropy(out, y, reduction="sum") / 5),
+                (None, functional.cross_entropy(out, y)
+                 + functional.cross_entropy(out, y, reduction="sum") / 5),
                 (None, functional.cross_entropy(out, y) + out.pow(2).sum()), (None, out[0, 0])):
             with self.subTest(expected, node=loss.grad_fn.name()):
                 self.assertEqual(guards.reduction_of(loss), expected)
@@ -212,8 +222,9 @@ class Reductions(unittest.TestCase):
         for said, other in (("mean", "sum"), ("sum", "mean")):
             model = torch.nn.Linear(4, 2)
             exact.per_example(model, loss_reduction=said)
-            with self.assertRaisesRegex(ValueError, 'loss_reduction: is "%s", but the loss is a %s over examples.*'
-                                        r'per_example\(model, loss_reduction="%s"\)' % (said, other, other)):
+            with self.assertRaisesRegex(
+                    ValueError, 'loss_reduction: is "%s", but the loss is a %s over examples.*'
+                    r'per_example\(model, loss_reduction="%s"\)' % (said, other, other)):
                 functional.cross_entropy(model(x), y, reduction=other).backward()
             exact.per_example(model, loss_reduction=other)
             model.zero_grad()
@@ -225,7 +236,8 @@ class Reductions(unittest.TestCase):
         model = torch.nn.Linear(4, 2)
         self.addCleanup(guards.watch(model))  # as an optimizer does
         exact.per_example(model, loss_reduction="mean")()
-        functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 1, 1, 0]), reduction="sum").backward()
+        functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 1, 1, 0]),
+                                 reduction="sum").backward()
 
 
 class Optimizers(support.WithPath):
@@ -245,8 +257,8 @@ class Optimizers(support.WithPath):
     def made(self, inner, **options):
         options.setdefault("sampler", exact.PoissonBatchSampler(250, 0.1, steps=4))
         options.setdefault("max_grad_norm", 1.0)
-        return exact.PrivateOptimizer(inner, recorder=self.ledger, noise_multiplier=options.pop("noise", 1000.0),
-                                      **options)
+        return exact.PrivateOptimizer(inner, recorder=self.ledger,
+                                      noise_multiplier=options.pop("noise", 1000.0), **options)
 
     def run_steps(self, model, optimizer, sampler, loss=None):
         """What moved."""
@@ -257,7 +269,8 @@ class Optimizers(support.WithPath):
                 (out if loss is None else loss(out, x)).backward()
                 optimizer.step()
         finally:
-            self.moved = {name for name, value in model.state_dict().items() if not torch.equal(before[name], value)}
+            self.moved = {name for name, value in model.state_dict().items()
+                          if not torch.equal(before[name], value)}
         return self.moved
 
     # ---- What is in no sum ----
@@ -270,13 +283,16 @@ class Optimizers(support.WithPath):
 
         def added(model):
             optimizer = torch.optim.SGD(model[2].parameters(), lr=1.0)
-            return optimizer, lambda: optimizer.add_param_group({"params": list(model[0].parameters())})
+            return optimizer, lambda: optimizer.add_param_group(
+                {"params": list(model[0].parameters())})
 
         def frozen(model):
-            return torch.optim.SGD(model.parameters(), lr=1.0), lambda: model[0].requires_grad_(False)
-        for make, words in ((unfrozen, "parameter 0.weight, which requires a gradient and is in no sum"),
-                            (added, "parameter 0.weight, which requires a gradient and is in no sum"),
-                            (frozen, "parameter 0.weight was frozen since")):
+            return torch.optim.SGD(
+                model.parameters(), lr=1.0), lambda: model[0].requires_grad_(False)
+        for make, words in (
+                (unfrozen, "parameter 0.weight, which requires a gradient and is in no sum"),
+                (added, "parameter 0.weight, which requires a gradient and is in no sum"),
+                (frozen, "parameter 0.weight was frozen since")):
             for position in (0, 1):
                 model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=4)
                 inner, later = make(model)
@@ -292,7 +308,8 @@ class Optimizers(support.WithPath):
 
     def test_a_frozen_layer_s_stale_gradient_is_not_stepped(self):
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=4)
-        functional.cross_entropy(model(self.x), self.y, reduction="sum").backward()  # does the loop run at all?
+        # does the loop run at all?
+        functional.cross_entropy(model(self.x), self.y, reduction="sum").backward()
         model[0].requires_grad_(False)
         optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler)
         self.assertIsNone(model[0].weight.grad)
@@ -307,24 +324,28 @@ class Optimizers(support.WithPath):
         model = self.model()
         inner = torch.optim.SGD(model.parameters(), lr=1.0)
         optimizer = self.made(inner)
-        with self.assertRaisesRegex(ValueError, "add_param_group: the sum and its noise are over the parameters"):
+        with self.assertRaisesRegex(
+                ValueError, "add_param_group: the sum and its noise are over the parameters"):
             optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]})
         before = model[0].weight.detach().clone()
         model(self.x).sum().backward()
-        with self.assertRaisesRegex(dpledger.Error, "optimizer: SGD is stepped by its PrivateOptimizer alone"):
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "optimizer: SGD is stepped by its PrivateOptimizer alone"):
             inner.step()
         self.assertTrue(torch.equal(before, model[0].weight))
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=1)
         inner = torch.optim.SGD(model.parameters(), lr=1.0)
         exact.per_example(model, loss_reduction="sum")
         self.run_steps(model, self.made(inner, sampler=sampler), sampler)
-        with self.assertRaisesRegex(dpledger.Error, "optimizer: SGD is stepped by its PrivateOptimizer alone"):
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "optimizer: SGD is stepped by its PrivateOptimizer alone"):
             inner.step()
 
     def test_gradients_past_the_layers_are_refused(self):
-        losses = dict(penalty=lambda loss, x, model: loss + sum(p.pow(2).sum() for p in model.parameters()),
-                      tied=lambda loss, x, model: loss + functional.linear(x, model[0].weight).pow(2).sum(),
-                      control=lambda loss, x, model: loss)
+        losses = dict(
+            penalty=lambda loss, x, model: loss + sum(p.pow(2).sum() for p in model.parameters()),
+            tied=lambda loss, x, model: loss + functional.linear(x, model[0].weight).pow(2).sum(),
+            control=lambda loss, x, model: loss)
         for name, loss in losses.items():
             model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.5, steps=4)
             optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler)
@@ -333,30 +354,35 @@ class Optimizers(support.WithPath):
                 if name == "control":
                     self.run_steps(model, optimizer, sampler)
                     continue
-                with self.assertRaisesRegex(ValueError, "parameter 0.weight has rows that do not add up to its grad"):
+                with self.assertRaisesRegex(
+                        ValueError, "parameter 0.weight has rows that do not add up to its grad"):
                     self.run_steps(model, optimizer, sampler, lambda out, x: loss(out, x, model))
                 self.assertEqual(self.moved, set())
 
     def test_rows_of_one_parameter_are_as_long_as_those_of_the_others(self):
-        """Each parameter's rows alone are right for a sum or for a mean, and both in one model are not."""
+        """Each parameter's rows alone are right for a sum or for a mean, and both in one model are
+        not."""
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.5, steps=1)
         optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler)
         exact.per_example(model, loss_reduction="sum")
         for x, y in exact.data_loader(self.data, sampler):
             functional.cross_entropy(model(x), y, reduction="sum").backward()
             model[0].weight.grad_sample = model[0].weight.grad_sample * len(x)
-            with self.assertRaisesRegex(ValueError, "parameter 0.bias has rows that do not add up to its gradient"):
+            with self.assertRaisesRegex(
+                    ValueError, "parameter 0.bias has rows that do not add up to its gradient"):
                 optimizer.step()
 
     def test_gradients_past_the_layers_are_looked_for_at_more_than_the_first_pass(self):
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.5, steps=2)
-        optimizer, steps = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler), []
+        optimizer, steps = self.made(
+            torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler), []
         exact.per_example(model, loss_reduction="sum")
 
         def penalty(loss, x):
             steps.append(x)
             return loss + (len(steps) - 1) * model[0].weight.pow(2).sum()
-        with self.assertRaisesRegex(ValueError, "parameter 0.weight has rows that do not add up to its gradient"):
+        with self.assertRaisesRegex(
+                ValueError, "parameter 0.weight has rows that do not add up to its gradient"):
             self.run_steps(model, optimizer, sampler, penalty)
         self.assertEqual(len(steps), 2)
 
@@ -369,7 +395,8 @@ class Optimizers(support.WithPath):
         self.assertEqual(self.moved, set())
         # By a part that is called alone, at the step; and without per_example.
         model, sampler = Writes(), exact.PoissonBatchSampler(250, 0.1, steps=4)
-        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler, model=model)
+        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler,
+                              model=model)
         for x, y in exact.data_loader(self.data, sampler):
             model.encode(x)
             model.body.weight.grad_sample = torch.ones(len(x), 2, 4)
@@ -382,7 +409,8 @@ class Optimizers(support.WithPath):
     def test_a_parameter_that_the_loss_does_not_depend_on_has_rows_of_zeros(self):
         model = torch.nn.ModuleDict(dict(a=torch.nn.Linear(4, 2), b=torch.nn.Linear(4, 2)))
         sampler = exact.FullBatchSampler(200, steps=1)
-        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler, noise=1e-3)
+        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler,
+                              noise=1e-3)
         exact.per_example(model, loss_reduction="sum")
         before = {name: value.clone() for name, value in model.state_dict().items()}
         for x, y in exact.data_loader(self.data, sampler):
@@ -394,16 +422,18 @@ class Optimizers(support.WithPath):
     # ---- Stated schemes ----
 
     def test_a_stated_sample_has_no_more_rows_than_records(self):
-        for scheme, rows, most in ((dpledger.FullBatch(64), 320, 64), (dpledger.Poisson(0.01, 50), 51, 50),
+        for scheme, rows, most in ((dpledger.FullBatch(64), 320, 64),
+                                   (dpledger.Poisson(0.01, 50), 51, 50),
                                    (dpledger.WithoutReplacement(8, 200), 9, 8)):
             model = self.model()
-            optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None, scheme=scheme,
-                                  expected_batch_size=10)
+            optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None,
+                                  scheme=scheme, expected_batch_size=10)
             exact.per_example(model, loss_reduction="sum")
             x, y = self.x[:1].repeat(rows, 1), self.y[:1].repeat(rows)
             functional.cross_entropy(model(x), y, reduction="sum").backward()
-            with self.assertRaisesRegex(ValueError, "grad_sample: has more rows than the %d records that a sample of "
-                                        % most):
+            with self.assertRaisesRegex(
+                    ValueError, "grad_sample: has more rows than the %d records that a sample of "
+                    % most):
                 optimizer.step()
 
     def test_stated_samples_are_one_optimizer_s_at_a_time(self):
@@ -419,9 +449,11 @@ class Optimizers(support.WithPath):
         for index in (0, 0, 1, 1):  # the second takes over
             step(index)
         kept = [value.clone() for value in first.state_dict().values()]
-        with self.assertRaisesRegex(dpledger.Error, "scheme: another PrivateOptimizer.*made later") as seen:
+        with self.assertRaisesRegex(dpledger.Error,
+                                    "scheme: another PrivateOptimizer.*made later") as seen:
             step(0)
-        self.assertEqual((seen.exception.code, seen.exception.reason), ("FAILED_PRECONDITION", "SAMPLE_USED"))
+        self.assertEqual((seen.exception.code, seen.exception.reason),
+                         ("FAILED_PRECONDITION", "SAMPLE_USED"))
         self.assertTrue(all(map(torch.equal, kept, first.state_dict().values())))
         step(1)
 
@@ -429,11 +461,13 @@ class Optimizers(support.WithPath):
         inner = torch.optim.SGD(self.model().parameters(), lr=1.0)
         for words, kind, options in (
                 ("sampler: give a batch sampler.* got neither", ValueError, dict(sampler=None)),
-                ("sampler: give a batch sampler.* got both", ValueError, dict(scheme=dpledger.Poisson(0.1, 200))),
+                ("sampler: give a batch sampler.* got both", ValueError,
+                 dict(scheme=dpledger.Poisson(0.1, 200))),
                 ("scheme: is a sampler; give it as sampler=", TypeError,
                  dict(sampler=None, scheme=dpledger.Sampler(dpledger.Poisson(0.1, 200)))),
-                ("sampler: must be a batch sampler of dpledger.torch or a dpledger.Sampler, got Poisson", TypeError,
-                 dict(sampler=dpledger.Poisson(0.1, 200))),
+                ("sampler: must be a batch sampler of dpledger.torch or a dpledger.Sampler, "
+                 "got Poisson",
+                 TypeError, dict(sampler=dpledger.Poisson(0.1, 200))),
                 (r"scheme: states one epoch.*ShuffledBatchSampler\(population, 12\)", ValueError,
                  dict(sampler=None, scheme=dpledger.DisjointBatches(12, 0, 200))),
                 (r"scheme: states one epoch.*AllocatedBatchSampler\(population, 12\)", ValueError,
@@ -444,11 +478,12 @@ class Optimizers(support.WithPath):
     # ---- A torch optimizer ----
 
     def test_clip_norms_are_numbers_of_any_kind(self):
-        for norm in (1, numpy.float32(1.0), numpy.array(1.0), torch.tensor(1.0), [1.0] * 4, numpy.ones(4),
-                     torch.ones(4)):
+        for norm in (1, numpy.float32(1.0), numpy.array(1.0), torch.tensor(1.0), [1.0] * 4,
+                     numpy.ones(4), torch.ones(4)):
             self.made(torch.optim.SGD(self.model().parameters(), lr=1.0), max_grad_norm=norm)
         for words, norm in (("max_grad_norm: must be a number, got '1'", "1"),
-                            (r"max_grad_norm\[1\]: must be a number, got None", [1.0, None, 1.0, 1.0])):
+                            (r"max_grad_norm\[1\]: must be a number, got None",
+                             [1.0, None, 1.0, 1.0])):
             with self.assertRaisesRegex(TypeError, words):
                 self.made(torch.optim.SGD(self.model().parameters(), lr=1.0), max_grad_norm=norm)
 
@@ -494,13 +529,16 @@ class Optimizers(support.WithPath):
         again = self.made(torch.optim.Adam(other.parameters(), lr=0.5))
         again.load_state_dict(optimizer.state_dict())
         self.assertEqual(again.param_groups[0]["lr"], 0.1)
-        self.assertTrue(torch.equal(again.state[other[0].weight]["exp_avg"], inner.state[model[0].weight]["exp_avg"]))
+        self.assertTrue(torch.equal(again.state[other[0].weight]["exp_avg"],
+                                    inner.state[model[0].weight]["exp_avg"]))
         self.assertEqual(again.defaults["lr"], 0.5)
         for copied in (copy.deepcopy, copy.copy):
             with self.assertRaisesRegex(TypeError, "PrivateOptimizer: holds a ledger"):
                 copied(optimizer)
-        self.assertRegex(repr(optimizer), r"(?s)^PrivateOptimizer\(sampler=PoissonBatchSampler\(Poisson\(.*"
-                         r"noise_multiplier=1000.0, max_grad_norm=1.0, expected_batch_size=25.0\) of\nAdam \(")
+        self.assertRegex(
+            repr(optimizer),
+            r"(?s)^PrivateOptimizer\(sampler=PoissonBatchSampler\(Poisson\(.*noise_multiplier="
+            r"1000.0, max_grad_norm=1.0, expected_batch_size=25.0\) of\nAdam \(")
 
     def test_a_copied_model_is_not_the_original(self):
         model = self.model()
@@ -511,9 +549,11 @@ class Optimizers(support.WithPath):
         torch.save(model, io.BytesIO())
 
     def several(self, max_grad_norm=1.0, noise=1000.0, steps=4):
-        model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(), torch.nn.Linear(12, 2))
+        model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(),
+                                    torch.nn.Linear(12, 2))
         sampler = exact.PoissonBatchSampler(250, 0.2, steps=steps)
-        inner = [torch.optim.SGD(model[0].parameters(), lr=0.1, momentum=0.5), torch.optim.Adam(model[2].parameters())]
+        inner = [torch.optim.SGD(model[0].parameters(), lr=0.1, momentum=0.5),
+                 torch.optim.Adam(model[2].parameters())]
         optimizer = self.made(inner, sampler=sampler, max_grad_norm=max_grad_norm, noise=noise)
         exact.per_example(model, loss_reduction="sum")
         data = torch.utils.data.TensorDataset(torch.randint(0, 9, (200, 3)), self.y)
@@ -534,11 +574,14 @@ class Optimizers(support.WithPath):
 
     def test_several_optimizers_may_have_a_clip_norm_each(self):
         for norms, groups in (([1.0, 0.5], ["optimizer 0", "optimizer 1"]),
-                              ([1.0, 0.5, 2.0], ["parameter 0", "parameter 1", "parameter 2"]), (1.0, ["all"])):
+                              ([1.0, 0.5, 2.0], ["parameter 0", "parameter 1", "parameter 2"]),
+                              (1.0, ["all"])):
             _, optimizer = self.several(norms)
             self.assertEqual([query.group for query in optimizer.sums.queries()], groups)
-        with self.assertRaisesRegex(ValueError, "max_grad_norm: must be one number, or one for each of 3 parameters, "
-                                    "or of 2 optimizers, got 4"):
+        with self.assertRaisesRegex(
+                ValueError,
+                "max_grad_norm: must be one number, or one for each of 3 parameters, or of 2 "
+                "optimizers, got 4"):
             self.several([1.0] * 4)
 
     def test_the_state_of_several_is_saved_and_loaded(self):
@@ -547,7 +590,8 @@ class Optimizers(support.WithPath):
         self.assertEqual([group["lr"] for group in kept["param_groups"]], [0.1, 1e-3])
         other, again = self.several(steps=1)
         again.load_state_dict(kept)
-        self.assertTrue(torch.equal(again.state[other[2].bias]["exp_avg"], optimizer.state[model[2].bias]["exp_avg"]))
+        self.assertTrue(torch.equal(again.state[other[2].bias]["exp_avg"],
+                                    optimizer.state[model[2].bias]["exp_avg"]))
         self.assertTrue(torch.equal(again.state[other[0].weight]["momentum_buffer"],
                                     optimizer.state[model[0].weight]["momentum_buffer"]))
         with self.assertRaisesRegex(ValueError, "state_dict: must have 2 param_groups, got 1"):
@@ -558,14 +602,17 @@ class Optimizers(support.WithPath):
         parameter = torch.nn.Parameter(torch.zeros(2))
         one = torch.optim.SGD([parameter], lr=1.0)
         for words, kind, inner in (
-                ("optimizer: must be a torch.optim.Optimizer or a list of some, got list", TypeError, []),
+                ("optimizer: must be a torch.optim.Optimizer or a list of some, got list",
+                 TypeError, []),
                 (r"optimizer\[1\]: must be a torch.optim.Optimizer, got int", TypeError, [one, 3]),
-                ("optimizer: has a parameter twice", ValueError, [one, torch.optim.Adam([parameter])]),
+                ("optimizer: has a parameter twice", ValueError,
+                 [one, torch.optim.Adam([parameter])]),
                 ("optimizer: must step on one dense gradient, LBFGS does not", ValueError,
                  torch.optim.LBFGS([parameter])),
-                ("optimizer: must step on one dense gradient, PrivateOptimizer does not", ValueError, self.made(one)),
-                ("optimizer: must have parameters that require a gradient, SGD has none", ValueError,
-                 torch.optim.SGD([torch.zeros(2)], lr=1.0))):
+                ("optimizer: must step on one dense gradient, PrivateOptimizer does not",
+                 ValueError, self.made(one)),
+                ("optimizer: must have parameters that require a gradient, SGD has none",
+                 ValueError, torch.optim.SGD([torch.zeros(2)], lr=1.0))):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 self.made(inner)
 

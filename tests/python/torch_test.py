@@ -14,14 +14,17 @@ except ImportError:
     raise unittest.SkipTest("torch is not installed")
 
 SCHEME = dpledger.Poisson(0.1, 1000)
-HOSTILE = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 3.4e38, -3.4e38, 1e-45, 1.2e-38, 0.5, 1e30, 65504.0]
+HOSTILE = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 3.4e38, -3.4e38, 1e-45, 1.2e-38,
+           0.5, 1e30, 65504.0]
 
 
 def hostile_rows(generator, rows, dimension):
-    """Random bit patterns, plain numbers, ties of the grid, and rows of one hostile value among others."""
+    """Random bit patterns, plain numbers, ties of the grid, and rows of one hostile value among
+    others."""
     kind = generator.randrange(5)
     if kind == 0:
-        bits = torch.tensor([generator.getrandbits(32) - 2 ** 31 for _ in range(rows * dimension)], dtype=torch.int32)
+        bits = torch.tensor([generator.getrandbits(32) - 2 ** 31 for _ in range(rows * dimension)],
+                            dtype=torch.int32)
         return bits.view(torch.float32).view(rows, dimension)
     values = torch.tensor([[generator.gauss(0, 1) for _ in range(dimension)] for _ in range(rows)],
                           dtype=torch.float32)
@@ -39,7 +42,8 @@ def by_library(x, clip_norm, noise_multiplier, norms):
     """The C library's integers for given norms."""
     total = sums.Sum([sums.ClipGroup("all", x.shape[1], clip_norm)], noise_multiplier)
     rows = x.contiguous()
-    total.accumulate_at(rows.data_ptr(), rows.shape[0], rows.shape[1], 0, None if norms is None else norms.tolist())
+    total.accumulate_at(rows.data_ptr(), rows.shape[0], rows.shape[1], 0, None if norms is None
+                        else norms.tolist())
     return torch.tensor(list(total.values()), dtype=torch.int64)
 
 
@@ -61,11 +65,15 @@ class Integers(unittest.TestCase):
     def test_given_norms_give_the_librarys_integers(self):
         generator, differ, rows = random.Random(1), 0, 0
         for case in range(150):
-            dimension, count = generator.choice([1, 2, 7, 63, 64, 65, 300]), generator.randrange(1, 9)
-            multiplier, clip_norm = generator.choice([0.3, 1.0, 1.7, 40.0]), 10.0 ** generator.randrange(-20, 20)
+            dimension, count = generator.choice([1, 2, 7, 63, 64, 65, 300]), generator.randrange(1,
+                                                                                                 9)
+            multiplier, clip_norm = generator.choice([0.3, 1.0, 1.7,
+                                                      40.0]), 10.0 ** generator.randrange(-20, 20)
             x = hostile_rows(generator, count, dimension)
-            norms = torch.tensor([generator.choice([1.0, 0.0, -1.0, math.nan, math.inf, 1e300, 1e-300, float(n)])
-                                  for n in x.double().norm(dim=1)], dtype=torch.float64)
+            norms = torch.tensor([generator.choice([1.0, 0.0, -1.0, math.nan, math.inf, 1e300,
+                                                    1e-300, float(n)])
+                                  for n in x.double().norm(dim=1)],
+                                 dtype=torch.float64)
             theirs = by_library(x, clip_norm, multiplier, norms)
             ours = exact.clip_and_sum([x], clip_norm, bound_of(multiplier), norms)[0]
             differ += not torch.equal(theirs, ours)
@@ -76,7 +84,8 @@ class Integers(unittest.TestCase):
         generator = random.Random(2)
         for case in range(100):
             dimension = generator.choice([1, 5, 64, 200])
-            x, multiplier = hostile_rows(generator, 1, dimension), generator.choice([0.3, 1.0, 40.0])
+            x, multiplier = hostile_rows(generator, 1, dimension), generator.choice([0.3, 1.0,
+                                                                                     40.0])
             bound = bound_of(multiplier)
             wrong = generator.choice([None, torch.tensor([1e-300], dtype=torch.float64)])
             total = exact.clip_and_sum([x], 1.0, bound, wrong)[0].tolist()
@@ -89,7 +98,8 @@ class Integers(unittest.TestCase):
             q = exact.clip_and_sum([row[None, :100], row[None, 100:]], 1.0, bound)
             q = torch.cat(q).double()
             self.assertGreater(q.norm() / bound, 0.99999)
-            self.assertGreater(torch.dot(q, row.double()) / q.norm() / row.double().norm(), 0.9999999)
+            self.assertGreater(torch.dot(q, row.double()) / q.norm() / row.double().norm(),
+                               0.9999999)
 
     def test_a_rows_norm_does_not_depend_on_the_rows_beside_it(self):
         torch.manual_seed(4)
@@ -97,7 +107,8 @@ class Integers(unittest.TestCase):
             x = torch.randn(33, dimension) * torch.logspace(-3, 3, dimension)
             together = exact.row_norms([x.double()])
             for row in range(0, 33, 4):
-                # Another batch, another place in it, another order of the coordinates within a sum of 4096.
+                # Another batch, another place in it, another order of the coordinates within a sum
+                # of 4096.
                 alone = exact.row_norms([x[row:row + 1].double()])[0]
                 among = exact.row_norms([x[row:row + 5].double()])[0]
                 self.assertEqual(alone, together[row])
@@ -128,12 +139,13 @@ class Sums(support.WithServer):
     SHAPES = [(3, 4), (5,), (2, 2, 2)]
 
     def made(self, ledger, **options):
-        return exact.ExactSum(self.SHAPES, 1.0, options.pop("max_grad_norm", 1.0), ledger, non_private_seed=7,
-                              **options)
+        return exact.ExactSum(self.SHAPES, 1.0, options.pop("max_grad_norm", 1.0), ledger,
+                              non_private_seed=7, **options)
 
     def batch(self, rows=6, seed=0, dtype=torch.float32):
         generator = torch.Generator().manual_seed(seed)
-        return [torch.randn((rows,) + shape, generator=generator).to(dtype) for shape in self.SHAPES]
+        return [torch.randn((rows,) + shape, generator=generator).to(dtype)
+                for shape in self.SHAPES]
 
     def released(self, ledger, fill, **options):
         total = self.made(ledger, **options)
@@ -148,8 +160,8 @@ class Sums(support.WithServer):
                 grads = self.batch(dtype=dtype)
                 count = 1 if norm == 1.0 else 3
                 norms = torch.full((6, count), 3.0, dtype=torch.float64)
-                both = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device, max_grad_norm=norm)
-                        for device in (False, True)]
+                both = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device,
+                                      max_grad_norm=norm) for device in (False, True)]
                 for host, device, shape in zip(*both, self.SHAPES):
                     self.assertEqual(tuple(host.shape), shape)
                     self.assertTrue(torch.equal(host, device))
@@ -161,7 +173,8 @@ class Sums(support.WithServer):
         self.addCleanup(setattr, exact_sum, "CHUNK", exact_sum.CHUNK)
         whole = self.released(ledger, lambda s: s.add(grads))
         norms = torch.arange(1.0, 7.0, dtype=torch.float64)
-        by_norms = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device) for device in (False, True)]
+        by_norms = [self.released(ledger, lambda s: s.add(grads, norms), on_device=device)
+                    for device in (False, True)]
         self.addCleanup(setattr, exact_sum, "HOST_CHUNK", exact_sum.HOST_CHUNK)
         exact_sum.CHUNK = exact_sum.HOST_CHUNK = 60  # two rows at a time
         for device in (False, True):
@@ -174,7 +187,8 @@ class Sums(support.WithServer):
             total.add([torch.cat([g[2:], torch.full_like(g[:3], 9.0)]) for g in grads], examples=4)
 
         def strided(total):
-            total.add([g.transpose(0, -1).contiguous().transpose(0, -1).requires_grad_() for g in grads])
+            total.add([g.transpose(0, -1).contiguous().transpose(0, -1).requires_grad_()
+                       for g in grads])
         for fill in (split, strided):
             for device in (False, True):
                 again = self.released(ledger, fill, on_device=device)
@@ -203,7 +217,8 @@ class Sums(support.WithServer):
         def fill(total):
             for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float32):
                 total.add(self.batch(dtype=dtype), norms)
-        host, device = (self.released(ledger, fill, on_device=on_device) for on_device in (False, True))
+        host, device = (self.released(ledger, fill, on_device=on_device)
+                        for on_device in (False, True))
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(host, device)))
         ledger.leave()
 
@@ -229,15 +244,20 @@ class Sums(support.WithServer):
         ok = torch.ones(6, 1, dtype=torch.float64)
         for words, kind, grads, norms in (
                 ("gradients: must be 3 tensors", ValueError, good[:2], None),
-                (r"gradients\[1\]: must be a tensor, got list", TypeError, [good[0], [1.0], good[2]], None),
-                (r"gradients\[0\]: must be of float32", TypeError, [good[0].double(), good[1], good[2]], None),
-                (r"gradients\[2\]: must be of float32", TypeError, [good[0], good[1], good[2].long()], None),
+                (r"gradients\[1\]: must be a tensor, got list", TypeError,
+                 [good[0], [1.0], good[2]], None),
+                (r"gradients\[0\]: must be of float32", TypeError,
+                 [good[0].double(), good[1], good[2]], None),
+                (r"gradients\[2\]: must be of float32", TypeError,
+                 [good[0], good[1], good[2].long()], None),
                 (r"gradients\[0\]: must have the shape \[examples, 3, 4\]", ValueError,
                  [good[0].view(6, 12), good[1], good[2]], None),
-                (r"gradients\[1\]: must have 6 examples", ValueError, [good[0], good[1][:5], good[2]], None),
+                (r"gradients\[1\]: must have 6 examples", ValueError,
+                 [good[0], good[1][:5], good[2]], None),
                 (r"gradients\[1\]: must be (on|.*device)", (ValueError, TypeError),
                  [good[0], good[1].to("meta"), good[2]], None),
-                (r"gradients\[0\]: must be a dense tensor", TypeError, [good[0].to_sparse(), good[1], good[2]], None),
+                (r"gradients\[0\]: must be a dense tensor", TypeError,
+                 [good[0].to_sparse(), good[1], good[2]], None),
                 ("norms: must be a float64 tensor", TypeError, good, [1.0] * 6),
                 ("norms: must be a float64 tensor", TypeError, good, ok.float()),
                 ("norms: must have the shape", ValueError, good, ok[:5])):
@@ -264,7 +284,8 @@ class Sums(support.WithServer):
         total.begin(SCHEME)
         with total._alone, self.assertRaises(dpledger.Error) as caught:
             total.add(self.batch())
-        self.assertEqual((caught.exception.code, caught.exception.reason), ("FAILED_PRECONDITION", "IN_USE"))
+        self.assertEqual((caught.exception.code, caught.exception.reason),
+                         ("FAILED_PRECONDITION", "IN_USE"))
         total.add(self.batch())
         total.finish()
         ledger.leave()

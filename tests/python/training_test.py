@@ -1,4 +1,5 @@
-"""Training with torch: per-example gradients, Poisson batches, the private optimizer, a server that dies."""
+"""Training with torch: per-example gradients, Poisson batches, the private optimizer, a server that
+dies."""
 import math
 import unittest
 
@@ -17,11 +18,14 @@ SCHEME = dpledger.Poisson(0.1, 1000)
 class PerExample(unittest.TestCase):
     def models(self):
         torch.manual_seed(5)
-        yield torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)), torch.randn(5, 6)
-        yield torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1, stride=2, groups=2), torch.nn.ReLU(),
-                                  torch.nn.Flatten(), torch.nn.Linear(36, 3)), torch.randn(5, 2, 6, 6)
-        yield torch.nn.Sequential(torch.nn.Embedding(11, 4, padding_idx=0), torch.nn.Flatten(),
-                                  torch.nn.LayerNorm(12), torch.nn.Linear(12, 3)), torch.randint(0, 11, (5, 3))
+        yield torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(),
+                                  torch.nn.Linear(4, 3)), torch.randn(5, 6)
+        yield torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1, stride=2, groups=2),
+                                  torch.nn.ReLU(), torch.nn.Flatten(),
+                                  torch.nn.Linear(36, 3)), torch.randn(5, 2, 6, 6)
+        yield torch.nn.Sequential(
+            torch.nn.Embedding(11, 4, padding_idx=0), torch.nn.Flatten(), torch.nn.LayerNorm(12),
+            torch.nn.Linear(12, 3)), torch.randint(0, 11, (5, 3))
 
     def test_hooks_give_what_one_example_at_a_time_gives(self):
         for model, x in self.models():
@@ -36,13 +40,15 @@ class PerExample(unittest.TestCase):
                 remove = exact.per_example(model, loss_reduction=reduction)
                 torch.nn.functional.cross_entropy(model(x), y, reduction=reduction).backward()
                 for index, parameter in enumerate(model.parameters()):
-                    self.assertTrue(torch.allclose(parameter.grad_sample, torch.stack([r[index] for r in one_by_one]),
-                                                   atol=1e-6), (index, reduction))
+                    self.assertTrue(torch.allclose(
+                        parameter.grad_sample, torch.stack([r[index] for r in one_by_one]),
+                        atol=1e-6), (index, reduction))
                     parameter.grad_sample = None
                 remove()
 
     def test_another_forward_pass_in_between_is_not_mistaken_for_the_batch(self):
-        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 2))
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(inplace=True),
+                                    torch.nn.Linear(4, 2))
         torch.manual_seed(7)
         x, other, y = torch.randn(5, 3), torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
         one_by_one = []
@@ -96,9 +102,9 @@ class Training(support.WithServer):
     def train(self, ledger, steps=30, workers=0, noise=0.5, **options):
         model = torch.nn.Linear(5, 2)
         sampler = exact.PoissonBatchSampler(400, 0.1, steps=steps)
-        optimizer = exact.PrivateOptimizer(
-            torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger, sampler=sampler, noise_multiplier=noise,
-            max_grad_norm=1.0, **options)
+        optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0),
+                                           recorder=ledger, sampler=sampler, noise_multiplier=noise,
+                                           max_grad_norm=1.0, **options)
         exact.per_example(model, loss_reduction="sum")
         for x, y in exact.data_loader(self.data, sampler, num_workers=workers):
             torch.nn.functional.cross_entropy(model(x), y, reduction="sum").backward()
@@ -112,7 +118,8 @@ class Training(support.WithServer):
         x, y = self.data.tensors
         self.assertGreater((model(x).argmax(1) == y).float().mean(), 0.9)
         self.assertIsNone(cost.planned_epsilon)
-        truth = support.epsilon_by_program(noise_multiplier=0.5, sample_rate=0.1, steps=30, delta=1e-5)
+        truth = support.epsilon_by_program(noise_multiplier=0.5, sample_rate=0.1, steps=30,
+                                           delta=1e-5)
         self.assertGreaterEqual(cost.epsilon.upper, truth["lower"])
         self.assertLess(cost.epsilon.upper, truth["upper"] * 1.001)
         self.assertEqual(optimizer.param_groups[0]["lr"], 1.0)
@@ -125,13 +132,13 @@ class Training(support.WithServer):
             shapes = [(x.shape, y.shape) for x, y in exact.data_loader(self.data, sampler)]
             self.assertEqual(shapes, [((0, 5), (0,))] * 3)
             model = torch.nn.Linear(5, 2)
-            optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger,
-                                               scheme=dpledger.Poisson(0.1, 400), noise_multiplier=0.5,
-                                               max_grad_norm=1.0, expected_batch_size=40)
+            optimizer = exact.PrivateOptimizer(torch.optim.SGD(
+                model.parameters(), lr=1.0), recorder=ledger, scheme=dpledger.Poisson(
+                    0.1, 400), noise_multiplier=0.5, max_grad_norm=1.0, expected_batch_size=40)
             before = model.weight.clone()
             exact.per_example(model, loss_reduction="sum")
-            torch.nn.functional.cross_entropy(model(torch.zeros(0, 5)), torch.zeros(0, dtype=torch.long),
-                                              reduction="sum").backward()
+            torch.nn.functional.cross_entropy(model(
+                torch.zeros(0, 5)), torch.zeros(0, dtype=torch.long), reduction="sum").backward()
             optimizer.step()
             self.assertFalse(torch.equal(before, model.weight))
             optimizer.step(empty=True)
@@ -144,9 +151,9 @@ class Training(support.WithServer):
         for cuts in ([12], [5, 5, 2], [4, 4, 4]):
             torch.manual_seed(8)
             model = torch.nn.Linear(5, 2)
-            optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger,
-                                               scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0,
-                                               expected_batch_size=12, non_private_seed=9)
+            optimizer = exact.PrivateOptimizer(
+                torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger, scheme=SCHEME,
+                noise_multiplier=0.5, max_grad_norm=1.0, expected_batch_size=12, non_private_seed=9)
             exact.per_example(model, loss_reduction="sum")
             for a, b in zip(x.split(cuts), y.split(cuts)):
                 torch.nn.functional.cross_entropy(model(a), b, reduction="sum").backward()
@@ -160,9 +167,10 @@ class Training(support.WithServer):
             torch.manual_seed(8)
             model = torch.nn.Linear(5, 2)
             before = model.weight.detach().clone()
-            optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger,
-                                               scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0,
-                                               expected_batch_size=size, non_private_seed=9)
+            optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0),
+                                               recorder=ledger, scheme=SCHEME, noise_multiplier=0.5,
+                                               max_grad_norm=1.0, expected_batch_size=size,
+                                               non_private_seed=9)
             optimizer.step(empty=True)
             moved.append(model.weight.detach() - before)
         self.assertTrue(torch.allclose(moved[0], 2 * moved[1], atol=1e-6))
@@ -176,14 +184,15 @@ class Training(support.WithServer):
         self.addCleanup(server.stop)
         ledger = self.recorder("dies", server=server.address, release_timeout=0.4)
         model = torch.nn.Linear(5, 2)
-        optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0), recorder=ledger,
-                                           scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0,
-                                           expected_batch_size=40)
+        optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=1.0),
+                                           recorder=ledger, scheme=SCHEME, noise_multiplier=0.5,
+                                           max_grad_norm=1.0, expected_batch_size=40)
         exact.per_example(model, loss_reduction="sum")
         before = model.weight.detach().clone()
         server.process.kill()
         server.process.wait()
-        loss = torch.nn.functional.cross_entropy(model(torch.randn(4, 5)), torch.tensor([0, 1, 1, 0]), reduction="sum")
+        loss = torch.nn.functional.cross_entropy(model(torch.randn(4, 5)),
+                                                 torch.tensor([0, 1, 1, 0]), reduction="sum")
         loss.backward()
         with self.assertRaises(dpledger.Error):
             optimizer.step()
@@ -197,12 +206,15 @@ class Training(support.WithServer):
     def test_misuse_is_named(self):
         ledger = self.recorder("misuse")
         model = torch.nn.Linear(5, 2)
-        made = dict(recorder=ledger, scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0, expected_batch_size=40)
+        made = dict(recorder=ledger, scheme=SCHEME, noise_multiplier=0.5, max_grad_norm=1.0,
+                    expected_batch_size=40)
         plain = torch.optim.SGD(model.parameters(), lr=1.0)
         for words, kind, optimizer, more in (
                 ("optimizer: must be", TypeError, model, {}),
-                ("expected_batch_size: must be finite", ValueError, plain, dict(expected_batch_size=0)),
-                ("expected_batch_size: must be a number", TypeError, plain, dict(expected_batch_size="40")),
+                ("expected_batch_size: must be finite", ValueError, plain,
+                 dict(expected_batch_size=0)),
+                ("expected_batch_size: must be a number", TypeError, plain,
+                 dict(expected_batch_size="40")),
                 ("recorder: must be", TypeError, plain, dict(recorder=None)),
                 ("noise_multiplier", ValueError, plain, dict(noise_multiplier=math.nan)),
                 ("noise_multiplier", ValueError, plain, dict(noise_multiplier=0.0))):

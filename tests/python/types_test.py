@@ -26,7 +26,8 @@ OTHERS = ("torch", "numpy", "opacus", "dp_accounting", "jax", "functorch", "scip
 
 def program_of(page):
     """The page's Python as one program, but for what is not run and what shows an error."""
-    text = re.sub(r"<!-- not run -->\n```\w+\n.*?```", "", (support.SOURCE / page).read_text(), flags=re.S)
+    text = re.sub(r"<!-- not run -->\n```\w+\n.*?```", "", (support.SOURCE / page).read_text(),
+                  flags=re.S)
     lines = []
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
         if ">>>" in block:
@@ -39,17 +40,19 @@ def program_of(page):
 
 class Types(support.WithFolder):
     def mypy(self, program, page="page"):
-        settings = SETTINGS + "".join("[mypy-%s.*]\nfollow_imports = skip\nignore_missing_imports = True\n" % name
-                                      for name in OTHERS)
+        settings = SETTINGS + "".join(
+            "[mypy-%s.*]\nfollow_imports = skip\nignore_missing_imports = True\n" % name
+            for name in OTHERS)
         (self.folder / "settings").write_text(settings)
         file = self.folder / (re.sub(r"\W", "_", page) + ".py")
         file.write_text(program)
         environment = dict(os.environ)
         if not support.INSTALLED:
             environment["MYPYPATH"] = str(support.SOURCE / "python")
-        return subprocess.run([sys.executable, "-m", "mypy", "--config-file", str(self.folder / "settings"),
-                               "--cache-dir", str(self.folder / "cache"), str(file)], capture_output=True, text=True,
-                              env=environment).stdout
+        return subprocess.run([sys.executable, "-m", "mypy", "--config-file",
+                               str(self.folder / "settings"), "--cache-dir",
+                               str(self.folder / "cache"), str(file)],
+                              capture_output=True, text=True, env=environment).stdout
 
     def test_the_docs_own_code_has_the_types_that_it_says(self):
         for page in PAGES:
@@ -60,10 +63,12 @@ class Types(support.WithFolder):
                 self.assertIn("Success: no issues found", said, said)
 
     def test_a_misspelt_answer_and_a_wrong_argument_are_seen(self):
-        said = self.mypy("import dpledger\n"
-                         "answer = dpledger.epsilon(noise_multiplier=1.0, sample_rate=0.01, steps=1, delta=1e-5)\n"
-                         "answer.epsilom\n"
-                         "dpledger.epsilon(noise_multiplier=1.0, sample_rate=1, steps=1, delta=1e-5, method='fast')\n")
+        said = self.mypy(
+            "import dpledger\n"
+            "answer = dpledger.epsilon(noise_multiplier=1.0, sample_rate=0.01, steps=1, "
+            "delta=1e-5)\n" "answer.epsilom\n"
+            "dpledger.epsilon(noise_multiplier=1.0, sample_rate=1, steps=1, delta=1e-5, "
+            "method='fast')\n")
         self.assertIn('has no attribute "epsilom"', said)
         self.assertIn('No overload variant of "epsilon" matches', said)
 

@@ -1,9 +1,12 @@
-"""Models and loops of every kind, for the harness: dpledger.torch, dpledger.numpy, dpledger.sums and dpledger.opacus.
+"""Models and loops of every kind, for the harness: dpledger.torch, dpledger.numpy, dpledger.sums
+and dpledger.opacus.
 
 Each case says what becomes of it:
     passes    the loop keeps nothing but what its ledger says
-    refused   the package refuses it, in the words given here, before anything moves that no release holds
-    found     the package cannot see it, and the harness does: what is kept, or a round, is named in its error
+    refused   the package refuses it, in the words given here, before anything moves that no release
+              holds
+    found     the package cannot see it, and the harness does: what is kept, or a round, is named in
+              its error
 """
 import copy
 import pathlib
@@ -28,7 +31,8 @@ CASES = {}
 
 
 class Case:
-    def __init__(self, name, make, loop, data, refused="", found="", adjacency="add-or-remove-one", **options):
+    def __init__(self, name, make, loop, data, refused="", found="", adjacency="add-or-remove-one",
+                 **options):
         self.name, self.make, self.loop, self.data = name, make, loop, data
         self.refused, self.found, self.options = refused, found, dict(options, adjacency=adjacency)
 
@@ -99,7 +103,8 @@ def body_and_head():
 
 
 def convolution(*between):
-    return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), *between, nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), *between, nn.ReLU(), nn.Flatten(),
+                         nn.Linear(144, 2))
 
 
 def embedding(**options):
@@ -111,7 +116,8 @@ class Attention(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.norm, self.attention, self.head = nn.LayerNorm(4), nn.MultiheadAttention(4, 2, batch_first=True), linear()
+        self.norm, self.attention, self.head = nn.LayerNorm(
+            4), nn.MultiheadAttention(4, 2, batch_first=True), linear()
 
     def forward(self, x):
         y = self.norm(x)
@@ -183,14 +189,17 @@ def poisson(steps=STEPS, rate=RATE):
 
 
 def private(inner, ledger, sampler, **options):
-    values = dict(noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=sampler.expected_batch_size)
-    return exact.PrivateOptimizer(inner, recorder=ledger, sampler=sampler, **dict(values, **options))
+    values = dict(noise_multiplier=1.0, max_grad_norm=1.0,
+                  expected_batch_size=sampler.expected_batch_size)
+    return exact.PrivateOptimizer(inner, recorder=ledger, sampler=sampler,
+                                  **dict(values, **options))
 
 
 def train(model, data, ledger, *, sampler=None, inner=None, loss=sum_loss, loader={}, **options):
     """The plain loop. Returns the optimizer, which is kept too."""
     sampler = sampler or poisson()
-    optimizer = private(inner or torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), ledger, sampler, **options)
+    optimizer = private(inner or torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), ledger,
+                        sampler, **options)
     exact.per_example(model, loss_reduction="sum")
     for batch in exact.data_loader(data, sampler, **loader):
         loss(model, batch).backward()
@@ -254,12 +263,14 @@ def instance_norm_that_tracks(model, data, ledger):
     return train(model, data, ledger)
 
 
-@case(lambda: convolution(nn.BatchNorm2d(4)), images, refused="model: 1 .*mixes the records of a batch")
+@case(lambda: convolution(nn.BatchNorm2d(4)), images,
+      refused="model: 1 .*mixes the records of a batch")
 def batch_norm(model, data, ledger):
     return train(model, data, ledger)
 
 
-@case(lambda: convolution(nn.BatchNorm2d(4, affine=False)), images, refused="model: 1 .*mixes the records of a batch")
+@case(lambda: convolution(nn.BatchNorm2d(4, affine=False)), images,
+      refused="model: 1 .*mixes the records of a batch")
 def batch_norm_by_functional_gradients(model, data, ledger):
     sampler = poisson()
     optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
@@ -278,7 +289,8 @@ def lstm(model, data, ledger):
     return train(model, data, ledger)
 
 
-@case(lambda: Recurrent(nn.GRU, batch_first=False), sequences, refused="model: steps .*batch_first=True")
+@case(lambda: Recurrent(nn.GRU, batch_first=False), sequences,
+      refused="model: steps .*batch_first=True")
 def recurrence_over_time_first(model, data, ledger):
     return train(model, data, ledger)
 
@@ -346,7 +358,8 @@ def penalty_on_gradients(model, data, ledger):
 
 @case(linear, points, refused='loss_reduction: is "sum"')
 def mean_of_a_loss_said_to_be_a_sum(model, data, ledger):
-    return train(model, data, ledger, loss=lambda model, batch: F.cross_entropy(model(batch[0]), batch[1]))
+    return train(model, data, ledger, loss=lambda model,
+                 batch: F.cross_entropy(model(batch[0]), batch[1]))
 
 
 @case(body_and_head, points)
@@ -406,7 +419,8 @@ def two_optimizers_as_one(model, data, ledger):
 @case(embedding, texts, refused="sampler: serves another PrivateOptimizer")
 def two_optimizers_on_one_sample(model, data, ledger):
     sampler = poisson()
-    optimizers = [private(torch.optim.SGD(part.parameters(), lr=0.1), ledger, sampler) for part in (model[0], model[2])]
+    optimizers = [private(torch.optim.SGD(part.parameters(), lr=0.1), ledger, sampler)
+                  for part in (model[0], model[2])]
     exact.per_example(model, loss_reduction="sum")
     for batch in exact.data_loader(data, sampler):
         sum_loss(model, batch).backward()
@@ -493,7 +507,8 @@ def spawned_workers(model, data, ledger):
 
 @case(linear, Pairs)
 def dicts(model, data, ledger):
-    return train(model, data, ledger, loss=lambda model, batch: sum_loss(model, (batch["x"], batch["y"])))
+    return train(model, data, ledger, loss=lambda model,
+                 batch: sum_loss(model, (batch["x"], batch["y"])))
 
 
 @case(linear, points, adjacency="replace-one")
@@ -518,9 +533,9 @@ def full_batch(model, data, ledger):
 
 @case(linear, points)
 def stated_scheme(model, data, ledger):
-    optimizer = exact.PrivateOptimizer(
-        torch.optim.SGD(model.parameters(), lr=0.1), recorder=ledger, scheme=dpledger.FullBatch(POPULATION),
-        noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=POPULATION)
+    optimizer = exact.PrivateOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), recorder=ledger,
+                                       scheme=dpledger.FullBatch(POPULATION), noise_multiplier=1.0,
+                                       max_grad_norm=1.0, expected_batch_size=POPULATION)
     exact.per_example(model, loss_reduction="sum")
     for _ in range(STEPS):
         sum_loss(model, data.tensors).backward()
@@ -602,7 +617,8 @@ def training_loss_printed(model, data, ledger):
 @case(linear, points, found=r"returned\[0\] is")
 def batch_sizes_returned(model, data, ledger):
     sizes = []
-    train(model, data, ledger, loss=lambda model, batch: sizes.append(len(batch[0])) or sum_loss(model, batch))
+    train(model, data, ledger, loss=lambda model, batch: sizes.append(len(batch[0]))
+          or sum_loss(model, batch))
     return sizes
 
 
@@ -633,12 +649,14 @@ def learning_rate_from_the_loss(model, data, ledger):
 
 @case(linear, points, found=r"model\.weight moves by")
 def divisor_of_the_data(model, data, ledger):
-    return train(model, data, ledger, sampler=poisson(steps=1), expected_batch_size=RATE * len(data))
+    return train(model, data, ledger, sampler=poisson(steps=1),
+                 expected_batch_size=RATE * len(data))
 
 
 @case(linear, points, found="states its sample by population_size=19, and by population_size=20")
 def population_of_the_data(model, data, ledger):
-    return train(model, data, ledger, sampler=exact.PoissonBatchSampler(len(data), RATE, steps=STEPS))
+    return train(model, data, ledger,
+                 sampler=exact.PoissonBatchSampler(len(data), RATE, steps=STEPS))
 
 
 @case(linear, points, found="round . has a sum of group .all. that moves by")
@@ -708,7 +726,8 @@ def numpy_loop(model, data, ledger, rows_of=softmax_rows, records=None, steps=ST
         rows = [index for index in sampler.draw() if index < len(x)]
         total.begin(sampler)
         total.add(rows_of(model, x[rows], y[rows]))
-        model["weights"] -= 0.1 * total.finish()[0] / (RATE * POPULATION if records is None else records(rows))
+        model["weights"] -= 0.1 * total.finish()[0] / (RATE * POPULATION if records is None
+                                                       else records(rows))
 
 
 @case(zeros, arrays)
@@ -757,7 +776,8 @@ def buffers_of_several_ranks(model, data, ledger):
 
 @case(zeros, arrays)
 def microbatches(model, data, ledger):
-    """Each row is the mean over four records, so one record changes a row by up to twice the clip norm."""
+    """Each row is the mean over four records, so one record changes a row by up to twice the clip
+    norm."""
     x, y = data
     total = sums.Privatizer([sums.ClipGroup("all", 8, 1.0)], 1.0, ledger, microbatches=True)
     for _ in range(STEPS):
@@ -775,8 +795,8 @@ def opacus_loop(model, data, ledger, *, passes=2, loop=None, batch=8, make={}, *
     loader = torch.utils.data.DataLoader(data, batch_size=batch, shuffle=True)
     private_engine = engines.PrivacyEngine(recorder=ledger, **engine)
     model, optimizer, loader = private_engine.make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader, noise_multiplier=1.0,
-        max_grad_norm=1.0, **make)
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader,
+        noise_multiplier=1.0, max_grad_norm=1.0, **make)
 
     def step(x, y):
         optimizer.zero_grad()
@@ -813,12 +833,14 @@ def opacus_left_over_passed_over(model, data, ledger):
 
 @case(linear, points, refused="a sample was passed over before this step")
 def opacus_small_batches_passed_over(model, data, ledger):
-    return opacus_loop(model, data, ledger, population=POPULATION, loop=lambda position, x, y, step: position == 1)
+    return opacus_loop(model, data, ledger, population=POPULATION, loop=lambda position, x, y,
+                       step: position == 1)
 
 
 @case(linear, points, refused="a second step on one sample")
 def opacus_two_steps_on_one_sample(model, data, ledger):
-    return opacus_loop(model, data, ledger, population=POPULATION, loop=lambda position, x, y, step: step(x, y))
+    return opacus_loop(model, data, ledger, population=POPULATION, loop=lambda position, x, y,
+                       step: step(x, y))
 
 
 @case(linear, points, refused="not one row for each record")
@@ -837,8 +859,8 @@ def opacus_own_loader(model, data, ledger):
     private_engine = engines.PrivacyEngine(recorder=ledger, population=POPULATION)
     mine = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
     model, optimizer, _ = private_engine.make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=mine, noise_multiplier=1.0,
-        max_grad_norm=1.0)
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=mine,
+        noise_multiplier=1.0, max_grad_norm=1.0)
     for x, y in mine:
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
@@ -850,8 +872,8 @@ def opacus_allocated(model, data, ledger):
     private_engine = engines.PrivacyEngine(recorder=ledger)
     loader = exact.data_loader(data, exact.AllocatedBatchSampler(POPULATION, 3, epochs=2))
     model, optimizer, loader = private_engine.make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader, noise_multiplier=1.0,
-        max_grad_norm=1.0)
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader,
+        noise_multiplier=1.0, max_grad_norm=1.0)
     for _ in range(2):
         for step, (x, y) in enumerate(loader):
             optimizer.zero_grad()
@@ -868,9 +890,10 @@ def opacus_in_parts(model, data, ledger):
     private_engine = engines.PrivacyEngine(recorder=ledger, population=POPULATION)
     loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
     model, optimizer, loader = private_engine.make_private(
-        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader, noise_multiplier=1.0,
-        max_grad_norm=1.0)
-    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=3, optimizer=optimizer) as parts:
+        module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader,
+        noise_multiplier=1.0, max_grad_norm=1.0)
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=3,
+                            optimizer=optimizer) as parts:
         for x, y in parts:
             F.cross_entropy(model(x), y).backward()
             optimizer.step()

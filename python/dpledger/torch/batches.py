@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader, Sampler as TorchSampler, default_collat
 
 from .. import _client
 from ..errors import InvalidArgument, WrongType, error
-from ..messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, SamplingScheme, WithoutReplacement)
+from ..messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, SamplingScheme,
+                        WithoutReplacement)
 from ..recorder import Recorder, Sampler
 
 
@@ -22,23 +23,26 @@ class Draw(NamedTuple):
 
 
 class BatchSampler(TorchSampler):
-    """What batch samplers have in common. A pass over one (`for batch in sampler`, or a DataLoader's) gives lists of
-    record numbers; passes go on where the one before was left.
+    """What batch samplers have in common. A pass over one (`for batch in sampler`, or a
+    DataLoader's) gives lists of record numbers; passes go on where the one before was left.
 
     scheme: how samples are drawn, as the ledger has it
     expected_batch_size: what sums are divided by: a constant, whatever the data are
 
-    It serves one PrivateOptimizer, which takes the draws in their order, one a step. The samples of a pass that is left
-    early, and those that workers fetched ahead, are kept for it: the next pass begins with the first that had no step.
+    It serves one PrivateOptimizer, which takes the draws in their order, one a step. The samples of
+    a pass that is left early, and those that workers fetched ahead, are kept for it: the next pass
+    begins with the first that had no step.
     """
 
-    # Whether each record is decided by itself, so that records that the data set does not have may be left out.
+    # Whether each record is decided by itself, so that records that the data set does not have may
+    # be left out.
     _independent = True
 
-    def __init__(self, scheme: Any, steps: int, records: Optional[int], recorder: Optional[Recorder],
-                 non_private_seed: Optional[int]) -> None:
+    def __init__(self, scheme: Any, steps: int, records: Optional[int],
+                 recorder: Optional[Recorder], non_private_seed: Optional[int]) -> None:
         if recorder is not None and not isinstance(recorder, Recorder):
-            raise WrongType("recorder: must be a dpledger.Recorder, got %s" % type(recorder).__name__,
+            raise WrongType("recorder: must be a dpledger.Recorder, got %s"
+                            % type(recorder).__name__,
                             field="recorder")
         self.scheme: SamplingScheme = scheme
         _BY_SCHEME[id(scheme)] = self
@@ -47,9 +51,11 @@ class BatchSampler(TorchSampler):
         if records is not None:
             self.has_records(_client.whole(records, "records"), "records")
         self.source = Sampler(scheme, recorder=recorder, non_private_seed=non_private_seed)
-        self.skipped: Optional[int] = None  # the number of a sample of this pass that was handed on, and had no step
+        # the number of a sample of this pass that was handed on, and had no step
+        self.skipped: Optional[int] = None
         self._taken = False
-        self._drawn = self.used = self._free = 0  # numbers of draws; up to `_free` they were of no optimizer
+        # numbers of draws; up to `_free` they were of no optimizer
+        self._drawn = self.used = self._free = 0
         self._waiting: Deque[Draw] = collections.deque()  # for the optimizer; ascending
         self._handed: Optional[Draw] = None
         self._pass: Optional[_Pass] = None
@@ -72,26 +78,33 @@ class BatchSampler(TorchSampler):
         return self._begin(self.steps, announced=False)
 
     def draw(self) -> List[int]:
-        """The next sample, for loops without a DataLoader: ascending record numbers, which are secret."""
+        """The next sample, for loops without a DataLoader: ascending record numbers, which are
+        secret."""
         running = self._pass
         if running is None or running.left is not None:
             running = self._begin(None, announced=False)
         return next(running)
 
     def has_records(self, records: int, name: str) -> None:
-        """Says how many records the data set has. Fewer than `population` are left out of samples, where each record is
-        decided by itself."""
+        """Says how many records the data set has. Fewer than `population` are left out of samples,
+        where each record is decided by itself."""
         if records > self.population:
             # Messages do not say the number of records: it may be a secret.
-            raise InvalidArgument("%s: has more records than the sampler's population of %d: choose a population, a "
-                                  "constant, that no data set of this run exceeds" % (name, self.population),
-                                  field=name)
+            raise InvalidArgument(
+                "%s: has more records than the sampler's population of %d: choose a "
+                "population, a constant, that no data set of this run exceeds"
+                % (name, self.population),
+                field=name)
         if records != self.population and not self._independent:
-            raise InvalidArgument("%s: has %d records, but a %s makes samples of a public size from exactly %d"
-                                  % (name, records, type(self).__name__, self.population), field=name)
+            raise InvalidArgument(
+                "%s: has %d records, but a %s makes samples of a public size from exactly %d"
+                % (name, records, type(self).__name__, self.population),
+                field=name)
         if self.records is not None and self.records != records:
-            raise InvalidArgument("%s: has another number of records than the data set that the sampler serves; make "
-                                  "another sampler for it" % name, field=name)
+            raise InvalidArgument(
+                "%s: has another number of records than the data set that the sampler "
+                "serves; make another sampler for it" % name,
+                field=name)
         self.records = records
 
     # ---- What the optimizer asks ----
@@ -103,12 +116,13 @@ class BatchSampler(TorchSampler):
         self._free = self._handed.number if self._handed is not None else 0
 
     def current(self) -> Tuple[int, int]:
-        """The number and the size of the sample that was handed on last. FAILED_PRECONDITION if there is none, or if
-        one before it was passed over."""
+        """The number and the size of the sample that was handed on last. FAILED_PRECONDITION if
+        there is none, or if one before it was passed over."""
         draw = self._handed
         if draw is None:
-            raise error(9, "sampler: has given no sample yet: iterate over data_loader(data, sampler), or "
-                        "sampler.draw()", "sampler", "NO_SAMPLE")
+            raise error(9, "sampler: has given no sample yet: iterate over data_loader(data, "
+                        "sampler), or sampler.draw()",
+                        "sampler", "NO_SAMPLE")
         if self.skipped is not None:
             raise skipped(self.skipped, draw.number)
         return draw.number, len(draw.records)
@@ -161,7 +175,9 @@ class _Pass:
 
     def __next__(self) -> List[int]:
         if self._sampler._pass is not self:
-            raise error(9, "sampler: another pass over it has begun, which ended this one: one loop at a time",
+            raise error(9,
+                        "sampler: another pass over it has begun, which ended this one: one loop "
+                        "at a time",
                         "sampler", "PASS_ENDED")
         if self.left is not None:
             if self.left == 0:
@@ -192,52 +208,61 @@ def sampler_of(scheme: Any) -> Optional[BatchSampler]:
 def serve_one(sampler: Sampler) -> None:
     """InvalidArgument if the sampler serves an optimizer already."""
     if getattr(sampler, "_serves", False):
-        raise InvalidArgument("sampler: serves another PrivateOptimizer: a sample is used once. Several optimizers on "
-                              "one sample are one: PrivateOptimizer([first, second], ...); for another run make "
-                              "another sampler", field="sampler")
+        raise InvalidArgument(
+            "sampler: serves another PrivateOptimizer: a sample is used once. Several "
+            "optimizers on one sample are one: PrivateOptimizer([first, second], ...); "
+            "for another run make another sampler",
+            field="sampler")
     sampler._serves = True  # type: ignore[attr-defined]
 
 
 def skipped(number: int, before: int) -> Exception:
     """The error for a sample that had no step when a later one was given."""
-    return error(9, "sampler: sample %d was given and passed over, before sample %d: whether a sample is used must not "
-                 "depend on it or its size. Step on each, also on an empty one (step(empty=True)), or begin a new "
-                 "pass; DataLoader workers need dpledger.torch.data_loader" % (number, before), "sampler",
-                 "SAMPLE_SKIPPED")
+    return error(9, "sampler: sample %d was given and passed over, before sample %d: whether a "
+                 "sample is used must not depend on it or its size. Step on each, also on an "
+                 "empty one (step(empty=True)), or begin a new pass; DataLoader workers need "
+                 "dpledger.torch.data_loader" % (number, before),
+                 "sampler", "SAMPLE_SKIPPED")
 
 
 class PoissonBatchSampler(BatchSampler):
     """Each batch has each record with `probability`, independently and exactly.
 
-    population: a public constant, chosen beforehand, that is at least the number of records: record numbers are below
-        it. Under add-or-remove-one the number of records is itself a secret. Records that the data set does not have
-        are left out, and the others' samples stay what they are
+    population: a public constant, chosen beforehand, that is at least the number of records: record
+        numbers are below it. Under add-or-remove-one the number of records is itself a secret.
+        Records that the data set does not have are left out, and the others' samples stay what they
+        are
     probability: in (0, 1]
     steps: batches of a pass
     records: how many records there are, where no `data_loader` says it
     recorder: as of dpledger.Sampler; one with state_key carries epochs over a kill
     non_private_seed: samples that anyone can predict, for tests only
 
-    Batches are drawn by the C library from the system's randomness; some may be empty, and are steps all the same:
-    `data_loader` hands them on. Workers fetch records; indices are drawn in the process that iterates.
+    Batches are drawn by the C library from the system's randomness; some may be empty, and are
+    steps all the same: `data_loader` hands them on. Workers fetch records; indices are drawn in the
+    process that iterates.
     """
 
-    def __init__(self, population: int, probability: float, *, steps: int, records: Optional[int] = None,
-                 recorder: Optional[Recorder] = None, non_private_seed: Optional[int] = None) -> None:
-        scheme = Poisson(_client.real(probability, "probability"), _client.whole(population, "population", 1))
-        super().__init__(scheme, _client.whole(steps, "steps", 1), records, recorder, non_private_seed)
+    def __init__(self, population: int, probability: float, *, steps: int,
+                 records: Optional[int] = None, recorder: Optional[Recorder] = None,
+                 non_private_seed: Optional[int] = None) -> None:
+        scheme = Poisson(_client.real(probability, "probability"),
+                         _client.whole(population, "population", 1))
+        super().__init__(scheme, _client.whole(steps, "steps", 1), records, recorder,
+                         non_private_seed)
 
 
 class FixedSizeBatchSampler(BatchSampler):
-    """Each batch has `batch_size` records, drawn anew without replacement. Its adjacency is replace-one, which makes
-    the number of records public: `population` is that number.
+    """Each batch has `batch_size` records, drawn anew without replacement. Its adjacency is
+    replace-one, which makes the number of records public: `population` is that number.
 
     Other arguments are those of PoissonBatchSampler.
     """
 
     _independent = False
 
-    def __init__(self, population: int, batch_size: int, *, steps: int, recorder: Optional[Recorder] = None,
+    def __init__(self, population: int, batch_size: int, *, steps: int,
+                 recorder: Optional[Recorder] = None,
                  non_private_seed: Optional[int] = None) -> None:
         scheme = WithoutReplacement(_part(batch_size, "batch_size", population),
                                     _client.whole(population, "population", 1))
@@ -245,40 +270,47 @@ class FixedSizeBatchSampler(BatchSampler):
 
 
 class ShuffledBatchSampler(BatchSampler):
-    """Epochs of `batches_per_epoch` batches, of nearly equal size, that have each record once; each epoch is shuffled
-    anew. Its adjacencies are replace-one and zero-out, which make the number of records public: `population` is that
-    number.
+    """Epochs of `batches_per_epoch` batches, of nearly equal size, that have each record once; each
+    epoch is shuffled anew. Its adjacencies are replace-one and zero-out, which make the number of
+    records public: `population` is that number.
 
     epochs: of a pass
 
-    Other arguments are those of PoissonBatchSampler. An epoch in whose middle a pass is left goes on in the next pass.
+    Other arguments are those of PoissonBatchSampler. An epoch in whose middle a pass is left goes
+    on in the next pass.
     """
 
     _independent = False
 
     def __init__(self, population: int, batches_per_epoch: int, *, epochs: int = 1,
-                 recorder: Optional[Recorder] = None, non_private_seed: Optional[int] = None) -> None:
+                 recorder: Optional[Recorder] = None,
+                 non_private_seed: Optional[int] = None) -> None:
         batches = _part(batches_per_epoch, "batches_per_epoch", population)
-        scheme = DisjointBatches(batches, population_size=_client.whole(population, "population", 1))
-        super().__init__(scheme, batches * _client.whole(epochs, "epochs", 1), None, recorder, non_private_seed)
+        scheme = DisjointBatches(batches,
+                                 population_size=_client.whole(population, "population", 1))
+        super().__init__(scheme, batches * _client.whole(epochs, "epochs", 1), None, recorder,
+                         non_private_seed)
 
 
 class AllocatedBatchSampler(BatchSampler):
-    """Epochs of `rounds_per_epoch` batches: each record is in one batch of an epoch, chosen uniformly and independently
-    of the others, so that batches differ in size and some may be empty.
+    """Epochs of `rounds_per_epoch` batches: each record is in one batch of an epoch, chosen
+    uniformly and independently of the others, so that batches differ in size and some may be empty.
 
     population: as of PoissonBatchSampler
     epochs: of a pass
 
-    Other arguments are those of PoissonBatchSampler. An epoch in whose middle a pass is left goes on in the next pass.
+    Other arguments are those of PoissonBatchSampler. An epoch in whose middle a pass is left goes
+    on in the next pass.
     """
 
-    def __init__(self, population: int, rounds_per_epoch: int, *, epochs: int = 1, records: Optional[int] = None,
-                 recorder: Optional[Recorder] = None, non_private_seed: Optional[int] = None) -> None:
+    def __init__(self, population: int, rounds_per_epoch: int, *, epochs: int = 1,
+                 records: Optional[int] = None, recorder: Optional[Recorder] = None,
+                 non_private_seed: Optional[int] = None) -> None:
         rounds = _part(rounds_per_epoch, "rounds_per_epoch", population)
         scheme = RandomAllocation(rounds, contributions=1, fixed_bins=False,
                                   population_size=_client.whole(population, "population", 1))
-        super().__init__(scheme, rounds * _client.whole(epochs, "epochs", 1), records, recorder, non_private_seed)
+        super().__init__(scheme, rounds * _client.whole(epochs, "epochs", 1), records, recorder,
+                         non_private_seed)
 
 
 class FullBatchSampler(BatchSampler):
@@ -294,7 +326,8 @@ def _part(value: Any, name: str, population: Any) -> int:
     """A whole number in [1, population]."""
     number, most = _client.whole(value, name), _client.whole(population, "population", 1)
     if not 1 <= number <= most:
-        raise InvalidArgument("%s: must be in [1, population = %d], got %d" % (name, most, number), field=name)
+        raise InvalidArgument("%s: must be in [1, population = %d], got %d" % (name, most, number),
+                              field=name)
     return number
 
 
@@ -313,26 +346,31 @@ def expected_size(scheme: SamplingScheme) -> float:
 
 
 def data_loader(dataset: Any, sampler: BatchSampler, **options: Any) -> DataLoader:
-    """A DataLoader over the batches of a batch sampler of this module, which tells the sampler what it hands on.
+    """A DataLoader over the batches of a batch sampler of this module, which tells the sampler what
+    it hands on.
 
     dataset: with a length, at most the sampler's population
     options: those of DataLoader, but for those that a batch sampler excludes
 
-    An empty batch comes as tensors of no rows, in the lists, tuples and dicts that `collate_fn` makes. With workers,
-    spawned or forked, samples are drawn ahead, and steps are tied to those that have arrived. A forked worker may not
-    touch the ledger, and is refused.
+    An empty batch comes as tensors of no rows, in the lists, tuples and dicts that `collate_fn`
+    makes. With workers, spawned or forked, samples are drawn ahead, and steps are tied to those
+    that have arrived. A forked worker may not touch the ledger, and is refused.
     """
     if not isinstance(sampler, BatchSampler):
-        raise WrongType("sampler: must be a batch sampler of dpledger.torch, such as PoissonBatchSampler, got %s%s"
+        raise WrongType("sampler: must be a batch sampler of dpledger.torch, such as "
+                        "PoissonBatchSampler, got %s%s"
                         % (type(sampler).__name__, "; for a loop of its own: sampler.draw()"
-                           if isinstance(sampler, Sampler) else ""), field="sampler")
+                           if isinstance(sampler, Sampler) else ""),
+                        field="sampler")
     if options.get("in_order", True) is not True:
-        raise InvalidArgument("in_order: must be True: samples come in the order in which they were drawn",
-                              field="in_order")
+        raise InvalidArgument(
+            "in_order: must be True: samples come in the order in which they were drawn",
+            field="in_order")
     try:
         records = len(dataset)
     except TypeError:
-        raise WrongType("dataset: must have a length and be read by number, got %s" % type(dataset).__name__,
+        raise WrongType("dataset: must have a length and be read by number, got %s"
+                        % type(dataset).__name__,
                         field="dataset") from None
     sampler.has_records(records, "dataset")
     collate = _WithEmpty(options.pop("collate_fn", None) or default_collate, dataset)
@@ -377,8 +415,9 @@ class _Delivered:
 
     def __next__(self) -> Any:
         if self._failed:
-            raise error(9, "data_loader: a batch of this pass could not be read, and none is left out: begin a new "
-                        "pass", "dataset", "PASS_ENDED")
+            raise error(9, "data_loader: a batch of this pass could not be read, and none is left "
+                        "out: begin a new pass",
+                        "dataset", "PASS_ENDED")
         try:
             batch = next(self._batches)
         except StopIteration:
@@ -391,7 +430,8 @@ class _Delivered:
 
 
 class _WithEmpty:
-    """Collates; of no records it makes a batch of no rows. A class, so that spawned workers can be given it."""
+    """Collates; of no records it makes a batch of no rows. A class, so that spawned workers can be
+    given it."""
 
     def __init__(self, collate: Callable[[Any], Any], dataset: Any) -> None:
         self._collate, self._dataset = collate, dataset
@@ -418,5 +458,7 @@ def _no_rows(batch: Any) -> Any:
         return type(batch)(_no_rows(value) for value in batch) if parted else type(batch)()
     if batch is None or isinstance(batch, (str, bytes, int, float)):
         return batch
-    raise WrongType("collate_fn: makes a %s, of which no empty batch is known; make tensors, lists, tuples or dicts of "
-                    "them" % type(batch).__name__, field="collate_fn")
+    raise WrongType(
+        "collate_fn: makes a %s, of which no empty batch is known; make tensors, lists, "
+        "tuples or dicts of them" % type(batch).__name__,
+        field="collate_fn")

@@ -1,11 +1,13 @@
-"""Whether a training loop lets out what its ledger does not say: run on neighbouring data sets, compared to the bit.
+"""Whether a training loop lets out what its ledger does not say: run on neighbouring data sets,
+compared to the bit.
 
     dpledger.torch.check(make_model, loop, data)     # loop(model, dataset, ledger)
 
-The loop runs on a data set and on neighbours of it, with one record more or another record in the place of one. Samples
-are drawn by the same seeds, and every noised sum that the first run released is released again in the others: a loop
-that is what its ledger says then sees the same everywhere. So everything that it keeps must be equal to the bit, and
-each round's exact sums may differ by what the round's queries allow, and only where the record is in the sample.
+The loop runs on a data set and on neighbours of it, with one record more or another record in the
+place of one. Samples are drawn by the same seeds, and every noised sum that the first run released
+is released again in the others: a loop that is what its ledger says then sees the same everywhere.
+So everything that it keeps must be equal to the bit, and each round's exact sums may differ by what
+the round's queries allow, and only where the record is in the sample.
 """
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ from .. import _client
 from ..errors import Error, InvalidArgument, WrongType, error
 from ..recorder import Recorder
 
-# Of a bound. A matrix product may round a row differently beside other rows (client/CLAIM.md, assumption 2), which
-# moves a sum by some 1e-7 of the bound a row; every fault that is looked for moves it by a record's part.
+# Of a bound. A matrix product may round a row differently beside other rows (client/CLAIM.md,
+# assumption 2), which moves a sum by some 1e-7 of the bound a row; every fault that is looked for
+# moves it by a record's part.
 ROUNDING = 1e-3
-# A record's gradient reaches its clip norm if its features are large: only then does a record that counts twice show.
+# A record's gradient reaches its clip norm if its features are large: only then does a record that
+# counts twice show.
 LOUD = 100.0
 SEEDS = 512  # that are looked through for one whose samples have the record that changes
 
@@ -39,46 +43,54 @@ class Checked:
 
     rounds: of the loop
     neighbours: data sets that it was compared on
-    furthest: the largest distance between two rounds' sums, over what their queries allow: at most about 1
+    furthest: the largest distance between two rounds' sums, over what their queries allow: at most
+        about 1
     """
 
     def __init__(self, rounds: int, neighbours: int, furthest: float) -> None:
         self.rounds, self.neighbours, self.furthest = rounds, neighbours, furthest
 
     def __repr__(self) -> str:
-        return "Checked(rounds=%d, neighbours=%d, furthest=%.3f)" % (self.rounds, self.neighbours, self.furthest)
+        return "Checked(rounds=%d, neighbours=%d, furthest=%.3f)" % (self.rounds, self.neighbours,
+                                                                     self.furthest)
 
 
-def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *, neighbours: int = 8,
-          adjacency: str = "add-or-remove-one", loud: bool = True, seed: int = 0, **recorder: Any) -> Checked:
+def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
+          neighbours: int = 8, adjacency: str = "add-or-remove-one", loud: bool = True,
+          seed: int = 0, **recorder: Any) -> Checked:
     """Runs a training loop on `dataset` and on neighbours of it, and compares what it keeps.
 
-    make: a function that returns a new model, or whatever the loop trains; a torch.nn.Module is copied for each run
-    loop: loop(model, dataset, ledger) trains it, with samplers and optimizers that it makes itself, and returns all
-        else that is kept: optimizers, averages, numbers; None if nothing is. A few steps are enough
-    dataset: a torch Dataset with a length; tensors or arrays with one record in each row, alone, in a tuple or in a
-        dict of columns; or a list of records. At least 2 records
+    make: a function that returns a new model, or whatever the loop trains; a torch.nn.Module is
+        copied for each run
+    loop: loop(model, dataset, ledger) trains it, with samplers and optimizers that it makes itself,
+        and returns all else that is kept: optimizers, averages, numbers; None if nothing is. A few
+        steps are enough
+    dataset: a torch Dataset with a length; tensors or arrays with one record in each row, alone, in
+        a tuple or in a dict of columns; or a list of records. At least 2 records
     neighbours: how many neighbouring data sets; every other one has a record with large features
     adjacency: the ledger's. The record that changes is the last one under "add-or-remove-one"
     loud: False leaves out records with 100 times the features of another and a third one's labels
     seed: of samples, and of the generators of torch, numpy and random at the beginning of each run
     recorder: other arguments of the ledger's Recorder, such as parameters="adaptive"
 
-    What is kept is what `make` and `loop` return: parameters, buffers, gradients, other attributes of modules, states
-    of optimizers, tensors, arrays, numbers, texts, in containers and objects; and what the loop prints, which is not
-    shown. Files that it writes are not looked at, and time is not. Dropout is off, for its masks would differ. Random
-    numbers that a loop draws for a whole batch (augmentation) must be drawn for each record.
+    What is kept is what `make` and `loop` return: parameters, buffers, gradients, other attributes
+    of modules, states of optimizers, tensors, arrays, numbers, texts, in containers and objects;
+    and what the loop prints, which is not shown. Files that it writes are not looked at, and time
+    is not. Dropout is off, for its masks would differ. Random numbers that a loop draws for a whole
+    batch (augmentation) must be drawn for each record.
 
-    Raises Error, reason SENSITIVITY, that names the round, the group and the distances, or what was kept, and
-    InvalidArgument where the loop cannot be compared: if it draws samples by a sampler made outside of it, adds noise
-    of its own, or is not the same when it runs twice on the same data.
+    Raises Error, reason SENSITIVITY, that names the round, the group and the distances, or what was
+    kept, and InvalidArgument where the loop cannot be compared: if it draws samples by a sampler
+    made outside of it, adds noise of its own, or is not the same when it runs twice on the same
+    data.
     """
     if _client.observer is not None:
         raise InvalidArgument("loop: must not call check", field="loop")
     _client.whole(neighbours, "neighbours", 1)
     data = _Data(dataset)
     if data.size < 2:
-        raise InvalidArgument("dataset: must have at least 2 records, got %d" % data.size, field="dataset")
+        raise InvalidArgument("dataset: must have at least 2 records, got %d" % data.size,
+                              field="dataset")
     options = dict(recorder, adjacency=adjacency)
     _client.word(adjacency, _client.ADJACENCIES, "adjacency")
     generator = random.Random(seed)
@@ -91,26 +103,33 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
             base = run(make, loop, first, seed=seed, samples_seed=better, **options)
     moved = run(make, loop, first, like=base, **options).differs(base)
     if moved:
-        raise InvalidArgument("loop: is not the same when it runs twice on the same data: %s; seed its randomness, and "
-                              "make what it needs within it" % "; ".join(moved), field="loop")
+        raise InvalidArgument(
+            "loop: is not the same when it runs twice on the same data: %s; seed its "
+            "randomness, and make what it needs within it" % "; ".join(moved),
+            field="loop")
     furthest, met = 0.0, 0
     for number in range(neighbours):
         place = data.size - 1 if adds else base.place(data.size, generator)
         source = data.size - 1 if number == 0 and adds else generator.randrange(data.size)
         record = data.record(source)
         if loud and number % 2 == (0 if neighbours == 1 else 1):
-            record = _loud(record, data.record(generator.randrange(data.size)), -LOUD if number % 4 == 3 else LOUD)
+            record = _loud(record, data.record(generator.randrange(data.size)), -LOUD if number % 4
+                           == 3 else LOUD)
         changed = data.take(place if adds else data.size, record, place)
-        other = run(make, loop, changed, like=base, place=place, factor=1.0 if adds else 2.0, **options)
+        other = run(make, loop, changed, like=base, place=place, factor=1.0 if adds else 2.0,
+                    **options)
         moved = other.differs(base)
         if moved:
-            raise error(9, "loop: lets out what no round of its ledger holds. On a neighbouring data set, with the "
-                        "same releases, %s" % "; ".join(moved), "loop", "SENSITIVITY")
+            raise error(9, "loop: lets out what no round of its ledger holds. On a neighbouring "
+                        "data set, with the same releases, %s" % "; ".join(moved),
+                        "loop", "SENSITIVITY")
         furthest, met = max(furthest, other.furthest), met + other.met
     if met == 0 and base.rounds:
-        raise InvalidArgument("loop: the record that changes was in none of its samples, or had no gradient, so that "
-                              "nothing was compared; make more steps, sample with a larger probability, or give more "
-                              "neighbours", field="loop")
+        raise InvalidArgument(
+            "loop: the record that changes was in none of its samples, or had no "
+            "gradient, so that nothing was compared; make more steps, sample with a "
+            "larger probability, or give more neighbours",
+            field="loop")
     return Checked(len(base.rounds), neighbours, furthest)
 
 
@@ -143,14 +162,16 @@ class Run:
 
     def __init__(self, like: Optional["Run"], seed: int, samples_seed: int, place: Optional[int],
                  factor: float) -> None:
-        self.like, self.seed, self.samples_seed, self.changed, self.factor = like, seed, samples_seed, place, factor
+        self.like, self.seed, self.samples_seed = like, seed, samples_seed
+        self.changed, self.factor = place, factor
         self.rounds: List[_Round] = []
         self.samplers: List[_Sampler] = []
         self.privatizers: List[_Privatizer] = []
         self.by_address: Dict[int, Any] = {}  # the last one that was made there
         self.kept: Dict[str, Any] = {}
         self.furthest, self.met = 0.0, 0
-        self.own: Optional[Tuple[Any, ...]] = None  # a round with noise of the loop's own that is not answered yet
+        # a round with noise of the loop's own that is not answered yet
+        self.own: Optional[Tuple[Any, ...]] = None
 
     # What the library is called with.
 
@@ -170,21 +191,28 @@ class Run:
         """The sampler or privatizer of the loop's at an address of the library's."""
         made = self.by_address.get(pointer.value or 0)
         if made is None:
-            raise InvalidArgument("loop: uses a sampler or an optimizer that was made outside of it, and goes on from "
-                                  "run to run; make them within the loop", field="loop")
+            raise InvalidArgument(
+                "loop: uses a sampler or an optimizer that was made outside of it, and "
+                "goes on from run to run; make them within the loop",
+                field="loop")
         return made
 
     def _refuse_own(self) -> None:
-        raise InvalidArgument("loop: records a round or a mechanism with noise of its own, which check cannot release "
-                              "again; it compares loops whose noise is dpledger's, or dpledger.opacus'", field="loop")
+        raise InvalidArgument(
+            "loop: records a round or a mechanism with noise of its own, which check "
+            "cannot release again; it compares loops whose noise is dpledger's, or "
+            "dpledger.opacus'",
+            field="loop")
 
     def _recorder_open(self, arguments: Sequence[Any]) -> None:
-        raise InvalidArgument("loop: opens a dpledger.Recorder; it must use the ledger that it is given", field="loop")
+        raise InvalidArgument(
+            "loop: opens a dpledger.Recorder; it must use the ledger that it is given",
+            field="loop")
 
     def _sampler_create(self, arguments: Sequence[Any]) -> None:
         seed = self.samples_seed + len(self.samplers)
-        _client.call_library("sampler_create_non_private_for_testing", arguments[0], ctypes.c_uint64(seed),
-                             arguments[-1])
+        _client.call_library("sampler_create_non_private_for_testing", arguments[0],
+                             ctypes.c_uint64(seed), arguments[-1])
         self.samplers.append(_Sampler(arguments[0]._obj))
         self.by_address[arguments[-1]._obj.value] = self.samplers[-1]
 
@@ -208,7 +236,8 @@ class Run:
     def _privatizer_create_non_private_for_testing(self, arguments: Sequence[Any]) -> None:
         self._privatizer_create((arguments[0], arguments[1], arguments[3]))
 
-    def _begun(self, name: str, arguments: Sequence[Any], scheme: Any, records: Optional[List[int]]) -> None:
+    def _begun(self, name: str, arguments: Sequence[Any], scheme: Any,
+               records: Optional[List[int]]) -> None:
         _client.call_library(name, *arguments)
         made = self._made(arguments[0])
         made.sample, made.records = _fields(scheme), records
@@ -216,7 +245,8 @@ class Run:
 
     def _privatizer_begin_step(self, arguments: Sequence[Any]) -> None:
         sampler = self._made(arguments[1])
-        self._begun("privatizer_begin_step", arguments, sampler.scheme, (sampler.draws or [None])[-1])
+        self._begun("privatizer_begin_step", arguments, sampler.scheme,
+                    (sampler.draws or [None])[-1])
 
     def _privatizer_begin_step_on_draw(self, arguments: Sequence[Any]) -> None:
         sampler, draw = self._made(arguments[1]), arguments[2].value
@@ -232,28 +262,32 @@ class Run:
         queries = []
         for index in range(len(made.sizes)):
             query = _client.SumQuery()
-            _client.call_library("privatizer_query", arguments[0], ctypes.c_size_t(index), ctypes.byref(query))
+            _client.call_library("privatizer_query", arguments[0], ctypes.c_size_t(index),
+                                 ctypes.byref(query))
             queries.append(_fields(query))
         lent, count = ctypes.POINTER(ctypes.c_int64)(), ctypes.c_size_t()
         _client.call_library("sum_values", made.sums, ctypes.byref(lent), ctypes.byref(count))
-        total = torch.frombuffer(bytearray(ctypes.string_at(lent, 8 * count.value)), dtype=torch.int64)
+        total = torch.frombuffer(bytearray(ctypes.string_at(lent, 8 * count.value)),
+                                 dtype=torch.int64)
         bounds = [dict(query)["l2_norm_bound"] for query in queries]
         address, size = arguments[1].value, 4 * arguments[2].value
         noised = (ctypes.c_char * size).from_address(address)
-        answer = self._release(_Round(made.sample, tuple(queries), list(total.split(made.sizes)), [noised.raw]), bounds,
-                               made.records)
+        answer = self._release(_Round(made.sample, tuple(queries), list(total.split(made.sizes)),
+                                      [noised.raw]),
+                               bounds, made.records)
         noised.raw = answer[0]
 
     def _recorder_record_round(self, arguments: Sequence[Any]) -> None:
         _client.call_library("recorder_record_round", *arguments)
-        self.own = (_fields(arguments[1]._obj), tuple(_fields(arguments[2][i]) for i in range(arguments[3].value)))
+        self.own = (_fields(arguments[1]._obj),
+                    tuple(_fields(arguments[2][i]) for i in range(arguments[3].value)))
 
     def _recorder_record_mechanism(self, arguments: Sequence[Any]) -> None:
         self._refuse_own()
 
     def own_noise(self, sums: List[torch.Tensor], noised: List[torch.Tensor]) -> None:
-        """What a round with noise of the loop's own, one query over all tensors, releases: `noised`, which gets what
-        the other run released."""
+        """What a round with noise of the loop's own, one query over all tensors, releases:
+        `noised`, which gets what the other run released."""
         sample, queries = self.own or ((), ())
         self.own = None
         bound = dict(queries[0])["l2_norm_bound"]
@@ -265,19 +299,22 @@ class Run:
 
     # Rounds.
 
-    def _release(self, made: _Round, bounds: List[float], records: Optional[List[int]]) -> List[bytes]:
+    def _release(
+            self, made: _Round, bounds: List[float], records: Optional[List[int]]) -> List[bytes]:
         """Keeps a round, and says what it releases."""
         number = len(self.rounds)
         self.rounds.append(made)
         if self.like is None:
             return made.released
         if number >= len(self.like.rounds):
-            raise self._leak("is there in one run only: how many rounds there are depends on the data", number)
+            raise self._leak(
+                "is there in one run only: how many rounds there are depends on the data", number)
         before = self.like.rounds[number]
         if before.sample != made.sample:
-            raise self._leak("states its sample by %s, and by %s in the other run: population, probability and number "
-                             "of steps must be constants chosen beforehand"
-                             % (_difference(before.sample, made.sample), _difference(made.sample, before.sample)),
+            raise self._leak("states its sample by %s, and by %s in the other run: population, "
+                             "probability and number of steps must be constants chosen beforehand"
+                             % (_difference(before.sample, made.sample),
+                                _difference(made.sample, before.sample)),
                              number)
         if before.queries != made.queries or len(before.sums) != len(made.sums):
             raise self._leak("has the queries %s, and %s in the other run"
@@ -288,18 +325,23 @@ class Run:
         for index, (was, now) in enumerate(zip(before.sums, made.sums)):
             distance = float((now - was).double().norm()) / bounds[index]
             if not distance <= allowed + ROUNDING * (1 + allowed):
-                raise self._leak("has a sum of group %r that moves by %.4g of its bound when one record changes%s"
-                                 % (dict(made.queries[index])["group"].decode(), distance,
-                                    ", and its query allows %.4g" % allowed if inside else
-                                    ": the record is not in its sample, and has moved something before"), number)
+                raise self._leak(
+                    "has a sum of group %r that moves by %.4g of its bound when one "
+                    "record changes%s"
+                    % (dict(made.queries[index])["group"].decode(), distance,
+                       ", and its query allows %.4g" % allowed if inside
+                       else ": the record is not in its sample, and has moved something before"),
+                    number)
             self.met += distance > 0
             self.furthest = max(self.furthest, distance / max(allowed, 1.0))
         return before.released
 
     def _leak(self, text: str, number: int) -> Error:
         if self.changed is None:
-            return InvalidArgument("loop: is not the same when it runs twice on the same data: round %d %s; seed its "
-                                   "randomness, and make what it needs within it" % (number + 1, text), field="loop")
+            return InvalidArgument(
+                "loop: is not the same when it runs twice on the same data: round %d %s; "
+                "seed its randomness, and make what it needs within it" % (number + 1, text),
+                field="loop")
         return error(9, "loop: round %d %s" % (number + 1, text), "loop", "SENSITIVITY")
 
     # What came of it.
@@ -309,8 +351,9 @@ class Run:
         if self.own is not None:
             self._refuse_own()
         if self.like is not None and len(self.rounds) < len(self.like.rounds):
-            raise self._leak("is there in one run only: how many rounds there are depends on the data",
-                             len(self.rounds))
+            raise self._leak(
+                "is there in one run only: how many rounds there are depends on the data",
+                len(self.rounds))
 
     def free(self) -> None:
         """Lets go of the sums."""
@@ -329,8 +372,8 @@ class Run:
 
     def place(self, size: int, generator: random.Random) -> int:
         """A place of a record that was in a sample."""
-        drawn = sorted({index for sampler in self.samplers for sample in sampler.draws for index in sample
-                        if index < size})
+        drawn = sorted({index for sampler in self.samplers for sample in sampler.draws
+                        for index in sample if index < size})
         return generator.choice(drawn) if drawn else generator.randrange(size)
 
     def seed_with(self, index: int) -> int:
@@ -339,14 +382,15 @@ class Run:
             for number, sampler in enumerate(self.samplers):
                 few = (len(sampler.draws) + 1) // 2
                 if few and sampler.scheme.population_size > index and any(
-                        index in sample for sample in _samples(sampler.scheme, tried + number, few)):
+                        index in sample
+                        for sample in _samples(sampler.scheme, tried + number, few)):
                     return tried
         return self.samples_seed
 
 
-def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *, like: Optional[Run] = None,
-        seed: int = 0, samples_seed: Optional[int] = None, place: Optional[int] = None, factor: float = 0.0,
-        **recorder: Any) -> Run:
+def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
+        like: Optional[Run] = None, seed: int = 0, samples_seed: Optional[int] = None,
+        place: Optional[int] = None, factor: float = 0.0, **recorder: Any) -> Run:
     """One run of a loop, with the samples and the releases of the run `like`, if there is one.
 
     place: of the record that differs from that run's data, None if none does
@@ -369,10 +413,12 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *, l
                     seen.finish()
                 except Exception as failed:
                     _let_go(failed)
-                    if place is None or isinstance(failed, Error) and failed.reason == "SENSITIVITY":
+                    if place is None or isinstance(failed,
+                                                   Error) and failed.reason == "SENSITIVITY":
                         raise
-                    raise error(9, "loop: raises %s on a neighbouring data set, and not on the first: %s"
-                                % (type(failed).__name__, failed), "loop", "SENSITIVITY") from failed
+                    raise error(9, "loop: raises %s on a neighbouring data set, and not on the "
+                                "first: %s" % (type(failed).__name__, failed),
+                                "loop", "SENSITIVITY") from failed
                 finally:
                     _client.observer = None
             _Keeper(seen.kept).keep(dict(model=model, returned=kept))
@@ -435,8 +481,8 @@ def _no_dropout() -> Iterator[None]:
 def _samples(scheme: Any, seed: int, count: int) -> List[List[int]]:
     """What a sampler with that seed draws first."""
     pointer, drawn = ctypes.c_void_p(), []
-    _client.call_library("sampler_create_non_private_for_testing", ctypes.byref(scheme), ctypes.c_uint64(seed),
-                         ctypes.byref(pointer))
+    _client.call_library("sampler_create_non_private_for_testing", ctypes.byref(scheme),
+                         ctypes.c_uint64(seed), ctypes.byref(pointer))
     try:
         for _ in range(count):
             sample, size = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
@@ -490,17 +536,20 @@ class _Data:
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
         self.columns: Optional[List[Any]] = None  # torch tensors or numpy arrays
-        tensors = getattr(dataset, "tensors", None) if isinstance(dataset, torch.utils.data.TensorDataset) else dataset
+        tensors = getattr(dataset, "tensors", None) if isinstance(
+            dataset, torch.utils.data.TensorDataset) else dataset
         if hasattr(tensors, "shape") and hasattr(tensors, "dtype"):
             self.columns = [tensors]
         elif isinstance(tensors, dict) and tensors:
             self.columns = list(tensors.values())
-        elif isinstance(tensors, tuple) and tensors and all(hasattr(column, "shape") for column in tensors):
+        elif isinstance(tensors, tuple) and tensors and all(hasattr(column, "shape")
+                                                            for column in tensors):
             self.columns = list(tensors)
         try:
             sizes = {len(column) for column in (self.columns or [dataset])}
         except TypeError:
-            raise WrongType("dataset: must have a length and records, got %s" % type(dataset).__name__,
+            raise WrongType("dataset: must have a length and records, got %s"
+                            % type(dataset).__name__,
                             field="dataset") from None
         if len(sizes) != 1:
             raise InvalidArgument("dataset: its columns must have one row for each record, got %s"
@@ -508,13 +557,15 @@ class _Data:
         self.size = sizes.pop()
 
     def record(self, index: int) -> Any:
-        """A record: its row of each column, with a dimension of 1 in front, or what the data set gives."""
+        """A record: its row of each column, with a dimension of 1 in front, or what the data set
+        gives."""
         if self.columns is None:
             return self.dataset[index]
         return tuple(column[index:index + 1] for column in self.columns)
 
     def take(self, size: int, record: Any = None, at: int = 0) -> Any:
-        """The same kind of data set with the first `size` records, and `record`, if one is given, in place `at`."""
+        """The same kind of data set with the first `size` records, and `record`, if one is given,
+        in place `at`."""
         if self.columns is None:
             records = [("at", place) for place in range(size)]
             if record is not None:
@@ -566,8 +617,12 @@ class _Leaf(NamedTuple):
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:
-    dense = (tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense()).cpu().contiguous()
-    return ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
+    dense = tensor.detach()
+    if tensor.layout != torch.strided:
+        dense = dense.to_dense()
+    dense = dense.cpu().contiguous()
+    return ctypes.string_at(
+        dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
 
 
 def _change(was: _Leaf, now: _Leaf) -> str:
@@ -575,13 +630,14 @@ def _change(was: _Leaf, now: _Leaf) -> str:
         return "is a %s, and a %s" % (was.kind, now.kind)
     if "float" in str(getattr(was.shown, "dtype", "")):
         return "moves by %.4g" % float(abs(now.shown - was.shown).max())
-    return "is another %s" % was.kind if hasattr(was.shown, "dtype") else "is %.60r, and %.60r" % (was.shown, now.shown)
+    return "is another %s" % was.kind if hasattr(
+        was.shown, "dtype") else "is %.60r, and %.60r" % (was.shown, now.shown)
 
 
 # Of a module: these have names of their own, or no values.
 _OF_TORCH = frozenset(vars(torch.nn.Module())) | {"_forward_pre_hooks", "_backward_pre_hooks"}
-_NOT_KEPT = (torch.utils.data.DataLoader, torch.utils.data.Dataset, torch.utils.data.Sampler, torch.Generator,
-             torch.utils.hooks.RemovableHandle)
+_NOT_KEPT = (torch.utils.data.DataLoader, torch.utils.data.Dataset, torch.utils.data.Sampler,
+             torch.Generator, torch.utils.hooks.RemovableHandle)
 
 
 class _Keeper:
@@ -599,7 +655,8 @@ class _Keeper:
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
             self.kept[path] = _Leaf(type(value).__name__, repr(value).encode(), value)
             return
-        if isinstance(value, _NOT_KEPT) or callable(value) and not isinstance(value, torch.nn.Module):
+        if isinstance(value, _NOT_KEPT) or callable(value) and not isinstance(value,
+                                                                              torch.nn.Module):
             return
         if id(value) in self.seen:
             return
@@ -607,12 +664,13 @@ class _Keeper:
         if isinstance(value, torch.Tensor):
             self._keep_tensor(path, value)
         elif hasattr(value, "dtype") and hasattr(value, "tobytes"):
-            self.kept[path] = _Leaf("array of %s, %s" % (value.dtype, getattr(value, "shape", ())), value.tobytes(),
-                                    value)
+            self.kept[path] = _Leaf("array of %s, %s" % (value.dtype, getattr(value, "shape", ())),
+                                    value.tobytes(), value)
         elif isinstance(value, torch.nn.Module):
             self._keep_module(path, value)
         elif isinstance(value, dict):
-            self.kept[path + " (keys)"] = _Leaf("keys", repr(list(map(str, value))).encode(), list(map(str, value)))
+            self.kept[path + " (keys)"] = _Leaf("keys", repr(list(map(str, value))).encode(),
+                                                list(map(str, value)))
             for key, held in value.items():
                 self._keep("%s[%r]" % (path, key), held)
         elif isinstance(value, (list, tuple, set, frozenset)):

@@ -1,4 +1,5 @@
-"""Each example's gradient by torch.func, or functorch on torch 1.13: of a model, or of a layer without a rule."""
+"""Each example's gradient by torch.func, or functorch on torch 1.13: of a model, or of a layer
+without a rule."""
 from __future__ import annotations
 
 import contextlib
@@ -43,7 +44,8 @@ class Surroundings:
     def __init__(self, layer: nn.Module) -> None:
         self._devices = {p.device for p in layer.parameters() if p.device.type == "cuda"}
         self._bits = torch.get_rng_state() if layer.training else None
-        self._cuda_bits = {device: torch.cuda.get_rng_state(device) for device in self._devices if layer.training}
+        self._cuda_bits = {device: torch.cuda.get_rng_state(device) for device in self._devices
+                           if layer.training}
         self._autocast = [("cpu", torch.get_autocast_cpu_dtype(), torch.is_autocast_cpu_enabled())]
         if self._devices:
             self._autocast = [("cuda", torch.get_autocast_gpu_dtype(), torch.is_autocast_enabled())]
@@ -69,12 +71,13 @@ class Surroundings:
 
 
 class _Dropout(TorchFunctionMode):  # type: ignore[misc]
-    """Dropout by operations that torch 1.13 can map over examples while it differentiates. On the CPU it takes the
-    random bits that torch's own dropout takes."""
+    """Dropout by operations that torch 1.13 can map over examples while it differentiates. On the
+    CPU it takes the random bits that torch's own dropout takes."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         functional = torch.nn.functional
-        if func in (functional.dropout, functional.dropout1d, functional.dropout2d, functional.dropout3d):
+        if func in (functional.dropout, functional.dropout1d, functional.dropout2d,
+                    functional.dropout3d):
             return self._drop(func is not functional.dropout, *args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
@@ -85,14 +88,16 @@ class _Dropout(TorchFunctionMode):  # type: ignore[misc]
             return values
         if p == 1:
             return values * 0
-        shape = tuple(values.shape[:2]) + (1,) * (values.dim() - 2) if channels else tuple(values.shape)
+        shape = tuple(
+            values.shape[:2]) + (1,) * (values.dim() - 2) if channels else tuple(values.shape)
         return values * values.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
 
 
 @contextlib.contextmanager
 def _standing_in(model: nn.Module, parameters: Sequence[Any], values: Sequence[Any],
                  buffers: bool = False) -> Iterator[Dict[str, torch.Tensor]]:
-    """The model with other values of its parameters, and, if wanted, with copies of its buffers, which it yields."""
+    """The model with other values of its parameters, and, if wanted, with copies of its buffers,
+    which it yields."""
     numbers = {id(parameter): index for index, parameter in enumerate(parameters)}
     before: List[Tuple[Dict[str, Any], str, Any]] = []
     copies: Dict[str, torch.Tensor] = {}
@@ -115,9 +120,10 @@ def _standing_in(model: nn.Module, parameters: Sequence[Any], values: Sequence[A
             table[name] = value
 
 
-def split(tree: Any, batch: Optional[int] = None) -> Tuple[List[torch.Tensor], Callable[[Sequence[Any]], Any]]:
-    """Tensors of the tree that have examples (all those with a dimension, or with `batch` in their first), and what
-    puts others in their places."""
+def split(tree: Any, batch: Optional[int] = None) -> Tuple[List[torch.Tensor],
+                                                           Callable[[Sequence[Any]], Any]]:
+    """Tensors of the tree that have examples (all those with a dimension, or with `batch` in their
+    first), and what puts others in their places."""
     leaves, shape = tree_flatten(tree)
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)
               and leaf.dim() and (batch is None or leaf.shape[0] == batch)]
@@ -132,14 +138,17 @@ def split(tree: Any, batch: Optional[int] = None) -> Tuple[List[torch.Tensor], C
 
 def detached(tree: Any) -> Any:
     leaves, shape = tree_flatten(tree)
-    return tree_unflatten([leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], shape)
+    return tree_unflatten(
+        [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], shape)
 
 
 def rows_of_layer(layer: nn.Module, parameters: Sequence[Any], arguments: Any, number: int,
                   errors: torch.Tensor) -> Tuple[Rows, torch.Tensor]:
-    """Each example's gradients of a layer's parameters, by its forward pass over one example at a time.
+    """Each example's gradients of a layer's parameters, by its forward pass over one example at a
+    time.
 
-    arguments: (positional, by name) of its call; tensors with the errors' first dimension have examples in it
+    arguments: (positional, by name) of its call; tensors with the errors' first dimension have
+        examples in it
     number: which tensor of its output the errors [B, ...] are of
 
     Gives that output too, to compare it.
@@ -157,14 +166,16 @@ def rows_of_layer(layer: nn.Module, parameters: Sequence[Any], arguments: Any, n
     return list(zip(parameters, found)), output
 
 
-def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any, targets: Any,
-                 chunk_size: Optional[int]) -> List[torch.Tensor]:
+def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any,
+                 targets: Any, chunk_size: Optional[int]) -> List[torch.Tensor]:
     """Each example's gradient for every parameter that requires one: see `gradients`."""
     wanted = [p for p in model.parameters() if p.requires_grad]
     if not wanted:
         raise InvalidArgument("model: no parameter requires a gradient", field="model")
     if not callable(loss):
-        raise WrongType("loss: must be a function of outputs and targets, got %s" % type(loss).__name__, field="loss")
+        raise WrongType("loss: must be a function of outputs and targets, got %s"
+                        % type(loss).__name__,
+                        field="loss")
     batch = _examples(inputs, targets)
     tensors, rebuilt = split((_arguments(inputs), targets))
     step = batch if chunk_size is None else _client.whole(chunk_size, "chunk_size", 1)
@@ -174,13 +185,15 @@ def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inp
             (positional, named), of_targets = rebuilt([x[None] for x in examples])
             found = loss(model(*positional, **named), of_targets)
         if not isinstance(found, torch.Tensor) or found.numel() != 1:
-            raise InvalidArgument("loss: must return one number for an example, got %s" % (
-                "shape %s" % list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__),
-                field="loss")
+            raise InvalidArgument("loss: must return one number for an example, got %s"
+                                  % ("shape %s" % list(found.shape)
+                                     if isinstance(found, torch.Tensor) else type(found).__name__),
+                                  field="loss")
         return found.reshape(())
     values = tuple(p.detach() for p in wanted)
     frozen = {name: (p, p._version) for name, p in model.named_parameters() if not p.requires_grad}
-    every = [p.new_zeros((batch,) + tuple(p.shape)) for p in wanted] if batch == 0 or step < batch else []
+    every = [p.new_zeros((batch,) + tuple(p.shape))
+             for p in wanted] if batch == 0 or step < batch else []
     with again(), _standing_in(model, (), (), buffers=True) as buffers:
         for first in range(0, batch, max(step, 1)):
             part = tuple(x[first:first + step] for x in tensors)
@@ -188,12 +201,15 @@ def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inp
                 with _Dropout():
                     found = vmap(grad(of_one), (None, 0), randomness="different")(values, part)
             except RuntimeError as failed:
-                with contextlib.suppress(Exception), torch.no_grad():  # to name the buffer, if it is one
+                # to name the buffer, if it is one
+                with contextlib.suppress(Exception), torch.no_grad():
                     positional, named = rebuilt([x[:1] for x in part])[0]
                     model(*positional, **named)
                 _refuse_written(model, buffers, frozen)
-                raise InvalidArgument("model: torch cannot differentiate it one example at a time: %s"
-                                      % str(failed).split("\n")[0], field="model") from failed
+                raise InvalidArgument(
+                    "model: torch cannot differentiate it one example at a time: %s"
+                    % str(failed).split("\n")[0],
+                    field="model") from failed
             _refuse_written(model, buffers, frozen)
             if not every:
                 return [rows.detach() for rows in found]
@@ -202,13 +218,17 @@ def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inp
     return every
 
 
-def _refuse_written(model: nn.Module, copies: Dict[str, torch.Tensor], frozen: Dict[str, Any]) -> None:
+def _refuse_written(model: nn.Module, copies: Dict[str, torch.Tensor],
+                    frozen: Dict[str, Any]) -> None:
     now = dict(model.named_buffers())
     written = [name for name, copy in copies.items() if now.get(name) is not copy or copy._version]
-    written += [name for name, (parameter, version) in frozen.items() if parameter._version != version]
+    written += [name for name, (parameter, version) in frozen.items()
+                if parameter._version != version]
     if written:
-        raise InvalidArgument("model: its forward pass writes %s, which would leave without noise; take the layer out, "
-                              "or call model.eval() if it writes in training alone" % written[0], field="model")
+        raise InvalidArgument(
+            "model: its forward pass writes %s, which would leave without noise; take "
+            "the layer out, or call model.eval() if it writes in training alone" % written[0],
+            field="model")
 
 
 def _arguments(inputs: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -223,16 +243,19 @@ def _examples(inputs: Any, targets: Any) -> int:
     first: Optional[Tuple[str, int]] = None
     for where, tensor in list(_named("inputs", inputs)) + list(_named("targets", targets)):
         if tensor.dim() == 0:
-            raise InvalidArgument("%s: must have examples in its first dimension, got a tensor without dimensions"
-                                  % where, field=where)
+            raise InvalidArgument(
+                "%s: must have examples in its first dimension, got a tensor without dimensions"
+                % where,
+                field=where)
         if first is None:
             first = where, tensor.shape[0]
         elif tensor.shape[0] != first[1]:
             raise InvalidArgument("%s: must have %d examples, as %s has, got %d"
                                   % (where, first[1], first[0], tensor.shape[0]), field=where)
     if first is None or not first[0].startswith("inputs"):
-        raise WrongType("inputs: must be a tensor, a tuple of them for the model's positional arguments, or a dict for "
-                        "those by name; got %s" % type(inputs).__name__, field="inputs")
+        raise WrongType("inputs: must be a tensor, a tuple of them for the model's positional "
+                        "arguments, or a dict for those by name; got %s" % type(inputs).__name__,
+                        field="inputs")
     return first[1]
 
 

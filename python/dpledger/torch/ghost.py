@@ -1,10 +1,12 @@
-"""Exact sums of linear layers' gradients without the gradients: from each layer's inputs and its outputs' errors.
+"""Exact sums of linear layers' gradients without the gradients: from each layer's inputs and its
+outputs' errors.
 
-An example's gradient of a linear layer is the sum over its positions t of e_t a_t^T, of the errors of the layer's
-outputs and of its inputs. "Ghost clipping" (Li et al. 2022, arXiv 2110.05679; Bu et al. 2022) takes its norm from two
-small Gram matrices. Done on floats that is not exact: the norm cancels, and the clipped sum's rounding mixes records.
-Here errors and inputs are whole numbers before anything is multiplied, so that norms and sums are exact. That holds for
-linear layers; for others sum per-example gradients (`ExactSum`).
+An example's gradient of a linear layer is the sum over its positions t of e_t a_t^T, of the errors
+of the layer's outputs and of its inputs. "Ghost clipping" (Li et al. 2022, arXiv 2110.05679; Bu et
+al. 2022) takes its norm from two small Gram matrices. Done on floats that is not exact: the norm
+cancels, and the clipped sum's rounding mixes records. Here errors and inputs are whole numbers
+before anything is multiplied, so that norms and sums are exact. That holds for linear layers; for
+others sum per-example gradients (`ExactSum`).
 """
 from __future__ import annotations
 
@@ -25,33 +27,46 @@ EXACT = 2.0 ** 26  # that sum_t |e_t| |a_t| of whole numbers must stay below
 
 def ghost_clip_and_sum(inputs: torch.Tensor, errors: torch.Tensor, clip_norm: float, bound: int,
                        resolution: float) -> torch.Tensor:
-    """The sum over examples of integer vectors q_b = sum_t e_bt a_bt^T of norm at most `bound`: int64 [out, in].
+    """The sum over examples of integer vectors q_b = sum_t e_bt a_bt^T of norm at most `bound`:
+    int64 [out, in].
 
     inputs, errors: [B, T, in] and [B, T, out] of 32- or 16-bit floats
-    clip_norm: C; q_b is g_b in units of C / (K - sqrt(in out) / 2), shortened where g_b is longer than C
+    clip_norm: C; q_b is g_b in units of C / (K - sqrt(in out) / 2), shortened where g_b is longer
+        than C
     bound: K, in [1, 2^25]
-    resolution: inputs are rounded to multiples of 1 / resolution, a power of two and a public constant
+    resolution: inputs are rounded to multiples of 1 / resolution, a power of two and a public
+        constant
 
-    Why it is exact, whatever the gradients. With whole numbers a, e and c = sum_t |e_t| |a_t| (norms):
-    - Every partial sum of |q_b|^2 = sum_tt' <e_t, e_t'> <a_t, a_t'> is at most c^2 < 2^52, and of its inner products at
-      most |e_t| |e_t'| or |a_t| |a_t'|, below 2^52 too where no factor is 0 (Cauchy, Schwarz): exact in any order.
-    - Every partial sum of the total's coordinates is at most the sum of c over examples: exact for B <= 2^27.
-    - c is found from whole numbers whose sums of squares are exact below 2^53, and seen to be too large beyond it (they
-      are computed no smaller than min(true, 2^53)); its own sum does not depend on the order (`leaf_sums`).
-    An example counts only if c < 2^26 and |q_b|^2 <= K^2; what fails, or is not finite, is replaced by zeros.
+    Why it is exact, whatever the gradients. With whole numbers a, e and c = sum_t |e_t| |a_t|
+    (norms):
+    - Every partial sum of |q_b|^2 = sum_tt' <e_t, e_t'> <a_t, a_t'> is at most c^2 < 2^52, and of
+      its inner products at most |e_t| |e_t'| or |a_t| |a_t'|, below 2^52 too where no factor is 0
+      (Cauchy, Schwarz): exact in any order.
+    - Every partial sum of the total's coordinates is at most the sum of c over examples: exact for
+      B <= 2^27.
+    - c is found from whole numbers whose sums of squares are exact below 2^53, and seen to be too
+      large beyond it (they are computed no smaller than min(true, 2^53)); its own sum does not
+      depend on the order (`leaf_sums`).
+    An example counts only if c < 2^26 and |q_b|^2 <= K^2; what fails, or is not finite, is replaced
+    by zeros.
     """
     if not 1 <= bound <= MOST_BOUND:
         raise InvalidArgument("bound: must be in [1, 2^25], got %r" % (bound,), field="bound")
-    if not (resolution > 0 and math.frexp(resolution)[0] == 0.5 and 2.0 ** -30 <= resolution <= 2.0 ** 30):
-        raise InvalidArgument("resolution: must be a power of two in [2^-30, 2^30], got %r" % (resolution,),
+    if not (resolution > 0 and math.frexp(resolution)[0] == 0.5
+            and 2.0 ** -30 <= resolution <= 2.0 ** 30):
+        raise InvalidArgument("resolution: must be a power of two in [2^-30, 2^30], got %r"
+                              % (resolution,),
                               field="resolution")
     target = bound - math.sqrt(inputs.shape[2] * errors.shape[2]) / 2
     if not target >= bound / 2:
-        raise InvalidArgument("bound: must be at least the root of the gradient's size, got %d" % bound, field="bound")
+        raise InvalidArgument("bound: must be at least the root of the gradient's size, got %d"
+                              % bound,
+                              field="bound")
     with torch.no_grad():
         a = torch.round(inputs.detach().to(torch.float64) * resolution)
         e = errors.detach().to(torch.float64)
-        # Norms of floats, each a function of its own example: by them alone a first, perhaps too short, vector is made.
+        # Norms of floats, each a function of its own example: by them alone a first, perhaps too
+        # short, vector is made.
         loose = _sum_of_row(_position_norms(a) * _position_norms(e))[:, None]
         most = torch.full_like(loose, target / clip_norm / resolution)
         first = _rounded(e, torch.minimum(most, torch.full_like(loose, bound * MARGIN) / loose))
@@ -62,7 +77,8 @@ def ghost_clip_and_sum(inputs: torch.Tensor, errors: torch.Tensor, clip_norm: fl
         second = _rounded(e, torch.minimum(most, torch.full_like(loose, target * MARGIN) / length))
         better, _ = _judge(a, second, bound)
         zero = torch.zeros((), dtype=torch.float64, device=a.device)
-        chosen = torch.where(better[:, None, None], second, torch.where(good[:, None, None], first, zero))
+        chosen = torch.where(better[:, None, None], second,
+                             torch.where(good[:, None, None], first, zero))
         kept = torch.where((better | good)[:, None, None], a, zero)
         rows = kept.shape[0] * kept.shape[1]
         total = chosen.reshape(rows, chosen.shape[2]).t() @ kept.reshape(rows, kept.shape[2])
@@ -89,7 +105,8 @@ def _rounded(errors: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 def _judge(a: torch.Tensor, e: torch.Tensor, bound: int) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Whether each example's q_b is known exactly and within the bound, and the square of its norm if it is."""
+    """Whether each example's q_b is known exactly and within the bound, and the square of its norm
+    if it is."""
     of_a, of_e = (a * a).sum(2), (e * e).sum(2)
     small = ((of_a < 2.0 ** 53) & (of_e < 2.0 ** 53)).all(1)
     c = _sum_of_row(torch.sqrt(of_a) * torch.sqrt(of_e))
@@ -103,33 +120,37 @@ def _judge(a: torch.Tensor, e: torch.Tensor, bound: int) -> Tuple[torch.Tensor, 
 
 
 class GhostSum:
-    """Rounds of exact noised sums over linear layers, each clipped on its own, from inputs and errors.
+    """Rounds of exact noised sums over linear layers, each clipped on its own, from inputs and
+    errors.
 
     layers: torch.nn.Linear modules; a bias counts as one more input that is always 1
     noise_multiplier: of the whole round; the noise is never less
     max_grad_norm: the clip norm of each layer: one number for all of them, or one for each
     recorder: of the ledger
-    resolution: inputs are rounded to multiples of 1 / resolution: a power of two, chosen without looking at the data.
-        Finer inputs leave coarser errors
+    resolution: inputs are rounded to multiples of 1 / resolution: a power of two, chosen without
+        looking at the data. Finer inputs leave coarser errors
 
     No per-example gradient is made: memory is that of inputs and errors in float64.
     """
 
     def __init__(self, layers: Sequence[torch.nn.Linear], noise_multiplier: float,
-                 max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *, resolution: float = 2.0 ** 10,
-                 threads: int = 0, allocation: str = "proportional", non_private_seed: Optional[int] = None) -> None:
+                 max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *,
+                 resolution: float = 2.0 ** 10, threads: int = 0, allocation: str = "proportional",
+                 non_private_seed: Optional[int] = None) -> None:
         self.layers, self.resolution = list(layers), resolution
         for index, layer in enumerate(self.layers):
             if type(layer) is not torch.nn.Linear:
-                raise WrongType("layers[%d]: must be a torch.nn.Linear: norms of other layers' gradients are not exact "
-                                "without the gradients; got %s" % (index, type(layer).__name__),
+                raise WrongType("layers[%d]: must be a torch.nn.Linear: norms of other layers' "
+                                "gradients are not exact without the gradients; got %s"
+                                % (index, type(layer).__name__),
                                 field="layers[%d]" % index)
         self._widths = [layer.in_features + (layer.bias is not None) for layer in self.layers]
-        norms = ([float(max_grad_norm)] * len(self.layers) if isinstance(max_grad_norm, (int, float))
-                 else list(max_grad_norm))
+        norms = ([float(max_grad_norm)] * len(self.layers)
+                 if isinstance(max_grad_norm, (int, float)) else list(max_grad_norm))
         sizes = [layer.out_features * width for layer, width in zip(self.layers, self._widths)]
-        self._privatizer = sums.Privatizer(sums.groups_of(sizes, norms), noise_multiplier, recorder, threads=threads,
-                                           allocation=allocation, non_private_seed=non_private_seed)
+        self._privatizer = sums.Privatizer(sums.groups_of(sizes, norms), noise_multiplier, recorder,
+                                           threads=threads, allocation=allocation,
+                                           non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
 
     def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
@@ -138,8 +159,9 @@ class GhostSum:
         self._privatizer.begin(sample, draw)
 
     def add(self, pairs: Sequence[Tuple[torch.Tensor, torch.Tensor]]) -> None:
-        """Some examples of the round: for each layer its inputs [B, ..., in] and its outputs' errors [B, ..., out],
-        32- or 16-bit floats on one device. Errors are those of the examples' own losses, not of their mean.
+        """Some examples of the round: for each layer its inputs [B, ..., in] and its outputs'
+        errors [B, ..., out], 32- or 16-bit floats on one device. Errors are those of the examples'
+        own losses, not of their mean.
 
         Raises WrongType or InvalidArgument, naming the argument, and then adds nothing.
         """
@@ -149,13 +171,14 @@ class GhostSum:
             layer, group = self.layers[index], self._privatizer.groups[index]
             if layer.bias is not None:
                 inputs = torch.nn.functional.pad(inputs, (0, 1), value=1.0)
-            found.append(ghost_clip_and_sum(inputs, errors, group.clip_norm, int(queries[index].l2_norm_bound),
-                                            self.resolution))
+            found.append(ghost_clip_and_sum(inputs, errors, group.clip_norm,
+                                            int(queries[index].l2_norm_bound), self.resolution))
         self._sums = found if self._sums is None else [a + b for a, b in zip(self._sums, found)]
 
     def finish(self) -> List[Tuple[torch.Tensor, Optional[torch.Tensor]]]:
-        """Waits until the round's event is durable, and returns each layer's noised sums: (weight, bias or None),
-        float32 on the host. Divide by the expected batch size. After an Error the round is lost."""
+        """Waits until the round's event is durable, and returns each layer's noised sums: (weight,
+        bias or None), float32 on the host. Divide by the expected batch size. After an Error the
+        round is lost."""
         if self._sums is not None:
             host = torch.cat([part.reshape(-1).cpu() for part in self._sums])
             self._sums = None
@@ -173,27 +196,34 @@ class GhostSum:
 
     def _checked(self, pairs: Sequence[Any]) -> List[Tuple[torch.Tensor, torch.Tensor]]:
         if len(pairs) != len(self.layers):
-            raise InvalidArgument("pairs: must be %d, one for each layer, got %d" % (len(self.layers), len(pairs)),
+            raise InvalidArgument("pairs: must be %d, one for each layer, got %d"
+                                  % (len(self.layers), len(pairs)),
                                   field="pairs")
         checked: List[Tuple[torch.Tensor, torch.Tensor]] = []
         for index, (pair, layer) in enumerate(zip(pairs, self.layers)):
             tensors = []
-            for part, (tensor, width) in enumerate(zip(pair, (layer.in_features, layer.out_features))):
+            for part, (tensor, width) in enumerate(zip(pair,
+                                                       (layer.in_features, layer.out_features))):
                 where = "pairs[%d][%d]" % (index, part)
-                if not isinstance(tensor, torch.Tensor) or tensor.dtype not in (torch.float32, torch.bfloat16,
-                                                                               torch.float16):
+                if not isinstance(tensor, torch.Tensor) or tensor.dtype not in (
+                        torch.float32, torch.bfloat16, torch.float16):
                     raise WrongType("%s: must be a tensor of 32- or 16-bit floats, got %s" % (
                         where, getattr(tensor, "dtype", type(tensor).__name__)), field=where)
                 if tensor.dim() < 2 or tensor.shape[-1] != width:
                     raise InvalidArgument("%s: must have the shape [examples, ..., %d], got %s"
                                           % (where, width, list(tensor.shape)), field=where)
-                if tensor.device != pair[0].device or (checked and tensor.device != checked[0][0].device):
-                    raise InvalidArgument("%s: must be on the device of pairs[0][0], got %s" % (where, tensor.device),
+                if tensor.device != pair[0].device or (checked
+                                                       and tensor.device != checked[0][0].device):
+                    raise InvalidArgument("%s: must be on the device of pairs[0][0], got %s"
+                                          % (where, tensor.device),
                                           field=where)
                 rows = tensor.shape[0]
                 tensors.append(tensor.reshape(rows, math.prod(tensor.shape[1:-1]), width))
-            if tensors[0].shape[:2] != tensors[1].shape[:2] or (checked and len(tensors[0]) != len(checked[0][0])):
-                raise InvalidArgument("pairs[%d]: inputs and errors must have the same examples and positions, those "
-                                      "of pairs[0]" % index, field="pairs[%d]" % index)
+            if tensors[0].shape[:2] != tensors[
+                    1].shape[:2] or (checked and len(tensors[0]) != len(checked[0][0])):
+                raise InvalidArgument(
+                    "pairs[%d]: inputs and errors must have the same examples and "
+                    "positions, those of pairs[0]" % index,
+                    field="pairs[%d]" % index)
             checked.append((tensors[0], tensors[1]))
         return checked

@@ -1,10 +1,12 @@
-"""What a private step must not pass over: state that a forward pass writes into the model, and a loss that is reduced
-otherwise than its per-example gradients were told. Both are refused before a weight moves.
+"""What a private step must not pass over: state that a forward pass writes into the model, and a
+loss that is reduced otherwise than its per-example gradients were told. Both are refused before a
+weight moves.
 
-Before and after each forward pass of a watched model its parameters and buffers are compared: which tensors they are,
-and how often those were written (`_version`). Some kernels write without counting (running statistics of torch's own
-normalisations, all through `.data`), so values are compared too, at passes 1, 2, 4, 8 and so on. What was written is
-put back: buffers always, parameters at those passes.
+Before and after each forward pass of a watched model its parameters and buffers are compared: which
+tensors they are, and how often those were written (`_version`). Some kernels write without counting
+(running statistics of torch's own normalisations, all through `.data`), so values are compared too,
+at passes 1, 2, 4, 8 and so on. What was written is put back: buffers always, parameters at those
+passes.
 """
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _MOST_NODES = 10000  # of a loss's graph that are looked at
 
 
 class _Entered:
-    """A hook before forward passes. Where it is copied or saved with its model it does nothing: nobody watches that."""
+    """A hook before forward passes. Where it is copied or saved with its model it does nothing:
+    nobody watches that."""
 
     __slots__ = ("_watch",)
 
@@ -55,8 +58,10 @@ class Watch:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
         self.loss_reduction: Optional[str] = None
-        # Of the forward pass that is going on: each tensor with its place, its version and, if it is kept, a copy.
-        self.before: Optional[List[Tuple[Dict[str, Any], str, torch.Tensor, int, Optional[torch.Tensor]]]] = None
+        # Of the forward pass that is going on: each tensor with its place, its version and, if it
+        # is kept, a copy.
+        self.before: Optional[List[Tuple[Dict[str, Any], str, torch.Tensor, int,
+                                         Optional[torch.Tensor]]]] = None
         self._passes = 0
         self._by_value = False
         self._tables: List[Tuple[Dict[str, Any], int]] = []  # of parameters, or (1) of buffers
@@ -88,7 +93,9 @@ class Watch:
         self._by_value = self._passes & (self._passes - 1) == 0
         if self._by_value and model is not None:
             tables: List[Any] = [(part._parameters, part._buffers) for part in model.modules()]
-            self._tables = [(table, of_buffers) for pair in tables for of_buffers, table in enumerate(pair) if table]
+            self._tables = [
+                (table, of_buffers) for pair in tables for of_buffers, table in enumerate(pair)
+                if table]
             self._copies = {}
         before: List[Any] = []
         for table, of_buffers in self._tables:
@@ -98,10 +105,12 @@ class Watch:
                 if of_buffers:
                     copy = self._copies.get(id(tensor))
                     if copy is None or copy[0] is not tensor or copy[1] != _version(tensor):
-                        copy = self._copies[id(tensor)] = (tensor, _version(tensor), tensor.detach().clone())
+                        copy = self._copies[id(tensor)] = (tensor, _version(tensor),
+                                                           tensor.detach().clone())
                     before.append((table, key, tensor, copy[1], copy[2]))
                 elif type(tensor) is torch.Tensor:
-                    return  # torch.func has its own tensors there, and refuses writes to shared ones itself
+                    # torch.func has its own tensors there, and refuses writes to shared ones itself
+                    return
                 else:
                     before.append((table, key, tensor, _version(tensor),
                                    tensor.detach().clone() if self._by_value else None))
@@ -135,8 +144,9 @@ class Watch:
                     if value is not None:
                         tensor.data.copy_(value)
                 raise InvalidArgument(
-                    "model: a forward pass writes %s of %s, and so puts records into the model without noise: %s"
-                    % (name, type(part).__name__, _instead(part, name)), field="model")
+                    "model: a forward pass writes %s of %s, and so puts records into the "
+                    "model without noise: %s" % (name, type(part).__name__, _instead(part, name)),
+                    field="model")
 
 
 def _instead(part: Any, name: str) -> str:
@@ -144,8 +154,9 @@ def _instead(part: Any, name: str) -> str:
         return "make it with max_norm=None"
     if getattr(part, "track_running_stats", False):
         return "make it with track_running_stats=False"
-    return ("keep it out of the forward pass. If what is written depends on no record (a counter, the vectors of "
-            "spectral normalisation): PrivateOptimizer(..., model=model, public_state=[%r])" % name)
+    return ("keep it out of the forward pass. If what is written depends on no record (a "
+            "counter, the vectors of spectral normalisation): PrivateOptimizer(..., "
+            "model=model, public_state=[%r])" % name)
 
 
 _WATCHES: "weakref.WeakKeyDictionary[torch.nn.Module, Watch]" = weakref.WeakKeyDictionary()
@@ -153,21 +164,26 @@ _WATCHES: "weakref.WeakKeyDictionary[torch.nn.Module, Watch]" = weakref.WeakKeyD
 
 def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
           public_state: Iterable[str] = ()) -> Callable[[], None]:
-    """Refuses forward passes of `model` that write its parameters or buffers, from now on. It is one watch, however
-    often it is called. Returns what ends this call's part in it.
+    """Refuses forward passes of `model` that write its parameters or buffers, from now on. It is
+    one watch, however often it is called. Returns what ends this call's part in it.
 
-    loss_reduction: "mean" or "sum", where per-example gradients rely on it: a loss that is seen to be reduced otherwise
-        is refused in its backward pass
-    public_state: names of parameters and buffers that passes may write, as what they write depends on no record
+    loss_reduction: "mean" or "sum", where per-example gradients rely on it: a loss that is seen to
+        be reduced otherwise is refused in its backward pass
+    public_state: names of parameters and buffers that passes may write, as what they write depends
+        on no record
     """
     if not isinstance(model, torch.nn.Module):
-        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__, field="model")
+        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__,
+                        field="model")
     public = [public_state] if isinstance(public_state, str) else list(public_state)
-    known = {name for named in (model.named_parameters(), model.named_buffers()) for name, _ in named}
+    known = {
+        name for named in (model.named_parameters(), model.named_buffers()) for name, _ in named}
     for name in public:
         if name not in known:
-            raise InvalidArgument("public_state: must be names of the model's buffers or parameters, got %r" % (name,),
-                                  field="public_state")
+            raise InvalidArgument(
+                "public_state: must be names of the model's buffers or parameters, got %r"
+                % (name,),
+                field="public_state")
     found = _WATCHES.get(model)
     if found is None:
         found = _WATCHES[model] = Watch(model)
@@ -233,8 +249,9 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 class _Reduction:
-    """A hook on an output's gradient, which compares how the loss is reduced with what was said. Per-example gradients
-    cannot show it: by a constant factor all of them are right. It holds no tensor, so that no graph is kept."""
+    """A hook on an output's gradient, which compares how the loss is reduced with what was said.
+    Per-example gradients cannot show it: by a constant factor all of them are right. It holds no
+    tensor, so that no graph is kept."""
 
     def __init__(self, said: str) -> None:
         self.said = said
@@ -244,13 +261,16 @@ class _Reduction:
             found = reduction_of(loss)
             if found is not None and found != self.said:
                 raise InvalidArgument(
-                    'loss_reduction: is "%s", but the loss is a %s over examples: each row would be its gradient %s '
-                    'the batch\'s size, which is a secret: per_example(model, loss_reduction="%s")'
-                    % (self.said, found, "times" if self.said == "mean" else "over", found), field="loss_reduction")
+                    'loss_reduction: is "%s", but the loss is a %s over examples: each '
+                    'row would be its gradient %s the batch\'s size, which is a secret: '
+                    'per_example(model, loss_reduction="%s")'
+                    % (self.said, found, "times" if self.said == "mean" else "over", found),
+                    field="loss_reduction")
 
 
 def _losses() -> List[torch.Tensor]:
-    """The losses whose backward pass calls this: in this thread, or in any where a device's own thread does."""
+    """The losses whose backward pass calls this: in this thread, or in any where a device's own
+    thread does."""
     frames = sys._current_frames()
     return _losses_of(frames.pop(threading.get_ident())) or [
         loss for frame in frames.values() for loss in _losses_of(frame)]
@@ -259,14 +279,15 @@ def _losses() -> List[torch.Tensor]:
 def _losses_of(frame: Any) -> List[torch.Tensor]:
     while frame is not None:
         if frame.f_code is torch.autograd.backward.__code__:
-            return [tensor for tensor in _tensors(frame.f_locals.get("tensors")) if tensor.grad_fn is not None]
+            return [tensor for tensor in _tensors(frame.f_locals.get("tensors"))
+                    if tensor.grad_fn is not None]
         frame = frame.f_back
     return []
 
 
 def reduction_of(loss: torch.Tensor) -> Optional[str]:
-    """"mean" or "sum": how `loss` is made of its examples, by the first reduction on every way from it; None where that
-    cannot be told."""
+    """"mean" or "sum": how `loss` is made of its examples, by the first reduction on every way from
+    it; None where that cannot be told."""
     found: Set[Optional[str]] = set()
     waiting: List[Any] = [loss.grad_fn]
     seen: Set[Any] = set()

@@ -25,37 +25,44 @@ _COARSE = 5e-2
 
 
 class PrivateOptimizer(torch.optim.Optimizer):
-    """A torch optimizer whose steps take noised sums of clipped per-example gradients, each in the ledger before it is
-    used. One step is on one sample.
+    """A torch optimizer whose steps take noised sums of clipped per-example gradients, each in the
+    ledger before it is used. One step is on one sample.
 
-    optimizer: a torch optimizer, or several, each over parameters of its own, which then step together. Their
-        parameters have `grad_sample` after a backward pass (see `per_example`, `gradients`)
+    optimizer: a torch optimizer, or several, each over parameters of its own, which then step
+        together. Their parameters have `grad_sample` after a backward pass (see `per_example`,
+        `gradients`)
     recorder: of the ledger
-    sampler: a batch sampler of dpledger.torch, or a dpledger.Sampler. A step is on the sample that it gave last, which
-        has had none: it must have as many gradient rows as that has records
-    scheme: instead of a sampler, how the trainer draws samples by other means. Nothing ties steps to it; the ledger
-        says so, and every answer. A batch sampler's own `scheme` stands for that sampler
+    sampler: a batch sampler of dpledger.torch, or a dpledger.Sampler. A step is on the sample that
+        it gave last, which has had none: it must have as many gradient rows as that has records
+    scheme: instead of a sampler, how the trainer draws samples by other means. Nothing ties steps
+        to it; the ledger says so, and every answer. A batch sampler's own `scheme` stands for that
+        sampler
     noise_multiplier: noise standard deviation over clip norm, of the whole round
-    max_grad_norm: the clip norm of a whole example; or of several optimizers one each; or one for each parameter
-    expected_batch_size: what the sum is divided by; None is the sampler's. It is a constant chosen beforehand: under
-        add-or-remove-one it must not be computed from the number of records, which is a secret
-    model: the model, if neither `per_example` nor `gradients` is given it: forward passes that write its state are then
-        refused
-    public_state: names of the model's buffers and parameters that forward passes may write, since what they write
-        depends on no record
+    max_grad_norm: the clip norm of a whole example; or of several optimizers one each; or one for
+        each parameter
+    expected_batch_size: what the sum is divided by; None is the sampler's. It is a constant chosen
+        beforehand: under add-or-remove-one it must not be computed from the number of records,
+            which is a secret
+    model: the model, if neither `per_example` nor `gradients` is given it: forward passes that
+        write its state are then refused
+    public_state: names of the model's buffers and parameters that forward passes may write, since
+        what they write depends on no record
     threads, on_device, non_private_seed: as of ExactSum
 
-    It is made of the parameters that require a gradient when it is made. Schedulers, closures, `state_dict` and
-    `param_groups` are the optimizers' own. A wrong loop is refused before a weight moves, by an Error or by
-    InvalidArgument: rows that are not the sample's records, a sample that was used or passed over, parameters that are
-    stepped and not summed, gradients that do not come through the layers whose rows are summed.
+    It is made of the parameters that require a gradient when it is made. Schedulers, closures,
+    `state_dict` and `param_groups` are the optimizers' own. A wrong loop is refused before a weight
+    moves, by an Error or by InvalidArgument: rows that are not the sample's records, a sample that
+    was used or passed over, parameters that are stepped and not summed, gradients that do not come
+    through the layers whose rows are summed.
     """
 
-    def __init__(self, optimizer: Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]], *, recorder: Recorder,
-                 sampler: Union[BatchSampler, Sampler, None] = None, scheme: Optional[SamplingScheme] = None,
-                 noise_multiplier: float, max_grad_norm: Union[float, Sequence[float]],
-                 expected_batch_size: Optional[float] = None, model: Optional[torch.nn.Module] = None,
-                 public_state: Iterable[str] = (), threads: int = 0, on_device: bool = False,
+    def __init__(self, optimizer: Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]], *,
+                 recorder: Recorder, sampler: Union[BatchSampler, Sampler, None] = None,
+                 scheme: Optional[SamplingScheme] = None, noise_multiplier: float,
+                 max_grad_norm: Union[float, Sequence[float]],
+                 expected_batch_size: Optional[float] = None,
+                 model: Optional[torch.nn.Module] = None, public_state: Iterable[str] = (),
+                 threads: int = 0, on_device: bool = False,
                  non_private_seed: Optional[int] = None) -> None:
         self.optimizers = _optimizers(optimizer)
         self._several = not isinstance(optimizer, torch.optim.Optimizer)
@@ -66,13 +73,16 @@ class PrivateOptimizer(torch.optim.Optimizer):
         for inner in self.optimizers:
             own = [p for p in _of(inner) if p.requires_grad]
             if not own:
-                raise InvalidArgument("optimizer: must have parameters that require a gradient, %s has none"
-                                      % type(inner).__name__, field="optimizer")
+                raise InvalidArgument(
+                    "optimizer: must have parameters that require a gradient, %s has none"
+                    % type(inner).__name__,
+                    field="optimizer")
             self._parameters += own
             self._sizes.append(len(own))
         if len({id(p) for p in self._parameters}) != len(self._parameters):
-            raise InvalidArgument("optimizer: has a parameter twice; each is stepped by one optimizer, once",
-                                  field="optimizer")
+            raise InvalidArgument(
+                "optimizer: has a parameter twice; each is stepped by one optimizer, once",
+                field="optimizer")
         if model is not None:
             guards.watch(model, public_state=public_state)
         elif list(public_state):
@@ -80,12 +90,15 @@ class PrivateOptimizer(torch.optim.Optimizer):
         norm = _norms(max_grad_norm, len(self._parameters), len(self.optimizers))
         groups = None
         if isinstance(norm, list) and len(norm) != len(self._parameters):
-            groups = [("optimizer %d" % i, size, one) for i, (size, one) in enumerate(zip(self._sizes, norm))]
-        self.sums = ExactSum(self._parameters, noise_multiplier, norm, recorder, threads=threads, on_device=on_device,
-                             clip_groups=groups, non_private_seed=non_private_seed)
+            groups = [("optimizer %d" % i, size, one) for i, (
+                size, one) in enumerate(zip(self._sizes, norm))]
+        self.sums = ExactSum(self._parameters, noise_multiplier, norm, recorder, threads=threads,
+                             on_device=on_device, clip_groups=groups,
+                             non_private_seed=non_private_seed)
         self._said = "noise_multiplier=%r, max_grad_norm=%r, expected_batch_size=%r" % (
             noise_multiplier, max_grad_norm, self._size)
-        self._open: Optional[int] = None  # the number of the sample that the open step is on, 0 of a stated scheme
+        # the number of the sample that the open step is on, 0 of a stated scheme
+        self._open: Optional[int] = None
         self._rows = self._compared = 0
         self._made = False
         super().__init__(self._parameters, dict(self.optimizers[0].defaults))
@@ -98,16 +111,18 @@ class PrivateOptimizer(torch.optim.Optimizer):
     # ---- A step ----
 
     def accumulate(self, examples: Optional[int] = None) -> None:
-        """Takes the gradients of a backward pass into the step's sum, for samples that do not fit into one batch; the
-        first `examples` rows only, if the batch is filled up to a public size."""
+        """Takes the gradients of a backward pass into the step's sum, for samples that do not fit
+        into one batch; the first `examples` rows only, if the batch is filled up to a public
+        size."""
         try:
             self._take(examples, last=False)
         finally:
             self._forget()
 
     def step(self, closure: Optional[Callable[[], Any]] = None, *, empty: bool = False) -> Any:
-        """One step: the round goes into the ledger, then the noised mean into `grad`, then the optimizers step. On an
-        Error the weights stay, no gradient is left behind, and if the round was open it is lost.
+        """One step: the round goes into the ledger, then the noised mean into `grad`, then the
+        optimizers step. On an Error the weights stay, no gradient is left behind, and if the round
+        was open it is lost.
 
         closure: makes the backward pass and returns the loss; called once
         empty: the sample had no record, and no backward pass was made
@@ -116,7 +131,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         """
         loss = None
         if closure is not None and not callable(closure):
-            raise WrongType("closure: must be a function, got %s" % type(closure).__name__, field="closure")
+            raise WrongType("closure: must be a function, got %s" % type(closure).__name__,
+                            field="closure")
         try:
             if closure is not None:
                 with torch.enable_grad():
@@ -154,7 +170,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         checked = self.sums._checked(found)
         rows = int(checked[0].shape[0])
         if examples is not None and not 0 <= _client.whole(examples, "examples") <= rows:
-            raise InvalidArgument("examples: must be in [0, %d], got %d" % (rows, examples), field="examples")
+            raise InvalidArgument("examples: must be in [0, %d], got %d" % (rows, examples),
+                                  field="examples")
         self._compare(rows)
         self._begin(rows if examples is None else int(examples), last)
         try:
@@ -169,13 +186,16 @@ class PrivateOptimizer(torch.optim.Optimizer):
         opened = self._open
         try:
             if opened is not None and number != opened:
-                raise error(9, "sampler: sample %d was given before the step on sample %d was made: one step takes one "
-                            "sample. For larger ones let the sampler draw more (probability, batch_size)"
-                            % (number, opened), "sampler", "SAMPLE_SKIPPED")
+                raise error(9,
+                            "sampler: sample %d was given before the step on sample %d was made: "
+                            "one step takes one sample. For larger ones let the sampler draw "
+                            "more (probability, batch_size)" % (number, opened),
+                            "sampler", "SAMPLE_SKIPPED")
             if opened is None and 0 < number <= self._source.used:
-                raise error(9, "sampler: sample %d has had its step, and has no other: one step a sample. Several "
-                            "optimizers or losses on one sample are one step: PrivateOptimizer([first, second], ...)"
-                            % number, "sampler", "SAMPLE_USED")
+                raise error(9, "sampler: sample %d has had its step, and has no other: one step a "
+                            "sample. Several optimizers or losses on one sample are one step: "
+                            "PrivateOptimizer([first, second], ...)" % number,
+                            "sampler", "SAMPLE_USED")
             self._rows = rows + (0 if opened is None else self._rows)
             self._source.check_rows(number, records, self._rows, last)
         except Exception:
@@ -204,50 +224,59 @@ class PrivateOptimizer(torch.optim.Optimizer):
     # ---- What is refused ----
 
     def _check(self) -> None:
-        """Refuses parameters that would be stepped and are in no sum, or the other way round, and a model that a
-        forward pass has written."""
+        """Refuses parameters that would be stepped and are in no sum, or the other way round, and a
+        model that a forward pass has written."""
         guards.check_state()
         summed = {id(p) for p in self._parameters}
         for inner in self.optimizers:
             for parameter in _of(inner):
                 if parameter.requires_grad and id(parameter) not in summed:
                     raise InvalidArgument(
-                        "optimizer: has %s, which requires a gradient and is in no sum: it was unfrozen, or put in by "
-                        "add_param_group, since the PrivateOptimizer was made; make another one, with another sampler"
-                        % self._name(parameter), field="optimizer")
+                        "optimizer: has %s, which requires a gradient and is in no sum: "
+                        "it was unfrozen, or put in by add_param_group, since the "
+                        "PrivateOptimizer was made; make another one, with another sampler"
+                        % self._name(parameter),
+                        field="optimizer")
         for parameter in self._parameters:
             if not parameter.requires_grad:
-                raise InvalidArgument("optimizer: %s was frozen since the PrivateOptimizer was made, and would be "
-                                      "moved by noise alone; make another one, with another sampler"
-                                      % self._name(parameter), field="optimizer")
+                raise InvalidArgument(
+                    "optimizer: %s was frozen since the PrivateOptimizer was made, and "
+                    "would be moved by noise alone; make another one, with another sampler"
+                    % self._name(parameter),
+                    field="optimizer")
 
     def _rows_found(self) -> List[torch.Tensor]:
         """Each parameter's rows; zeros for one that the loss does not depend on."""
         found: List[Any] = [getattr(p, "grad_sample", None) for p in self._parameters]
-        given = next((rows for rows in found if isinstance(rows, torch.Tensor) and rows.dim()), None)
+        given = next((rows for rows in found if isinstance(rows, torch.Tensor) and rows.dim()),
+                     None)
         for index, (parameter, rows) in enumerate(zip(self._parameters, found)):
             if rows is not None:
                 continue
             if given is None or parameter.grad is not None:
-                raise InvalidArgument("grad_sample: %s has none: call dpledger.torch.per_example(model) before the "
-                                      "forward pass; for an empty batch step(empty=True)" % self._name(parameter),
-                                      field="grad_sample")
+                raise InvalidArgument(
+                    "grad_sample: %s has none: call dpledger.torch.per_example(model) "
+                    "before the forward pass; for an empty batch step(empty=True)"
+                    % self._name(parameter),
+                    field="grad_sample")
             found[index] = given.new_zeros(()).expand((given.shape[0],) + tuple(parameter.shape))
         return found
 
     def _compare(self, rows: int) -> None:
-        """Whether rows add up to the gradients, where both are there: at passes 1, 2, 4, 8 and so on, of those that can
-        show it. Under loss_reduction="mean" rows are the batch's size times as long."""
+        """Whether rows add up to the gradients, where both are there: at passes 1, 2, 4, 8 and so
+        on, of those that can show it. Under loss_reduction="mean" rows are the batch's size times
+        as long."""
         if rows < 2:
             return
         self._compared += 1
         if self._compared & (self._compared - 1):
             return
         factors = {1.0, float(rows)}
-        both = [p for p in self._parameters if getattr(p, "grad_sample", None) is not None and p.grad is not None
-                and not p.grad.is_sparse]
+        both = [p for p in self._parameters if getattr(p, "grad_sample", None) is not None
+                and p.grad is not None and not p.grad.is_sparse]
         with torch.no_grad():
-            scales = [float(p.grad_sample.float().reshape(rows, -1).norm(dim=1).sum()) for p in both]
+            scales = [float(p.grad_sample.float().reshape(rows, -1).norm(dim=1).sum())
+                      for p in both]
         # A bias before a normalisation has no gradient but rounding errors of the others'.
         least = 1e-3 * max(scales, default=0.0)
         for parameter, scale in zip(both, scales):
@@ -262,11 +291,14 @@ class PrivateOptimizer(torch.optim.Optimizer):
             factors = {factor for factor in factors if off[factor] <= tolerance}
             if not factors:
                 raise InvalidArgument(
-                    "grad_sample: %s has rows that do not add up to its gradient (they differ by %.3g of it): a part "
-                    "of the loss depends on it past the layers whose rows are taken (a penalty in the loss: use the "
-                    "optimizer's weight_decay; the weight used by a function: give it a layer, or use "
-                    "dpledger.torch.gradients), or an earlier backward pass left its gradient: zero_grad() first"
-                    % (self._name(parameter), min(off.values()) / max(float(gradient.norm()), 1e-30)),
+                    "grad_sample: %s has rows that do not add up to its gradient (they "
+                    "differ by %.3g of it): a part of the loss depends on it past the "
+                    "layers whose rows are taken (a penalty in the loss: use the "
+                    "optimizer's weight_decay; the weight used by a function: give it a "
+                    "layer, or use dpledger.torch.gradients), or an earlier backward "
+                    "pass left its gradient: zero_grad() first"
+                    % (self._name(parameter),
+                       min(off.values()) / max(float(gradient.norm()), 1e-30)),
                     field="grad_sample")
 
     def _name(self, parameter: torch.Tensor) -> str:
@@ -277,7 +309,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         for number, inner in enumerate(self.optimizers):
             for index, each in enumerate(_of(inner)):
                 if each is parameter:
-                    return "parameter %d%s" % (index, " of optimizer %d" % number if self._several else "")
+                    return "parameter %d%s" % (index, " of optimizer %d" % number if self._several
+                                               else "")
         return "a parameter"
 
     # ---- What it is of the optimizers ----
@@ -289,7 +322,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
 
     @property
     def param_groups(self) -> List[Dict[str, Any]]:  # type: ignore[override]
-        """The optimizers' own groups, one behind the other: changes of a learning rate are theirs."""
+        """The optimizers' own groups, one behind the other: changes of a learning rate are
+        theirs."""
         return [group for inner in self.optimizers for group in inner.param_groups]
 
     @param_groups.setter
@@ -308,11 +342,14 @@ class PrivateOptimizer(torch.optim.Optimizer):
         """The base class sets it when it is made."""
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
-        """Refused: the sum, its clip norm and its noise are over the parameters that it was made with."""
+        """Refused: the sum, its clip norm and its noise are over the parameters that it was made
+        with."""
         if self._made:
-            raise InvalidArgument("add_param_group: the sum and its noise are over the parameters that this "
-                                  "PrivateOptimizer was made with; add the group to the optimizer, and make another "
-                                  "PrivateOptimizer of it, with another sampler", field="param_group")
+            raise InvalidArgument(
+                "add_param_group: the sum and its noise are over the parameters that "
+                "this PrivateOptimizer was made with; add the group to the optimizer, "
+                "and make another PrivateOptimizer of it, with another sampler",
+                field="param_group")
 
     def state_dict(self) -> Dict[str, Any]:
         """That of the optimizer; of several, one with the groups of all."""
@@ -323,7 +360,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         groups = list(state_dict["param_groups"])
         counts = [len(inner.param_groups) for inner in self.optimizers]
         if len(groups) != sum(counts):
-            raise InvalidArgument("state_dict: must have %d param_groups, got %d" % (sum(counts), len(groups)),
+            raise InvalidArgument("state_dict: must have %d param_groups, got %d"
+                                  % (sum(counts), len(groups)),
                                   field="state_dict")
         for inner, count in zip(self.optimizers, counts):
             own, groups = groups[:count], groups[count:]
@@ -333,11 +371,14 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 if place in places or not isinstance(place, int)}))
 
     def __reduce_ex__(self, _: Any) -> Any:
-        raise WrongType("PrivateOptimizer: holds a ledger, and is neither copied nor saved: save its state_dict()",
-                        field="optimizer")
+        raise WrongType(
+            "PrivateOptimizer: holds a ledger, and is neither copied nor saved: save its "
+            "state_dict()",
+            field="optimizer")
 
     def __repr__(self) -> str:
-        return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, self._said, "\n".join(map(repr, self.optimizers)))
+        return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, self._said,
+                                                    "\n".join(map(repr, self.optimizers)))
 
 
 # ---- Samples ----
@@ -377,7 +418,8 @@ class _BySampler:
         """The number and the size of the sample that was drawn last."""
         number = self.sampler.draws
         if number == 0:
-            raise error(9, "sampler: has given no sample yet: sampler.draw()", "sampler", "NO_SAMPLE")
+            raise error(9, "sampler: has given no sample yet: sampler.draw()", "sampler",
+                        "NO_SAMPLE")
         if number > self.used + 1:
             raise skipped(self.used + 1, number)
         return number, self.sampler._size
@@ -407,17 +449,21 @@ class _Stated:
         return 0, 0
 
     def check_rows(self, _: int, __: int, rows: int, last: bool) -> None:
-        most = getattr(self.scheme, "sample_size", getattr(self.scheme, "max_sample_size", self.scheme.population_size))
+        most = getattr(self.scheme, "sample_size",
+                       getattr(self.scheme, "max_sample_size", self.scheme.population_size))
         if most and rows > most:
-            raise InvalidArgument("grad_sample: has more rows than the %d records that a sample of %r has at most; "
-                                  "each row must be one record, whole" % (most, self.scheme), field="grad_sample")
+            raise InvalidArgument(
+                "grad_sample: has more rows than the %d records that a sample of %r has "
+                "at most; each row must be one record, whole" % (most, self.scheme),
+                field="grad_sample")
 
     def begin(self, sums: ExactSum, _: int) -> None:
         before = _STEPPED.get(self.recorder)
         if before is not None and before is not self and before.made > self.made:
-            raise error(9, "scheme: another PrivateOptimizer that was made later has stepped on this recorder, with a "
-                        "stated scheme too: nothing shows that both are not on one sample, which costs more than two "
-                        "samples do. Let them be one, PrivateOptimizer([first, second], ...), or give each a sampler",
+            raise error(9, "scheme: another PrivateOptimizer that was made later has stepped on "
+                        "this recorder, with a stated scheme too: nothing shows that both are "
+                        "not on one sample, which costs more than two samples do. Let them be "
+                        "one, PrivateOptimizer([first, second], ...), or give each a sampler",
                         "scheme", "SAMPLE_USED")
         _STEPPED[self.recorder] = self
         sums.begin(self.scheme)
@@ -426,7 +472,8 @@ class _Stated:
         return "scheme=%r" % (self.scheme,)
 
 
-# The stated samples that stepped last on a recorder. An optimizer may take over from one made before it, for good.
+# The stated samples that stepped last on a recorder. An optimizer may take over from one made
+# before it, for good.
 _STEPPED: "weakref.WeakKeyDictionary[Recorder, _Stated]" = weakref.WeakKeyDictionary()
 
 
@@ -434,18 +481,22 @@ def _check_rows(number: int, records: int, rows: int, last: bool) -> None:
     if rows == records or (rows < records and not last):
         return
     # The message does not say how many: the size of a sample is a secret.
-    raise InvalidArgument("grad_sample: the step on sample %d has %s rows than the sample has records: each record is "
-                          "one row, whole (tokens of a text are not records; the first dimension is that of records), "
-                          "and none is left out; accumulate() takes a sample in parts"
-                          % (number, "more" if rows > records else "fewer"), field="grad_sample")
+    raise InvalidArgument(
+        "grad_sample: the step on sample %d has %s rows than the sample has records: "
+        "each record is one row, whole (tokens of a text are not records; the first "
+        "dimension is that of records), and none is left out; accumulate() takes a "
+        "sample in parts" % (number, "more" if rows > records else "fewer"),
+        field="grad_sample")
 
 
 def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
     if (sampler is None) == (scheme is None):
         raise InvalidArgument(
-            "sampler: give a batch sampler, which ties each step to its sample (PoissonBatchSampler(population, "
-            "probability, steps=...)), or scheme=..., if samples are drawn by other means; got %s"
-            % ("neither" if sampler is None else "both"), field="sampler")
+            "sampler: give a batch sampler, which ties each step to its sample "
+            "(PoissonBatchSampler(population, probability, steps=...)), or scheme=..., "
+            "if samples are drawn by other means; got %s"
+            % ("neither" if sampler is None else "both"),
+            field="sampler")
     if isinstance(scheme, (BatchSampler, Sampler)):
         raise WrongType("scheme: is a sampler; give it as sampler=...", field="scheme")
     sampler = sampler_of(scheme) or sampler
@@ -454,13 +505,18 @@ def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
     if isinstance(sampler, Sampler):
         return _BySampler(sampler)
     if sampler is not None:
-        raise WrongType("sampler: must be a batch sampler of dpledger.torch or a dpledger.Sampler, got %s; if samples "
-                        "are drawn by other means, say how: scheme=..." % type(sampler).__name__, field="sampler")
+        raise WrongType("sampler: must be a batch sampler of dpledger.torch or a dpledger.Sampler, "
+                        "got %s; if samples are drawn by other means, say how: scheme=..."
+                        % type(sampler).__name__,
+                        field="sampler")
     if isinstance(scheme, (DisjointBatches, RandomAllocation)):
         raise InvalidArgument(
-            "scheme: states one epoch, and steps go on beyond it; let a sampler count them: sampler=dpledger.torch.%s"
-            % ("ShuffledBatchSampler(population, %d)" % scheme.batches_per_epoch if isinstance(scheme, DisjointBatches)
-               else "AllocatedBatchSampler(population, %d)" % scheme.rounds_per_epoch), field="scheme")
+            "scheme: states one epoch, and steps go on beyond it; let a sampler count "
+            "them: sampler=dpledger.torch.%s"
+            % ("ShuffledBatchSampler(population, %d)" % scheme.batches_per_epoch
+               if isinstance(scheme, DisjointBatches) else "AllocatedBatchSampler(population, %d)"
+               % scheme.rounds_per_epoch),
+            field="scheme")
     return _Stated(scheme, recorder)
 
 
@@ -469,14 +525,18 @@ def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
 def _optimizers(given: Any) -> List[torch.optim.Optimizer]:
     listed = [given] if isinstance(given, torch.optim.Optimizer) else given
     if not isinstance(listed, (list, tuple)) or not listed:
-        raise WrongType("optimizer: must be a torch.optim.Optimizer or a list of some, got %s" % type(given).__name__,
+        raise WrongType("optimizer: must be a torch.optim.Optimizer or a list of some, got %s"
+                        % type(given).__name__,
                         field="optimizer")
     for index, inner in enumerate(listed):
         where = "optimizer" if listed is not given else "optimizer[%d]" % index
         if not isinstance(inner, torch.optim.Optimizer):
-            raise WrongType("%s: must be a torch.optim.Optimizer, got %s" % (where, type(inner).__name__), field=where)
+            raise WrongType("%s: must be a torch.optim.Optimizer, got %s"
+                            % (where, type(inner).__name__),
+                            field=where)
         if isinstance(inner, (PrivateOptimizer,) + _SEVERAL_EVALUATIONS):
-            raise InvalidArgument("%s: must step on one dense gradient, %s does not" % (where, type(inner).__name__),
+            raise InvalidArgument("%s: must step on one dense gradient, %s does not"
+                                  % (where, type(inner).__name__),
                                   field=where)
     return list(listed)
 
@@ -489,7 +549,8 @@ def _size(given: Any, scheme: Any) -> float:
     size = expected_size(scheme) if given is None and scheme is not None and (
         hasattr(scheme, "population_size")) else _client.real(given, "expected_batch_size")
     if not (math.isfinite(size) and size > 0):
-        raise InvalidArgument("expected_batch_size: must be finite and > 0, got %r" % size, field="expected_batch_size")
+        raise InvalidArgument("expected_batch_size: must be finite and > 0, got %r" % size,
+                              field="expected_batch_size")
     return size
 
 
@@ -502,13 +563,16 @@ def _norms(given: Any, parameters: int, optimizers: int) -> Union[float, List[fl
     if listed is None:
         return _client.real(given, "max_grad_norm")
     if len(listed) not in (parameters, optimizers):
-        raise InvalidArgument("max_grad_norm: must be one number, or one for each of %d parameters, or of %d "
-                              "optimizers, got %d" % (parameters, optimizers, len(listed)), field="max_grad_norm")
+        raise InvalidArgument(
+            "max_grad_norm: must be one number, or one for each of %d parameters, or of "
+            "%d optimizers, got %d" % (parameters, optimizers, len(listed)),
+            field="max_grad_norm")
     return [_client.real(norm, "max_grad_norm[%d]" % index) for index, norm in enumerate(listed)]
 
 
 def _keep_from_stepping_alone(inner: Any) -> None:
-    """From now on a step of `inner` is a private one: called by itself it would take raw gradients."""
+    """From now on a step of `inner` is a private one: called by itself it would take raw
+    gradients."""
     if hasattr(inner, "_private"):
         return
     inner._private, stepped = False, inner.step
@@ -516,7 +580,8 @@ def _keep_from_stepping_alone(inner: Any) -> None:
     @functools.wraps(stepped)  # schedulers know a step that they have wrapped by its attributes
     def step(self: Any, *arguments: Any, **named: Any) -> Any:
         if not self._private:
-            raise error(9, "optimizer: %s is stepped by its PrivateOptimizer alone; by itself it would take gradients "
-                        "without noise" % type(self).__name__, "optimizer", "NOT_PRIVATE")
+            raise error(9, "optimizer: %s is stepped by its PrivateOptimizer alone; by itself it "
+                        "would take gradients without noise" % type(self).__name__,
+                        "optimizer", "NOT_PRIVATE")
         return stepped(*arguments, **named)
     inner.step = types.MethodType(step, inner)

@@ -17,18 +17,22 @@ _HOLDERS = (nn.ParameterList, nn.ParameterDict)  # have parameters, and no forwa
 
 
 def check_model(model: torch.nn.Module) -> None:
-    """InvalidArgument where a layer couples records, or writes what it saw of them into the model, so that no bound on
-    one record's part can hold."""
+    """InvalidArgument where a layer couples records, or writes what it saw of them into the model,
+    so that no bound on one record's part can hold."""
     if not isinstance(model, nn.Module):
-        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__, field="model")
+        raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__,
+                        field="model")
     for name, layer in model.named_modules():
         wrong = None
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
             wrong = "mixes the records of a batch; use group or layer normalisation"
         elif isinstance(layer, _NORMALISATIONS) and layer.track_running_stats:
-            wrong = "writes its inputs' statistics into the model; make it with track_running_stats=False"
-        elif getattr(layer, "max_norm", None) is not None and isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
-            wrong = "shortens the rows that it looks up, which shows them; make it with max_norm=None"
+            wrong = ("writes its inputs' statistics into the model; make it with "
+                     "track_running_stats=False")
+        elif getattr(layer, "max_norm", None) is not None and isinstance(
+                layer, (nn.Embedding, nn.EmbeddingBag)):
+            wrong = ("shortens the rows that it looks up, which shows them; make it with "
+                     "max_norm=None")
         elif getattr(layer, "scale_grad_by_freq", False):
             wrong = "mixes the records of a batch; make it with scale_grad_by_freq=False"
         if wrong:
@@ -36,18 +40,20 @@ def check_model(model: torch.nn.Module) -> None:
 
 
 def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Callable[[], None]:
-    """Makes every backward pass leave each example's gradient in `parameter.grad_sample`: [B, *shape].
+    """Makes every backward pass leave each example's gradient in `parameter.grad_sample`: [B,
+    *shape].
 
-    model: called with examples in the first dimension of its input and of every layer's. Linear layers, convolutions,
-        embeddings, layer, group and instance normalisation, attention, RNN, LSTM and GRU have rules of their own; for
-        other layers, and parameters that a module holds itself, that module's forward pass is made again, one example
-        at a time (torch.func, or functorch on torch 1.13). A layer may be used several times in one call of the model
+    model: called with examples in the first dimension of its input and of every layer's. Linear
+        layers, convolutions, embeddings, layer, group and instance normalisation, attention, RNN,
+        LSTM and GRU have rules of their own; for other layers, and parameters that a module holds
+        itself, that module's forward pass is made again, one example at a time (torch.func, or
+        functorch on torch 1.13). A layer may be used several times in one call of the model
     loss_reduction: "mean" or "sum" over examples, as the loss has it
 
-    A layer that would take something else for an example is refused by name, here or in the model's first call. So is
-    state that a forward pass writes into the model, and a loss that is seen to be reduced otherwise. Called again, it
-    takes the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their own. Returns
-    what takes the hooks off again.
+    A layer that would take something else for an example is refused by name, here or in the model's
+    first call. So is state that a forward pass writes into the model, and a loss that is seen to be
+    reduced otherwise. Called again, it takes the place of the call before. Copies of the model
+    (copy.deepcopy, torch.save) have hooks of their own. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
@@ -65,7 +71,8 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
     passes.end = guards.watch(model, loss_reduction=loss_reduction)
 
     def remove() -> None:
-        if isinstance(model.__dict__.get("forward"), _Model) and model.__dict__["forward"].passes is passes:
+        if isinstance(model.__dict__.get("forward"), _Model) and model.__dict__[
+                "forward"].passes is passes:
             _remove(model)
     return remove
 
@@ -79,19 +86,25 @@ def _remove(model: nn.Module) -> None:
                 del layer._forward_hooks[key]
 
 
-def _plan(name: str, layer: Any, seen: set) -> Iterator[Tuple[str, nn.Module, Optional[Rule], List[Any]]]:
-    """What takes the gradients of which parameters: each layer, its rule or None, and parameters if it has none."""
+def _plan(name: str, layer: Any, seen: set) -> Iterator[Tuple[str, nn.Module, Optional[Rule],
+                                                              List[Any]]]:
+    """What takes the gradients of which parameters: each layer, its rule or None, and parameters if
+    it has none."""
     if id(layer) in seen:
         return
     seen.add(id(layer))
     whole = known(layer, sequences.RULES) is not None or "parametrizations" in layer._modules
     own = [p for p in (layer.parameters() if whole else _own(layer)) if p.requires_grad]
     if any(isinstance(p, nn.parameter.UninitializedTensorMixin) for p in own):
-        raise InvalidArgument("model: %s has no sizes yet; call the model once, on a made-up input, before this"
-                              % called(name, layer), field="model")
+        raise InvalidArgument(
+            "model: %s has no sizes yet; call the model once, on a made-up input, before this"
+            % called(name, layer),
+            field="model")
     if own and getattr(layer, "batch_first", True) is False:
-        raise InvalidArgument("model: %s has time in its first dimension, where examples must be; make it with "
-                              "batch_first=True" % called(name, layer), field="model")
+        raise InvalidArgument(
+            "model: %s has time in its first dimension, where examples must be; make it "
+            "with batch_first=True" % called(name, layer),
+            field="model")
     if own and not isinstance(layer, _HOLDERS):
         yield name, layer, None if whole else rule_of(layer), own
     if not whole:
@@ -117,7 +130,8 @@ class _Passes:
 
     def _forget(self) -> None:
         self.call: Any = None  # of the model, that is running
-        self._of: Dict[int, Any] = {}  # the call that made the rows of a parameter, in a backward pass
+        # the call that made the rows of a parameter, in a backward pass
+        self._of: Dict[int, Any] = {}
         self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
         self.end: Callable[[], None] = lambda: None  # of what watches the model
 
@@ -129,14 +143,17 @@ class _Passes:
         self._forget()
 
     def seen(self, name: str, layer: nn.Module, rows: int) -> Any:
-        """The call in which a layer has been given so many rows: InvalidArgument if they are not the examples."""
+        """The call in which a layer has been given so many rows: InvalidArgument if they are not
+        the examples."""
         if self.call is None:
             return object()  # of a layer alone
         if rows != self.call.examples and self.call.examples is not None:
             raise InvalidArgument(
-                "model: %s was given %d rows where the model was given %d examples: each row must be one example, "
-                "whole. Keep examples in the first dimension (indices [B, T], not [T] or [B * T]), or use "
-                "dpledger.torch.gradients" % (called(name, layer), rows, self.call.examples), field="model")
+                "model: %s was given %d rows where the model was given %d examples: each "
+                "row must be one example, whole. Keep examples in the first dimension "
+                "(indices [B, T], not [T] or [B * T]), or use dpledger.torch.gradients"
+                % (called(name, layer), rows, self.call.examples),
+                field="model")
         return self.call
 
     def errors(self, errors: torch.Tensor, examples: int) -> torch.Tensor:
@@ -145,8 +162,8 @@ class _Passes:
         return errors * examples if self.mean else errors
 
     def keep(self, name: str, call: Any, rows: Rows) -> None:
-        """Rows of one use of a layer. Those of several uses in one call of the model, that one backward pass finds,
-        are the same examples', and are added."""
+        """Rows of one use of a layer. Those of several uses in one call of the model, that one
+        backward pass finds, are the same examples', and are added."""
         if self._pass() is None:
             self._of.clear()
             # The engine alone holds it, until the pass has ended or failed.
@@ -160,15 +177,19 @@ class _Passes:
             if before is None:
                 parameter.grad_sample = found.detach()
             elif self._of.get(id(parameter)) is not call:
-                # Added to those, two examples would share a row, and one of them could change it by 2 C.
+                # Added to those, two examples would share a row, and one of them could change it by
+                # 2 C.
                 raise InvalidArgument(
-                    "grad_sample: holds gradients already (at layer %s): call the optimizer's accumulate() after every "
-                    "backward pass; if several calls on the same examples make one loss, make them in one module's "
-                    "forward" % (name or "it"), field="grad_sample")
+                    "grad_sample: holds gradients already (at layer %s): call the "
+                    "optimizer's accumulate() after every backward pass; if several "
+                    "calls on the same examples make one loss, make them in one module's forward"
+                    % (name or "it"),
+                    field="grad_sample")
             elif before.shape != found.shape:
-                raise InvalidArgument("grad_sample: layer %s has rows of %d examples, and of %d before; use "
-                                      "dpledger.torch.gradients" % (name or "it", len(found), len(before)),
-                                      field="grad_sample")
+                raise InvalidArgument(
+                    "grad_sample: layer %s has rows of %d examples, and of %d before; "
+                    "use dpledger.torch.gradients" % (name or "it", len(found), len(before)),
+                    field="grad_sample")
             else:
                 parameter.grad_sample = before + found
             self._of[id(parameter)] = call
@@ -189,38 +210,47 @@ class _Call:
 
 
 class _Hook:
-    """On a layer with a rule. The hook of a backward pass is on each output, with the inputs that made it: another
-    forward pass in between, over other records, can then not be mistaken for it."""
+    """On a layer with a rule. The hook of a backward pass is on each output, with the inputs that
+    made it: another forward pass in between, over other records, can then not be mistaken for
+    it."""
 
     def __init__(self, passes: _Passes, name: str, rule: Rule, dimensions: int) -> None:
         self.passes, self.name, self.rule, self.dimensions = passes, name, rule, dimensions
 
-    def __call__(self, layer: nn.Module, inputs: Any, output: torch.Tensor) -> Optional[torch.Tensor]:
+    def __call__(
+            self, layer: nn.Module, inputs: Any, output: torch.Tensor) -> Optional[torch.Tensor]:
         passes = self.passes
         if functional.running() or not (torch.is_grad_enabled() and output.requires_grad):
             return None
         if not inputs or not isinstance(inputs[0], torch.Tensor):
-            raise InvalidArgument("model: %s must be called with its input as the first argument, not by name"
-                                  % called(self.name, layer), field="model")
+            raise InvalidArgument(
+                "model: %s must be called with its input as the first argument, not by name"
+                % called(self.name, layer),
+                field="model")
         seen = inputs[0].detach()
         if seen.dim() < self.dimensions:
-            raise InvalidArgument("model: %s was given an input of shape %s, which has no dimension of examples; give "
-                                  "it a batch of one" % (called(self.name, layer), list(seen.shape)), field="model")
+            raise InvalidArgument(
+                "model: %s was given an input of shape %s, which has no dimension of "
+                "examples; give it a batch of one" % (called(self.name, layer), list(seen.shape)),
+                field="model")
         call = passes.seen(self.name, layer, seen.shape[0])
         changed = None
         if output._is_view():
-            # A view that is changed in place later (ReLU(inplace=True)) loses its hooks. Nobody else has its base.
+            # A view that is changed in place later (ReLU(inplace=True)) loses its hooks. Nobody
+            # else has its base.
             output = changed = torch.ops.aten._unsafe_view(output, output.shape)
 
         def backward(errors: torch.Tensor) -> None:
             with torch.no_grad():
-                passes.keep(self.name, call, self.rule(layer, seen, passes.errors(errors, len(seen))))
+                passes.keep(self.name, call,
+                            self.rule(layer, seen, passes.errors(errors, len(seen))))
         output.register_hook(backward)
         return changed
 
 
 class _Forward:
-    """In the place of a module's forward pass: it sees arguments by name, and the end of a call that fails."""
+    """In the place of a module's forward pass: it sees arguments by name, and the end of a call
+    that fails."""
 
     def __init__(self, passes: _Passes, layer: nn.Module) -> None:
         self.passes, self.layer = passes, layer
@@ -239,8 +269,9 @@ class _Forward:
 
 
 class _Model(_Forward):
-    """Of the whole model: counts its examples. At its first call it tries the model on one of them, without gradients:
-    layers then have one row, or their rows are not examples, though they may be as many by chance."""
+    """Of the whole model: counts its examples. At its first call it tries the model on one of them,
+    without gradients: layers then have one row, or their rows are not examples, though they may be
+    as many by chance."""
 
     def remove(self) -> None:
         super().remove()
@@ -264,11 +295,13 @@ class _Model(_Forward):
 
     def _try(self, examples: int, arguments: Any) -> None:
         tensors, rebuilt = functional.split(arguments, examples)
-        fewer = [x[:1].detach().clone() if examples > 1 else torch.cat([x, x]).detach() for x in tensors]
+        fewer = [x[:1].detach().clone() if examples > 1 else torch.cat([x, x]).detach()
+                 for x in tensors]
         positional, named = rebuilt(fewer)
         self.passes.call = _Call(len(fewer[0]))
         try:
-            with torch.random.fork_rng(devices={p.device for p in self.layer.parameters() if p.is_cuda}):
+            with torch.random.fork_rng(devices={p.device for p in self.layer.parameters()
+                                                if p.is_cuda}):
                 self.plain(*positional, **named)
         except InvalidArgument:
             raise
@@ -279,7 +312,8 @@ class _Model(_Forward):
 
 
 class _Layer(_Forward):
-    """Of a layer without a rule on its input and errors alone: its forward pass is made again for its gradients."""
+    """Of a layer without a rule on its input and errors alone: its forward pass is made again for
+    its gradients."""
 
     def __init__(self, passes: _Passes, name: str, layer: nn.Module, parameters: List[Any]) -> None:
         super().__init__(passes, layer)
@@ -294,9 +328,11 @@ class _Layer(_Forward):
         examples = self._examples(kept)
         call = self.passes.seen(self.name, self.layer, examples)
         leaves, shape = tree_flatten(output)
-        numbers = [index for index, part in enumerate(leaves) if isinstance(part, torch.Tensor) and part.requires_grad]
+        numbers = [index for index, part in enumerate(leaves) if isinstance(part, torch.Tensor)
+                   and part.requires_grad]
         for number in numbers:
-            leaves[number] = self._watch(leaves[number], number, call, examples, kept, surroundings, len(numbers) > 1)
+            leaves[number] = self._watch(leaves[number], number, call, examples, kept, surroundings,
+                                         len(numbers) > 1)
         return tree_unflatten(leaves, shape) if len(numbers) > 1 else output
 
     def _examples(self, arguments: Any) -> int:
@@ -305,9 +341,11 @@ class _Layer(_Forward):
             sequences.check_input(self.name, self.layer, given[0] if given else None)
         tensors, _ = functional.split(arguments)
         if not tensors:
-            raise InvalidArgument("model: %s has parameters of its own, and is called without a tensor: its forward "
-                                  "pass must be given the examples, and give something for each; let it add its "
-                                  "parameter to its input" % called(self.name, self.layer), field="model")
+            raise InvalidArgument(
+                "model: %s has parameters of its own, and is called without a tensor: "
+                "its forward pass must be given the examples, and give something for "
+                "each; let it add its parameter to its input" % called(self.name, self.layer),
+                field="model")
         return int(tensors[0].shape[0])
 
     def _watch(self, part: torch.Tensor, number: int, call: Any, examples: int, arguments: Any,
@@ -315,12 +353,14 @@ class _Layer(_Forward):
         """Watches an output, or a copy of it, and gives what it watches."""
         rule = sequences.RULES.get(known(self.layer, sequences.RULES))  # type: ignore[arg-type]
         if rule is None and (part.is_leaf or not part.dim() or part.shape[0] != examples):
-            raise InvalidArgument("model: %s gives something that has no rows of examples, shape %s for %d examples; "
-                                  "let it add its parameter to its input" % (
-                                      called(self.name, self.layer), list(part.shape), examples), field="model")
+            raise InvalidArgument(
+                "model: %s gives something that has no rows of examples, shape %s for %d "
+                "examples; let it add its parameter to its input"
+                % (called(self.name, self.layer), list(part.shape), examples),
+                field="model")
         before = part.detach().clone()
-        # Of several outputs one may be made of another (an LSTM cell's h of its c), whose errors would then have those
-        # of both. Nothing in the layer is made of a copy.
+        # Of several outputs one may be made of another (an LSTM cell's h of its c), whose errors
+        # would then have those of both. Nothing in the layer is made of a copy.
         part = part.clone() if copied else part
 
         def backward(errors: torch.Tensor) -> None:
@@ -334,8 +374,9 @@ class _Layer(_Forward):
         part.register_hook(backward)
         return part
 
-    def _rows(self, rule: Optional[Callable[..., Any]], arguments: Any, number: int, errors: torch.Tensor,
-              surroundings: functional.Surroundings) -> Tuple[Rows, torch.Tensor]:
+    def _rows(self, rule: Optional[Callable[..., Any]], arguments: Any, number: int,
+              errors: torch.Tensor, surroundings: functional.Surroundings) -> Tuple[Rows,
+                                                                                    torch.Tensor]:
         if rule is not None:
             products = sequences.Products()
             with surroundings.restored(autocast=False):
@@ -344,35 +385,41 @@ class _Layer(_Forward):
             return products.rows([output], [errors]), output.detach()
         try:
             with surroundings.restored():
-                rows, output = functional.rows_of_layer(self.layer, self.parameters, arguments, number, errors)
+                rows, output = functional.rows_of_layer(self.layer, self.parameters, arguments,
+                                                        number, errors)
         except RuntimeError as failed:
-            raise InvalidArgument("model: torch cannot differentiate %s one example at a time (%s); take its "
-                                  "parameters' gradients yourself, into grad_sample" % (
-                                      called(self.name, self.layer), str(failed).split("\n")[0]),
-                                  field="model") from failed
+            raise InvalidArgument(
+                "model: torch cannot differentiate %s one example at a time (%s); take "
+                "its parameters' gradients yourself, into grad_sample"
+                % (called(self.name, self.layer), str(failed).split("\n")[0]),
+                field="model") from failed
         return rows, output
 
     def _compare(self, found: torch.Tensor, before: torch.Tensor, precision: float) -> None:
         wide = before.to(torch.float64)
         greatest = torch.nan_to_num(wide, 0.0, 0.0, 0.0).abs().max().item() if wide.numel() else 0.0
         near = greatest * precision ** 0.5
-        if found.shape != before.shape or not torch.allclose(found.to(torch.float64), wide, rtol=0, atol=near,
-                                                             equal_nan=True):
-            raise InvalidArgument("model: %s, made again, does not give for each example what it gave: it mixes the "
-                                  "records of a batch, or has dropout that cannot be repeated (dropout=0)"
-                                  % called(self.name, self.layer), field="model")
+        if found.shape != before.shape or not torch.allclose(found.to(torch.float64), wide, rtol=0,
+                                                             atol=near, equal_nan=True):
+            raise InvalidArgument(
+                "model: %s, made again, does not give for each example what it gave: it "
+                "mixes the records of a batch, or has dropout that cannot be repeated "
+                "(dropout=0)" % called(self.name, self.layer),
+                field="model")
 
 
-def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any, targets: Any, *,
-              chunk_size: Optional[int] = None) -> List[torch.Tensor]:
-    """Each example's gradient of loss(model(x), y) for every parameter that requires one, and in its `grad_sample`:
-    [B, *shape]. By torch.func, or functorch on torch 1.13; for any model those can differentiate.
+def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any,
+              targets: Any, *, chunk_size: Optional[int] = None) -> List[torch.Tensor]:
+    """Each example's gradient of loss(model(x), y) for every parameter that requires one, and in
+    its `grad_sample`: [B, *shape]. By torch.func, or functorch on torch 1.13; for any model those
+    can differentiate.
 
     loss: of the outputs [1, ...] and targets [1, ...] of one example; one number
-    inputs: a tensor, or a tuple of the model's positional arguments, or a dict of those by name; tensors in them have
-        examples in their first dimension, anything else is passed on
+    inputs: a tensor, or a tuple of the model's positional arguments, or a dict of those by name;
+        tensors in them have examples in their first dimension, anything else is passed on
     targets: a tensor, tuple or dict likewise
-    chunk_size: how many examples at a time, to bound the memory that a forward pass takes; all by default
+    chunk_size: how many examples at a time, to bound the memory that a forward pass takes; all by
+        default
 
     Dropout falls on each example alone. InvalidArgument where the forward pass writes a buffer.
     """

@@ -16,25 +16,28 @@ from .exact_sum import ExactSum
 
 
 class SharedSum(ExactSum):
-    """An ExactSum that processes make together. Each clips and sums the gradients of its share of a sample, exactly; one
-    of them has the ledger, draws the samples and adds the noise, once. All get the same noised sums, the bits that one
-    process alone would have.
+    """An ExactSum that processes make together. Each clips and sums the gradients of its share of a
+    sample, exactly; one of them has the ledger, draws the samples and adds the noise, once. All get
+    the same noised sums, the bits that one process alone would have.
 
     parameters, noise_multiplier, max_grad_norm, options: as of ExactSum, the same in every process
     recorder: of the ledger, in one process; None in the others
-    group: a torch.distributed group whose backend carries CPU tensors (gloo); None is the default group
+    group: a torch.distributed group whose backend carries CPU tensors (gloo); None is the default
+        group
 
-    `share`, `begin` and `finish` are made by all processes together; an Error in one is an Error in all. Shares, and the
-    sums that travel as 64-bit integers before their noise, are as secret as the records: the network between the
-    processes must be trusted. torch.distributed does not encrypt.
+    `share`, `begin` and `finish` are made by all processes together; an Error in one is an Error in
+    all. Shares, and the sums that travel as 64-bit integers before their noise, are as secret as
+    the records: the network between the processes must be trusted. torch.distributed does not
+    encrypt.
     """
 
     def __init__(self, parameters: Sequence[Any], noise_multiplier: float,
-                 max_grad_norm: Union[float, Sequence[float]], recorder: Optional[Recorder], *, group: Any = None,
-                 **options: Any) -> None:
+                 max_grad_norm: Union[float, Sequence[float]], recorder: Optional[Recorder], *,
+                 group: Any = None, **options: Any) -> None:
         if not (distributed.is_available() and distributed.is_initialized()):
             raise InvalidArgument("group: torch.distributed must be initialised before, by "
-                                  "torch.distributed.init_process_group(\"gloo\", ...)", field="group")
+                                  "torch.distributed.init_process_group(\"gloo\", ...)",
+                                  field="group")
         if distributed.get_backend(group) == "nccl":
             raise InvalidArgument("group: must carry CPU tensors, got one of nccl: give it "
                                   "torch.distributed.new_group(backend=\"gloo\")", field="group")
@@ -42,25 +45,26 @@ class SharedSum(ExactSum):
         self._expected: Optional[int] = None  # rows of this process's share
         self._rows = 0
         self._sampler: Optional[BatchSampler] = None
-        super().__init__(parameters, noise_multiplier, max_grad_norm, recorder,  # type: ignore[arg-type]
-                         **options)
+        super().__init__(parameters, noise_multiplier, max_grad_norm,
+                         recorder, **options)  # type: ignore[arg-type]
 
-    def _made(self, groups: Sequence[sums.ClipGroup], noise_multiplier: float, recorder: Optional[Recorder],
-              **options: Any) -> Any:
+    def _made(self, groups: Sequence[sums.ClipGroup], noise_multiplier: float,
+              recorder: Optional[Recorder], **options: Any) -> Any:
         self._share = _Share(groups, noise_multiplier, recorder, self._group, **options)
         return self._share
 
     def share(self, sampler: Optional[BatchSampler]) -> List[int]:
-        """Draws a sample, opens its round, and gives this process's part of it: ascending record numbers, one in as many
-        as there are processes. `finish` wants a row for each of them.
+        """Draws a sample, opens its round, and gives this process's part of it: ascending record
+        numbers, one in as many as there are processes. `finish` wants a row for each of them.
 
-        sampler: a batch sampler of dpledger.torch, in the process that has the ledger; None in the others. It serves
-            this sum alone
+        sampler: a batch sampler of dpledger.torch, in the process that has the ledger; None in the
+            others. It serves this sum alone
         """
         def drawn() -> List[List[int]]:
             if not isinstance(sampler, BatchSampler):
-                raise WrongType("sampler: must be a batch sampler of dpledger.torch in the process that has the ledger, "
-                                "got %s" % type(sampler).__name__, field="sampler")
+                raise WrongType("sampler: must be a batch sampler of dpledger.torch in the process "
+                                "that has the ledger, got %s" % type(sampler).__name__,
+                                field="sampler")
             if self._sampler is None:
                 sampler.take()
                 self._sampler = sampler
@@ -76,9 +80,10 @@ class SharedSum(ExactSum):
         self._expected = len(records)
         return records
 
-    def begin(self, sample: Union[Sampler, SamplingScheme, None], draw: Optional[int] = None) -> None:
-        """Opens a round on a sample that the processes share in their own way; see dpledger.sums.Privatizer.begin. None
-        in the processes that have no ledger."""
+    def begin(self, sample: Union[Sampler, SamplingScheme, None],
+              draw: Optional[int] = None) -> None:
+        """Opens a round on a sample that the processes share in their own way; see
+        dpledger.sums.Privatizer.begin. None in the processes that have no ledger."""
         def opened() -> List[None]:
             self._share.privatizer.begin(sample, draw)  # type: ignore[arg-type]
             return [None] * self._share.processes
@@ -106,10 +111,12 @@ class SharedSum(ExactSum):
 
 
 class _Share:
-    """In the place of an ExactSum's privatizer: this process's sum, and, where the ledger is, that privatizer."""
+    """In the place of an ExactSum's privatizer: this process's sum, and, where the ledger is, that
+    privatizer."""
 
-    def __init__(self, groups: Sequence[sums.ClipGroup], noise_multiplier: float, recorder: Optional[Recorder],
-                 group: Any, *, allocation: str, threads: int, non_private_seed: Optional[int]) -> None:
+    def __init__(self, groups: Sequence[sums.ClipGroup], noise_multiplier: float,
+                 recorder: Optional[Recorder], group: Any, *, allocation: str, threads: int,
+                 non_private_seed: Optional[int]) -> None:
         self._group, self.missing = group, 0
         self._records = recorder is not None
         self.processes = distributed.get_world_size(group)
@@ -119,15 +126,18 @@ class _Share:
             self.sum = sums.Sum(groups, noise_multiplier, allocation=allocation, threads=threads)
             self.groups, self.dimension = self.sum.groups, self.sum.dimension
             if recorder is not None:
-                self.privatizer = sums.Privatizer(groups, noise_multiplier, recorder, allocation=allocation,
-                                                  threads=threads, non_private_seed=non_private_seed)
+                self.privatizer = sums.Privatizer(groups, noise_multiplier, recorder,
+                                                  allocation=allocation, threads=threads,
+                                                  non_private_seed=non_private_seed)
                 queries = self.privatizer.queries()
         except Exception as raised:  # the others wait
             failed = raised
         told: List[Any] = [None] * self.processes
         settings = (tuple(groups), noise_multiplier, allocation)
-        distributed.all_gather_object(told, (self._records, distributed.get_rank(), settings, queries,
-                                             failed and str(failed)), group=group)
+        distributed.all_gather_object(told,
+                                      (self._records, distributed.get_rank(), settings, queries,
+                                       failed and str(failed)),
+                                      group=group)
         if failed is not None:
             raise failed
         for *_, text in told:
@@ -135,11 +145,13 @@ class _Share:
                 raise error(9, "another process failed: %s" % text, "", "PROCESS_FAILED")
         with_ledger = [each for each in told if each[0]]
         if len(with_ledger) != 1:
-            raise InvalidArgument("recorder: must be given in one process of the group, got %d" % len(with_ledger),
+            raise InvalidArgument("recorder: must be given in one process of the group, got %d"
+                                  % len(with_ledger),
                                   field="recorder")
         if any(each[2] != settings for each in told):
-            raise InvalidArgument("parameters, noise_multiplier, max_grad_norm: must be the same in every process",
-                                  field="parameters")
+            raise InvalidArgument(
+                "parameters, noise_multiplier, max_grad_norm: must be the same in every process",
+                field="parameters")
         self._source, self._queries = with_ledger[0][1], with_ledger[0][3]
 
     def queries(self) -> List[Any]:
@@ -152,7 +164,8 @@ class _Share:
         self.sum.add_sums_at(address, count)
 
     def scattered(self, made: Callable[[], List[Any]]) -> Any:
-        """One of the things that the process with the ledger makes; an Error of its own in all of them."""
+        """One of the things that the process with the ledger makes; an Error of its own in all of
+        them."""
         given: Optional[List[Any]] = None
         failed: Optional[Exception] = None
         if self._records:
@@ -181,8 +194,10 @@ class _Share:
         def finished() -> List[None]:
             if int(total[-1]):
                 self._give_up()
-                raise InvalidArgument("gradients: every process must add one row for each record of its share, no more "
-                                      "and no less", field="gradients")
+                raise InvalidArgument(
+                    "gradients: every process must add one row for each record of its "
+                    "share, no more and no less",
+                    field="gradients")
             self.privatizer.add_sums_at(total.data_ptr(), self.dimension)
             self.privatizer.finish_at(noised.data_ptr())
             return [None] * self.processes

@@ -1,5 +1,6 @@
-"""Recurrent layers and attention: their forward pass is made again, in plain operations whose products with parameters
-are watched. One backward pass through it gives the errors of every product, and those give each example's gradient.
+"""Recurrent layers and attention: their forward pass is made again, in plain operations whose
+products with parameters are watched. One backward pass through it gives the errors of every
+product, and those give each example's gradient.
 """
 from __future__ import annotations
 
@@ -23,10 +24,12 @@ class Products:
 
     def linear(self, inputs: torch.Tensor, weight: Any, bias: Any = None, rows: slice = ALL,
                bias_rows: Optional[slice] = None) -> torch.Tensor:
-        """inputs [B, T, in] times some rows of the weight, plus those of the bias (by default the same)."""
+        """inputs [B, T, in] times some rows of the weight, plus those of the bias (by default the
+        same)."""
         bias_rows = rows if bias_rows is None else bias_rows
         inputs, wide = of_one_kind(inputs, weight)
-        outputs = functional.linear(inputs, wide[rows], None if bias is None else bias[bias_rows].to(wide.dtype))
+        outputs = functional.linear(inputs, wide[rows], None if bias is None
+                                    else bias[bias_rows].to(wide.dtype))
         if weight.requires_grad or (bias is not None and bias.requires_grad):
             call = (weight, rows, bias, bias_rows, inputs.detach(), outputs)
             self._made.setdefault((id(weight), rows.start), []).append(call)
@@ -36,7 +39,8 @@ class Products:
         """The parameter [1, 1, n] for each example: [B, 1, n]."""
         values = parameter.detach().expand(batch, 1, parameter.shape[-1]).clone()
         if parameter.requires_grad:
-            self._made[id(parameter), None] = [(None, ALL, parameter, ALL, None, values.requires_grad_())]
+            self._made[id(parameter), None] = [(None, ALL, parameter, ALL, None,
+                                                values.requires_grad_())]
         return values
 
     def rows(self, outputs: Sequence[torch.Tensor], errors: Sequence[torch.Tensor]) -> Rows:
@@ -53,7 +57,8 @@ class Products:
                 rows[id(parameter)] = (parameter, part)
                 return
             if id(parameter) not in rows:
-                rows[id(parameter)] = (parameter, part.new_zeros((len(part),) + tuple(parameter.shape)))
+                rows[id(parameter)] = (parameter,
+                                       part.new_zeros((len(part),) + tuple(parameter.shape)))
             rows[id(parameter)][1][:, of] = part
         for calls in self._made.values():
             given = [(call, next(found)) for call in calls]
@@ -79,20 +84,24 @@ def recurrent(products: Products, layer: Any, input: torch.Tensor, hx: Any = Non
         ways = []
         for way in range(directions):
             at = depth * directions + way
-            outputs, final = _one_way(products, layer, values, [state[at][:, None] for state in states],
-                                      "l%d%s" % (depth, "_reverse" if way else ""), way == 1)
+            outputs, final = _one_way(products, layer, values,
+                                      [state[at][:, None] for state in states], "l%d%s"
+                                      % (depth, "_reverse" if way else ""),
+                                      way == 1)
             ways.append(outputs)
             last.append(final)
         values = torch.cat(ways, 2)
         if layer.dropout and layer.training and depth + 1 < layer.num_layers:
-            # Time first, as torch's own layer has it: the same random bits then fall on the same values.
-            values = functional.dropout(values.transpose(0, 1).contiguous(), layer.dropout).transpose(0, 1)
+            # Time first, as torch's own layer has it: the same random bits then fall on the same
+            # values.
+            values = functional.dropout(values.transpose(0, 1).contiguous(),
+                                        layer.dropout).transpose(0, 1)
     ends = tuple(torch.cat(parts, 1).transpose(0, 1) for parts in zip(*last))
     return values, ends if layer.mode == "LSTM" else ends[0]
 
 
-def _one_way(products: Products, layer: Any, inputs: torch.Tensor, states: List[torch.Tensor], suffix: str,
-             backwards: bool) -> Tuple[torch.Tensor, List[torch.Tensor]]:
+def _one_way(products: Products, layer: Any, inputs: torch.Tensor, states: List[torch.Tensor],
+             suffix: str, backwards: bool) -> Tuple[torch.Tensor, List[torch.Tensor]]:
     """Outputs [B, T, n] and the last states, each [B, 1, n]."""
     def of(name: str) -> Any:
         return getattr(layer, "%s_%s" % (name, suffix), None)
@@ -103,11 +112,13 @@ def _one_way(products: Products, layer: Any, inputs: torch.Tensor, states: List[
     c = states[1] if len(states) > 1 else inputs.new_zeros((batch, 1, layer.hidden_size))
     outputs: List[Any] = [None] * steps
     for step in reversed(range(steps)) if backwards else range(steps):
-        h, c = _step(layer.mode, given[:, step:step + 1], products.linear(h, of("weight_hh"), of("bias_hh")), h, c)
+        h, c = _step(layer.mode, given[:, step:step + 1],
+                     products.linear(h, of("weight_hh"), of("bias_hh")), h, c)
         if layer.proj_size:
             h = products.linear(h, of("weight_hr"))
         outputs[step] = h
-    return torch.cat(outputs, 1) if steps else inputs.new_zeros((batch, 0, width)), [h, c][:1 + (layer.mode == "LSTM")]
+    return torch.cat(outputs, 1) if steps else inputs.new_zeros(
+        (batch, 0, width)), [h, c][:1 + (layer.mode == "LSTM")]
 
 
 def _step(mode: str, one: torch.Tensor, other: torch.Tensor, h: torch.Tensor,
@@ -126,20 +137,22 @@ def _step(mode: str, one: torch.Tensor, other: torch.Tensor, h: torch.Tensor,
 
 def cell(products: Products, layer: Any, input: torch.Tensor, hx: Any = None) -> Any:
     """torch.nn.RNNCell, LSTMCell or GRUCell: the layer's output."""
-    mode = {nn.LSTMCell: "LSTM", nn.GRUCell: "GRU"}.get(known(layer, RULES), "")  # type: ignore[arg-type]
+    # type: ignore[arg-type]
+    mode = {nn.LSTMCell: "LSTM", nn.GRUCell: "GRU"}.get(known(layer, RULES), "")
     if getattr(layer, "nonlinearity", "") == "relu":
         mode = "RNN_RELU"
     zeros = input.new_zeros((input.shape[0], layer.hidden_size))
     h, c = hx if isinstance(hx, (tuple, list)) else (zeros if hx is None else hx, zeros)
     h, c = _step(mode, products.linear(input[:, None], layer.weight_ih, layer.bias_ih),
-                 products.linear(h[:, None], layer.weight_hh, layer.bias_hh), h[:, None], c[:, None])
+                 products.linear(h[:, None], layer.weight_hh, layer.bias_hh), h[:, None],
+                 c[:, None])
     return (h[:, 0], c[:, 0]) if mode == "LSTM" else h[:, 0]
 
 
-def attention(products: Products, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-              key_padding_mask: Optional[torch.Tensor] = None, need_weights: bool = True,
-              attn_mask: Optional[torch.Tensor] = None, average_attn_weights: bool = True,
-              is_causal: bool = False) -> Any:
+def attention(products: Products, layer: Any, query: torch.Tensor, key: torch.Tensor,
+              value: torch.Tensor, key_padding_mask: Optional[torch.Tensor] = None,
+              need_weights: bool = True, attn_mask: Optional[torch.Tensor] = None,
+              average_attn_weights: bool = True, is_causal: bool = False) -> Any:
     """torch.nn.MultiheadAttention with batch_first: the layer's output."""
     size, heads, batch = layer.embed_dim, layer.num_heads, query.shape[0]
     given = []
@@ -172,7 +185,8 @@ def attention(products: Products, layer: Any, query: torch.Tensor, key: torch.Te
         elif mask.dim() == 3:
             mask = mask.reshape((batch, heads) + tuple(mask.shape[1:]))
         mask = functional.pad(mask, (0, extra))
-        scores = scores + mask if mask.is_floating_point() else scores.masked_fill(mask.bool(), -math.inf)
+        scores = scores + mask if mask.is_floating_point() else scores.masked_fill(mask.bool(),
+                                                                                   -math.inf)
     shape = (batch, heads) + tuple(scores.shape[2:])
     weights = torch.softmax(scores, 3).reshape((batch * heads,) + tuple(scores.shape[2:]))
     weights = functional.dropout(weights, layer.dropout, layer.training).reshape(shape)
@@ -183,16 +197,19 @@ def attention(products: Products, layer: Any, query: torch.Tensor, key: torch.Te
     return outputs, weights.mean(1) if average_attn_weights else weights
 
 
-RULES: Dict[type, Callable[..., Any]] = {
-    nn.RNN: recurrent, nn.LSTM: recurrent, nn.GRU: recurrent, nn.RNNCell: cell, nn.LSTMCell: cell, nn.GRUCell: cell,
-    nn.MultiheadAttention: attention}
+RULES: Dict[type, Callable[..., Any]] = {nn.RNN: recurrent, nn.LSTM: recurrent, nn.GRU: recurrent,
+                                         nn.RNNCell: cell, nn.LSTMCell: cell, nn.GRUCell: cell,
+                                         nn.MultiheadAttention: attention}
 
 
 def check_input(name: str, layer: nn.Module, inputs: Any) -> None:
-    """InvalidArgument for an input of one of these layers that is no batch of vectors or sequences."""
+    """InvalidArgument for an input of one of these layers that is no batch of vectors or
+    sequences."""
     cells = RULES.get(known(layer, RULES)) is cell  # type: ignore[arg-type]
     if type(inputs) is not torch.Tensor or inputs.dim() != (2 if cells else 3):
-        raise InvalidArgument("model: %s must be given [B, %sfeatures] first, examples filled up to one length, not "
-                              "packed; got %s" % (called(name, layer), "" if cells else "T, ",
-                                                  "shape %s" % list(inputs.shape) if type(inputs) is torch.Tensor
-                                                  else type(inputs).__name__), field="model")
+        raise InvalidArgument(
+            "model: %s must be given [B, %sfeatures] first, examples filled up to one "
+            "length, not packed; got %s"
+            % (called(name, layer), "" if cells else "T, ", "shape %s" % list(inputs.shape)
+               if type(inputs) is torch.Tensor else type(inputs).__name__),
+            field="model")

@@ -34,5 +34,5 @@ _event("MixtureOfGaussiansDpEvent", "standard_deviation", "sensitivities", "samp
 _event("ZCDpEvent", "rho", xi=0.0)
 _event("ExponentialMechanismDpEvent", "epsilon")
 _event("PermuteAndFlipDpEvent", "epsilon")
-_event("TruncatedSubsampledGaussianDpEvent", "dataset_size", "sampling_probability", "truncated_batch_size",
-       "noise_multiplier")
+_event("TruncatedSubsampledGaussianDpEvent", "dataset_size", "sampling_probability",
+       "truncated_batch_size", "noise_multiplier")

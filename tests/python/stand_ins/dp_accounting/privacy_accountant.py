@@ -29,6 +29,7 @@ class PrivacyAccountant:
     def compose(self, event, count=1):
         refused = self._maybe_compose(event, count, False)
         if refused is not None:
-            raise UnsupportedEventError("%s caused by subevent %s" % (refused.error_message, refused.invalid_event))
+            raise UnsupportedEventError("%s caused by subevent %s"
+                                        % (refused.error_message, refused.invalid_event))
         self._maybe_compose(event, count, True)
         return self

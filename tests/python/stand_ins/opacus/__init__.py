@@ -1,5 +1,6 @@
-"""A small stand-in for Opacus, which Debian does not have: the order of its steps (clip, skip a part, noise, scale, hook,
-step), its samplers' names, and nothing of its code. Gradients of examples are those of linear layers."""
+"""A small stand-in for Opacus, which Debian does not have: the order of its steps (clip, skip a
+part, noise, scale, hook, step), its samplers' names, and nothing of its code. Gradients of examples
+are those of linear layers."""
 import torch
 
 from . import accountants, utils  # noqa: F401
@@ -14,7 +15,8 @@ class UniformWithReplacementSampler:
 
     def __iter__(self):
         for _ in range(len(self)):
-            yield (torch.rand(self.num_samples) < self.sample_rate).nonzero().reshape(-1).tolist() or [0]
+            yield (torch.rand(
+                self.num_samples) < self.sample_rate).nonzero().reshape(-1).tolist() or [0]
 
 
 def rows_of(layer, inputs, output):
@@ -23,7 +25,8 @@ def rows_of(layer, inputs, output):
 
     def of_errors(errors):
         errors = errors * len(errors)
-        for parameter, rows in ((layer.weight, errors[:, :, None] * seen[:, None, :]), (layer.bias, errors)):
+        for parameter, rows in ((layer.weight, errors[:, :, None] * seen[:, None, :]),
+                                (layer.bias, errors)):
             before = getattr(parameter, "grad_sample", None)
             parameter.grad_sample = rows if before is None else (
                 before + [rows] if isinstance(before, list) else [before, rows])
@@ -49,11 +52,13 @@ class Optimizer:
 
     @property
     def accumulated_iterations(self):
-        return len(self.params[0].grad_sample) if isinstance(self.params[0].grad_sample, list) else 1
+        return len(self.params[0].grad_sample) if isinstance(self.params[0].grad_sample,
+                                                             list) else 1
 
     @property
     def grad_samples(self):
-        return [torch.cat(p.grad_sample) if isinstance(p.grad_sample, list) else p.grad_sample for p in self.params]
+        return [torch.cat(p.grad_sample) if isinstance(p.grad_sample, list) else p.grad_sample
+                for p in self.params]
 
     def zero_grad(self):
         for p in self.params:
@@ -66,7 +71,8 @@ class Optimizer:
         rows = self.grad_samples
         norms = torch.stack([r.flatten(1).norm(dim=1) for r in rows]).norm(dim=0)
         for p, r in zip(self.params, rows):
-            clipped = (r.flatten(1) * (self.max_grad_norm / (norms + 1e-6)).clamp(max=1)[:, None]).sum(0).view_as(p)
+            clipped = (r.flatten(
+                1) * (self.max_grad_norm / (norms + 1e-6)).clamp(max=1)[:, None]).sum(0).view_as(p)
             p.summed_grad = clipped if p.summed_grad is None else p.summed_grad + clipped
 
     def step(self):
@@ -85,12 +91,13 @@ class PrivacyEngine:
     def __init__(self, *, accountant="prv", secure_mode=False):
         self.accountant = None
 
-    def make_private(self, *, module, optimizer, data_loader, noise_multiplier, max_grad_norm, poisson_sampling=True,
-                     clipping="flat"):
+    def make_private(self, *, module, optimizer, data_loader, noise_multiplier, max_grad_norm,
+                     poisson_sampling=True, clipping="flat"):
         if poisson_sampling:
             size = len(data_loader.dataset)
             data_loader = torch.utils.data.DataLoader(
-                data_loader.dataset, batch_sampler=UniformWithReplacementSampler(size, 1 / len(data_loader)))
+                data_loader.dataset,
+                batch_sampler=UniformWithReplacementSampler(size, 1 / len(data_loader)))
         for layer in module.modules():
             if isinstance(layer, torch.nn.Linear) and not hasattr(layer, "watched"):
                 layer.watched = layer.register_forward_hook(rows_of)

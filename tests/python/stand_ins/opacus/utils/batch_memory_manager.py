@@ -22,8 +22,10 @@ class BatchSplittingSampler:
 class BatchMemoryManager:
     def __init__(self, *, data_loader, max_physical_batch_size, optimizer):
         self.loader = torch.utils.data.DataLoader(
-            data_loader.dataset, collate_fn=data_loader.collate_fn, num_workers=data_loader.num_workers,
-            batch_sampler=BatchSplittingSampler(data_loader.batch_sampler, max_physical_batch_size, optimizer))
+            data_loader.dataset, collate_fn=data_loader.collate_fn,
+            num_workers=data_loader.num_workers,
+            batch_sampler=BatchSplittingSampler(data_loader.batch_sampler, max_physical_batch_size,
+                                                optimizer))
 
     def __enter__(self):
         return self.loader
