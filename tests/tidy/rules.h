@@ -14,11 +14,11 @@ struct SourceFile {
   std::string text;
 };
 
-// Every .h, .cc, .c, .proto, CMake and Markdown file below `root` that belongs to the project, by
-// path.
+// The project's sources and Markdown files below `root`, by path: in every folder that git lists.
 std::vector<SourceFile> ReadSources(const std::string& root);
 
-bool IsCode(const SourceFile& file);
+bool IsCode(const SourceFile& file);    // C++ and C
+bool IsScript(const SourceFile& file);  // TypeScript, JavaScript, style sheets, Python
 
 // A file includes only headers of its own target and of those that the target names in DEPS; and
 // each third-party library only where it belongs. Tests and benchmarks may include what they test.
@@ -26,6 +26,9 @@ Complaints IncludeDirections(const SourceFile& file, const Targets& targets);
 
 // Calls that have a safer form, marks of unfinished work, exceptions in libraries.
 Complaints BannedWords(const SourceFile& file);
+
+// The page's sources and Python are at most 100 columns wide. (C++ is clang-format's.)
+Complaints Columns(const SourceFile& file);
 
 // A header says first what it is for, and is guarded.
 Complaints HeaderShape(const SourceFile& file);

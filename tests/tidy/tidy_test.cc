@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/tidy/function_bounds.h"
+#include "tests/tidy/function_rules.h"
 #include "tests/tidy/rules.h"
 
 namespace dpledger::tidy {
@@ -33,12 +35,12 @@ class Sources : public ::testing::Test {
     delete targets_;
   }
 
-  // What `rule` complains about over all code.
+  // What `rule` complains about over all code and scripts.
   template <typename Rule>
   static Complaints Over(Rule rule) {
     Complaints all;
     for (const SourceFile& file : *files_) {
-      if (!IsCode(file)) continue;
+      if (!IsCode(file) && !IsScript(file)) continue;
       for (std::string& complaint : rule(file)) all.push_back(std::move(complaint));
     }
     return all;
@@ -50,9 +52,19 @@ class Sources : public ::testing::Test {
 std::vector<SourceFile>* Sources::files_ = nullptr;
 Targets* Sources::targets_ = nullptr;
 
-TEST_F(Sources, AreFound) { EXPECT_GT(files_->size(), 50u); }
+TEST_F(Sources, AreFound) {
+  EXPECT_GT(files_->size(), 50u);
+  for (const char* path : {"README.md", "python/dpledger/accounting.py", "dashboard/build.mjs",
+                           "dashboard/src/main.tsx", "registry/CMakeLists.txt"}) {
+    EXPECT_TRUE(std::any_of(files_->begin(), files_->end(), [&](const SourceFile& file) {
+      return file.path == path;
+    })) << path;
+  }
+}
 TEST_F(Sources, IncludeOnlyAlongTheArrows) {
-  EXPECT_THAT(Over([](const SourceFile& file) { return IncludeDirections(file, *targets_); }),
+  EXPECT_THAT(Over([](const SourceFile& file) {
+                return IsCode(file) ? IncludeDirections(file, *targets_) : Complaints();
+              }),
               IsEmpty());
 }
 TEST_F(Sources, HaveArrowsWithoutCircles) { EXPECT_THAT(targets_->Circles(), IsEmpty()); }
@@ -81,6 +93,13 @@ TEST_F(Sources, KeepTheirRoomsApart) {
   EXPECT_TRUE(targets_->Reaches("dpledger-server", "rdp")) << "or the list is not read";
 }
 TEST_F(Sources, UseNoBannedWord) { EXPECT_THAT(Over(BannedWords), IsEmpty()); }
+TEST_F(Sources, AreNotTooWide) { EXPECT_THAT(Over(Columns), IsEmpty()); }
+TEST_F(Sources, HaveFunctionsThatFitAScreen) {
+  EXPECT_THAT(LongFunctions(*files_, kLongFunctions), IsEmpty());
+}
+TEST_F(Sources, HaveFunctionsOfFewParameters) {
+  EXPECT_THAT(WideFunctions(*files_, kWideFunctions), IsEmpty());
+}
 TEST_F(Sources, HaveHeadersThatSayWhatTheyAreFor) { EXPECT_THAT(Over(HeaderShape), IsEmpty()); }
 TEST_F(Sources, AreSmallFiles) { EXPECT_THAT(FileSizes(*files_), IsEmpty()); }
 TEST_F(Sources, HaveAClaimForEveryMethod) { EXPECT_THAT(MissingClaims(*files_), IsEmpty()); }
@@ -179,6 +198,77 @@ TEST(BannedWords, NoticesUnsafeCallsAndUnfinishedWork) {
               SizeIs(1));
   EXPECT_THAT(BannedWords({"base/x.cc", "  throw 1;\n"}), SizeIs(1));
   EXPECT_THAT(BannedWords({"cli/x.cc", "  throw 1;\n"}), IsEmpty());
+}
+
+TEST(BannedWords, OfScriptsAreNoticed) {
+  EXPECT_THAT(BannedWords({"dashboard/src/x.ts",
+                           "// TO"
+                           "DO later\n"}),
+              SizeIs(1));
+  EXPECT_THAT(BannedWords({"python/dpledger/x.py",
+                           "os.sys"
+                           "tem(command)\n"}),
+              SizeIs(1));
+  EXPECT_THAT(BannedWords({"python/dpledger/x.py", "x = eval(text)\n"}), SizeIs(1));
+  EXPECT_THAT(BannedWords({"dashboard/src/x.ts", "  throw new Error();\n"}), IsEmpty());
+}
+
+TEST(Columns, NoticesALineThatIsTooWide) {
+  const std::string full(100, 'x');
+  EXPECT_THAT(Columns({"dashboard/src/x.tsx", full + "\n" + full + "y\n"}),
+              ElementsAre("dashboard/src/x.tsx:2: 101 columns"));
+  EXPECT_THAT(Columns({"python/x.py", full + "y\n"}), SizeIs(1));
+  EXPECT_THAT(Columns({"tests/python/x.py", full + "y\n"}), SizeIs(1));
+  EXPECT_THAT(Columns({"dashboard/src/x.tsx", full + "{\" \"}\n"}), IsEmpty());
+  std::string letters;
+  for (int i = 0; i < 100; ++i) letters += "ε";
+  EXPECT_THAT(Columns({"dashboard/src/x.css", letters + "\n"}), IsEmpty());
+}
+
+std::string Padded(int lines) {
+  std::string body;
+  for (int i = 0; i < lines; ++i) body += "  x(\"}\"); // }\n";
+  return "{\n" + body + "}\n";
+}
+
+TEST(FunctionsOf, FindsFunctionsWhereverTheyStand) {
+  const SourceFile file = {
+      "room/x.cc",
+      "#define OPEN {\nnamespace a {\nclass B final : public C {\n public:\n"
+      "  B(int one, std::map<int, int> two) : one_{one}, two_(two) {\n  }\n"
+      "  bool operator()(int) const { return {1} < 2; }\n  std::string word_ = \"{\";\n};\n"
+      "constexpr int kList[] = {f(1), 2};\n"
+      "template <typename T, int kSize>\nauto B::Of(T (*f)(int, int), int) -> int {\n"
+      "  const char* raw = R\"x(}}})x\";\n  if (1'000 > '}') { }\n}\n}  // namespace a\n"};
+  const std::vector<Function> found = FunctionsOf(file);
+  ASSERT_THAT(found, SizeIs(3));
+  EXPECT_EQ(found[0].name, "x.cc:B");
+  EXPECT_EQ(found[0].line, 5);
+  EXPECT_EQ(found[0].lines, 2);
+  EXPECT_EQ(found[0].parameters, 2);
+  EXPECT_EQ(found[1].name, "x.cc:operator()");
+  EXPECT_EQ(found[1].parameters, 1);
+  EXPECT_EQ(found[2].name, "x.cc:B::Of");
+  EXPECT_EQ(found[2].lines, 4);
+  EXPECT_EQ(found[2].parameters, 2);
+}
+
+TEST(LongFunctions, AreNoticedUnlessTheyAreListed) {
+  const std::vector<SourceFile> files = {{"room/x.cc", "void Short() " + Padded(68)},
+                                         {"room/y.cc", "void Long() " + Padded(69)},
+                                         {"tests/z.cc", "void Long() " + Padded(99)}};
+  EXPECT_THAT(LongFunctions(files, {}), ElementsAre("y.cc:Long: 71 lines, at most 70"));
+  EXPECT_THAT(LongFunctions(files, {{"y.cc:Long", 71}}), IsEmpty());
+  EXPECT_THAT(LongFunctions(files, {{"y.cc:Long", 71}, {"x.cc:Short", 90}, {"x.cc:Gone", 90}}),
+              ElementsAre(HasSubstr("x.cc:Gone: has at most"), HasSubstr("x.cc:Short: has at")));
+}
+
+TEST(WideFunctions, AreNoticedUnlessTheyAreListed) {
+  const std::vector<SourceFile> files = {
+      {"room/x.cc", "int F(int a, int b, int c, int d, int e, int f) { }\n"},
+      {"room/y.h", "int G(int a, int b, int c, int d, int e, int f,\n      int g) { }\n"}};
+  EXPECT_THAT(WideFunctions(files, {}), ElementsAre("y.h:G: 7 parameters, at most 6"));
+  EXPECT_THAT(WideFunctions(files, {{"y.h:G", 7}}), IsEmpty());
 }
 
 TEST(HeaderShape, NoticesAHeaderWithoutPurposeOrGuard) {
