@@ -89,4 +89,10 @@ absl::Status WriteFileDurably(const std::string& path, std::string_view content)
   return SyncDirectory(folder.empty() ? "." : folder);
 }
 
+std::string Beside(const std::string& folder, std::string_view ending) {
+  std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "store/"
+  return path.string().append(ending);
+}
+
 }  // namespace dpledger

@@ -23,6 +23,9 @@ absl::Status TruncateDurably(const std::string& path, uint64_t bytes);
 // Makes the file names in a folder durable, after a create, rename or unlink.
 absl::Status SyncDirectory(const std::string& path);
 
+// The name of a file beside a folder: "store.key" where the folder is "store" or "store/".
+std::string Beside(const std::string& folder, std::string_view ending);
+
 // "<operation> <path>: <errno text>", with the code that fits errno.
 absl::Status ErrnoError(int error, std::string_view operation, std::string_view path);
 

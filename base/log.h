@@ -4,10 +4,15 @@
 //
 // Log lines hold names of ledgers, sizes, codes and times, never the content of events or
 // declarations. Thread safe; each line is written whole.
+//
+// A log never waits and never fails: lines for which a pipe, a socket or a terminal has no room are
+// lost, and counted in a line of their own ("log_lines_lost") once there is room again. A program
+// must ignore SIGPIPE, or the end of the pipe's reader is its own.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +28,8 @@ using LogFields = std::initializer_list<std::pair<std::string_view, LogValue>>;
 class Log {
  public:
   // Lines below `level` are dropped. `file_descriptor` is not owned.
-  Log(LogLevel level, int file_descriptor) : level_(level), file_descriptor_(file_descriptor) {}
+  Log(LogLevel level, int file_descriptor);
+  ~Log();
 
   bool Wants(LogLevel level) const { return level >= level_; }
   // `event` names what happened, in snake_case; `fields`, and then `more`, hold its details. Text
@@ -33,7 +39,8 @@ class Log {
 
  private:
   const LogLevel level_;
-  const int file_descriptor_;
+  class Sink;
+  const std::unique_ptr<Sink> sink_;
 };
 
 }  // namespace dpledger

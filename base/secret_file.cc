@@ -21,17 +21,24 @@ absl::Status Exposed(const std::string& path, const char* what) {
                     {"KEY_FILE_EXPOSED", {}});
 }
 
-absl::Status CheckOwnersAlone(int fd, const std::string& path) {
+// The bits of its mode that would let somebody use the file who must not.
+mode_t ForbiddenBits(const struct stat& file) {
+  if (file.st_uid == 0 && ::geteuid() != 0) return S_IWGRP | S_IXGRP | S_IRWXO;
+  const bool groups_own = file.st_gid == ::geteuid() && file.st_gid != 0;
+  return groups_own ? S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
+}
+
+absl::Status CheckUsersAlone(int fd, const std::string& path) {
   struct stat status;
   if (::fstat(fd, &status) != 0) return ErrnoError(errno, "stat", path);
-  if (!S_ISREG(status.st_mode)) return Exposed(path, "a signing key must be in a regular file");
+  if (!S_ISREG(status.st_mode)) return Exposed(path, "a secret must be in a regular file");
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return Exposed(path, "belongs to another user, who can read the signing key");
+    return Exposed(path, "belongs to another user, who can read the secret");
   }
-  if ((status.st_mode & 077) != 0) {
+  if ((status.st_mode & ForbiddenBits(status)) != 0) {
     return Exposed(path,
-                   "group or others may use the signing key; say chmod 600, and if somebody may "
-                   "have read it, rotate it (docs/operating.md)");
+                   "group or others may use the secret; say chmod 600, and if somebody may have "
+                   "read it, change it (docs/operating.md)");
   }
   return absl::OkStatus();
 }
@@ -70,7 +77,7 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_b
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoError(errno, "open", path);
   const auto close = absl::MakeCleanup([fd] { ::close(fd); });
-  RETURN_IF_ERROR(CheckOwnersAlone(fd, path));
+  RETURN_IF_ERROR(CheckUsersAlone(fd, path));
   std::string content(max_bytes, '\0');
   const ssize_t size = ::read(fd, content.data(), content.size());
   if (size < 0) return ErrnoError(errno, "read", path);

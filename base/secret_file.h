@@ -1,6 +1,6 @@
-// Files that hold a secret, such as a private key: readable by their owner alone, and replaced
-// whole or never changed. The content is never written elsewhere, not even into an error; the
-// caller wipes its copy. Thread safe.
+// Files that hold a secret, such as a private key or a password: readable by the process's user
+// alone, or by those whom root has named, and replaced whole or never changed. The content is never
+// written elsewhere, not even into an error; the caller wipes its copy. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,12 @@ namespace dpledger {
 
 // At most the first `max_bytes` of the file. NOT_FOUND if there is no such file;
 // FAILED_PRECONDITION (KEY_FILE_EXPOSED) if it is not a regular file, if neither this process's
-// user nor root owns it, or if group or others may read or write it.
+// user nor root owns it, if others may use it, or if a group may, but for two cases:
+//  - root owns it, and its group may read it: whom root names, root trusts (Kubernetes' secrets
+//  with
+//    fsGroup, systemd's LoadCredential, as libpq has it);
+//  - this process's user owns it, and its group is the user's own, which has the user's number
+//    (Kubernetes' fsGroup makes a user's files writable for it).
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes);
 
 // Makes a new file of mode 0600, durable on return. A crash never leaves a part of it under its

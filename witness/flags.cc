@@ -27,7 +27,7 @@ Examples:
 constexpr char kFooter[] = R"(
 Speaks C2SP tlog-witness: POST /add-checkpoint, GET /<SHA-256 of the origin>/checkpoint. It listens
 without TLS: requests and answers are signed. Keep the state folder and the key: without them the witness forgets what it cosigned.
-SIGTERM and SIGINT end it after the answers under way.)";
+SIGTERM, SIGINT and SIGHUP end it after the answers under way.)";
 
 const std::map<std::string, LogLevel> kLogLevels = {{"debug", LogLevel::kDebug},
                                                     {"info", LogLevel::kInfo},
@@ -45,7 +45,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   Flags flags;
   std::string log_level = "info";
   std::vector<std::string> log_keys, log_servers;
-  client::ServerAccess access;  // of every log server
+  connection::ServerAccess access;  // of every log server
   bool consistency_only = false;
   flags.witness.state_folder = "./var/witness";
 
@@ -127,9 +127,9 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
                 << text << "\n";
       return kUsageError;
     }
-    client::ServerAccess& server = flags.log_servers[origin] = access;
+    connection::ServerAccess& server = flags.log_servers[origin] = access;
     server.address = text.substr(sign + 1);
-    if (const absl::Status status = client::Complete(server).status(); !status.ok()) {
+    if (const absl::Status status = connection::Complete(server).status(); !status.ok()) {
       std::cerr << "--log-server " << origin << ": " << FromAbsl(status.message()) << "\n";
       return kUsageError;
     }

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/log.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "witness/http_door.h"
 #include "witness/witness.h"
 
@@ -15,7 +15,7 @@ namespace dpledger::witness {
 struct Flags {
   HttpDoorOptions door;
   WitnessOptions witness;
-  std::map<std::string, client::ServerAccess> log_servers;  // by origin
+  std::map<std::string, connection::ServerAccess> log_servers;  // by origin
   std::string signing_key;
   std::string port_file;
   bool print_key = false;

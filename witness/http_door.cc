@@ -69,6 +69,7 @@ class HttpDoor::Impl {
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
     int signal = 0;
     while (signal <= 0 && !witness_.failed()) {
       signal = sigtimedwait(&signals, nullptr, &kBetweenLooks);

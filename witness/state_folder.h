@@ -37,7 +37,7 @@ class StateFolder {
   absl::Status Write(std::string_view origin, const merkle::Note& note);
 
   std::string PathOf(std::string_view origin) const;
-  // Where the log's entries so far are remembered (registry/follower.h).
+  // The file that remembers the log's entries so far (registry/follower.h).
   std::string RegistryPathOf(std::string_view origin) const;
   // A file of evidence against the log, in "<hash of the origin>.contradiction/".
   absl::Status KeepEvidence(std::string_view origin, const std::string& name,
