@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -29,6 +30,7 @@ constexpr size_t kReadBytes = size_t{16} << 10;
 // connection, and the client might never see the answer.
 constexpr absl::Duration kLingerTimeout = absl::Seconds(1);
 constexpr size_t kMaxLingerBytes = size_t{1} << 20;
+constexpr absl::Duration kRefusalPause = absl::Seconds(1);
 constexpr size_t kNoBody = SIZE_MAX;  // as the length of an answer
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -47,6 +49,7 @@ Connection::Connection(std::shared_ptr<Connections> shared, Connections::Socket 
       strand_(shared_->io().get_executor()),
       peer_(std::move(peer)),
       deadline_(0),
+      pause_(shared_->io()),
       buffer_(kMaxBufferBytes) {
   SetDeadline(shared_->options().idle_timeout);
 }
@@ -158,10 +161,17 @@ void Connection::CheckParsedHead() {
   received_.path = target->path;
   received_.query = target->query;
   const auto& hosts = shared_->options().hosts;
-  if (!hosts.empty() && !HostAllowed(received_.Find("host").value_or(""), hosts)) {
+  const auto& open_paths = shared_->options().paths_of_any_host;
+  const bool is_open =
+      std::find(open_paths.begin(), open_paths.end(), received_.path) != open_paths.end();
+  if (!is_open && !hosts.empty() && !HostAllowed(received_.Find("host").value_or(""), hosts)) {
     return Refuse({421, "the header host names another server"});
   }
   state_ = State::kBody;
+  const auto& takes_body = shared_->options().takes_body;
+  if (takes_body && !parser_->is_done() && !takes_body(received_)) {
+    return CallHandlerWithoutBody();
+  }
   const auto expect = received_.Find("expect");
   if (!expect.has_value()) return ParseBody();
   if (*expect != "100-continue") return Refuse({417, "expect: must be 100-continue"});
@@ -195,7 +205,7 @@ void Connection::ParseBody() {
 bool Connection::ReserveBody() {
   const size_t more = parser_->get().body().size() - reserved_;
   if (more == 0) return true;
-  if (!shared_->Reserve(more)) return false;
+  if (!shared_->Reserve(peer_, more)) return false;
   reserved_ += more;
   return true;
 }
@@ -227,6 +237,16 @@ void Connection::CallHandler() {
   }
   // A stream that has begun goes on as well: its client may leave long before there is more to say.
   if (Answers(request) && (pieces_.empty() || !pieces_.back().last)) Watch();
+}
+
+// Not at once: a client that comes back as often as it is refused would take its host's share of
+// new connections, and others may be behind that address.
+void Connection::CallHandlerWithoutBody() {
+  keep_alive_ = false;
+  pause_.expires_after(absl::ToChronoMilliseconds(kRefusalPause));
+  pause_.async_wait(asio::bind_executor(strand_, [self = shared_from_this()](Error) {
+    if (self->state_ == State::kBody) self->CallHandler();
+  }));
 }
 
 // Waits for bytes or the end of the peer's side while a request is being answered.
@@ -324,7 +344,7 @@ void Connection::Queue(std::string bytes, bool last, std::function<void(bool)> d
 void Connection::WriteNext() {
   writing_ = true;
   // The request is done with, and a client that has the whole answer may ask at once for as much.
-  if (pieces_.front().last) shared_->Release(std::exchange(reserved_, 0));
+  if (pieces_.front().last) shared_->Release(peer_, std::exchange(reserved_, 0));
   SetDeadline(shared_->options().write_timeout);
   asio::async_write(socket_, asio::buffer(pieces_.front().bytes),
                     asio::bind_executor(strand_, [self = shared_from_this()](Error error, size_t) {
@@ -366,7 +386,7 @@ void Connection::Close() {
   deadline_ = 0;
   Error ignored;
   socket_.close(ignored);
-  shared_->Release(std::exchange(reserved_, 0));
+  shared_->Release(peer_, std::exchange(reserved_, 0));
   const std::deque<Piece> unsent = std::exchange(pieces_, {});
   Cancel();
   for (const Piece& piece : unsent) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -54,6 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool ReserveBody();
   void Refuse(const Refusal& refusal);
   void CallHandler();
+  void CallHandlerWithoutBody();
   void Watch();
   void OnWatched(Error error);
   void Cancel();
@@ -77,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const boost::asio::strand<boost::asio::io_context::executor_type> strand_;
   const std::string peer_;
   std::atomic<std::chrono::steady_clock::rep> deadline_;
+  boost::asio::steady_timer pause_;
 
   State state_ = State::kIdle;
   uint64_t request_ = 0;  // its number on this connection

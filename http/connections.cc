@@ -1,5 +1,6 @@
 #include "http/connections.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
@@ -12,6 +13,9 @@ namespace {
 
 // How exactly deadlines are kept.
 constexpr auto kTick = std::chrono::milliseconds(50);
+
+// Of what bodies may take in all, one address has this part: it cannot shut others out.
+constexpr size_t kAddressShare = 4;
 
 // "127.0.0.1:5000" -> "127.0.0.1".
 std::string AddressOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
@@ -71,10 +75,27 @@ size_t Connections::size() const {
   return open_.size();
 }
 
-bool Connections::Reserve(size_t bytes) {
-  if (buffered_.fetch_add(bytes) + bytes <= options_.max_buffered_bytes) return true;
+bool Connections::Reserve(const std::string& peer, size_t bytes) {
+  const std::string address = AddressOf(peer);
+  absl::MutexLock lock(&mutex_);
+  const auto found = buffered_by_address_.find(address);
+  const size_t held = found == buffered_by_address_.end() ? 0 : found->second;
+  const size_t share =
+      std::max(options_.max_buffered_bytes / kAddressShare, options_.max_body_bytes);
+  if (held + bytes > share || buffered_ + bytes > options_.max_buffered_bytes) {
+    return false;
+  }
+  buffered_ += bytes;
+  buffered_by_address_[address] = held + bytes;
+  return true;
+}
+
+void Connections::Release(const std::string& peer, size_t bytes) {
+  if (bytes == 0) return;
+  absl::MutexLock lock(&mutex_);
   buffered_ -= bytes;
-  return false;
+  const auto found = buffered_by_address_.find(AddressOf(peer));
+  if ((found->second -= bytes) == 0) buffered_by_address_.erase(found);
 }
 
 bool Connections::Post(const boost::asio::strand<boost::asio::io_context::executor_type>& strand,

@@ -31,9 +31,10 @@ class Connections : public std::enable_shared_from_this<Connections> {
   void Forget(const std::shared_ptr<Connection>& connection);
   size_t size() const;
 
-  // False if `bytes` more would be too many; else Release gives them back.
-  bool Reserve(size_t bytes);
-  void Release(size_t bytes) { buffered_ -= bytes; }
+  // False if `bytes` more of `peer` would be too many, of all or of its address; else Release gives
+  // them back.
+  bool Reserve(const std::string& peer, size_t bytes);
+  void Release(const std::string& peer, size_t bytes);
 
   // Runs `task` on the threads; false once the server has closed, and then never.
   bool Post(const boost::asio::strand<boost::asio::io_context::executor_type>& strand,
@@ -60,13 +61,14 @@ class Connections : public std::enable_shared_from_this<Connections> {
   boost::asio::io_context io_;
   boost::asio::steady_timer tick_{io_};
   std::atomic<bool> stopping_ = false;
-  std::atomic<size_t> buffered_ = 0;
   std::atomic<int64_t> next_complaint_ = 0;  // seconds of the steady clock
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<std::shared_ptr<Connection>> open_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);
+  size_t buffered_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, size_t> buffered_by_address_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger::http

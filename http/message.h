@@ -1,6 +1,7 @@
 // A request as a handler sees it, and its answer; what both look like on the wire is http/head.h's.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,12 +21,13 @@ std::optional<std::string_view> Find(const Headers& headers, std::string_view na
 size_t Count(const Headers& headers, std::string_view name);
 
 struct Request {
-  std::string method;  // as sent: methods are case-sensitive
-  std::string path;    // percent-decoded, begins with '/'; ParseTarget says what it never holds
-  std::string query;   // what follows '?', not decoded
-  Headers headers;     // without trailers of a chunked body
-  std::string body;    // without its chunks
-  std::string peer;    // who sent it, "127.0.0.1:54321"
+  std::string method;   // as sent: methods are case-sensitive
+  std::string path;     // percent-decoded, begins with '/'; ParseTarget says what it never holds
+  std::string query;    // what follows '?', not decoded
+  Headers headers;      // without trailers of a chunked body
+  std::string body;     // without its chunks
+  std::string peer;     // who sent it, "127.0.0.1:54321"
+  std::any noted = {};  // what ServerOptions::takes_body found out
 
   std::optional<std::string_view> Find(std::string_view name) const {
     return http::Find(headers, name);

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -346,6 +349,51 @@ TEST_F(HttpServer, BoundsWhatAllRequestsKeep) {
   held->Send({});
   EXPECT_EQ(first.Read().status, 200);
   EXPECT_EQ(Once(begin + std::string(100000, 'a')).status, 200);
+}
+
+// A host that never ends its bodies has its own share of the room for them, and no more.
+TEST_F(HttpServer, OneAddressDoesNotShutOthersOut) {
+  Start({.address = "", .max_body_bytes = 100000, .max_buffered_bytes = 800000});
+  std::vector<std::unique_ptr<RawClient>> clients;
+  const auto from = [&](const std::string& peer) -> RawClient& {
+    int pair[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    clients.push_back(std::make_unique<RawClient>(pair[0]));
+    server_->Serve(pair[1], peer);
+    return *clients.back();
+  };
+  const std::string begun =
+      "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + std::string(90000, 'a');
+  int refused = 0;
+  for (int i = 0; i < 12; ++i) {
+    RawClient& hostile = from(absl::StrCat("192.0.2.1:", i + 1));
+    hostile.Send(begun);
+    if (i >= 2) refused += hostile.Ends(0.2) ? 1 : 0;  // the answer 503, and then the end
+  }
+  EXPECT_GT(refused, 8);
+  RawClient& honest = from("192.0.2.2:1");
+  honest.Send(Post("/echo", std::string(100000, 'b')));
+  EXPECT_EQ(honest.Read().status, 200);
+}
+
+TEST_F(HttpServer, KeepsNoBodyThatIsNotTaken) {
+  std::atomic<int> asked = 0;
+  Start({.takes_body = [&](Request& head) {
+    ++asked;
+    head.noted = std::string("seen");
+    return head.Find("authorization").has_value();
+  }});
+  RawClient stranger(server_->address());
+  // Its end never comes, and is not waited for.
+  stranger.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc");
+  const RawAnswer answer = stranger.Read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "");
+  EXPECT_EQ(answer.Header("connection"), "close");
+  EXPECT_EQ(Once(Post("/echo", "abc", "Authorization: x\r\n")).body, "abc");
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(Once(Get("/echo")).status, 200);
+  EXPECT_EQ(asked, 2) << "there is no body to ask about";
 }
 
 TEST_F(HttpServer, AnswersForAHandlerThatFails) {
