@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/channel.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 
 class SharedConnections {
  public:
@@ -49,4 +49,4 @@ class SharedConnections {
   const std::shared_ptr<Table> table_;
 };
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

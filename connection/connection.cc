@@ -1,4 +1,4 @@
-#include "client/connection.h"
+#include "connection/connection.h"
 
 #include <sys/stat.h>
 
@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,16 +15,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "base/address.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "client/shared_connections.h"
+#include "connection/shared_connections.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_certificate_verifier.h"
+#include "grpcpp/security/tls_credentials_options.h"
 #include "grpcpp/support/channel_arguments.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 namespace {
 
 // The server ends a page of entries at about 1 MiB; one entry and its neighbours cannot pass this.
@@ -36,6 +41,7 @@ constexpr int kKeepaliveTimeoutMilliseconds = 20 * 1000;
 // meanwhile.
 constexpr int kFirstReconnectMilliseconds = 100;
 constexpr int kMaxReconnectMilliseconds = 2 * 1000;
+constexpr unsigned kLookAtFilesSeconds = 5;  // of certificates, for others in their place
 
 ErrorReason ReasonFromDetails(const std::string& details) {
   google::rpc::Status status;
@@ -107,26 +113,35 @@ absl::StatusOr<std::string> ReadPart(const char* field, const std::string& path)
                     absl::StrCat("must be a file that can be read: ", content.status().message()));
 }
 
-// What is in the files of an access, as they are now.
-struct Pems {
-  std::string ca, certificate, key;
-};
-
-absl::StatusOr<Pems> ReadPems(const ServerAccess& access) {
-  Pems pems;
-  if (!UsesTls(access)) return pems;
-  ASSIGN_OR_RETURN(pems.ca, ReadPart("ca", access.ca));
-  ASSIGN_OR_RETURN(pems.certificate, ReadPart("cert", access.certificate));
-  ASSIGN_OR_RETURN(pems.key, ReadPart("cert_key", access.key));
-  return pems;
+absl::Status CheckReadable(const ServerAccess& access) {
+  if (!UsesTls(access)) return absl::OkStatus();
+  RETURN_IF_ERROR(ReadPart("ca", access.ca).status());
+  RETURN_IF_ERROR(ReadPart("cert", access.certificate).status());
+  return ReadPart("cert_key", access.key).status();
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const ServerAccess& access,
-                                                                        const Pems& pems) {
+// TLS by the files as they are at each handshake: certificates of a day, and authorities that are
+// replaced, end no run.
+std::shared_ptr<grpc::ChannelCredentials> TlsOf(const ServerAccess& access) {
+  using grpc::experimental::FileWatcherCertificateProvider;
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_verifier(
+      std::make_shared<grpc::experimental::HostNameCertificateVerifier>());
+  if (!access.ca.empty() || !access.key.empty()) {
+    options.set_certificate_provider(std::make_shared<FileWatcherCertificateProvider>(
+        access.key, access.certificate, access.ca, kLookAtFilesSeconds));
+  }
+  if (!access.ca.empty()) options.watch_root_certs();
+  if (!access.key.empty()) options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsCredentials(options);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
+    const ServerAccess& access) {
   const bool tls = UsesTls(access);
   std::shared_ptr<grpc::ChannelCredentials> channel;
   if (tls) {
-    channel = grpc::SslCredentials({pems.ca, pems.key, pems.certificate});
+    channel = TlsOf(access);
   } else if (access.token_file.empty()) {
     return grpc::InsecureChannelCredentials();
   } else {
@@ -141,13 +156,20 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const Se
                    std::move(token), tls ? GRPC_PRIVACY_AND_INTEGRITY : GRPC_SECURITY_NONE));
 }
 
+// What gRPC makes of a proxy's 403, 404 and other words, and of a connection that ends in the midst
+// of a call. The server's own answers all have a reason.
+bool LooksLikeAnAnswer(absl::StatusCode code) {
+  return code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kUnimplemented ||
+         code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
   ASSIGN_OR_RETURN(const ServerAccess access, Complete(given));
-  ASSIGN_OR_RETURN(const Pems pems, ReadPems(access));
+  RETURN_IF_ERROR(CheckReadable(access));
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
-                   CredentialsOf(access, pems));
+                   CredentialsOf(access));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReceivedBytes);
   arguments.SetMaxSendMessageSize(kMaxSentBytes);
@@ -158,9 +180,15 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given
   // Else gRPC would put all channels that are alike on one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const std::string target = TargetOf(access);
-  const std::string key = absl::StrJoin({target, std::string(UsesTls(access) ? "tls" : "plain"),
-                                         access.token_file, pems.ca, pems.certificate, pems.key},
-                                        absl::string_view("\0", 1));
+  // No proxy reaches this machine's own addresses, whatever http_proxy says.
+  const std::optional<Address> address = ParseAddress(target);
+  if (address.has_value() && IsLoopback(address->host)) {
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  }
+  const std::string key =
+      absl::StrJoin({target, std::string(UsesTls(access) ? "tls" : "plain"), access.token_file,
+                     access.ca, access.certificate, access.key},
+                    absl::string_view("\0", 1));
   return SharedConnections::OfProcess().Get(
       key, [&] { return grpc::CreateCustomChannel(target, credentials, arguments); });
 }
@@ -170,7 +198,11 @@ absl::Status FromGrpc(const grpc::Status& status) {
   const absl::Status plain(static_cast<absl::StatusCode>(status.error_code()),
                            status.error_message());
   const ErrorReason reason = ReasonFromDetails(status.error_details());
-  return reason.reason.empty() ? plain : WithReason(plain, reason);
+  if (!reason.reason.empty()) return WithReason(plain, reason);
+  if (!LooksLikeAnAnswer(plain.code())) return plain;
+  return absl::UnavailableError(
+      absl::StrCat("not an answer of the server, but of what is between: ",
+                   absl::StatusCodeToString(plain.code()), ": ", plain.message()));
 }
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

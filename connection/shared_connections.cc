@@ -1,8 +1,8 @@
-#include "client/shared_connections.h"
+#include "connection/shared_connections.h"
 
 #include <utility>
 
-namespace dpledger::client {
+namespace dpledger::connection {
 namespace {
 
 constexpr size_t kUsersOfAChannel = 64;
@@ -38,4 +38,4 @@ size_t SharedConnections::channels() const {
   return table_->channels.size();
 }
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 
 struct ServerAccess {
   ServerAccess() = default;
@@ -22,8 +22,8 @@ struct ServerAccess {
   std::string certificate;  // PEM file of one's own certificate, for mutual TLS
   std::string key;          // and its key
   std::string token_file;   // a bearer token; read again whenever the file changes
-  // The server's log keys (client/log_keys.h), with blanks between them: acknowledgements that none
-  // of them has signed are refused. Empty: they are taken as they come.
+  // The server's log keys (connection/log_keys.h), with blanks between them: acknowledgements that
+  // none of them has signed are refused. Empty: they are taken as they come.
   std::string log_key;
 };
 
@@ -47,4 +47,4 @@ bool UsesTls(const ServerAccess& access);
 // "host:port".
 std::string TargetOf(const ServerAccess& access);
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

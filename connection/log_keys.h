@@ -15,7 +15,7 @@
 #include "merkle/sha256.h"
 #include "merkle/signed_note.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 
 class LogKeys {
  public:
@@ -35,4 +35,4 @@ class LogKeys {
   std::vector<merkle::VerifierKey> keys_;
 };
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

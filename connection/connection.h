@@ -6,19 +6,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/status.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 
 // A channel to the server of Complete(access), shared by those who ask for the same one
-// (client/shared_connections.h). It connects when first used, and again by itself after a loss.
+// (connection/shared_connections.h). It connects when first used, and again by itself after a loss.
 // INVALID_ARGUMENT of Complete, or that names a file that cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& access);
 
 // The same code and message, with the server's google.rpc.ErrorInfo as the status's ErrorReason
-// (base/status.h).
+// (base/status.h). UNAVAILABLE for what reads like an answer and is none of a server's: a proxy's
+// 404, for example.
 absl::Status FromGrpc(const grpc::Status& status);
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

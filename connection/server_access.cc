@@ -1,4 +1,4 @@
-#include "client/server_access.h"
+#include "connection/server_access.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -11,9 +11,9 @@
 #include "absl/strings/strip.h"
 #include "base/address.h"
 #include "base/status.h"
-#include "client/log_keys.h"
+#include "connection/log_keys.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 namespace {
 
 constexpr char kHttp[] = "http://";
@@ -161,4 +161,4 @@ std::string TargetOf(const ServerAccess& access) {
   return std::string(text);
 }
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

@@ -1,5 +1,5 @@
 // Names and errors as the server and its clients share them.
-#include "client/connection.h"
+#include "connection/connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 #include <string>
 
 #include "base/status.h"
-#include "client/shared_connections.h"
+#include "connection/shared_connections.h"
 #include "events/names.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/create_channel.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,9 +60,22 @@ TEST(FromGrpc, KeepsTheServersErrorInfo) {
 TEST(FromGrpc, TakesErrorsWithoutDetails) {
   EXPECT_EQ(FromGrpc(grpc::Status::OK), absl::OkStatus());
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, "gone"}), absl::UnavailableError("gone"));
-  const absl::Status garbled = FromGrpc({grpc::StatusCode::INTERNAL, "odd", "\x01\x02"});
-  EXPECT_EQ(garbled.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(ReasonOf(garbled).reason, IsEmpty());
+  const absl::Status busy = FromGrpc({grpc::StatusCode::RESOURCE_EXHAUSTED, "odd", "\x01\x02"});
+  EXPECT_EQ(busy.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(ReasonOf(busy).reason, IsEmpty());
+}
+
+// gRPC's words for a proxy's 404 and 403, and for a connection that a proxy ends: a run that took
+// them for the server's would end for good.
+TEST(FromGrpc, TakesNoProxysWordForTheServers) {
+  for (const grpc::StatusCode code :
+       {grpc::StatusCode::UNIMPLEMENTED, grpc::StatusCode::PERMISSION_DENIED,
+        grpc::StatusCode::INTERNAL, grpc::StatusCode::UNKNOWN}) {
+    const absl::Status status = FromGrpc({code, "Received http2 header with status: 404"});
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("what is between"));
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("status: 404"));
+  }
 }
 
 // ---- Shared connections ----
@@ -108,4 +121,4 @@ TEST_F(Sharing, OutlivesItsTable) {
 }
 
 }  // namespace
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

@@ -1,4 +1,4 @@
-#include "client/log_keys.h"
+#include "connection/log_keys.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "merkle/receipt_text.h"
 
-namespace dpledger::client {
+namespace dpledger::connection {
 
 absl::StatusOr<LogKeys> LogKeys::Parse(std::string_view text) {
   LogKeys keys;
@@ -46,4 +46,4 @@ absl::Status LogKeys::Check(const merkle::Hash& request, const v1::Receipt& rece
       {"RECEIPT_NOT_SIGNED", {}});
 }
 
-}  // namespace dpledger::client
+}  // namespace dpledger::connection

@@ -1,5 +1,5 @@
 // Acknowledgements that a key of the server must have signed.
-#include "client/log_keys.h"
+#include "connection/log_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "client/recorder.h"
 #include "merkle/receipt_text.h"
-#include "server/receipt_signer.h"
+#include "server/signing/receipt_signer.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
@@ -48,8 +48,8 @@ class LogKeysTest : public ::testing::Test {
 };
 
 TEST_F(LogKeysTest, TakesWhatOneOfThemSigned) {
-  const LogKeys keys =
-      *LogKeys::Parse(Text("other", *NewKey()) + "  " + Text("example.org/log", *key_));
+  const connection::LogKeys keys =
+      *connection::LogKeys::Parse(Text("other", *NewKey()) + "  " + Text("example.org/log", *key_));
   const merkle::Hash asked = keys.AskFor(batch_);
   EXPECT_TRUE(batch_.signed_receipt());
   EXPECT_EQ(asked, merkle::Sha256({batch_.SerializeAsString()}));
@@ -58,7 +58,7 @@ TEST_F(LogKeysTest, TakesWhatOneOfThemSigned) {
 }
 
 TEST_F(LogKeysTest, EveryPartIsSigned) {
-  const LogKeys keys = *LogKeys::Parse(Text("example.org/log", *key_));
+  const connection::LogKeys keys = *connection::LogKeys::Parse(Text("example.org/log", *key_));
   const merkle::Hash asked = keys.AskFor(batch_);
   signer_.Sign(asked, receipt_);
   const auto refused = [&](const merkle::Hash& request, const v1::Receipt& receipt) {
@@ -81,16 +81,17 @@ TEST_F(LogKeysTest, EveryPartIsSigned) {
   EXPECT_TRUE(refused(asked, changed([](v1::Receipt& r) { r.clear_signature(); })));
   EXPECT_TRUE(refused(asked, changed([](v1::Receipt& r) { r.mutable_signature()->push_back(0); })));
   // The same key under another name is another log.
-  EXPECT_FALSE(LogKeys::Parse(Text("example.org/copy", *key_))->Check(asked, receipt_).ok());
+  EXPECT_FALSE(
+      connection::LogKeys::Parse(Text("example.org/copy", *key_))->Check(asked, receipt_).ok());
 }
 
 TEST_F(LogKeysTest, WithoutKeysAnythingIsTaken) {
-  EXPECT_TRUE(LogKeys().empty());
-  EXPECT_EQ(LogKeys().Check({}, receipt_), absl::OkStatus());
+  EXPECT_TRUE(connection::LogKeys().empty());
+  EXPECT_EQ(connection::LogKeys().Check({}, receipt_), absl::OkStatus());
 }
 
 TEST_F(LogKeysTest, RefusesWhatIsNoKey) {
-  const absl::Status bad = LogKeys::Parse("example.org/log+12345678+AAAA").status();
+  const absl::Status bad = connection::LogKeys::Parse("example.org/log+12345678+AAAA").status();
   EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(bad.message()), HasSubstr("log_key: must be the verifier key"));
 }
