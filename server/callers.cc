@@ -115,8 +115,10 @@ absl::Status Callers::Decide(const Caller& caller, Permission permission,
   }
   if (resource.kind == Resource::Kind::kProject && permission == Permission::kList)
     return rights_->DecideList(caller, asked);
-  if (!resource.data_set.empty()) {
-    asked.data_set = resource.data_set;
+  std::string declared = resource.data_set;
+  if (!resource.parent.empty()) declared = MadeOf(resource.parent).data_set;
+  if (!declared.empty()) {
+    asked.data_set = std::move(declared);
     if (rights_->Allows(caller, permission, asked)) return absl::OkStatus();
     asked.data_set.clear();
   }

@@ -1,5 +1,6 @@
 #include "ledger_store/evidence/log_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -145,6 +146,27 @@ absl::StatusOr<std::vector<merkle::Hash>> LogReader::ReadTile(const merkle::Size
   return hashes;
 }
 
+absl::Status LogReader::NotWhatWasSigned(uint64_t entry) const {
+  return Damaged(absl::StrCat("entry ", entry, " is not what was signed"));
+}
+
+absl::Status LogReader::Check(uint64_t first, const std::vector<std::string>& entries) {
+  const uint64_t end = std::min(size(), first + entries.size());
+  for (uint64_t at = first; at < end;) {
+    const uint64_t tile_index = at / merkle::kTileWidth;
+    const uint64_t tile_begin = tile_index * merkle::kTileWidth;
+    const merkle::TileId id = {.level = 0, .index = tile_index};
+    ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes,
+                     ReadTile({id, merkle::TileWidthIn(size(), id)}));
+    for (; at < std::min(end, tile_begin + hashes.size()); ++at) {
+      if (merkle::LeafHash(entries[at - first]) != hashes[at - tile_begin]) {
+        return NotWhatWasSigned(at);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile) {
   ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes, ReadTile(tile));
   const uint64_t first = tile.id.index * merkle::kTileWidth;
@@ -158,7 +180,7 @@ absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile)
     }
     for (std::string& entry : page) {
       if (merkle::LeafHash(entry) != hashes[entries.size()]) {
-        return Damaged(absl::StrCat("entry ", first + entries.size(), " is not what was signed"));
+        return NotWhatWasSigned(first + entries.size());
       }
       entries.push_back(std::move(entry));
     }

@@ -69,6 +69,10 @@ class LogReader {
   // `new_size`. INVALID_ARGUMENT unless old_size <= new_size.
   absl::StatusOr<PrefixProof> ProveConsistency(uint64_t old_size, uint64_t new_size);
 
+  // Compares entries [first, ...) as they were read with the tiles; those beyond the checkpoint are
+  // passed over.
+  absl::Status Check(uint64_t first, const std::vector<std::string>& entries);
+
   // The resource at a C2SP tlog-tiles path below the log: "checkpoint", "tile/0/x001/234",
   // "tile/entries/000.p/5". Tiles of level 0 and entry bundles may have any width that the
   // checkpoint covers. INVALID_ARGUMENT for a malformed path; NOT_FOUND for a resource that the
@@ -79,6 +83,7 @@ class LogReader {
   // Read and verify.
   absl::StatusOr<std::vector<merkle::Hash>> ReadTile(const merkle::SizedTile& tile);
   absl::StatusOr<std::string> ReadBundle(const merkle::SizedTile& tile);
+  absl::Status NotWhatWasSigned(uint64_t entry) const;
   absl::Status Damaged(std::string_view what) const;
 
   LedgerReader& store_;

@@ -69,7 +69,10 @@ absl::StatusOr<Database::Borrowed> Database::Borrow() {
 
 absl::Status Database::Borrowed::Open() {
   const DatabaseOptions& options = database_->options_;
-  ASSIGN_OR_RETURN(connection_, Connection::Open(options.conninfo, options.timeout));
+  absl::StatusOr<std::string> conninfo = options.conninfo;
+  if (options.conninfo_now) conninfo = options.conninfo_now();
+  ASSIGN_OR_RETURN(connection_,
+                   Connection::Open(conninfo.value_or(options.conninfo), options.timeout));
   const absl::Status checked = CheckVersion(*connection_, options.schema);
   if (ReasonOf(checked).reason != "SCHEMA_NEWER") return checked;
   absl::MutexLock lock(&database_->mutex_);

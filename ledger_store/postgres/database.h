@@ -27,6 +27,7 @@ inline constexpr char kOutcomeUnknown[] = "OUTCOME_UNKNOWN";
 
 struct DatabaseOptions {
   std::string conninfo;
+  std::function<absl::StatusOr<std::string>()> conninfo_now;  // PostgresOptions::connection_now
   std::string schema;
   int connections = 0;
   absl::Duration timeout;

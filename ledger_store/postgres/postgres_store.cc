@@ -299,6 +299,7 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenPostgresStore(const PostgresOpt
     return FieldError("timeout", "must be 1 s to 1 h");
   }
   ASSIGN_OR_RETURN(auto database, postgres::Database::Open({.conninfo = options.connection,
+                                                            .conninfo_now = options.connection_now,
                                                             .schema = options.schema,
                                                             .connections = options.connections,
                                                             .timeout = options.timeout,

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,9 @@ struct PostgresOptions {
   // As libpq takes it: "host=a,b dbname=ledgers user=dpledger passfile=…" or a URI. Always used
   // with target_session_attrs=read-write. Never in an error or a log.
   std::string connection;
+  // Asked before each further connection, so that a password may change while the store is open.
+  // Null, or an error: `connection` as it was.
+  std::function<absl::StatusOr<std::string>()> connection_now = {};
   std::string schema = "dpledger";  // made if there is none; [a-z0-9_]
   int connections = 8;              // the most to open, half of them for commits; at least 2
   Clock* clock = Clock::System();

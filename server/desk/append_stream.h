@@ -22,7 +22,7 @@
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/desk/stream.h"
-#include "server/ledger_service.h"
+#include "server/services/ledger_service.h"
 
 namespace dpledger::server {
 

@@ -26,6 +26,8 @@ struct Resource {
   std::string name;
   // Of a ledger that the request makes: the data set that it declares. Empty: the ledger's own.
   std::string data_set = {};
+  // Of a fork that declares nothing: its parent, whose data set it has.
+  std::string parent = {};
 };
 
 // Thread safe.

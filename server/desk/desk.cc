@@ -13,7 +13,7 @@
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "server/desk/table.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
@@ -23,6 +23,11 @@ constexpr size_t kStoreThreads = 4;
 constexpr size_t kMaxQueuedStoreCalls = 1024;
 // Proofs, and calls that wait for a signature; apart, so that nobody else waits with them.
 constexpr size_t kAuditThreads = 4;
+// Lists and watches look through all ledgers; they get what others leave of the processors.
+constexpr size_t kListThreads = 2;
+// Of one caller, or of one host where nobody is asked: watches, and the messages of strangers.
+constexpr size_t kMostStreams = 128;
+constexpr size_t kMostStrangers = 16;
 
 // This project's code throws nothing, but memory can run out anywhere, and one call must not bring
 // the server down. `function` gives a status or a StatusOr.
@@ -52,6 +57,9 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimespec(now);
 }
 
+// "192.0.2.7" of "ipv4:192.0.2.7:4711".
+std::string_view HostOf(std::string_view peer) { return peer.substr(0, peer.rfind(':')); }
+
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
 
 std::unordered_map<std::string_view, const Method*> ByPath(const std::vector<Method>& methods) {
@@ -75,12 +83,16 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
       health_(ServedServices()),
       quotas_(options.quotas, Clock::System()),
       store_pool_({"store", kStoreThreads, kMaxQueuedStoreCalls}),
+      list_pool_({.name = "lists",
+                  .threads = kListThreads,
+                  .max_queued = kMaxQueuedStoreCalls,
+                  .background = true}),
       query_pool_({.name = "accounting",
                    .threads = options.query_threads,
                    .max_queued = options.max_queued_queries,
                    .background = true}),
       audit_pool_({"audit", kAuditThreads, kMaxQueuedStoreCalls}),
-      methods_(MethodTable(services, options.append_window, &health_)),
+      methods_(MethodTable(services, options.append_window, &health_, &list_pool_)),
       by_path_(ByPath(methods_)) {}
 
 const Method* Desk::Find(std::string_view path) const {
@@ -94,6 +106,8 @@ WorkerPool* Desk::PoolOf(const Method& method) {
       return nullptr;
     case Pool::kStore:
       return &store_pool_;
+    case Pool::kList:
+      return &list_pool_;
     case Pool::kQuery:
       return &query_pool_;
     case Pool::kAudit:
@@ -104,6 +118,7 @@ WorkerPool* Desk::PoolOf(const Method& method) {
 
 std::vector<std::pair<const char*, size_t>> Desk::Waiting() const {
   return {{"store", store_pool_.waiting()},
+          {"lists", list_pool_.waiting()},
           {"accounting", query_pool_.waiting()},
           {"audit", audit_pool_.waiting()}};
 }
@@ -142,10 +157,10 @@ absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
   }
 }
 
-absl::Status Desk::Authorize(const Method& method, const CallContext& call,
-                             const Message& message) {
+absl::Status Desk::Authorize(const Method& method, const CallContext& call, const Message& message,
+                             std::vector<Demand>& demands) {
   if (!method.permission.has_value()) return absl::OkStatus();
-  const std::vector<Demand> demands = method.demands(message);
+  demands = method.demands(message);
   for (const Demand& demand : demands) {
     absl::Status decided = authorizer_.Decide(call.caller, demand.permission, demand.resource);
     if (decided.ok()) decided = GuardRecord(call.caller, demand);
@@ -153,7 +168,7 @@ absl::Status Desk::Authorize(const Method& method, const CallContext& call,
     usage_.Denied(method, call, message, demand);
     return demand.field.empty() ? decided : AboutField(demand.field, decided);
   }
-  return usage_.Allowed(method, call, message, demands);
+  return usage_.Allowed(method, call, message);
 }
 
 void Desk::Serve(const Method& method, UnaryCall& call) {
@@ -180,8 +195,8 @@ void Desk::Serve(const Method& method, UnaryCall& call) {
 absl::Status Desk::Admit(const Method& method, UnaryCall& call) {
   return Guarded([&]() -> absl::Status {
     const CallContext& context = call.context();
-    ASSIGN_OR_RETURN(call.permit_, quotas_.Admit(context.party, method.pool == Pool::kQuery,
-                                                 context.request_bytes));
+    const bool question = method.pool == Pool::kQuery || method.pool == Pool::kList;
+    ASSIGN_OR_RETURN(call.permit_, quotas_.Admit(context.party, question, context.request_bytes));
     return absl::OkStatus();
   });
 }
@@ -189,6 +204,7 @@ absl::Status Desk::Admit(const Method& method, UnaryCall& call) {
 void Desk::Run(const Method& method, UnaryCall& call) {
   const CallContext& context = call.context();
   MessagePointer request;
+  std::vector<Demand> demands;
   absl::Status ready = Guarded([&]() -> absl::Status {
     if (context.cancelled && context.cancelled()) {
       return absl::CancelledError("the caller has gone");
@@ -196,7 +212,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
     request.reset(method.request->New());
     RETURN_IF_ERROR(call.Parse(*request));
     if (log_.Wants(LogLevel::kDebug)) call.names_ = NamesOf(method, *request);
-    return Authorize(method, context, *request);
+    return Authorize(method, context, *request, demands);
   });
   if (!ready.ok()) {
     Finish(method, call, std::move(ready));
@@ -209,6 +225,7 @@ void Desk::Run(const Method& method, UnaryCall& call) {
              if (call.permit_ != nullptr) call.permit_->Charge(ProcessorTime() - began);
              usage_.Refused(context, answer.status());
              if (!answer.ok()) return answer;
+             usage_.Served(context, demands);
              if (method.hide) {
                method.hide(**answer, [&](const Demand& demand) {
                  return authorizer_.Decide(context.caller, demand.permission, demand.resource).ok();
@@ -262,14 +279,32 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
   if (observer_ != nullptr) observer_->OnStarted(method);
   auto opened = Guarded([&]() -> absl::StatusOr<std::unique_ptr<OpenStream>> {
     if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
-    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request));
+    ASSIGN_OR_RETURN(std::unique_ptr<Quotas::Permit> permit, AdmitStream(method, context));
+    std::vector<Demand> demands;
+    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request, demands));
+    usage_.Served(context, demands);
     return std::unique_ptr<OpenStream>(
-        new OpenStream(this, &method, &context, door, std::move(request)));
+        new OpenStream(this, &method, &context, door, std::move(request), std::move(permit)));
   });
   if (!opened.ok() && observer_ != nullptr) {
     observer_->OnHandled(method, opened.status(), nullptr, absl::ZeroDuration());
   }
   return opened;
+}
+
+absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStream(const Method& method,
+                                                                  const CallContext& context) {
+  if (!method.permission.has_value()) {
+    // Callers are not asked for a name: of one host, whatever connection it takes.
+    return quotas_.AdmitStream(absl::StrCat("host ", ToAbsl(HostOf(context.peer))), kMostStreams);
+  }
+  if (method.kind != CallKind::kServerStream) return nullptr;
+  return quotas_.AdmitStream(context.party, kMostStreams);
+}
+
+absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStranger(const CallContext& context) {
+  return quotas_.AdmitStream(absl::StrCat("stranger ", ToAbsl(HostOf(context.peer))),
+                             kMostStrangers);
 }
 
 void OpenStream::Start() {
@@ -292,7 +327,10 @@ void OpenStream::Start() {
 void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
   if (desk_.observer_ != nullptr) desk_.observer_->OnReceived(method_);
   if (message.ok()) {
-    absl::Status allowed = Guarded([&] { return desk_.Authorize(method_, context_, **message); });
+    absl::Status allowed = Guarded([&] {
+      std::vector<Demand> demands;
+      return desk_.Authorize(method_, context_, **message, demands);
+    });
     if (!allowed.ok()) message = std::move(allowed);
   }
   stream_->OnRead(std::move(message));

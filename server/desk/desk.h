@@ -103,8 +103,9 @@ class OpenStream {
  private:
   friend class Desk;
   OpenStream(Desk* desk, const Method* method, const CallContext* context, StreamDoor* door,
-             MessagePointer request)
+             MessagePointer request, std::unique_ptr<Quotas::Permit> permit)
       : desk_(*desk),
+        permit_(std::move(permit)),
         method_(*method),
         context_(*context),
         door_(this, door),
@@ -126,6 +127,7 @@ class OpenStream {
   };
 
   Desk& desk_;
+  const std::unique_ptr<Quotas::Permit> permit_;  // null: not counted
   const Method& method_;
   const CallContext& context_;
   NotingDoor door_;
@@ -154,6 +156,10 @@ class Desk {
   // Before any door opens; `observer` must outlive the desk.
   void Observe(CallObserver* observer) { observer_ = observer; }
 
+  // For a call whose caller nobody knows, while its message is on its way: so many of one host at
+  // once. RESOURCE_EXHAUSTED.
+  absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitStranger(const CallContext& context);
+
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
 
@@ -179,8 +185,13 @@ class Desk {
     Caller caller;
   };
 
-  // Whether the caller may send this message. Logs it if not, and records it.
-  absl::Status Authorize(const Method& method, const CallContext& call, const Message& message);
+  // Whether the caller may send this message. Logs it if not, and records it. Fills in what the
+  // message demands.
+  absl::Status Authorize(const Method& method, const CallContext& call, const Message& message,
+                         std::vector<Demand>& demands);
+  // What a stream holds; null for those that bring entries, which the store bounds.
+  absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitStream(const Method& method,
+                                                              const CallContext& context);
   // Nobody writes to the access record, and administrators alone read it.
   absl::Status GuardRecord(const Caller& caller, const Demand& demand);
   absl::Status Admit(const Method& method, UnaryCall& call);
@@ -199,6 +210,7 @@ class Desk {
   Health health_;
   Quotas quotas_;
   WorkerPool store_pool_;
+  WorkerPool list_pool_;
   WorkerPool query_pool_;
   WorkerPool audit_pool_;
   const std::vector<Method> methods_;

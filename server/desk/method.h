@@ -38,6 +38,7 @@ enum class CallKind { kUnary, kServerStream, kBidirectional };
 enum class Pool {
   kInline,  // on the door's own thread: it must not wait
   kStore,   // may wait for the disk
+  kList,    // looks through all ledgers
   kQuery,   // computes
   kAudit    // may wait for a signature
 };

@@ -19,6 +19,7 @@ Quotas::Permit::~Permit() {
   Party& party = quotas_.parties_[party_];
   --party.permits;
   if (question_) --party.questions;
+  if (stream_) --party.streams;
   party.bytes -= bytes_;
   quotas_.bytes_ -= bytes_;
   if (party.permits == 0 && party.seconds >= quotas_.options_.question_seconds) {
@@ -65,10 +66,26 @@ absl::StatusOr<std::unique_ptr<Quotas::Permit>> Quotas::Admit(const std::string&
                       "QUESTION_SECONDS", std::max(kTryAgain, absl::Seconds(wait)));
   }
   RETURN_IF_ERROR(Take(party, bytes));
-  std::unique_ptr<Permit> permit(new Permit(this, name, question));
+  std::unique_ptr<Permit> permit(new Permit(this, name, question, /*stream=*/false));
   permit->bytes_ = bytes;
   ++party.permits;
   if (question) ++party.questions;
+  return permit;
+}
+
+absl::StatusOr<std::unique_ptr<Quotas::Permit>> Quotas::AdmitStream(const std::string& name,
+                                                                    size_t limit) {
+  absl::MutexLock lock(&mutex_);
+  if (parties_.size() >= forget_at_) Forget();
+  Party& party = Find(name);
+  if (party.streams >= limit) {
+    return RetryAfter(absl::ResourceExhaustedError(absl::StrCat(
+                          "quota: ", party.streams, " of your streams wait, the limit is ", limit)),
+                      "TOO_MANY_STREAMS", kTryAgain);
+  }
+  std::unique_ptr<Permit> permit(new Permit(this, name, /*question=*/false, /*stream=*/true));
+  ++party.permits;
+  ++party.streams;
   return permit;
 }
 

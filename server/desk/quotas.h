@@ -5,6 +5,7 @@
 //  2. Bytes of requests and answers, from when a call comes until its answer has been sent: a
 //     client that asks and never reads holds answers. All parties together have a limit, and one
 //     has half of it.
+//  3. Streams that wait for news.
 // A call beyond a quota is RESOURCE_EXHAUSTED, and says when to try again.
 //
 // Appends' entries on a stream are not counted: the store bounds what waits for the disk, and a
@@ -53,12 +54,13 @@ class Quotas {
 
    private:
     friend class Quotas;
-    Permit(Quotas* quotas, const std::string& party, bool question)
-        : quotas_(*quotas), party_(party), question_(question) {}
+    Permit(Quotas* quotas, const std::string& party, bool question, bool stream)
+        : quotas_(*quotas), party_(party), question_(question), stream_(stream) {}
 
     Quotas& quotas_;
     const std::string party_;
     bool question_;  // and not answered
+    const bool stream_;
     size_t bytes_ = 0;
   };
 
@@ -66,6 +68,9 @@ class Quotas {
   // QUESTION_SECONDS or BYTES_IN_FLIGHT.
   absl::StatusOr<std::unique_ptr<Permit>> Admit(const std::string& party, bool question,
                                                 size_t bytes);
+  // For a stream that waits for news, where the party has fewer than `limit`. RESOURCE_EXHAUSTED,
+  // reason TOO_MANY_STREAMS.
+  absl::StatusOr<std::unique_ptr<Permit>> AdmitStream(const std::string& party, size_t limit);
 
   size_t parties() const;  // that are known
   size_t bytes() const;    // of all calls under way
@@ -74,6 +79,7 @@ class Quotas {
   struct Party {
     size_t permits = 0;
     size_t questions = 0;
+    size_t streams = 0;
     size_t bytes = 0;
     double seconds = 0;     // that are left
     absl::Duration filled;  // when `seconds` was that, by the steady clock

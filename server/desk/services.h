@@ -1,12 +1,12 @@
 // The services that the table's rows call.
 #pragma once
 
-#include "server/accounting_service.h"
-#include "server/admin_service.h"
-#include "server/audit_service.h"
-#include "server/ledger_service.h"
-#include "server/recompute_service.h"
-#include "server/statement_service.h"
+#include "server/questions/accounting_service.h"
+#include "server/recompute/recompute_service.h"
+#include "server/services/admin_service.h"
+#include "server/services/audit_service.h"
+#include "server/services/ledger_service.h"
+#include "server/statement/statement_service.h"
 #include "server/summaries/listing_service.h"
 
 namespace dpledger::server {

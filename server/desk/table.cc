@@ -77,8 +77,9 @@ Demands DemandsOfSeal(const v1::SealLedgerRequest& request) {
 }
 
 Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
-  return {{Permission::kFork, LedgerCalled(request.parent())},
-          {Permission::kCreate, NewLedger(request.name(), request.declaration())}};
+  Resource fork = NewLedger(request.name(), request.declaration());
+  if (!request.has_declaration()) fork.parent = request.parent();
+  return {{Permission::kFork, LedgerCalled(request.parent())}, {Permission::kCreate, fork}};
 }
 
 // Inline: a thread that waits for the disk would keep others from joining the same sync.
@@ -146,7 +147,7 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
 }
 
 // The lists hide what the caller may not list themselves: their pages and totals depend on it.
-void AddLists(ListingService* service, std::vector<Method>& rows) {
+void AddLists(ListingService* service, WorkerPool* list_pool, std::vector<Method>& rows) {
   using S = ListingService;
   const auto list = [&]<typename Request>(Method row) {
     rows.push_back(For<Request>(
@@ -157,15 +158,16 @@ void AddLists(ListingService* service, std::vector<Method>& rows) {
         std::move(row)));
   };
   list.operator()<v1::ListLedgersRequest>(
-      Unary("LedgerService", "ListLedgers", Pool::kStore, service, &S::ListLedgers));
+      Unary("LedgerService", "ListLedgers", Pool::kList, service, &S::ListLedgers));
   // It waits for accounting, though it does none.
   list.operator()<v1::ListDatasetsRequest>(
       Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
   Method watch = RowOf("LedgerService", "WatchLedgers", v1::WatchLedgersRequest::default_instance(),
                        v1::WatchLedgersResponse::default_instance());
-  watch.open = [service](const CallContext& call, StreamDoor* door, MessagePointer request) {
-    return WatchStream::Open(service, static_cast<const v1::WatchLedgersRequest&>(*request), call,
-                             door);
+  watch.open = [service, list_pool](const CallContext& call, StreamDoor* door,
+                                    MessagePointer request) {
+    return WatchStream::Open(service, list_pool,
+                             static_cast<const v1::WatchLedgersRequest&>(*request), call, door);
   };
   list.operator()<v1::WatchLedgersRequest>(std::move(watch));
 }
@@ -341,10 +343,11 @@ std::vector<std::string> ServedServices() {
   return names;
 }
 
-std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health) {
+std::vector<Method> MethodTable(const Services& services, size_t append_window, Health* health,
+                                WorkerPool* list_pool) {
   std::vector<Method> rows;
   AddLedgerService(services.ledgers, append_window, rows);
-  if (services.lists != nullptr) AddLists(services.lists, rows);
+  if (services.lists != nullptr) AddLists(services.lists, list_pool, rows);
   AddAccountingService(services.accounting, rows);
   if (services.audit != nullptr) AddAuditService(services.audit, rows);
   if (services.statements != nullptr) AddStatementService(services.statements, rows);

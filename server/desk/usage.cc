@@ -74,15 +74,18 @@ void Usage::Refused(const CallContext& call, const absl::Status& status) {
   record_->Refused(call.caller.name, call.peer, std::move(refused));
 }
 
-absl::Status Usage::Allowed(const Method& method, const CallContext& call, const Message& message,
-                            const std::vector<Demand>& demands) {
-  if (record_ == nullptr) return absl::OkStatus();
+void Usage::Served(const CallContext& call, const std::vector<Demand>& demands) {
+  if (record_ == nullptr) return;
   for (const Demand& demand : demands) {
     if (Reads(demand.permission)) {
       record_->Reads(call.caller.name, identity::PermissionName(demand.permission),
                      NameOf(demand.resource));
     }
   }
+}
+
+absl::Status Usage::Allowed(const Method& method, const CallContext& call, const Message& message) {
+  if (record_ == nullptr) return absl::OkStatus();
   if (method.permission != Permission::kAdminister) return absl::OkStatus();
   return record_->Administers(call.caller.name, call.peer, method.descriptor->name(),
                               AboutOf(message));

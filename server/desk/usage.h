@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "base/log.h"
 #include "base/rare_log.h"
-#include "server/access_record.h"
 #include "server/call_context.h"
 #include "server/desk/method.h"
+#include "server/own_ledgers/access_record.h"
 
 namespace dpledger::server {
 
@@ -23,14 +23,15 @@ class Usage {
 
   // What the caller showed is not valid.
   void Stranger(const CallContext& call);
-  // He may not do that.
+  // The caller may not do that.
   void Denied(const Method& method, const CallContext& call, const Message& message,
               const Demand& demand);
-  // A service refused him something (PERMISSION_DENIED); of other statuses nothing is said.
+  // A service refused something (PERMISSION_DENIED); of other statuses nothing is said.
   void Refused(const CallContext& call, const absl::Status& status);
-  // He may do all that. An error: it cannot be recorded and must not be done.
-  absl::Status Allowed(const Method& method, const CallContext& call, const Message& message,
-                       const std::vector<Demand>& demands);
+  // The caller may do all that. An error: it cannot be recorded and must not be done.
+  absl::Status Allowed(const Method& method, const CallContext& call, const Message& message);
+  // A service has answered what `demands` are of, or a stream was opened.
+  void Served(const CallContext& call, const std::vector<Demand>& demands);
 
  private:
   RareLog refused_;

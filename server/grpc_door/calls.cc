@@ -15,6 +15,7 @@ using Reactor = grpc::ServerGenericBidiReactor;
 namespace {
 
 constexpr size_t kFirstWindow = 65'535;  // RFC 9113, section 6.9.2
+constexpr absl::Duration kStrangersTime = absl::Seconds(2);
 
 }  // namespace
 
@@ -37,14 +38,46 @@ void UnknownCall::OnReadDone(bool) {
   Finish(ToGrpc(absl::UnimplementedError("the server has no such method")));
 }
 
-OneRequestCall::OneRequestCall(const Method& method, grpc::GenericCallbackServerContext* context)
-    : method_(method), server_context_(context) {
+OneRequestCall::OneRequestCall(Desk& desk, const Method& method,
+                               grpc::GenericCallbackServerContext* context)
+    : desk_(desk), method_(method), server_context_(context), call_(ContextOf(context, desk)) {
   Reactor::StartRead(&request_);
+  if (!method_.permission.has_value() || call_.identified.ok()) return;
+  absl::StatusOr<std::unique_ptr<Quotas::Permit>> permit = desk_.AdmitStranger(call_);
+  if (permit.ok()) {
+    permit_ = *std::move(permit);
+    GiveUpAfter(kStrangersTime);
+  } else {
+    server_context_->TryCancel();
+  }
+}
+
+void OneRequestCall::GiveUpAfter(absl::Duration time) {
+  ++holds_;
+  given_up_.emplace();
+  given_up_->Set(absl::ToChronoTime(absl::Now() + time), [this](bool expired) {
+    if (expired) server_context_->TryCancel();
+    LetGo();
+  });
+}
+
+void OneRequestCall::OnDone() {
+  if (given_up_.has_value()) given_up_->Cancel();
+  LetGo();
+}
+
+void OneRequestCall::LetGo() {
+  if (--holds_ == 0) delete this;
 }
 
 void OneRequestCall::OnReadDone(bool ok) {
   const bool first = ok && !has_request_;
   has_request_ = has_request_ || ok;
+  if (first && method_.permission.has_value() && !call_.identified.ok()) {
+    request_.Clear();
+    OnRequest();
+    return;
+  }
   if (first && !method_.no_side_effects) {
     Reactor::StartRead(&extra_);
   } else if (first || (!ok && has_request_)) {
@@ -60,7 +93,6 @@ absl::Status UnaryReactor::Parse(Message& request) {
 }
 
 void UnaryReactor::OnRequest() {
-  call_ = ContextOf(server_context_, desk_);
   call_.request_bytes = request_.Length();
   desk_.Serve(method_, *this);
 }
@@ -77,28 +109,13 @@ void UnaryReactor::Answer(const absl::Status& status, const Message* response) {
     return;
   }
   if (response_.Length() > kFirstWindow) {
-    ++holds_;
-    given_up_.emplace();
-    given_up_->Set(absl::ToChronoTime(absl::Now() + takes_answer_within_), [this](bool expired) {
-      if (expired) server_context_->TryCancel();
-      LetGo();
-    });
+    GiveUpAfter(takes_answer_within_);
   }
   Reactor::StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
-void UnaryReactor::OnDone() {
-  if (given_up_.has_value()) given_up_->Cancel();
-  LetGo();
-}
-
-void UnaryReactor::LetGo() {
-  if (--holds_ == 0) delete this;
-}
-
 // gRPC calls OnDone after this has returned: the reactor is there to the end.
 void ServerStreamReactor::OnRequest() {
-  call_ = ContextOf(server_context_, desk_);
   absl::StatusOr<MessagePointer> request = ParseNew(std::exchange(request_, {}), *method_.request);
   if (!request.ok()) {
     Finish(request.status());
@@ -132,7 +149,7 @@ void ServerStreamReactor::OnCancel() {
 
 void ServerStreamReactor::OnDone() {
   if (stream_ != nullptr) stream_->Done();
-  delete this;
+  OneRequestCall::OnDone();
 }
 
 void ServerStreamReactor::StartWrite(const Message& message) {

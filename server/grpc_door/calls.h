@@ -35,50 +35,56 @@ class UnknownCall : public grpc::ServerGenericBidiReactor {
 // method with a side effect is also refused if there is a second one: it waits for the end of the
 // input. The others answer the first, as gRPC's own servers do, and save a trip through gRPC's
 // queue.
+//
+// Who calls is known before anything is read. A stranger's message is dropped, is waited for but
+// two seconds, and only so many of one host at once: what has no credentials takes no memory.
 class OneRequestCall : public grpc::ServerGenericBidiReactor {
  public:
-  OneRequestCall(const Method& method, grpc::GenericCallbackServerContext* context);
+  OneRequestCall(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context);
 
   void OnReadDone(bool ok) final;
-  void OnDone() override { delete this; }
+  void OnDone() override;
 
  protected:
-  // The request is here.
+  // The request is here; a stranger's is empty.
   virtual void OnRequest() = 0;
+  // Cancels the call unless it is done within that time. Once.
+  void GiveUpAfter(absl::Duration time);
 
+  Desk& desk_;
   const Method& method_;
   grpc::GenericCallbackServerContext* const server_context_;
   grpc::ByteBuffer request_;
+  CallContext call_;
 
  private:
+  // The call is over, and so is the watch on it: deletes it.
+  void LetGo();
+
   grpc::ByteBuffer extra_;
   bool has_request_ = false;
+  std::unique_ptr<Quotas::Permit> permit_;  // a stranger's
+  std::optional<grpc::Alarm> given_up_;
+  std::atomic<int> holds_ = 1;
 };
 
 class UnaryReactor : public OneRequestCall, public UnaryCall {
  public:
   UnaryReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context,
                absl::Duration takes_answer_within)
-      : OneRequestCall(method, context), desk_(desk), takes_answer_within_(takes_answer_within) {}
+      : OneRequestCall(desk, method, context), takes_answer_within_(takes_answer_within) {}
 
   const CallContext& context() const override { return call_; }
   absl::Status Parse(Message& request) override;
   void Answer(const absl::Status& status, const Message* response) override;
-  void OnDone() override;
 
  private:
   void OnRequest() override;
-  // The call is over, and so is the watch on its answer: deletes it.
-  void LetGo();
 
-  Desk& desk_;
-  const absl::Duration takes_answer_within_;
-  CallContext call_;
-  grpc::ByteBuffer response_;
   // A client that opens no window for its answer would hold it for ever. Answers that may not fit
   // into the window that HTTP/2 begins with are watched.
-  std::optional<grpc::Alarm> given_up_;
-  std::atomic<int> holds_ = 1;
+  const absl::Duration takes_answer_within_;
+  grpc::ByteBuffer response_;
 };
 
 // The bytes of a stream's message on their way.
@@ -98,7 +104,7 @@ class StreamWriter {
 class ServerStreamReactor : public OneRequestCall, public StreamDoor {
  public:
   ServerStreamReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
-      : OneRequestCall(method, context), desk_(desk) {}
+      : OneRequestCall(desk, method, context) {}
 
   void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }
   void OnCancel() override;
@@ -111,8 +117,6 @@ class ServerStreamReactor : public OneRequestCall, public StreamDoor {
  private:
   void OnRequest() override;
 
-  Desk& desk_;
-  CallContext call_;
   StreamWriter writer_;
   std::unique_ptr<OpenStream> stream_;
 

@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/accounting_service.h"
-#include "server/audit_service.h"
 #include "server/desk/desk.h"
+#include "server/questions/accounting_service.h"
+#include "server/services/audit_service.h"
 
 namespace dpledger::server {
 

@@ -27,7 +27,8 @@ http::ServerOptions ServerOptionsOf(const HttpDoorOptions& options) {
   for (const std::string& host : options.hosts) {
     server.hosts.push_back(absl::AsciiStrToLower(host));
   }
-  server.max_header_bytes = size_t{16} << 10;  // a GET has its message among them
+  server.paths_of_any_host = {"/healthz", "/readyz"};  // kubelets ask by a pod's address
+  server.max_header_bytes = size_t{16} << 10;          // a GET has its message among them
   // Twice: what is a little too large gets an answer in the call's own protocol.
   server.max_body_bytes = 2 * options.max_message_bytes;
   server.max_buffered_bytes = 16 * options.max_message_bytes;
@@ -70,10 +71,12 @@ absl::StatusOr<std::unique_ptr<HttpDoor>> HttpDoor::Open(const HttpDoorOptions& 
     ASSIGN_OR_RETURN(files, StaticFiles::Read(options.files));
   }
   std::unique_ptr<HttpDoor> door(new HttpDoor(options, desk, metrics, std::move(files)));
+  http::ServerOptions server = ServerOptionsOf(options);
+  server.takes_body = [door = door.get()](http::Request& head) { return door->TakesBody(head); };
   ASSIGN_OR_RETURN(
       door->server_,
       http::Server::Start(
-          ServerOptionsOf(options),
+          server,
           [door = door.get()](http::Request request, std::shared_ptr<http::Exchange> exchange) {
             door->Handle(std::move(request), std::move(exchange));
           },
@@ -121,6 +124,18 @@ http::Headers HttpDoor::CommonHeaders(const http::Request& request) const {
   return headers;
 }
 
+bool HttpDoor::TakesBody(http::Request& head) const {
+  http::Request request = head;
+  TakeSession(request);
+  const Method* const method = desk_.Find(request.path);
+  if (method == nullptr) return false;
+  CallContext call;
+  desk_.Identify(CredentialsOf(request), call);
+  const bool takes = call.identified.ok() || !method->permission.has_value();
+  head.noted = std::move(call);
+  return takes;
+}
+
 void HttpDoor::Handle(http::Request request, std::shared_ptr<http::Exchange> exchange) {
   http::Headers common = CommonHeaders(request);
   const auto send = [&](http::Response response) {
@@ -163,7 +178,7 @@ http::Response HttpDoor::HandlePage(const http::Request& request) {
   if (request.path == "/healthz") return HealthOf(kLedgers);
   if (request.path == "/readyz") return HealthOf("");
   if (request.path == "/metrics") {
-    // Names of methods and their counts are for whoever is known, whatever he may do.
+    // Names of methods and their counts are for every known caller, with whatever rights.
     CallContext caller;
     desk_.Identify(CredentialsOf(request), caller);
     if (!caller.identified.ok()) {

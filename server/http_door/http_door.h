@@ -47,6 +47,8 @@ class HttpDoor {
  private:
   HttpDoor(const HttpDoorOptions& options, Desk* desk, Metrics* metrics, StaticFiles files);
 
+  // Whether the body of a request is worth keeping: who sends it is asked for before that.
+  bool TakesBody(http::Request& head) const;
   void Handle(http::Request request, std::shared_ptr<http::Exchange> exchange);
   http::Response HandlePage(const http::Request& request);
   http::Response HealthOf(const std::string& service) const;

@@ -14,10 +14,14 @@ namespace {
 CallContext ContextOf(Desk& desk, const http::Request& request,
                       const std::shared_ptr<http::Exchange>& exchange, absl::Time deadline) {
   CallContext call;
+  if (const auto* const known = std::any_cast<CallContext>(&request.noted)) {
+    call = *known;
+  } else {
+    desk.Identify(CredentialsOf(request), call);
+  }
   call.deadline = deadline;
   call.cancelled = [exchange] { return exchange->cancelled(); };
   call.request_bytes = request.body.size();
-  desk.Identify(CredentialsOf(request), call);
   return call;
 }
 
@@ -96,6 +100,7 @@ class HttpServerStream : public StreamDoor, public std::enable_shared_from_this<
 
  private:
   absl::Status Start(Desk& desk, const Method& method, std::string body, size_t max_message_bytes) {
+    if (method.permission.has_value()) RETURN_IF_ERROR(context_.identified);
     RETURN_IF_ERROR(wire_.refused);
     ASSIGN_OR_RETURN(const std::string bytes,
                      UnpackRequest(wire_, std::move(body), max_message_bytes));

@@ -24,7 +24,7 @@ inline constexpr std::string_view kSessionPath = "/session";
 
 // The answer to a POST, which makes the token of its header `authorization` the cookie, and to a
 // DELETE, which ends the cookie. 401 in Connect's words if the token is not valid; 400 where nobody
-// is asked who he is, or where the token is too long for a cookie.
+// is asked for a name, or where the token is too long for a cookie.
 http::Response ServeSession(Desk& desk, const http::Request& request);
 
 // If the cookie counts, and there is no header `authorization`, makes that header of it. Whether it

@@ -1,5 +1,7 @@
 #include "server/summaries/filter.h"
 
+#include <string.h>
+
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -16,6 +18,11 @@
 
 namespace dpledger::server {
 namespace {
+
+// In time linear in both, whatever they repeat: std::string::find takes their product.
+bool Contains(const std::string& text, const std::string& part) {
+  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool IsNameByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -157,11 +164,12 @@ class FilterParser {
     if (name.empty()) return Wrong(begin, "must be a field, NOT or (");
     if (name == "AND" || name == "OR") return Wrong(begin, "must be a field, NOT or (");
     Node node;
-    node.field = FindListedField(name);
-    if (node.field == nullptr) {
+    const ListedField* const field = FindListedField(name);
+    if (field == nullptr) {
       return Wrong(begin, absl::StrCat("must be a field (", ListedFieldNames(), "), got ",
                                        events::Quoted(name)));
     }
+    node.field = static_cast<size_t>(field - ListedFields().data());
     SkipSpace();
     const size_t at_operator = at_;
     ASSIGN_OR_RETURN(node.op, TakeOperator());
@@ -174,16 +182,15 @@ class FilterParser {
       node.op = Operator::kIsThere;
       return Add(std::move(node));
     }
-    if (node.op == Operator::kHas && node.field->kind != FieldKind::kText) {
-      return Wrong(at_operator, absl::StrCat("must be =, !=, <, <=, > or >=, or :*, for ",
-                                             ToAbsl(node.field->name)));
-    }
-    if (node.field->kind == FieldKind::kChoice && node.op != Operator::kEqual &&
-        node.op != Operator::kNotEqual) {
+    if (node.op == Operator::kHas && field->kind != FieldKind::kText) {
       return Wrong(at_operator,
-                   absl::StrCat("must be = or !=, or :*, for ", ToAbsl(node.field->name)));
+                   absl::StrCat("must be =, !=, <, <=, > or >=, or :*, for ", ToAbsl(field->name)));
     }
-    ASSIGN_OR_RETURN(node.value, ValueFor(*node.field, value, at_value));
+    if (field->kind == FieldKind::kChoice && node.op != Operator::kEqual &&
+        node.op != Operator::kNotEqual) {
+      return Wrong(at_operator, absl::StrCat("must be = or !=, or :*, for ", ToAbsl(field->name)));
+    }
+    ASSIGN_OR_RETURN(node.value, ValueFor(*field, value, at_value));
     if (node.op == Operator::kHas) node.value = absl::AsciiStrToLower(value);
     return Add(std::move(node));
   }
@@ -288,34 +295,62 @@ class FilterParser {
 
 absl::StatusOr<Filter> Filter::Parse(std::string_view text) { return FilterParser(text).Parse(); }
 
+// One ledger's values, each made when it is first asked for: a filter of some hundred terms may ask
+// for one text as often.
+class Filter::Values {
+ public:
+  explicit Values(const Listed& listed) : listed_(listed), fields_(ListedFields().size()) {}
+
+  const FieldValue& Of(size_t field) {
+    std::optional<FieldValue>& value = fields_[field].value;
+    if (!value.has_value()) value = ListedFields()[field].of(listed_);
+    return *value;
+  }
+  // Of a text that is there.
+  const std::string& LowerOf(size_t field) {
+    std::optional<std::string>& lower = fields_[field].lower;
+    if (!lower.has_value()) lower = absl::AsciiStrToLower(std::get<std::string>(Of(field)));
+    return *lower;
+  }
+
+ private:
+  struct Field {
+    std::optional<FieldValue> value;
+    std::optional<std::string> lower;
+  };
+  const Listed& listed_;
+  std::vector<Field> fields_;
+};
+
 bool Filter::Holds(const Listed& listed) const {
-  return nodes_.empty() || Holds(nodes_.size() - 1, listed);
+  if (nodes_.empty()) return true;
+  Values values(listed);
+  return Holds(nodes_.size() - 1, values);
 }
 
-bool Filter::Holds(size_t index, const Listed& listed) const {
+bool Filter::Holds(size_t index, Values& values) const {
   const Node& node = nodes_[index];
   switch (node.kind) {
     case Node::Kind::kNot:
-      return !Holds(node.left, listed);
+      return !Holds(node.left, values);
     case Node::Kind::kAnd:
-      return Holds(node.left, listed) && Holds(node.right, listed);
+      return Holds(node.left, values) && Holds(node.right, values);
     case Node::Kind::kOr:
-      return Holds(node.left, listed) || Holds(node.right, listed);
+      return Holds(node.left, values) || Holds(node.right, values);
     case Node::Kind::kComparison:
-      return Compare(node, listed);
+      return Compare(node, values);
   }
   return false;
 }
 
-bool Filter::Compare(const Node& node, const Listed& listed) {
-  const FieldValue value = node.field->of(listed);
+bool Filter::Compare(const Node& node, Values& values) {
+  const FieldValue& value = values.Of(node.field);
   const bool is_there = value.index() != 0;
   switch (node.op) {
     case Operator::kIsThere:
       return is_there;
     case Operator::kHas:
-      return is_there && absl::StrContains(absl::AsciiStrToLower(std::get<std::string>(value)),
-                                           std::get<std::string>(node.value));
+      return is_there && Contains(values.LowerOf(node.field), std::get<std::string>(node.value));
     case Operator::kEqual:
       return value == node.value;
     case Operator::kNotEqual:

@@ -8,9 +8,9 @@
 //   value      = '"' text '"' | word
 //
 //  1. A filter that was parsed can be asked about any ledger: it knows its fields, and each value
-//  is
-//     of its field's kind.
-//  2. Parsing and asking take time and stack in proportion to the text, which is bounded.
+//     is of its field's kind.
+//  2. Parsing and asking take time and stack in proportion to the text, which is bounded; a
+//     ledger's values are read once for a filter, however many of its terms ask for them.
 //  3. A value that a ledger does not have compares as false; "a != b" is "NOT a = b".
 // Immutable; thread safe.
 #pragma once
@@ -46,12 +46,13 @@ class Filter {
     enum class Kind { kComparison, kNot, kAnd, kOr } kind = Kind::kComparison;
     size_t left = 0;  // of nodes_, before this one
     size_t right = 0;
-    const ListedField* field = nullptr;
+    size_t field = 0;  // of ListedFields()
     Operator op = Operator::kEqual;
     FieldValue value;
   };
-  bool Holds(size_t node, const Listed& listed) const;
-  static bool Compare(const Node& node, const Listed& listed);
+  class Values;
+  bool Holds(size_t node, Values& values) const;
+  static bool Compare(const Node& node, Values& values);
 
   std::vector<Node> nodes_;  // the last one is the whole; empty: everything
 };

@@ -55,13 +55,14 @@ std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) cons
   return found == rows_.end() ? nullptr : found->second;
 }
 
-LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after) const {
+LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after,
+                           size_t limit) const {
   const std::string prefix =
       parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
   absl::ReaderMutexLock lock(&mutex_);
   LedgerRows rows;
   auto it = after < prefix ? rows_.lower_bound(prefix) : rows_.upper_bound(after);
-  for (; it != rows_.end(); ++it) {
+  for (; it != rows_.end() && rows.size() < limit; ++it) {
     if (!absl::StartsWith(it->first, prefix)) break;
     rows.push_back(it->second);
   }

@@ -4,8 +4,7 @@
 //  1. Derived: the store has the truth. LedgerTail brings the ledgers, Summariser the summaries.
 //  2. A ledger never goes back here: one that is shorter than the one known is passed over.
 //  3. Every change of a row gets the next number, so that whoever has seen the first n changes
-//  finds
-//     the rows that changed since.
+//     finds the rows that changed since.
 // Thread safe.
 #pragma once
 
@@ -53,8 +52,10 @@ class LedgerIndex {
 
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
-  // The ledgers of "projects/p", or of "projects/-", all of them; by name, after `after`.
-  LedgerRows Of(const std::string& parent, const std::string& after = "") const;
+  // The first `limit` ledgers of "projects/p", or of "projects/-", all of them; by name, after
+  // `after`.
+  LedgerRows Of(const std::string& parent, const std::string& after = "",
+                size_t limit = SIZE_MAX) const;
   // At most `limit` rows that changed after the first `seen` changes, those that changed longest
   // ago first; and up to which change these are all.
   LedgerRows Since(uint64_t seen, size_t limit, uint64_t& reached) const;

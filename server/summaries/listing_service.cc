@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/list_token.h"
 
 namespace dpledger::server {
@@ -23,6 +23,7 @@ using events::CheckNoUnknownFields;
 
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
+constexpr size_t kLooked = 1000;  // ledgers, between two looks at whether anybody waits
 constexpr size_t kUsualPage = 100;
 constexpr size_t kLongestPage = 1000;
 // A list of data sets waits so long for totals that are not known yet.
@@ -130,15 +131,15 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     std::shared_ptr<const LedgerRow> row;
   };
   std::vector<Found> found;
-  for (const auto& row :
-       index_.Of(request.parent(), order.by_name() ? token.last.name : std::string())) {
-    const Listed listed = {&row->ledger, row->summary.get(), token.now};
-    Found one = {order.PlaceOf(listed), row};
-    if (!is_first && !order.Before(token.last, one.place)) continue;
-    if (!filter.Holds(listed) || !may_list_(call.caller, row->ledger.name())) continue;
-    found.push_back(std::move(one));
-    if (order.by_name() && found.size() > page_size) break;
-  }
+  RETURN_IF_ERROR(
+      ForEachVisible(request.parent(), order.by_name() ? token.last.name : std::string(), call,
+                     [&](std::shared_ptr<const LedgerRow> row) {
+                       const Listed listed = {&row->ledger, row->summary.get(), token.now};
+                       Found one = {order.PlaceOf(listed), std::move(row)};
+                       const bool before = !is_first && !order.Before(token.last, one.place);
+                       if (!before && filter.Holds(listed)) found.push_back(std::move(one));
+                       return !order.by_name() || found.size() <= page_size;
+                     }));
   if (!order.by_name()) {
     const auto end =
         found.begin() + static_cast<ptrdiff_t>(std::min<size_t>(found.size(), page_size + 1));
@@ -168,14 +169,24 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
   return response;
 }
 
-LedgerRows ListingService::Visible(const std::string& parent, const Caller& caller) const {
-  LedgerRows rows = index_.Of(parent);
-  rows.erase(std::remove_if(rows.begin(), rows.end(),
-                            [&](const std::shared_ptr<const LedgerRow>& row) {
-                              return !may_list_(caller, row->ledger.name());
-                            }),
-             rows.end());
-  return rows;
+absl::Status ListingService::ForEachVisible(
+    const std::string& parent, const std::string& after, const CallContext& call,
+    const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const {
+  LedgerRows rows;
+  std::string last = after;
+  do {
+    if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
+    if (absl::Now() > call.deadline) {
+      return absl::DeadlineExceededError("the list was not done within the call's deadline");
+    }
+    rows = index_.Of(parent, last, kLooked);
+    if (!rows.empty()) last = rows.back()->ledger.name();
+    for (auto& row : rows) {
+      if (!may_list_(call.caller, row->ledger.name())) continue;
+      if (!take(std::move(row))) return absl::OkStatus();
+    }
+  } while (rows.size() == kLooked);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
@@ -188,10 +199,12 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
   std::map<std::string, LedgerRows> by_name;
-  for (auto& row : Visible(request.parent(), call.caller)) {
-    if (IsOfServer(row->ledger.name())) continue;  // it says nothing of any data
-    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
-  }
+  RETURN_IF_ERROR(
+      ForEachVisible(request.parent(), "", call, [&](std::shared_ptr<const LedgerRow> row) {
+        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
+        by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+        return true;
+      }));
   v1::ListDatasetsResponse response;
   std::vector<LedgerRows> sets;
   std::vector<v1::DatasetSummary> datasets;
@@ -227,48 +240,37 @@ absl::StatusOr<std::unique_ptr<LedgerWatch>> ListingService::WatchLedgers(
     watch->reset_ = !seen.has_value() || *seen > watch->seen_;
     if (!watch->reset_) watch->seen_ = *seen;
   }
-  if (watch->filter_.finds_all()) return watch;
-  const absl::Time now = absl::Now();
-  for (const auto& row : Visible(request.parent(), call.caller)) {
-    // What changed since the token may have been found before that.
-    if (row->change > watch->seen_ || watch->Finds(*row, now))
-      watch->found_.insert(row->ledger.name());
-  }
   return watch;
 }
 
 std::string ListingService::ResumeToken(uint64_t seen) const { return cipher_.Hide(seen); }
 
-bool LedgerWatch::Finds(const LedgerRow& row, absl::Time now) const {
-  return filter_.Holds({&row.ledger, row.summary.get(), now});
-}
-
-std::optional<v1::WatchLedgersResponse> LedgerWatch::Next() {
-  constexpr size_t kLooked = 1000;
+std::optional<v1::WatchLedgersResponse> LedgerWatch::Next(bool& more) {
   v1::WatchLedgersResponse response;
   const absl::Time now = absl::Now();
   size_t bytes = 0;
-  while (bytes < kMaxAnswerBytes) {
-    uint64_t reached = seen_;
-    const LedgerRows rows = service_.index_.Since(seen_, kLooked, reached);
-    for (const auto& row : rows) {
-      if (bytes >= kMaxAnswerBytes) break;
-      seen_ = row->change;
-      const std::string& name = row->ledger.name();
-      if (!IsOf(name, parent_) || !service_.may_list_(caller_, name)) continue;
-      if (Finds(*row, now)) {
-        bytes += BytesOf(*row);
-        Add(*row, response);
-        if (!filter_.finds_all()) found_.insert(name);
-      } else if (found_.erase(name) > 0) {
-        bytes += name.size();
-        response.add_left(name);
-      }
+  uint64_t reached = seen_;
+  const LedgerRows rows = service_.index_.Since(seen_, kLooked, reached);
+  more = rows.size() == kLooked;
+  for (const auto& row : rows) {
+    if (bytes >= kMaxAnswerBytes) {
+      more = true;
+      reached = seen_;
+      break;
     }
-    if (bytes >= kMaxAnswerBytes) break;
-    seen_ = reached;
-    if (rows.size() < kLooked) break;
+    seen_ = row->change;
+    const std::string& name = row->ledger.name();
+    if (!IsOf(name, parent_) || !service_.may_list_(caller_, name)) continue;
+    if (filter_.Holds({&row->ledger, row->summary.get(), now})) {
+      bytes += BytesOf(*row);
+      Add(*row, response);
+    } else {
+      // Whether it was found before, who watches knows: a list of that for each watch is memory.
+      bytes += name.size();
+      response.add_left(name);
+    }
   }
+  seen_ = reached;
   if (response.ledgers().empty() && response.left().empty() && !reset_) return std::nullopt;
   response.set_reset(std::exchange(reset_, false));
   response.set_resume_token(service_.ResumeToken(seen_));

@@ -4,6 +4,8 @@
 //  1. Everything is of the ledgers that the caller may list, and of no other one: filters, orders,
 //     pages, totals, tokens and the moments at which a watch sends something.
 //  2. A list has what was durable when it was asked for; summaries may be of a moment before.
+//  3. Whatever looks through all ledgers does it a thousand at a time, and gives up between them
+//     when its caller has gone or its deadline has passed. A watch keeps nothing for each ledger.
 // Thread safe. Lists wait for the store; watches do not.
 #pragma once
 
@@ -11,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -35,9 +36,10 @@ class ListingService;
 // What one caller of WatchLedgers has yet to be told. Not thread safe.
 class LedgerWatch {
  public:
-  // What has changed since the last answer: as much as fits into one. nullopt: nothing that the
-  // caller may see. Does not wait.
-  std::optional<v1::WatchLedgersResponse> Next();
+  // What has changed since the last answer, of the next thousand changes: as much as fits into one
+  // answer. nullopt: nothing that the caller may see. `more`: there are further changes. Does not
+  // wait.
+  std::optional<v1::WatchLedgersResponse> Next(bool& more);
   // Says that nothing has changed.
   v1::WatchLedgersResponse Heartbeat() const;
 
@@ -50,15 +52,12 @@ class LedgerWatch {
         parent_(std::move(parent)),
         filter_(std::move(filter)) {}
 
-  bool Finds(const LedgerRow& row, absl::Time now) const;
-
   const ListingService& service_;
   const Caller caller_;
   const std::string parent_;
   const Filter filter_;
-  std::set<std::string> found_;  // that the caller may have, by this filter; empty: if it finds all
-  uint64_t seen_ = 0;            // changes of the index
-  bool reset_ = false;           // to be said in the next answer
+  uint64_t seen_ = 0;   // changes of the index
+  bool reset_ = false;  // to be said in the next answer
 };
 
 class ListingService {
@@ -78,7 +77,11 @@ class ListingService {
 
  private:
   friend class LedgerWatch;
-  LedgerRows Visible(const std::string& parent, const Caller& caller) const;
+  // Those of `parent` after `after` that the caller may list, in order, while `take` says true.
+  // DEADLINE_EXCEEDED, CANCELLED.
+  absl::Status ForEachVisible(
+      const std::string& parent, const std::string& after, const CallContext& call,
+      const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const;
   std::string ResumeToken(uint64_t seen) const;
 
   LedgerTail& tail_;

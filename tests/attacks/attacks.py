@@ -139,6 +139,25 @@ class Identity(unittest.TestCase):
                                 ("AdminService/ListTokens", {})):
             self.assertEqual(victim.call(method, message, auditor)[0], 403, method)
 
+    def test_fork_of_a_granted_data_set(self):
+        """A fork that declares nothing has its parent's data set, and so the right to it."""
+        for name in ("granted", "other"):
+            victim.administer("ledger", "create", name, "--dataset", name, "--unit", "u", "--adjacency",
+                              "add-or-remove-one", "--parameters", "fixed")
+        token = new_token("forks", "trainer * data-set=granted")
+        for parent, wanted in (("other", 403), ("granted", 200)):
+            fork = {"name": f"projects/default/ledgers/fork-of-{parent}",
+                    "parent": f"projects/default/ledgers/{parent}", "requestId": "fork", "reason": "tried"}
+            self.assertEqual(victim.call("LedgerService/ForkLedger", fork, token)[0], wanted, parent)
+
+    def test_a_filter_of_hundreds_of_terms(self):
+        """It cost a millisecond a ledger, on the threads of everybody else."""
+        token = new_token("lists", "analyst *")
+        long = " OR ".join("unit:u%d" % i for i in range(300))
+        asked = {"parent": "projects/-", "filter": long}
+        self.assertEqual(victim.call("LedgerService/ListLedgers", asked, token)[0], 200)
+        self.assertEqual(victim.call("LedgerService/ListLedgers", {**asked, "filter": long + " OR"}, token)[0], 400)
+
     def test_request_id_of_another_caller(self):
         first, second = new_token("first", "trainer *"), new_token("second", "trainer *")
         mine = batch("once", "of-first")
@@ -252,6 +271,23 @@ class Http(unittest.TestCase):
             time.sleep(0.05)
         self.assertEqual(status_of(read_until_closed(patient, 10)), 200)
         patient.close()
+
+    def test_half_bodies_of_strangers(self):
+        """They filled the room for everybody's bodies: who sends one is asked for before it is kept."""
+        half = (b"POST /dpledger.v1." + ASK.encode() + b" HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 4000000\r\n\r\n" + b" " * 500_000)
+        strangers = []
+        for _ in range(60):
+            connection = victim.connect()
+            try:
+                connection.sendall(half)
+            except OSError:
+                pass  # it was answered meanwhile
+            strangers.append(connection)
+        self.assertEqual(status_of(raw(request())), 200)
+        self.assertEqual(status_of(read_until_closed(strangers[-1], 10)), 401)
+        for connection in strangers:
+            connection.close()
 
     def test_gzip_bomb(self):
         headers = {"content-encoding": "gzip"}

@@ -2,8 +2,10 @@
 #include "ledger_store/evidence/start_check.h"
 
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -298,7 +300,7 @@ TEST_F(KeyFile, ThatOthersMayUseIsRefused) {
   for (const mode_t mode : {0640, 0604, 0620, 0601, 0660, 0644}) {
     ASSERT_EQ(::chmod(path().c_str(), mode), 0);
     EXPECT_TRUE(IsError(ReadSigningKey(path()).status(), StatusCode::kFailedPrecondition,
-                        "KEY_FILE_EXPOSED", "group or others may use the signing key"));
+                        "KEY_FILE_EXPOSED", "group or others may use the secret"));
   }
   ASSERT_EQ(::chmod(path().c_str(), 0400), 0);
   EXPECT_TRUE(ReadSigningKey(path()).ok());
@@ -321,6 +323,38 @@ TEST_F(StartCheck, NoMoreKeysThanABundleTakes) {
                       "TOO_MANY_KEYS", "has had 256 keys"));
   options.key = options.previous_key;
   EXPECT_NE(MustOpen(options, *store_), nullptr);
+}
+
+// As Kubernetes (fsGroup) and systemd (LoadCredential) put secrets in place for a user's process.
+TEST_F(KeyFile, MayBeReadByAGroupOfOnesOwn) {
+  constexpr uid_t kUser = 7070;
+  constexpr gid_t kOtherGroup = 7071;
+  ASSERT_TRUE(MakeSigningKey(path()).ok());
+  struct Case {
+    uid_t owner;
+    gid_t group;
+    mode_t mode;
+    bool taken;
+  };
+  for (const Case& one :
+       {Case{0, kUser, 0440, true}, Case{0, kUser, 0640, true}, Case{0, kUser, 0460, false},
+        Case{0, kUser, 0444, false}, Case{kUser, kUser, 0600, true}, Case{kUser, kUser, 0660, true},
+        Case{kUser, kOtherGroup, 0640, false}, Case{kUser, kUser, 0664, false}}) {
+    if (::chown(path().c_str(), one.owner, one.group) != 0) {
+      GTEST_SKIP() << "only root can give files away";
+    }
+    ASSERT_EQ(::chmod(path().c_str(), one.mode), 0);
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setgroups(0, nullptr) != 0 || ::setgid(kUser) != 0 || ::setuid(kUser) != 0) ::_exit(2);
+      ::_exit(ReadSigningKey(path()).ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), one.taken ? 0 : 1)
+        << one.owner << ":" << one.group << " " << std::oct << one.mode;
+  }
 }
 
 // Whoever owns a file can read it, whatever its mode is for others.

@@ -1,5 +1,5 @@
 // The access record: what is in it, and that nothing else gets in.
-#include "server/access_record.h"
+#include "server/own_ledgers/access_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "events/proto_json.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -100,32 +100,48 @@ TEST_F(AccessRecordTest, SplitsManyReadsAndBoundsThem) {
   Begin();
   const std::string longest =
       absl::StrCat("projects/", std::string(63, 'p'), "/ledgers/", std::string(59, 'l'));
-  for (int i = 0; i < 10'050; ++i) record_->Reads("token:ann", "ask", absl::StrCat(longest, i));
+  for (int i = 10'000; i < 20'050; ++i)
+    record_->Reads("token:ann", "ask", absl::StrCat(longest, i));
+  record_->Reads("token:bob", "ask", "projects/p/ledgers/secret");
   Pass(absl::Minutes(1));
   ASSERT_TRUE(record_->Flush().ok());
   uint64_t reads = 0, others = 0;
+  size_t bytes = 0;
   for (const v1::Access& access : Recorded()) {
+    if (access.caller() == "token:bob") {
+      ASSERT_EQ(access.reads_size(), 1);
+      EXPECT_EQ(access.reads(0).resource(), "projects/p/ledgers/secret");
+      continue;
+    }
+    bytes += access.ByteSizeLong();
     for (const auto& read : access.reads()) {
       reads += read.count();
       if (read.resource() == "(others)") others += read.count();
     }
   }
   EXPECT_EQ(reads, 10'050);
-  EXPECT_EQ(others, 50);
+  EXPECT_EQ(others, 10'050 - (64 * 1'024) / (longest.size() + 8));
+  EXPECT_LT(bytes, 128 * 1'024);
 }
 
 TEST_F(AccessRecordTest, RefusalsOneByOneUpToABound) {
   Begin();
   for (int i = 0; i < 1'000; ++i) record_->Refused("", "192.0.2.1", Why("no such token"));
+  // Strangers hide nothing of one who is known.
+  for (int i = 0; i < 70; ++i) record_->Refused("token:ann", "192.0.2.2", Why("may not ask"));
   ASSERT_TRUE(record_->Flush().ok());
   EXPECT_EQ(Recorded().size(), 120);
   Pass(absl::Minutes(1));
   ASSERT_TRUE(record_->Flush().ok());
   const std::vector<v1::Access> recorded = Recorded();
-  ASSERT_EQ(recorded.size(), 121);
+  ASSERT_EQ(recorded.size(), 122);
   EXPECT_EQ(recorded[0].refused().reason(), "no such token");
   EXPECT_EQ(recorded[0].peer(), "192.0.2.1");
-  EXPECT_EQ(recorded[120].refused().count(), 880);
+  EXPECT_EQ(recorded[60].caller(), "token:ann");
+  EXPECT_EQ(recorded[120].caller(), "");
+  EXPECT_EQ(recorded[120].refused().count(), 940);
+  EXPECT_EQ(recorded[121].caller(), "token:ann");
+  EXPECT_EQ(recorded[121].refused().count(), 10);
 }
 
 TEST_F(AccessRecordTest, WhatStrangersSendIsCutAndCleaned) {

@@ -316,6 +316,22 @@ TEST_F(AuditTest, ChangedEntryIsNotSignedAndEndsTheService) {
                       "entry 0 is not what was signed"));
 }
 
+// Who can write the store's files may exchange entries; what was signed of them does not go with
+// it.
+TEST_F(AuditTest, ChangedEntryIsNotReadEither) {
+  AppendNotes(5);
+  v1::GetCheckpointRequest sign;
+  sign.set_log(kLedger);
+  sign.set_at_least(6);
+  ASSERT_TRUE(IsOk(Call(running_.audit(), &Audit::GetCheckpoint, sign)));
+  v1::ReadEntriesRequest read;
+  read.set_ledger(kLedger);
+  ASSERT_TRUE(IsOk(Call(running_.ledgers(), &v1::LedgerService::Stub::ReadEntries, read)));
+  running_.store().lies = true;
+  EXPECT_TRUE(IsError(Call(running_.ledgers(), &v1::LedgerService::Stub::ReadEntries, read),
+                      StatusCode::DATA_LOSS, "DATA_LOSS", "is not what was signed"));
+}
+
 TEST(Signing, GoesOnByItselfAtItsCadence) {
   ServerOptions options;
   options.signing.every = absl::Milliseconds(1);

@@ -104,7 +104,7 @@ TEST(Table, HasEveryMethodOfTheProtoFiles) {
 }
 
 TEST(Table, NoCallIsWithoutAPermission) {
-  for (const Method& method : MethodTable({}, 1, nullptr)) {
+  for (const Method& method : MethodTable({}, 1, nullptr, nullptr)) {
     SCOPED_TRACE(method.path);
     EXPECT_EQ(method.permission.has_value(), OfThisProject(method));
     EXPECT_EQ(method.demands != nullptr, OfThisProject(method));
@@ -119,14 +119,14 @@ TEST(Table, NoCallIsWithoutAPermission) {
 TEST(Table, SideEffectsAreThoseOfThePermission) {
   const std::set<Permission> reading = {Permission::kReadEntries, Permission::kList,
                                         Permission::kAsk, Permission::kVerifyExport};
-  for (const Method& method : MethodTable({}, 1, nullptr)) {
+  for (const Method& method : MethodTable({}, 1, nullptr, nullptr)) {
     if (!OfThisProject(method) || method.permission == Permission::kAdminister) continue;
     EXPECT_EQ(method.no_side_effects, reading.contains(*method.permission)) << method.path;
   }
 }
 
 TEST(Table, EveryRowHasTheHandlerOfItsKind) {
-  for (const Method& method : MethodTable({}, 1, nullptr)) {
+  for (const Method& method : MethodTable({}, 1, nullptr, nullptr)) {
     SCOPED_TRACE(method.path);
     const bool unary = method.kind == CallKind::kUnary;
     EXPECT_EQ((method.answer ? 1 : 0) + (method.start ? 1 : 0), unary ? 1 : 0);

@@ -266,7 +266,8 @@ TEST_P(SeveralServers, WatchTellsOfTheOthersLedgers) {
   MakeLedgers(*stores_[0]);
   std::map<std::string, uint64_t> sizes;
   while (sizes[Name("a")] < 2 || sizes[Name("b")] < 2 || sizes[Name("c")] < 2) {
-    if (const auto next = watch->Next(); next.has_value()) {
+    bool more = false;
+    if (const auto next = watch->Next(more); next.has_value()) {
       for (const v1::Ledger& ledger : next->ledgers()) sizes[ledger.name()] = ledger.size();
     }
     absl::SleepFor(absl::Milliseconds(10));

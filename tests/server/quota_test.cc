@@ -232,6 +232,18 @@ TEST_F(QuotasTest, OneMessageAloneIsTaken) {
   EXPECT_TRUE(quotas_.Admit("a", false, 8 * kMegabyte).ok());
 }
 
+TEST_F(QuotasTest, StreamsOfOnePartyAreCounted) {
+  auto first = quotas_.AdmitStream("a", 2);
+  auto second = quotas_.AdmitStream("a", 2);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(IsError(quotas_.AdmitStream("a", 2).status(), absl::StatusCode::kResourceExhausted,
+                      "TOO_MANY_STREAMS", "2 of your streams wait, the limit is 2"));
+  EXPECT_TRUE(quotas_.AdmitStream("b", 2).ok());
+  EXPECT_TRUE(quotas_.Admit("a", true, 10).ok()) << "a stream is no question";
+  first->reset();
+  EXPECT_TRUE(quotas_.AdmitStream("a", 2).ok());
+}
+
 TEST_F(QuotasTest, PartiesAreForgotten) {
   for (int i = 0; i < 10'000; ++i) {
     auto asks = quotas_.Admit(absl::StrCat("party ", i), true, 10);

@@ -334,7 +334,7 @@ TEST_F(SignedProgram, MissingKeyIsNotReplaced) {
 TEST_F(SignedProgram, KeyThatOthersMayReadIsRefused) {
   MakeStore();
   std::filesystem::permissions(Beside(".signing-key"), std::filesystem::perms(0640));
-  EXPECT_THAT(Refused(), HasSubstr("group or others may use the signing key; say chmod 600"));
+  EXPECT_THAT(Refused(), HasSubstr("group or others may use the secret; say chmod 600"));
 }
 
 TEST_F(SignedProgram, StoreThatIsGoneIsNotBegunAnew) {

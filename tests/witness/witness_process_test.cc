@@ -263,7 +263,7 @@ TEST_F(WitnessProgram, KeepsItsKeyToItself) {
   ASSERT_EQ(chmod(key_file.c_str(), 0640), 0);
   const RunResult exposed = RunProgram(witness.Command());
   EXPECT_EQ(exposed.exit_code, 1);
-  EXPECT_THAT(exposed.err, HasSubstr("group or others may use the signing key"));
+  EXPECT_THAT(exposed.err, HasSubstr("group or others may use the secret"));
   ASSERT_EQ(chmod(key_file.c_str(), 0600), 0);
   witness.Start();
 }

@@ -1,4 +1,4 @@
-#include "server/access_record.h"
+#include "server/own_ledgers/access_record.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,13 +10,15 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
 
-constexpr uint64_t kRefusalsOfAMinute = 120;
-constexpr size_t kMostReads = 10'000;  // of different callers and resources in a minute
+constexpr uint64_t kRefusalsOfACaller = 60;         // in a minute, one by one
+constexpr size_t kReadBytesOfACaller = 64 * 1'024;  // of the names that it reads in a minute
+constexpr size_t kMostCallers = 2'000;              // by their names in a minute
+constexpr char kOthers[] = "(others)";
 constexpr size_t kMostWaiting = 2'000;
 constexpr size_t kNotesOfABatch = 500;
 constexpr size_t kMaxTextBytes = 512;
@@ -83,21 +85,33 @@ v1::Access AccessRecord::New(const std::string& caller, const std::string& peer,
   return access;
 }
 
+AccessRecord::Minute& AccessRecord::MinuteOf(const std::string& caller) {
+  CollectMinute(/*all=*/false);
+  const std::string name = Cut(caller);
+  const bool known = callers_.size() < kMostCallers || callers_.contains(name);
+  return callers_[known ? name : kOthers];
+}
+
 void AccessRecord::Reads(const std::string& caller, std::string_view permission,
                          const std::string& resource) {
   absl::MutexLock lock(&mutex_);
-  CollectReads(/*all=*/false);
-  ReadKey key(caller, std::string(permission), resource);
-  // Beyond the bound only whose reads they are.
-  if (reads_.size() >= kMostReads && !reads_.contains(key)) std::get<2>(key) = "(others)";
-  ++reads_[std::move(key)];
+  Minute& minute = MinuteOf(caller);
+  std::pair<std::string, std::string> key(permission, Cut(resource));
+  if (!minute.reads.contains(key)) {
+    const size_t bytes = key.first.size() + key.second.size();
+    if (minute.bytes + bytes > kReadBytesOfACaller) {
+      key.second = kOthers;
+    } else {
+      minute.bytes += bytes;
+    }
+  }
+  ++minute.reads[std::move(key)];
 }
 
 void AccessRecord::Refused(const std::string& caller, const std::string& peer,
                            v1::Access::Refused refused) {
   absl::MutexLock lock(&mutex_);
-  CollectReads(/*all=*/false);
-  if (++refused_ > kRefusalsOfAMinute) return;
+  if (++MinuteOf(caller).refused > kRefusalsOfACaller) return;
   v1::Access access = New(caller, peer, clock_.Now());
   refused.set_permission(Cut(refused.permission()));
   refused.set_resource(Cut(refused.resource()));
@@ -128,38 +142,33 @@ absl::Status AccessRecord::Administers(const std::string& caller, const std::str
                     {"ACCESS_NOT_RECORDED", {}});
 }
 
-void AccessRecord::CollectReads(bool all) {
+void AccessRecord::CollectMinute(bool all) {
   const absl::Time minute = CutToMinute(clock_.Now());
   if (minute == minute_ && !all) return;
-  // Keys are in order of callers: a caller's reads share notes.
-  v1::Access access;
-  const auto add = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (access.reads_size() > 0) Add(access);
-    access.clear_reads();
-  };
-  size_t bytes = 0;
-  for (const auto& [key, count] : reads_) {
-    const auto& [caller, permission, resource] = key;
-    if (access.caller() != Cut(caller) || bytes > kMaxNoteBytes - 2 * kMaxReadBytes) {
-      add();
-      access = New(caller, "", minute_);
-      bytes = kMaxTextBytes;
+  for (const auto& [caller, done] : callers_) {
+    v1::Access access = New(caller, "", minute_);
+    size_t bytes = kMaxTextBytes;
+    for (const auto& [key, count] : done.reads) {
+      if (bytes > kMaxNoteBytes - 2 * kMaxReadBytes) {
+        Add(access);
+        access.clear_reads();
+        bytes = kMaxTextBytes;
+      }
+      v1::Access::Reads& reads = *access.add_reads();
+      reads.set_permission(key.first);
+      reads.set_resource(key.second);
+      reads.set_count(count);
+      bytes += events::MessageToJson(reads).size() + 1;
     }
-    v1::Access::Reads& reads = *access.add_reads();
-    reads.set_permission(permission);
-    reads.set_resource(Cut(resource));
-    reads.set_count(count);
-    bytes += events::MessageToJson(reads).size() + 1;
+    if (access.reads_size() > 0) Add(access);
+    if (done.refused > kRefusalsOfACaller) {
+      access.clear_reads();
+      access.mutable_refused()->set_reason("more than are recorded one by one in a minute");
+      access.mutable_refused()->set_count(done.refused - kRefusalsOfACaller);
+      Add(access);
+    }
   }
-  add();
-  reads_.clear();
-  if (refused_ > kRefusalsOfAMinute) {
-    access = New("", "", minute_);
-    access.mutable_refused()->set_reason("more than are recorded one by one in a minute");
-    access.mutable_refused()->set_count(refused_ - kRefusalsOfAMinute);
-    Add(access);
-  }
-  refused_ = 0;
+  callers_.clear();
   minute_ = minute;
 }
 
@@ -176,7 +185,7 @@ bool AccessRecord::Add(const v1::Access& access) {
 absl::Status AccessRecord::Flush() {
   {
     absl::MutexLock lock(&mutex_);
-    CollectReads(/*all=*/false);
+    CollectMinute(/*all=*/false);
   }
   return WriteWaiting(/*all=*/false);
 }
@@ -187,12 +196,12 @@ absl::Status AccessRecord::WriteWaiting(bool all) {
     std::vector<std::string> notes;
     if (!unanswered_.has_value()) {
       absl::MutexLock lock(&mutex_);
-      if (all) CollectReads(/*all=*/true);
+      if (all) CollectMinute(/*all=*/true);
       all = false;
       if (waiting_.empty()) return absl::OkStatus();
       if (lost_ > 0) {
         v1::Access access = New("", "", clock_.Now());
-        access.mutable_refused()->set_reason("lost: the record could not be written for too long");
+        access.mutable_refused()->set_reason("lost: more waited to be written than is kept");
         access.mutable_refused()->set_count(std::exchange(lost_, 0));
         waiting_.push_back(events::MessageToJson(access));
       }

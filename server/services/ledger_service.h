@@ -14,8 +14,8 @@
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
-#include "server/receipt_signer.h"
-#include "server/signing_loop.h"
+#include "server/signing/receipt_signer.h"
+#include "server/signing/signing_loop.h"
 
 namespace dpledger::server {
 

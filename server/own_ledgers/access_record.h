@@ -3,9 +3,12 @@
 // other ledger; only the server writes to it.
 //
 //  1. Administration is recorded before it is done, and is not done if it cannot be recorded.
-//  2. Refusals are recorded one by one, within a second; those beyond 120 in a minute as one count.
-//  3. Reads are added up by caller, permission and resource, and recorded when their minute is
-//  over.
+//  2. Refusals are recorded one by one, within a second. Those of one caller beyond 60 in a minute
+//     are a count of that caller's, and so are those of all whom nobody knows together.
+//  3. Reads that were served are added up by caller, permission and resource, and recorded when
+//     their minute is over. What one caller's names take is bounded; its reads beyond that are one
+//     count of that caller's.
+//  4. So no caller can hide what another one does, and what it adds in a minute is bounded.
 // What is waiting when a process is killed is lost: at most a minute of reads and a second of
 // refusals. What the store does not take waits for it, up to a bound, and the log says so.
 //
@@ -21,7 +24,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -63,12 +66,17 @@ class AccessRecord {
   absl::Status Flush();
 
  private:
-  using ReadKey =
-      std::tuple<std::string, std::string, std::string>;  // caller, permission, resource
+  // What one caller, or all whom nobody knows (""), did in this minute.
+  struct Minute {
+    std::map<std::pair<std::string, std::string>, uint64_t> reads;  // by permission and resource
+    size_t bytes = 0;                                               // of the keys of `reads`
+    uint64_t refused = 0;
+  };
 
+  Minute& MinuteOf(const std::string& caller) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::Access New(const std::string& caller, const std::string& peer, absl::Time time) const;
-  // The reads of the minute that is over, or of all.
-  void CollectReads(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The minute that is over, or all.
+  void CollectMinute(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False if too much waits: it is counted as lost.
   bool Add(const v1::Access& access) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(std::vector<std::string> notes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
@@ -84,9 +92,8 @@ class AccessRecord {
   const std::string writer_;
 
   absl::Mutex mutex_;
-  absl::Time minute_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of reads_ and refused_
-  std::map<ReadKey, uint64_t> reads_ ABSL_GUARDED_BY(mutex_);
-  uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;  // of this minute
+  absl::Time minute_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::map<std::string, Minute> callers_ ABSL_GUARDED_BY(mutex_);  // in that minute
   std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // beyond the bound on waiting_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,7 +1,8 @@
-#include "server/ledger_service.h"
+#include "server/services/ledger_service.h"
 
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,6 +94,15 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
   ASSIGN_OR_RETURN(
       std::vector<std::string> entries,
       store_->Read(request.ledger(), request.first_sequence(), page_size, kMaxAnswerBytes));
+  // What was signed leaves as it was signed, or not at all.
+  std::optional<SignedCheckpoint> latest;
+  if (signing_ != nullptr) {
+    ASSIGN_OR_RETURN(latest, signing_->notary().Latest(request.ledger()));
+  }
+  if (latest.has_value()) {
+    LogReader signed_log(*store_, request.ledger(), *std::move(latest));
+    RETURN_IF_ERROR(signed_log.Check(request.first_sequence(), entries));
+  }
   v1::ReadEntriesResponse response;
   const uint64_t next = request.first_sequence() + entries.size();
   if (next < ledger.size()) response.set_next_sequence(next);

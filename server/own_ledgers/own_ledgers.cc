@@ -1,4 +1,4 @@
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 #include <utility>
 
