@@ -19,7 +19,7 @@ namespace dpledger::cli {
 namespace {
 
 struct AccessFlags {
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::string month;
   std::string caller;
   bool refused = false;

@@ -100,7 +100,7 @@ absl::Status PrintSecret(const v1::Token& token, const std::string& secret, cons
 // ---- the commands ----
 
 struct TokenFlags {
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::string name;
   std::vector<std::string> grants;
   std::optional<absl::Duration> expires_in = absl::Hours(90 * 24);

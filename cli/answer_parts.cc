@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hex.h"
 #include "cli/number_text.h"
+#include "cli/shown_text.h"
 
 namespace dpledger::cli {
 namespace {
@@ -76,7 +77,7 @@ std::string LedgerText(const v1::LedgerReference& ledger) {
 }  // namespace
 
 std::string Row(const std::string& label, const std::string& value) {
-  return absl::StrFormat("%-18s %s\n", label, value);
+  return absl::StrFormat("%-18s %s\n", label, Shown(value));
 }
 
 std::string BoundRow(const std::string& label, const v1::Interval& interval) {

@@ -12,7 +12,7 @@
 #include "cli/number_text.h"
 #include "cli/profile_output.h"
 #include "cli/question_flags.h"
-#include "ledger/profile_questions.h"
+#include "questions/answer_profile.h"
 
 namespace dpledger::cli {
 namespace {
@@ -78,8 +78,8 @@ v1::AuditClaimRequest RequestOf(const AuditFlags& flags) {
 absl::Status Audit(const AuditFlags& flags, Output& out) {
   const absl::StatusOr<v1::AuditClaimResponse> answer =
       flags.question.HasSubject() ? AnswerTo<v1::AuditClaimRequest, v1::AuditClaimResponse>(
-                                        flags.question, RequestOf(flags), &accountant::AnswerAudit)
-                                  : accountant::AnswerAudit(RequestOf(flags));
+                                        flags.question, RequestOf(flags), &questions::AnswerAudit)
+                                  : questions::AnswerAudit(RequestOf(flags));
   RETURN_IF_ERROR(answer.status());
   out.Answer(ToText(*answer), *answer);
   if (!answer->refuted()) return absl::OkStatus();

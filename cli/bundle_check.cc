@@ -112,25 +112,25 @@ absl::Status CheckWhole(const VerifiedLineage& lineage) {
       {"PARENT_MISSING", {}});
 }
 
-absl::StatusOr<accountant::Subject> SubjectOf(const VerifiedLineage& lineage, uint64_t group_size) {
+absl::StatusOr<questions::Subject> SubjectOf(const VerifiedLineage& lineage, uint64_t group_size) {
   RETURN_IF_ERROR(CheckWhole(lineage));
   const v1::Declaration& declaration = lineage.own().rules().declaration();
   RETURN_IF_ERROR(PrefixField("declaration", events::CheckDeclaration(declaration)));
-  accountant::Lineage parts;
+  questions::Lineage parts;
   for (const auto& ledger : lineage.ledgers) {
-    ASSIGN_OR_RETURN(accountant::LedgerPart part, ledger->Part());
+    ASSIGN_OR_RETURN(questions::LedgerPart part, ledger->Part());
     parts.push_back(std::move(part));
   }
-  accountant::SubjectOptions options;
+  questions::SubjectOptions options;
   options.group_size = group_size;
-  return accountant::SubjectOf({std::move(parts)}, options);
+  return questions::SubjectOf({std::move(parts)}, options);
 }
 
 }  // namespace
 
 LedgerCheck::LedgerCheck(bundle::VerifierOptions options, uint64_t counted)
     : counted_(counted),
-      reader_(std::make_shared<accountant::HistoryReader>()),
+      reader_(std::make_shared<questions::HistoryReader>()),
       verifier_(
           WithEntries(std::move(options), [this](std::string_view entry) { return Add(entry); })) {}
 
@@ -142,9 +142,9 @@ absl::Status LedgerCheck::Add(std::string_view entry) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<accountant::LedgerPart> LedgerCheck::Part() const {
+absl::StatusOr<questions::LedgerPart> LedgerCheck::Part() const {
   RETURN_IF_ERROR(no_analysis_);
-  accountant::LedgerPart part;
+  questions::LedgerPart part;
   part.name = NameOf(*this);
   part.root = tree_.Root();
   part.reader = reader_;
@@ -216,21 +216,21 @@ absl::StatusOr<bool> CheckOriginal(const VerifiedLineage& lineage,
 absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineage& lineage,
                                                             double delta,
                                                             const v1::AccountingOptions& options) {
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage, options.group_size()));
+  ASSIGN_OR_RETURN(const questions::Subject subject, SubjectOf(lineage, options.group_size()));
   v1::ComputeEpsilonRequest request;
   request.set_delta(delta);
   *request.mutable_options() = options;
-  return accountant::AnswerEpsilon(subject, request, accountant::Limits());
+  return questions::AnswerEpsilon(subject, request, accountant::Limits());
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> RecomputeDelta(const VerifiedLineage& lineage,
                                                         double epsilon,
                                                         const v1::AccountingOptions& options) {
-  ASSIGN_OR_RETURN(const accountant::Subject subject, SubjectOf(lineage, options.group_size()));
+  ASSIGN_OR_RETURN(const questions::Subject subject, SubjectOf(lineage, options.group_size()));
   v1::ComputeDeltaRequest request;
   request.set_epsilon(epsilon);
   *request.mutable_options() = options;
-  return accountant::AnswerDelta(subject, request, accountant::Limits());
+  return questions::AnswerDelta(subject, request, accountant::Limits());
 }
 
 }  // namespace dpledger::cli

@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/accounting_service.pb.h"
-#include "ledger/questions.h"
-#include "ledger/subject.h"
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/verifier.h"
 #include "merkle/compact_tree.h"
+#include "questions/answers.h"
+#include "questions/subject.h"
 
 namespace dpledger::cli {
 
@@ -35,13 +35,13 @@ class LedgerCheck {
   uint64_t counted() const { return reader_->size(); }
   // The ledger as a part of a question's subject. FAILED_PRECONDITION (NO_ANALYSIS) naming the
   // first entry without an analysis.
-  absl::StatusOr<accountant::LedgerPart> Part() const;
+  absl::StatusOr<questions::LedgerPart> Part() const;
 
  private:
   absl::Status Add(std::string_view entry);
 
   const uint64_t counted_;
-  std::shared_ptr<accountant::HistoryReader> reader_;
+  std::shared_ptr<questions::HistoryReader> reader_;
   merkle::CompactTree tree_;  // of the entries in reader_
   absl::Status no_analysis_;
   bundle::Verifier verifier_;

@@ -15,7 +15,7 @@
 #include "cli/ledger_place.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 namespace {
@@ -112,7 +112,7 @@ void NameSolution(v1::Unknown solve, v1::CalibrateResponse& response) {
 absl::StatusOr<v1::CalibrateResponse> Solve(const CalibrateFlags& flags,
                                             v1::CalibrateRequest request) {
   if (!flags.OfRest()) {
-    return accountant::AnswerCalibrate(accountant::Subject(), request, accountant::Limits());
+    return questions::AnswerCalibrate(questions::Subject(), request, accountant::Limits());
   }
   QuestionFlags question;
   question.ledgers = flags.ledgers;

@@ -13,7 +13,7 @@
 #include "cli/answer_parts.h"
 #include "cli/number_text.h"
 #include "dpledger/v1/command.pb.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 namespace {
@@ -105,7 +105,7 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
       request.set_sampling_probability(
           grid.parameter == kBatch ? value / static_cast<double>(population) : value);
     }
-    const auto response = accountant::AnswerCalibrate({}, request, accountant::Limits());
+    const auto response = questions::AnswerCalibrate({}, request, accountant::Limits());
     v1::CalibrationGrid::Row& row = *answered.add_rows();
     if (grid.parameter == kSteps) {
       row.set_steps(request.steps());

@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 #include "dpledger/v1/event.pb.h"
-#include "ledger/given_events.h"
+#include "questions/given_events.h"
 
 namespace dpledger::cli {
 
 struct EventFile {
   std::vector<v1::Event> events;  // in the order of the file; at least one
-  accountant::GivenEvents given;  // the same events, as of one writer
+  questions::GivenEvents given;   // the same events, as of one writer
 };
 
 // "-" is standard input. Skips a UTF-8 byte-order mark at the start. NOT_FOUND if there is no such

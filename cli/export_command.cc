@@ -67,10 +67,14 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   answer.set_origin(checkpoint.origin);
   answer.set_size(checkpoint.size);
   answer.set_root_hash(merkle::ToBytes(checkpoint.root));
-  out.Answer(Row("wrote", absl::StrCat(flags.output, ", ", file.size(), " bytes")) +
-                 Row("origin", checkpoint.origin) + Row("size", absl::StrCat(checkpoint.size)) +
-                 Row("root", root),
-             answer);
+  const std::string text = Row("wrote", absl::StrCat(flags.output, ", ", file.size(), " bytes")) +
+                           Row("origin", checkpoint.origin) +
+                           Row("size", absl::StrCat(checkpoint.size)) + Row("root", root);
+  if (flags.output == "-") {
+    out.Note(text);  // the bundle is what stdout has
+  } else {
+    out.Answer(text, answer);
+  }
   return absl::OkStatus();
 }
 
@@ -85,7 +89,9 @@ void AddExportCommand(flags::App& ledger, Command& chosen) {
       "  tar -xOf mnist.bundle README");
   auto flags = std::make_shared<ExportFlags>();
   flags->AddTo(*command);
-  command->add_option("--output", flags->output, "the file; it appears when it is whole")
+  command
+      ->add_option("--output", flags->output,
+                   "the file; it appears when it is whole. - is standard output")
       ->type_name("FILE")
       ->required();
   AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,

@@ -140,11 +140,11 @@ flags::Option* AddToken(flags::App& app, const std::string& flag, std::string& v
       ->type_name("ID");
 }
 
-void AddServer(flags::App& app, client::ServerAccess& value) {
+void AddServer(flags::App& app, connection::ServerAccess& value) {
   app.add_option(
          "--server",
          [&value](const std::string& text) {
-           const auto address = ParseAddress(client::TargetOf(text));
+           const auto address = ParseAddress(connection::TargetOf(text));
            if (!address.has_value() || address->port == 0)
              Refuse("--server", "must be host:port", text);
            value.address = text;
@@ -170,15 +170,15 @@ void AddServer(flags::App& app, client::ServerAccess& value) {
       ->type_name("VKEY");
 }
 
-void CheckServer(const client::ServerAccess& value) {
-  const absl::Status status = client::Complete(value).status();
+void CheckServer(const connection::ServerAccess& value) {
+  const absl::Status status = connection::Complete(value).status();
   if (status.ok()) return;
   const auto [field, rule] = std::pair<std::string, std::string>(
       absl::StrSplit(status.message(), absl::MaxSplits(": ", 1)));
   throw flags::ValidationError(absl::StrCat("--", absl::StrReplaceAll(field, {{"_", "-"}})), rule);
 }
 
-void AddRequiredServer(flags::App& app, client::ServerAccess& value) {
+void AddRequiredServer(flags::App& app, connection::ServerAccess& value) {
   AddServer(app, value);
   app.parse_complete_callback([&value] { CheckServer(value); });
 }

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "flags/app.h"
 
@@ -49,12 +49,12 @@ flags::Option* AddToken(flags::App& app, const std::string& flag, std::string& v
                         size_t bound_bytes, const std::string& help);
 
 // --server, and how to speak to it: --ca, --cert, --cert-key, --token-file. What is not given is
-// taken from the environment or client.conf (client/server_access.h) when the server is called.
-void AddServer(flags::App& app, client::ServerAccess& value);
+// taken from the environment or client.conf (connection/server_access.h) when the server is called.
+void AddServer(flags::App& app, connection::ServerAccess& value);
 // Throws flags::ValidationError if the server cannot be told, or its parts do not go together.
-void CheckServer(const client::ServerAccess& value);
+void CheckServer(const connection::ServerAccess& value);
 // AddServer for a command that does nothing without a server.
-void AddRequiredServer(flags::App& app, client::ServerAccess& value);
+void AddRequiredServer(flags::App& app, connection::ServerAccess& value);
 
 flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::string& help);
 flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help);

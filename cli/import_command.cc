@@ -45,7 +45,7 @@ constexpr size_t kMaxCheckpointBytes = 16'384;
 struct ImportFlags {
   std::string file;
   std::string ledger;
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::string name;
   TrustFlags trust;
 };
@@ -215,8 +215,7 @@ absl::StatusOr<std::string> BundleOf(const ImportFlags& flags, const ScratchFold
 
 absl::Status ImportFile(const ImportFlags& flags, Output& out);
 
-// The key of a folder is its owner's, and lies beside it: who can read it need not say that he
-// believes it.
+// The key of a folder is its owner's, and lies beside it: a reader of the folder need not pin it.
 absl::Status Import(const ImportFlags& flags, Output& out) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(flags.file, ignored)) {

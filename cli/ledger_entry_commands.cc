@@ -21,7 +21,7 @@ namespace {
 struct ForkFlags {
   std::string parent;
   std::string child;
-  client::ServerAccess server;
+  connection::ServerAccess server;
   uint64_t size = 0;
   std::string reason;
   uint64_t planned_rounds = 0;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/ledger_place.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "flags/app.h"
 
@@ -15,7 +15,7 @@ inline constexpr char kOwnWriter[] = "cli";
 
 struct LedgerFlags {
   std::string name;
-  client::ServerAccess server;
+  connection::ServerAccess server;
 
   void AddTo(flags::App& app);
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hex.h"
 #include "cli/answer_parts.h"
+#include "cli/shown_text.h"
 
 namespace dpledger::cli {
 namespace {
@@ -90,7 +91,8 @@ std::string ToText(const v1::Ledger& ledger) {
 std::string ToLine(const v1::Ledger& ledger) {
   return absl::StrFormat("%s  %s  size %d  %s, %s\n", ledger.name(),
                          v1::LedgerState_Name(ledger.state()), ledger.size(),
-                         ledger.declaration().dataset(), ledger.declaration().unit_of_privacy());
+                         Shown(ledger.declaration().dataset()),
+                         Shown(ledger.declaration().unit_of_privacy()));
 }
 
 }  // namespace dpledger::cli

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "flags/app.h"
 #include "grpcpp/channel.h"
 
 namespace dpledger::cli {
 
 struct LedgerPlace {
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::vector<std::string> stores;
 
   void AddTo(flags::App& app);

@@ -1,6 +1,7 @@
 // What there is on a server: ledgers with what they cost, data sets, and what changes.
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cli/ledger_place.h"
 #include "cli/number_text.h"
 #include "cli/server_calls.h"
+#include "cli/shown_text.h"
 #include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/summary.pb.h"
 
@@ -127,7 +129,7 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
     ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.List(request));
     for (const v1::DatasetSummary& dataset : page.datasets()) {
       absl::StrAppend(
-          &text, dataset.name(), "  ", dataset.ledger_count(),
+          &text, Shown(dataset.name()), "  ", dataset.ledger_count(),
           dataset.ledger_count() == 1 ? " ledger, " : " ledgers, ", dataset.open_count(), " open  ",
           CostText(dataset.has_epsilon(), dataset.epsilon(), dataset.delta(), dataset.refusal()),
           dataset.regime() == v1::ODOMETER ? absl::StrCat(", ", kOdometerText) : "", "\n");
@@ -170,7 +172,9 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
     out.Record(line, watched);
     ++told;
   };
+  std::set<std::string> shown;  // the server says of every other change that it is not found
   const auto tell_ledger = [&](const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
+    if (!flags.filter.empty()) shown.insert(ledger.name());
     v1::LedgerWatched watched;
     *watched.mutable_ledger() = ledger;
     if (!summary.ledger().empty()) *watched.mutable_summary() = summary;
@@ -190,6 +194,7 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
             tell_ledger(next.ledgers(i), next.summaries(i));
           }
           for (const std::string& name : next.left()) {
+            if (shown.erase(name) == 0) continue;
             v1::LedgerWatched watched;
             watched.set_left(name);
             tell(absl::StrCat(name, "  is found by the filter no more"), watched);

@@ -18,7 +18,7 @@
 #include "flags/app.h"
 #include "flags/mistyped.h"
 #include "flags/reference.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 namespace {
@@ -53,7 +53,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
       "\n"
       "Exit codes: 0 ok, 1 failure or refusal, 2 wrong flags, 3 a claim is refuted,\n"
       "4 not authorised, 6 server unreachable, 130 interrupted.");
-  app.set_version_flag("--version", accountant::Version());
+  app.set_version_flag("--version", questions::Version());
   app.require_subcommand(0, 1);  // more than one is an error; none is told below, better
   AddQuestionCommands(app, chosen);
   AddProfileCommand(app, chosen);
@@ -69,7 +69,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
   flags::AddReferenceCommands(
       app, [&app](const std::function<std::string(const flags::App&)>& make) { return make(app); },
       {.section = "1",
-       .version = absl::StrCat("dpledger ", accountant::Version()),
+       .version = absl::StrCat("dpledger ", questions::Version()),
        .manual = "User Commands"},
       text);
 }

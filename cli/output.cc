@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "base/status.h"
+#include "cli/shown_text.h"
 #include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
 
@@ -20,17 +21,19 @@ void Output::Answer(const std::string& text, const google::protobuf::Message& me
   if (json_) {
     Print(message);
   } else {
-    std::cout << text << std::flush;
+    std::cout << ShownLines(text) << std::flush;
   }
 }
 
-void Output::Line(const std::string& line) { std::cout << line << "\n"; }
+void Output::Line(const std::string& line) { std::cout << Shown(line) << "\n"; }
 
 void Output::Record(const std::string& line, const google::protobuf::Message& message) {
-  Answer(line + "\n", message);
+  Answer(Shown(line) + "\n", message);
 }
 
-void Output::Note(const std::string& note) { std::cerr << "dpledger: " << note << std::endl; }
+void Output::Note(const std::string& note) {
+  std::cerr << "dpledger: " << ShownLines(note) << std::endl;
+}
 
 void Output::Error(const absl::Status& status) {
   Note(std::string(status.message()));

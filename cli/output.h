@@ -1,6 +1,7 @@
 // The commands' output: answers and data go to stdout, notes and errors to stderr. With --json,
 // stdout gets exactly one message in proto JSON, or, where an answer has no end, one a line. Zeros
-// are printed, so that no number is missing.
+// are printed, so that no number is missing. What is unseen or acts on a terminal is spelt out
+// (cli/shown_text.h), whoever wrote it.
 #pragma once
 
 #include <google/protobuf/message.h>

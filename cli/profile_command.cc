@@ -10,7 +10,7 @@
 #include "cli/list_flag.h"
 #include "cli/profile_output.h"
 #include "cli/question_flags.h"
-#include "ledger/profile_questions.h"
+#include "questions/answer_profile.h"
 
 namespace dpledger::cli {
 namespace {
@@ -66,7 +66,7 @@ v1::ComputeProfileRequest RequestOf(const ProfileFlags& flags) {
 
 absl::Status Print(const ProfileFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
-                   AnswerTo(flags.question, RequestOf(flags), &accountant::AnswerProfile));
+                   AnswerTo(flags.question, RequestOf(flags), &questions::AnswerProfile));
   const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
   if (flags.csv) {
     // Points alone would not show it.

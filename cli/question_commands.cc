@@ -28,7 +28,7 @@ void AddEpsilon(flags::App& app, Command& chosen) {
     chosen = [flags](Output& out) {
       v1::ComputeEpsilonRequest request;
       request.set_delta(flags->delta);
-      return Ask(flags->question, request, &accountant::AnswerEpsilon, out);
+      return Ask(flags->question, request, &questions::AnswerEpsilon, out);
     };
   });
 }
@@ -52,7 +52,7 @@ void AddDelta(flags::App& app, Command& chosen) {
     chosen = [flags](Output& out) {
       v1::ComputeDeltaRequest request;
       request.set_epsilon(flags->epsilon);
-      return Ask(flags->question, request, &accountant::AnswerDelta, out);
+      return Ask(flags->question, request, &questions::AnswerDelta, out);
     };
   });
 }
@@ -174,7 +174,7 @@ void AddTuning(flags::App& app, Command& chosen) {
     *request.mutable_trials() = TrialsOf(*flags);
     request.set_delta(flags->delta);
     chosen = [flags, request](Output& out) {
-      return Ask(flags->question, request, &accountant::AnswerTuningCost, out);
+      return Ask(flags->question, request, &questions::AnswerTuningCost, out);
     };
   });
 }

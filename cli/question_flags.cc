@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/event_file.h"
-#include "ledger/given_events.h"
+#include "questions/given_events.h"
 
 namespace dpledger::cli {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 // Of a run whose last epoch is not whole.
 constexpr uint64_t kMostSingleRounds = 100'000;
 
-absl::StatusOr<accountant::Subject> SubjectOfFile(const std::string& path) {
+absl::StatusOr<questions::Subject> SubjectOfFile(const std::string& path) {
   ASSIGN_OR_RETURN(EventFile file, ReadEventFile(path));
-  accountant::Subject subject;
+  questions::Subject subject;
   subject.entries = file.events.size();
   subject.history = file.given.history();
   return subject;
@@ -229,10 +229,10 @@ std::vector<v1::Event> RunFlags::Events() const {
   return events;
 }
 
-absl::StatusOr<accountant::Subject> RunFlags::Subject() const {
-  accountant::GivenEvents given;
+absl::StatusOr<questions::Subject> RunFlags::Subject() const {
+  questions::GivenEvents given;
   for (const v1::Event& event : Events()) RETURN_IF_ERROR(given.Add(event));
-  accountant::Subject subject;
+  questions::Subject subject;
   subject.history = given.history();
   subject.assumptions = Assumptions();
   subject.entries = 1;
@@ -300,7 +300,7 @@ void QuestionFlags::CheckSubject() const {
   run.Check();
 }
 
-absl::StatusOr<accountant::Subject> QuestionFlags::LocalSubject() const {
+absl::StatusOr<questions::Subject> QuestionFlags::LocalSubject() const {
   return events.empty() ? run.Subject() : SubjectOfFile(events);
 }
 

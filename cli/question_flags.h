@@ -13,7 +13,7 @@
 #include "cli/output.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/accounting_service.pb.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 
@@ -56,7 +56,7 @@ struct RunFlags {
   std::vector<std::string> Assumptions() const;
   // Steps of which the last ones are no whole epoch are rounds of their own.
   std::vector<v1::Event> Events() const;
-  absl::StatusOr<accountant::Subject> Subject() const;
+  absl::StatusOr<questions::Subject> Subject() const;
 };
 
 struct QuestionFlags {
@@ -77,7 +77,7 @@ struct QuestionFlags {
   // Whether it is about ledgers: at rest about all of them, if none is named.
   bool OfLedgers() const { return !ledgers.empty() || !dataset.empty() || place.AtRest(); }
   // Precondition: !OfLedgers().
-  absl::StatusOr<accountant::Subject> LocalSubject() const;
+  absl::StatusOr<questions::Subject> LocalSubject() const;
   // Precondition: OfLedgers().
   absl::StatusOr<v1::Subject> LedgersOf(const ServerCalls& calls) const;
   v1::AccountingOptions Options() const;
@@ -86,12 +86,12 @@ struct QuestionFlags {
 // The answer to `request`: computed here with `answer`, or asked of those who have the ledgers.
 template <typename Request, typename Response>
 absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
-                                  absl::StatusOr<Response> (*answer)(const accountant::Subject&,
+                                  absl::StatusOr<Response> (*answer)(const questions::Subject&,
                                                                      const Request&,
                                                                      const accountant::Limits&)) {
   *request.mutable_options() = flags.Options();
   if (!flags.OfLedgers()) {
-    ASSIGN_OR_RETURN(const accountant::Subject subject, flags.LocalSubject());
+    ASSIGN_OR_RETURN(const questions::Subject subject, flags.LocalSubject());
     return answer(subject, request, accountant::Limits());
   }
   ServerCalls calls(flags.place);
@@ -104,7 +104,7 @@ absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
 // Answers `request` and prints the answer.
 template <typename Request, typename Response>
 absl::Status Ask(const QuestionFlags& flags, Request request,
-                 absl::StatusOr<Response> (*answer)(const accountant::Subject&, const Request&,
+                 absl::StatusOr<Response> (*answer)(const questions::Subject&, const Request&,
                                                     const accountant::Limits&),
                  Output& out) {
   const absl::StatusOr<Response> response = AnswerTo(flags, std::move(request), answer);

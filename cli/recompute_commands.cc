@@ -27,7 +27,7 @@ constexpr auto kLookAgain = std::chrono::milliseconds(200);
 constexpr char kAllProjects[] = "projects/-";
 
 struct RecomputeFlags {
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::string name;
   std::string parent = kAllProjects;
   std::string filter;

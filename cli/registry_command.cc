@@ -29,7 +29,7 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr int kLooksBehind = 5;
 
 struct FollowFlags {
-  client::ServerAccess server;
+  connection::ServerAccess server;
   std::string mirror;
   KeyFlags keys;
   std::string state;

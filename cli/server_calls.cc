@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/admin_service.grpc.pb.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
@@ -52,7 +52,7 @@ struct ServerCalls::Stubs {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     Response response;
-    const absl::Status status = client::FromGrpc((*stub.*method)(&context, request, &response));
+    const absl::Status status = connection::FromGrpc((*stub.*method)(&context, request, &response));
     if (status.ok()) return response;
     return WithAddress(status);
   }
@@ -66,10 +66,11 @@ struct ServerCalls::Stubs {
   }
 };
 
-ServerCalls::ServerCalls(const client::ServerAccess& server)
-    : ServerCalls(server.address, OpenPlace(), client::Connect(server)) {
+ServerCalls::ServerCalls(const connection::ServerAccess& server)
+    : ServerCalls(server.address, OpenPlace(), connection::Connect(server)) {
   if (!stubs_->channel.ok()) return;
-  log_keys_ = *client::LogKeys::Parse(client::Complete(server)->log_key);  // Connect has checked it
+  log_keys_ =
+      *connection::LogKeys::Parse(connection::Complete(server)->log_key);  // Connect has checked it
 }
 
 ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
@@ -122,7 +123,7 @@ absl::Status ServerCalls::Watch(
   absl::Status taken;
   while (taken.ok() && reader->Read(&next)) taken = take(next);
   if (!taken.ok()) context.TryCancel();
-  const absl::Status ended = client::FromGrpc(reader->Finish());
+  const absl::Status ended = connection::FromGrpc(reader->Finish());
   return taken.ok() ? stubs_->WithAddress(ended) : taken;
 }
 

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "cli/ledger_place.h"
-#include "client/log_keys.h"
-#include "client/server_access.h"
+#include "connection/log_keys.h"
+#include "connection/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/admin_service.pb.h"
 #include "dpledger/v1/audit_service.pb.h"
@@ -26,7 +26,7 @@ class ServerCalls : public bundle::ServedLedgers {
  public:
   // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
   // says why.
-  explicit ServerCalls(const client::ServerAccess& server);
+  explicit ServerCalls(const connection::ServerAccess& server);
   // `costs`: OpenAtRest. If the ledgers cannot be opened, every call says why.
   explicit ServerCalls(const LedgerPlace& place, bool costs = false);
 
@@ -87,7 +87,7 @@ class ServerCalls : public bundle::ServedLedgers {
   static ServerCalls AtRest(const LedgerPlace& place, bool costs);
 
   const absl::StatusOr<OpenPlace> place_;
-  client::LogKeys log_keys_;
+  connection::LogKeys log_keys_;
   std::shared_ptr<Stubs> stubs_;
 };
 

@@ -9,8 +9,8 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "client/connection.h"
 #include "client/spool_import.h"
+#include "connection/connection.h"
 #include "dpledger/v1/command.pb.h"
 
 namespace dpledger::cli {
@@ -18,11 +18,11 @@ namespace {
 
 struct ImportFlags {
   std::string folder;
-  client::ServerAccess server;
+  connection::ServerAccess server;
 };
 
 absl::Status Import(const ImportFlags& flags, Output& out) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, client::Connect(flags.server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connection::Connect(flags.server));
   const std::unique_ptr<v1::LedgerService::Stub> stub = v1::LedgerService::NewStub(channel);
   std::vector<std::string> files = {flags.folder};
   if (std::filesystem::is_directory(flags.folder)) {

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_split.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "cli/answer_parts.h"
 #include "cli/commands.h"
@@ -13,6 +12,7 @@
 #include "cli/server_calls.h"
 #include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
+#include "ledger_store/bundle/file.h"
 
 namespace dpledger::cli {
 namespace {
@@ -78,8 +78,10 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(v1::Statement statement, calls.Ask(request));
   calls.Assume(*statement.mutable_answer()->mutable_details());
   const std::string text = TextOf(statement, out.json() ? Form::kJson : flags.form);
-  if (!flags.output.empty()) {
-    RETURN_IF_ERROR(WriteFileDurably(flags.output, text));
+  if (!flags.output.empty() && flags.output != "-") {
+    ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(flags.output));
+    RETURN_IF_ERROR(file.Write(text));
+    RETURN_IF_ERROR(file.Commit());
     v1::FileWritten written;
     written.set_file(flags.output);
     written.set_bytes(text.size());

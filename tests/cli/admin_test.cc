@@ -14,8 +14,8 @@
 #include "identity/authenticator.h"
 #include "identity/token.h"
 #include "identity/token_file.h"
-#include "server/admin_service.h"
 #include "server/grpc_door/status.h"
+#include "server/services/admin_service.h"
 #include "tests/cli/json_object.h"
 #include "tests/cli/process.h"
 

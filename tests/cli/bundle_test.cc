@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -443,6 +445,34 @@ TEST_F(Bundle, FailedExportLeavesNoFile) {
   Make(1);
   const std::string nowhere = folder_.File("nowhere/ledger.bundle");
   Fails(OnServer({"ledger", "export", name_, "--output", nowhere}), 1);
+}
+
+// "--output /dev/null" as root made a file of the machine's device, and a link was replaced.
+TEST_F(Bundle, IsWrittenToWhatIsNoFileAndThroughLinks) {
+  Make(1);
+  const std::string real = folder_.File("real.bundle");
+  folder_.Write("real.bundle", "before");
+  std::filesystem::create_symlink(real, bundle_);
+  Export();
+  EXPECT_TRUE(std::filesystem::is_symlink(bundle_));
+  const std::string written = ReadAll(real);
+  EXPECT_EQ(written.size() % 512, 0);
+  EXPECT_GT(written.size(), 1024);
+
+  const std::string pipe = folder_.File("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = ReadAll(pipe); });
+  Ok(OnServer({"ledger", "export", name_, "--output", pipe}));
+  reader.join();
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(read, written);
+
+  const RunResult out = RunJson(OnServer({"ledger", "export", name_, "--output", "-"}));
+  EXPECT_EQ(out.exit_code, 0);
+  EXPECT_EQ(out.out, written);
+  EXPECT_THAT(out.err, ::testing::HasSubstr("wrote"));
+  EXPECT_FALSE(std::filesystem::exists("-"));
 }
 
 TEST_F(Bundle, UsageErrors) {

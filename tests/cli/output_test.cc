@@ -8,6 +8,7 @@
 #include "cli/append.h"
 #include "cli/exit_code.h"
 #include "cli/number_text.h"
+#include "cli/shown_text.h"
 
 namespace dpledger::cli {
 namespace {
@@ -31,6 +32,17 @@ TEST(NumberText, RoundsBoundsOutward) {
   EXPECT_EQ(TextDown(6.187712389971539), "6.187712");
   EXPECT_EQ(TextNear(1e-5), "1e-05");
   EXPECT_EQ(TextUp(std::numeric_limits<double>::infinity()), "inf");
+}
+
+// A name could begin a line that looks like another ledger's, and drive the terminal.
+TEST(ShownText, SpellsOutWhatIsUnseenOrActsOnATerminal) {
+  EXPECT_EQ(Shown("u\nprojects/p/ledgers/fake  SEALED"),
+            "u⟨U+000A⟩projects/p/ledgers/fake  SEALED");
+  EXPECT_EQ(Shown("\x1b[2J\x07\x7f"), "⟨U+001B⟩[2J⟨U+0007⟩⟨U+007F⟩");
+  EXPECT_EQ(Shown("\u202eadult\u200b\ufeff\u0085"), "⟨U+202E⟩adult⟨U+200B⟩⟨U+FEFF⟩⟨U+0085⟩");
+  EXPECT_EQ(Shown("caf\u00e9 \u20ac \U0001f600"), "caf\u00e9 \u20ac \U0001f600");
+  EXPECT_EQ(Shown("a\xff"), "a⟨0xFF⟩");
+  EXPECT_EQ(ShownLines("a\nb\r\n"), "a\nb⟨U+000D⟩\n");
 }
 
 TEST(MakeBatches, SplitsByCountWithDerivedIdsAndSequences) {

@@ -1,11 +1,15 @@
 // The console blocks of the README and the docs that are marked for it are run, and print what is
-// shown.
+// shown. The README's list of what is missing is held against the sources.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +19,9 @@
 
 namespace dpledger::testing {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr char kMarker[] = "<!-- run by tests/cli/readme_test.cc -->\n```console\n";
 
@@ -68,12 +75,19 @@ TEST(ReadmeMatches, NoticesEveryLetterButWhatIsLeftOpen) {
   EXPECT_FALSE(Matches("… aba", "ba"));
 }
 
-void RunMarked(const std::string& page, size_t least) {
-  const char* root = std::getenv("DPLEDGER_SOURCE");
-  ASSERT_NE(root, nullptr);
+std::string ContentOf(const std::string& path) {
   std::ostringstream text;
-  text << std::ifstream(absl::StrCat(root, "/", page)).rdbuf();
-  const std::vector<Step> steps = MarkedSteps(text.str());
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string SourcePath(const std::string& path) {
+  const char* root = std::getenv("DPLEDGER_SOURCE");
+  return absl::StrCat(root == nullptr ? "" : root, "/", path);
+}
+
+void RunMarked(const std::string& page, size_t least) {
+  const std::vector<Step> steps = MarkedSteps(ContentOf(SourcePath(page)));
   ASSERT_GE(steps.size(), least);
 
   const ServerProcess server;
@@ -96,7 +110,9 @@ void RunMarked(const std::string& page, size_t least) {
   }
 }
 
-TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 5); }
+TEST(Readme, MarkedCommandsPrintWhatItShows) { RunMarked("README.md", 4); }
+
+TEST(Docs, MarkedCommandsOfFirstStepsPrintWhatItShows) { RunMarked("docs/first-steps.md", 10); }
 
 TEST(Docs, MarkedCommandsOfProfilesPrintWhatItShows) { RunMarked("docs/profiles.md", 5); }
 
@@ -122,6 +138,73 @@ INSTANTIATE_TEST_SUITE_P(Docs, Strategies,
                          ::testing::Values("README", "adaptive-mean-norm", "adaptive-quantile",
                                            "automatic", "dp-ftrl", "flat", "joint", "microbatches",
                                            "per-group"));
+
+// Where a file or a folder below `root` has a line that matches, as "PATH:LINE".
+std::vector<std::string> Matching(const std::string& root, const std::string& place,
+                                  const std::regex& pattern) {
+  std::vector<std::string> files, found;
+  const std::string path = root + place;
+  if (std::filesystem::is_regular_file(path)) files.push_back(path);
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      if (entry.is_regular_file()) files.push_back(entry.path().string());
+  }
+  if (files.empty()) found.push_back(place + " is not there");
+  for (const std::string& file : files) {
+    std::ifstream lines(file);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+      if (std::regex_search(line, pattern))
+        found.push_back(absl::StrCat(file.substr(root.size()), ":", number));
+    }
+  }
+  return found;
+}
+
+// Each item of "What it does not do yet" ends with <!-- absent from PLACE PLACE: PATTERN -->. What
+// contradicts an item: a line below one of the places that matches, in letters of either case.
+std::vector<std::string> NoLongerAbsent(const std::string& readme, const std::string& root) {
+  constexpr char kSection[] = "\n## What it does not do yet\n";
+  const size_t begin = readme.find(kSection);
+  if (begin == std::string::npos) return {"there is no such section"};
+  const std::string section = readme.substr(begin, readme.find("\n## ", begin + 1) - begin);
+  const std::vector<std::string> items = absl::StrSplit(section, "\n- ");
+  std::vector<std::string> complaints;
+  for (size_t i = 1; i < items.size(); ++i) {
+    const std::string claim = items[i].substr(0, items[i].find('\n'));
+    std::smatch mark;
+    if (!std::regex_search(items[i], mark, std::regex("<!-- absent from ([^:]+): (.+) -->"))) {
+      complaints.push_back(claim + ": says not where its absence shows");
+      continue;
+    }
+    const std::regex pattern(mark.str(2), std::regex::ECMAScript | std::regex::icase);
+    for (const std::string& place : std::vector<std::string>(absl::StrSplit(mark.str(1), ' ')))
+      for (const std::string& found : Matching(root, place, pattern))
+        complaints.push_back(absl::StrCat(claim, ": ", found));
+  }
+  return complaints;
+}
+
+TEST(Readme, WhatItDoesNotDoYetIsNotThere) {
+  const std::string readme = ContentOf(SourcePath("README.md"));
+  EXPECT_THAT(NoLongerAbsent(readme, SourcePath("")), IsEmpty());
+}
+
+TEST(Readme, NoticesWhatIsThereByNow) {
+  const TemporaryFolder folder;
+  const std::string root = folder.path() + "/";
+  std::filesystem::create_directories(root + "proto/v1");
+  std::ofstream(root + "proto/v1/a.proto") << "service A {\n  rpc SetBudget(B) returns (B);\n}\n";
+  EXPECT_THAT(NoLongerAbsent("# A\n\n## What it does not do yet\n\n"
+                             "- No teapots.\n  <!-- absent from proto/: teapot -->\n"
+                             "- No budgets.\n  <!-- absent from proto/: rpc \\w*budget -->\n"
+                             "- No pages.\n  <!-- absent from proto/v1/a.proto web/: ^page -->\n"
+                             "- No promises.\n\n## B\n\n- Budgets.\n",
+                             root),
+              ElementsAre("No budgets.: proto/v1/a.proto:2", "No pages.: web/ is not there",
+                          "No promises.: says not where its absence shows"));
+  EXPECT_THAT(NoLongerAbsent("# A\n", root), ElementsAre("there is no such section"));
+}
 
 }  // namespace
 }  // namespace dpledger::testing

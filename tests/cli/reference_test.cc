@@ -192,7 +192,7 @@ TEST_F(ManPage, OfServerAndWitnessHasTheirFlagsAndCommands) {
     for (const std::string& flag : helped.flags) EXPECT_THAT(page, HasSubstr(flag));
   }
   const std::string page = Rendered("dpledger-server");
-  for (const char* command : {"backup", "restore", "fsck", "dump", "recover"}) {
+  for (const char* command : {"backup", "restore", "fsck", "recover"}) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat("\n   dpledger-server ", command)));
   }
   // Examples stand as they are written, and can be copied.

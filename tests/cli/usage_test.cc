@@ -151,7 +151,7 @@ std::vector<BadCommand> BadCommands() {
       {{"ledger", "create", "x", "--server", server, "--dataset", "mnist ", "--unit", "example"},
        "--dataset: must not begin or end with white space, got \"mnist \""},
       {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "\texample"},
-       "--unit: must not begin or end with white space, got \"\texample\""},
+       "--unit: must not begin or end with white space, got \"⟨U+0009⟩example\""},
       {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "u"},
        "--adjacency: must be given: what makes two data sets neighbours\n  add-or-remove-one "},
       {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "u", "--adjacency",
