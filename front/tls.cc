@@ -71,7 +71,22 @@ absl::StatusOr<std::shared_ptr<ssl::context>> TlsContext::Read(const TlsFiles& f
   SSL_CTX_set_alpn_select_cb(handle, SelectProtocol, nullptr);
   if (SSL_CTX_use_certificate_chain_file(handle, files.certificate.c_str()) != 1)
     return Unfit("cert", files.certificate, "must be a file with a PEM certificate chain");
-  if (SSL_CTX_use_PrivateKey_file(handle, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+  // A server asks nobody for a passphrase: OpenSSL would, on the terminal, and wait for it.
+  bool encrypted = false;
+  SSL_CTX_set_default_passwd_cb_userdata(handle, &encrypted);
+  SSL_CTX_set_default_passwd_cb(handle, [](char*, int, int, void* asked) {
+    *static_cast<bool*>(asked) = true;
+    return -1;
+  });
+  const bool read = SSL_CTX_use_PrivateKey_file(handle, files.key.c_str(), SSL_FILETYPE_PEM) == 1;
+  SSL_CTX_set_default_passwd_cb(handle, nullptr);
+  SSL_CTX_set_default_passwd_cb_userdata(handle, nullptr);
+  if (encrypted) {
+    return Unfit("key", files.key,
+                 "must not be encrypted (openssl pkey takes the passphrase off; keep the file "
+                 "readable by the server alone)");
+  }
+  if (!read)
     return Unfit("key", files.key, "must be a file with the PEM private key of the certificate");
   if (SSL_CTX_check_private_key(handle) != 1)
     return Unfit("key", files.key, "must be the key of the certificate");
